@@ -43,14 +43,17 @@ mod entry;
 mod format;
 mod gzip;
 mod limits;
+mod open_entry;
 mod place;
 mod plain;
 mod reader;
+mod reference;
 mod root;
 #[expect(clippy::module_inception, reason = "the wing has its name from what stands in it")]
 mod sitemap;
 mod summary;
 mod text;
+mod vocabulary;
 mod xml;
 
 pub(super) use date::day_of;

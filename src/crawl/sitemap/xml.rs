@@ -3,18 +3,17 @@
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
+use super::open_entry::{EntryUrl, OpenEntry};
+use super::reference::Reference;
 use super::sitemap::Sitemap;
 use super::text::{SitemapText, floor};
-use super::{SitemapEntry, SitemapEntryKind, SitemapFormat};
+use super::vocabulary::{FOREIGN, Name, field_of, format_of, is_entry, kind_of};
+use super::{SitemapEntryKind, SitemapFormat};
 
 /// Elements that may be open at once. Tags that nobody closes count.
 const DEEPEST: usize = 200_000;
 /// Bytes of one text that are kept. No URL is longer.
 const LONGEST: usize = 16 * 1024;
-/// URLs of one entry that are kept.
-const MOST: usize = 1_000;
-/// Other vocabularies that stand in a sitemap, whose `loc` is none of a page.
-const FOREIGN: [&str; 7] = ["image", "mobile", "news", "pagemap", "video", "xhtml", "media"];
 
 /// Reads a file whose text begins at `offset`.
 pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>) {
@@ -77,25 +76,10 @@ struct Walk {
     format: Option<SitemapFormat>,
     /// The file is none of those that are read.
     is_foreign: bool,
-    entry: Option<Entry>,
+    entry: Option<OpenEntry>,
     field: Option<Field>,
     /// Elements of another vocabulary that are open.
     skipped: usize,
-}
-
-/// A `<url>`, `<sitemap>`, `<item>` or `<entry>` that is not at its end.
-#[derive(Default)]
-struct Entry {
-    /// URLs in the order in which they stand.
-    urls: Vec<(SitemapEntryKind, String, u64)>,
-    /// A URL that serves where there is no other.
-    instead: Option<(String, u64)>,
-    /// What stands in it outside of all elements.
-    bare: String,
-    bare_at: u64,
-    lastmod: Option<String>,
-    priority: Option<f32>,
-    kind: SitemapEntryKind,
 }
 
 /// An element whose text is wanted.
@@ -110,24 +94,12 @@ struct Field {
     nested: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    /// Its text is the entry's URL.
-    Url,
-    /// Its text may be one.
-    Instead,
-    Changed,
-    Priority,
-    /// Its text is passed over.
-    Other,
-}
-
 impl Walk {
     fn start(&mut self, tag: &BytesStart<'_>, sitemap: &mut Sitemap<'_>) {
         self.depth += 1;
         let full = tag.name().0.to_ascii_lowercase();
         let (prefix, name) = full.split_once(':').unwrap_or(("", &full));
-        let Some(format) = self.format else { return self.begin(name, sitemap) };
+        let Some(format) = self.format else { return self.begin(tag, name, sitemap) };
         let is_feed = matches!(format, SitemapFormat::Atom | SitemapFormat::Rss);
         if is_entry(format, name) && (prefix.is_empty() || !FOREIGN.contains(&prefix)) {
             // One more `<url>` around the URL itself.
@@ -138,56 +110,54 @@ impl Walk {
                 return;
             }
             self.end_entry(sitemap, true);
-            let kind = kind_of(name);
-            let about = tag.try_get_attribute("rdf:about").ok().flatten().map(|about| value(&about.value));
-            let instead = about.filter(|about| is_absolute(about)).map(|about| (about, self.at));
-            self.entry = Some(Entry { kind, instead, bare_at: self.at, ..Entry::default() });
-            return;
-        }
-        if self.entry.is_none() {
-            return;
+            return self.begin_entry(tag, name, sitemap);
         }
         if self.skipped > 0 {
             self.skipped += 1;
             return;
         }
+        if self.entry.is_none() {
+            return;
+        }
         if name == "link" && format != SitemapFormat::Rss {
-            self.link(tag, format);
+            self.link(tag);
             return;
         }
         let is_extension = FOREIGN.contains(&prefix) || FOREIGN.contains(&name);
-        let is_other =
-            is_feed && !prefix.is_empty() && format == SitemapFormat::Rss && !["dc", "rss"].contains(&prefix);
+        let is_own = ["", "dc", "rss"].contains(&prefix);
+        let is_other = format == SitemapFormat::Rss && !is_own;
         if is_extension || is_other || is_feed && name == "source" {
             self.end_field(sitemap);
             self.skipped = 1;
             return;
         }
-        if let Some(name) = field_of(format, name) {
+        if let Some(field) = field_of(format, name) {
             self.end_field(sitemap);
             let (tag, text) = (full, String::new());
-            self.field = Some(Field { name, tag, text, at: self.at, is_too_long: false, nested: 0 });
+            self.field = Some(Field { name: field, tag, text, at: self.at, is_too_long: false, nested: 0 });
         }
     }
 
     /// The first element says what the file is.
-    fn begin(&mut self, name: &str, sitemap: &mut Sitemap<'_>) {
-        let format = match name {
-            "urlset" | "url" => SitemapFormat::UrlSet,
-            "sitemapindex" | "sitemap" => SitemapFormat::Index,
-            "rss" | "rdf" => SitemapFormat::Rss,
-            "feed" => SitemapFormat::Atom,
-            _ => {
-                self.is_foreign = true;
-                return sitemap
-                    .note(self.at, &format!("neither a sitemap nor a feed: it begins with <{}>", shown(name)));
-            }
+    fn begin(&mut self, tag: &BytesStart<'_>, name: &str, sitemap: &mut Sitemap<'_>) {
+        let Some(format) = format_of(name) else {
+            self.is_foreign = true;
+            return sitemap.note(self.at, &format!("neither a sitemap nor a feed: it begins with <{}>", shown(name)));
         };
         (self.format, sitemap.format) = (Some(format), format);
         if is_entry(format, name) {
-            let kind = kind_of(name);
-            self.entry = Some(Entry { kind, bare_at: self.at, ..Entry::default() });
+            self.begin_entry(tag, name, sitemap);
         }
+    }
+
+    fn begin_entry(&mut self, tag: &BytesStart<'_>, name: &str, sitemap: &mut Sitemap<'_>) {
+        let mut entry = OpenEntry::at(self.at, kind_of(name));
+        if entry.kind == SitemapEntryKind::Item {
+            if let Some(about) = attribute(tag, "rdf:about") {
+                entry.add_instead(&about, self.at);
+            }
+        }
+        self.entry = Some(entry);
     }
 
     fn end(&mut self, full: &str, sitemap: &mut Sitemap<'_>) {
@@ -215,43 +185,31 @@ impl Walk {
             if !field.is_too_long {
                 field.text.push_str(text);
             }
-        } else if let Some(entry) = &mut self.entry
-            && entry.bare.len() + text.len() <= LONGEST
-        {
-            if entry.bare.trim().is_empty() {
-                (entry.bare_at, entry.bare) = (self.at, String::new());
-            }
-            entry.bare.push_str(text);
+        } else if let Some(entry) = &mut self.entry {
+            entry.add_bare(text, self.at, LONGEST);
         }
     }
 
-    /// A reference: one of XML's own five, a number, or one that nobody resolves.
     fn reference(&mut self, name: &str, sitemap: &mut Sitemap<'_>) {
-        let resolved = match name {
-            "amp" => Some('&'),
-            "apos" => Some('\''),
-            "gt" => Some('>'),
-            "lt" => Some('<'),
-            "quot" => Some('"'),
-            _ => name.strip_prefix('#').and_then(character),
-        };
-        match resolved {
-            Some(letter) => self.text(letter.encode_utf8(&mut [0; 4])),
-            None if is_name(name) => sitemap.note(self.at, &format!("&{}; is not resolved", shown(name))),
-            None => ["&", name, ";"].into_iter().for_each(|part| self.text(part)),
+        match Reference::of(name) {
+            Reference::Letter(letter) => self.text(letter.encode_utf8(&mut [0; 4])),
+            Reference::Text => ["&", name, ";"].into_iter().for_each(|part| self.text(part)),
+            Reference::Unknown => sitemap.note(self.at, &format!("&{}; is not resolved", shown(name))),
         }
     }
 
     /// A link whose URL is an attribute.
-    fn link(&mut self, tag: &BytesStart<'_>, format: SitemapFormat) {
-        let attribute = |name: &str| tag.try_get_attribute(name).ok().flatten().map(|found| value(&found.value));
-        let rel = attribute("rel");
-        let is_alternate = rel.as_deref().is_none_or(|rel| rel.eq_ignore_ascii_case("alternate"));
-        let Some(href) = attribute("href").filter(|href| is_alternate && !href.trim().is_empty()) else { return };
-        let kind = if format == SitemapFormat::Atom { SitemapEntryKind::Item } else { SitemapEntryKind::Alternate };
+    fn link(&mut self, tag: &BytesStart<'_>) {
+        let rel = attribute(tag, "rel");
+        if !rel.is_none_or(|rel| rel.trim().eq_ignore_ascii_case("alternate")) {
+            return;
+        }
+        let Some(href) = attribute(tag, "href").filter(|href| !href.trim().is_empty()) else { return };
         let at = self.at;
-        if let Some(entry) = self.entry.as_mut().filter(|entry| entry.urls.len() < MOST) {
-            entry.urls.push((kind, href.trim().to_owned(), at));
+        if let Some(entry) = &mut self.entry {
+            let is_item = entry.kind == SitemapEntryKind::Item;
+            let kind = if is_item { SitemapEntryKind::Item } else { SitemapEntryKind::Alternate };
+            entry.add(EntryUrl { kind, url: href.trim().to_owned(), at });
         }
     }
 
@@ -271,38 +229,19 @@ impl Walk {
             return sitemap.note(at, "a text of more than 16 KiB");
         }
         let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
-        match name {
-            Name::Url if entry.urls.len() < MOST => entry.urls.push((entry.kind, text.to_owned(), at)),
-            Name::Url => sitemap.note(at, "more URLs than one entry may have"),
-            Name::Instead if is_absolute(text) => _ = entry.instead.get_or_insert_with(|| (text.to_owned(), at)),
-            Name::Instead | Name::Other => {}
-            Name::Changed => entry.lastmod = Some(text.to_owned()),
-            Name::Priority => {
-                entry.priority = text.parse().ok().filter(|priority| (0.0..=1.0).contains(priority));
-            }
+        if !text.is_empty() && !entry.take(name, text, at) {
+            sitemap.note(at, "more URLs than one entry may have");
         }
     }
 
-    /// Tells the entry at hand. Where it is not at its end, what serves instead of a URL may still be followed by one.
+    /// Tells the entry at hand.
     fn end_entry(&mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
         if is_whole {
             self.end_field(sitemap);
         }
         (self.field, self.skipped) = (None, 0);
-        let Some(Entry { mut urls, instead, bare, bare_at, lastmod, priority, kind }) = self.entry.take() else {
-            return;
-        };
-        let has_own = urls.iter().any(|(kind, ..)| *kind != SitemapEntryKind::Alternate);
-        if !has_own && is_whole {
-            let is_feed = matches!(self.format, Some(SitemapFormat::Atom | SitemapFormat::Rss));
-            let bare = Some((bare.trim().to_owned(), bare_at)).filter(|(bare, _)| !is_feed && is_absolute(bare));
-            urls.extend(instead.or(bare).map(|(url, at)| (kind, url, at)));
-        }
-        for (kind, url, offset) in urls {
-            sitemap.tell(SitemapEntry { url, kind, lastmod: lastmod.clone(), priority, offset });
+        if let Some(entry) = self.entry.take() {
+            entry.tell(sitemap, is_whole);
         }
     }
 
@@ -318,36 +257,8 @@ impl Walk {
     }
 }
 
-/// Whether an element of this name is an entry.
-fn is_entry(format: SitemapFormat, name: &str) -> bool {
-    match format {
-        SitemapFormat::Atom => name == "entry",
-        SitemapFormat::Rss => name == "item",
-        _ => name == "url" || name == "sitemap",
-    }
-}
-
-fn kind_of(entry: &str) -> SitemapEntryKind {
-    match entry {
-        "sitemap" => SitemapEntryKind::Sitemap,
-        "url" => SitemapEntryKind::Page,
-        _ => SitemapEntryKind::Item,
-    }
-}
-
-/// What the text of an element of this name is.
-fn field_of(format: SitemapFormat, name: &str) -> Option<Name> {
-    match (format, name) {
-        (SitemapFormat::Rss, "guid") | (SitemapFormat::Atom, "id") => Some(Name::Instead),
-        (SitemapFormat::Rss, "pubdate" | "date") | (SitemapFormat::Atom, "updated" | "published") => {
-            Some(Name::Changed)
-        }
-        (SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => Some(Name::Url),
-        (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(Name::Changed),
-        (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(Name::Priority),
-        (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(Name::Other),
-        _ => None,
-    }
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    tag.try_get_attribute(name).ok().flatten().map(|found| value(&found.value))
 }
 
 /// An attribute's value, its references resolved as those of a text are.
@@ -363,28 +274,6 @@ fn value(raw: &str) -> String {
         })
     };
     quick_xml::escape::unescape_with(raw, resolve).map_or_else(|_| raw.to_owned(), std::borrow::Cow::into_owned)
-}
-
-/// The character of a numeric reference, without its `#`.
-fn character(number: &str) -> Option<char> {
-    let code = match number.strip_prefix(['x', 'X']) {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => number.parse(),
-    };
-    code.ok().and_then(char::from_u32).filter(|letter| *letter != '\0')
-}
-
-/// Whether this can be an entity's name: `&b=2;` in a URL is none.
-fn is_name(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters.next().is_some_and(char::is_alphabetic)
-        && letters.all(|letter| letter.is_alphanumeric() || "-_.:".contains(letter))
-        && text.len() <= 64
-}
-
-fn is_absolute(text: &str) -> bool {
-    let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    (begins("http://") || begins("https://")) && !text.contains(char::is_whitespace)
 }
 
 /// The beginning of a name, for people.

@@ -1,0 +1,93 @@
+//! An entry that is being read.
+
+use super::sitemap::Sitemap;
+use super::vocabulary::{Name, is_absolute};
+use super::{SitemapEntry, SitemapEntryKind};
+
+/// URLs of one entry that are kept.
+const MOST: usize = 1_000;
+
+/// A `<url>`, `<sitemap>`, `<item>` or `<entry>` that is not at its end.
+#[derive(Default)]
+pub(super) struct OpenEntry {
+    pub(super) kind: SitemapEntryKind,
+    /// URLs in the order in which they stand.
+    urls: Vec<EntryUrl>,
+    /// A URL that serves where there is no other.
+    instead: Option<EntryUrl>,
+    /// What stands in it outside of all elements.
+    bare: String,
+    bare_at: u64,
+    lastmod: Option<String>,
+    priority: Option<f32>,
+}
+
+/// A URL of an entry.
+pub(super) struct EntryUrl {
+    pub(super) kind: SitemapEntryKind,
+    pub(super) url: String,
+    pub(super) at: u64,
+}
+
+impl OpenEntry {
+    /// One that begins here.
+    pub(super) fn at(bare_at: u64, kind: SitemapEntryKind) -> Self {
+        Self { kind, bare_at, ..Self::default() }
+    }
+
+    /// Takes one of its URLs, where there is room for more.
+    pub(super) fn add(&mut self, url: EntryUrl) -> bool {
+        let has_room = self.urls.len() < MOST;
+        if has_room {
+            self.urls.push(url);
+        }
+        has_room
+    }
+
+    /// Takes what may serve as its URL: only a whole one does.
+    pub(super) fn add_instead(&mut self, url: &str, at: u64) {
+        if is_absolute(url) && self.instead.is_none() {
+            self.instead = Some(EntryUrl { kind: self.kind, url: url.to_owned(), at });
+        }
+    }
+
+    /// Takes text that stands in no element of it, up to so many bytes.
+    pub(super) fn add_bare(&mut self, text: &str, at: u64, longest: usize) {
+        if self.bare.len() + text.len() <= longest {
+            if self.bare.trim().is_empty() {
+                (self.bare_at, self.bare) = (at, String::new());
+            }
+            self.bare.push_str(text);
+        }
+    }
+
+    /// Takes the text of one of its elements. It is `false` where there is no room for one more URL.
+    pub(super) fn take(&mut self, name: Name, text: &str, at: u64) -> bool {
+        match name {
+            Name::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at }),
+            Name::Instead => self.add_instead(text, at),
+            Name::Changed => self.lastmod = Some(text.to_owned()),
+            Name::Priority => {
+                self.priority = text.parse().ok().filter(|priority| (0.0..=1.0).contains(priority));
+            }
+            Name::Other => {}
+        }
+        true
+    }
+
+    /// Tells it, URL by URL. Where it is not at its end, what serves instead of a URL may still be followed by one.
+    pub(super) fn tell(mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
+        let has_own = self.urls.iter().any(|url| url.kind != SitemapEntryKind::Alternate);
+        if !has_own && is_whole {
+            let (bare, at) = (self.bare.trim().to_owned(), self.bare_at);
+            if self.kind != SitemapEntryKind::Item {
+                self.add_instead(&bare, at);
+            }
+            self.urls.extend(self.instead);
+        }
+        for EntryUrl { kind, url, at } in self.urls {
+            let (lastmod, priority) = (self.lastmod.clone(), self.priority);
+            sitemap.tell(SitemapEntry { url, kind, lastmod, priority, offset: at });
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! References, in texts and in attributes.
+
+/// What a reference stands for.
+pub(super) enum Reference {
+    /// One of XML's own five, or a number.
+    Letter(char),
+    /// None: it is a part of the text.
+    Text,
+    /// An entity that nobody resolves.
+    Unknown,
+}
+
+impl Reference {
+    /// That of what stands between `&` and `;`.
+    pub(super) fn of(name: &str) -> Self {
+        let letter = match name {
+            "amp" => Some('&'),
+            "apos" => Some('\''),
+            "gt" => Some('>'),
+            "lt" => Some('<'),
+            "quot" => Some('"'),
+            _ => name.strip_prefix('#').and_then(character),
+        };
+        match letter {
+            Some(letter) => Self::Letter(letter),
+            None if is_name(name) => Self::Unknown,
+            None => Self::Text,
+        }
+    }
+}
+
+/// The character of a numeric reference, without its `#`.
+fn character(number: &str) -> Option<char> {
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    code.ok().and_then(char::from_u32).filter(|letter| *letter != '\0')
+}
+
+/// Whether this can be an entity's name: `&b=2;` in a URL is none.
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(char::is_alphabetic)
+        && letters.all(|letter| letter.is_alphanumeric() || "-_.:".contains(letter))
+        && text.len() <= 64
+}

@@ -1,0 +1,69 @@
+//! The names in sitemaps and feeds.
+
+use super::{SitemapEntryKind, SitemapFormat};
+
+/// Other vocabularies that stand in a sitemap, whose `loc` is none of a page.
+pub(super) const FOREIGN: [&str; 7] = ["image", "mobile", "news", "pagemap", "video", "xhtml", "media"];
+
+/// What the text of an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    /// The entry's URL.
+    Url,
+    /// Maybe its URL.
+    Instead,
+    Changed,
+    Priority,
+    /// Nothing that is wanted.
+    Other,
+}
+
+/// The format of a file whose first element has this name; `None` where it is none that is read.
+pub(super) fn format_of(name: &str) -> Option<SitemapFormat> {
+    Some(match name {
+        "urlset" | "url" => SitemapFormat::UrlSet,
+        "sitemapindex" | "sitemap" => SitemapFormat::Index,
+        "rss" | "rdf" => SitemapFormat::Rss,
+        "feed" => SitemapFormat::Atom,
+        _ => return None,
+    })
+}
+
+/// Whether an element of this name is an entry.
+pub(super) fn is_entry(format: SitemapFormat, name: &str) -> bool {
+    match format {
+        SitemapFormat::Atom => name == "entry",
+        SitemapFormat::Rss => name == "item",
+        _ => name == "url" || name == "sitemap",
+    }
+}
+
+/// What an entry of this name leads to.
+pub(super) fn kind_of(entry: &str) -> SitemapEntryKind {
+    match entry {
+        "sitemap" => SitemapEntryKind::Sitemap,
+        "url" => SitemapEntryKind::Page,
+        _ => SitemapEntryKind::Item,
+    }
+}
+
+/// What the text of an element of this name is.
+pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<Name> {
+    match (format, name) {
+        (SitemapFormat::Rss, "guid") | (SitemapFormat::Atom, "id") => Some(Name::Instead),
+        (SitemapFormat::Rss, "pubdate" | "date") | (SitemapFormat::Atom, "updated" | "published") => {
+            Some(Name::Changed)
+        }
+        (SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => Some(Name::Url),
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(Name::Changed),
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(Name::Priority),
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(Name::Other),
+        _ => None,
+    }
+}
+
+/// Whether a text is a URL of the web with its scheme.
+pub(super) fn is_absolute(text: &str) -> bool {
+    let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    (begins("http://") || begins("https://")) && !text.contains(char::is_whitespace)
+}
