@@ -279,6 +279,26 @@ fn an_entry_has_what_is_said_of_it() {
     assert_eq!(read(rss.as_bytes()).0[0].lastmod.as_deref(), Some("Thu, 05 Jan 2017 12:34:50 GMT"), "testRSSPubDate");
 }
 
+/// As in an element's text, what begins no reference is itself.
+#[test]
+fn references_in_attributes_are_resolved_one_by_one() {
+    for (written, expected) in [
+        ("/?a=1&b=2&amp;c=3", "/?a=1&b=2&c=3"),
+        ("/?a&amp;b&", "/?a&b&"),
+        ("/&#x41;&#66;&#0;", "/AB&#0;"),
+        ("/&x;y&lt;&gt;&quot;&apos;", "/y<>\"'"),
+        ("/&b=2;c", "/&b=2;c"),
+        ("/&amp;amp;", "/&amp;"),
+    ] {
+        let body = format!("<feed><entry><link href=\"{written}\"/></entry></feed>");
+        assert_eq!(urls(body.as_bytes()), [expected], "{written}");
+        let body = format!("<urlset><url><loc>{written}</loc></url></urlset>");
+        assert_eq!(urls(body.as_bytes()), [expected], "{written}, as a text");
+    }
+    let bare = b"<FEED><ENTRY><LINK HREF=/1 REL=alternate></LINK></ENTRY><entry><link title href='/2'/></entry></FEED>";
+    assert_eq!(urls(bare), ["/1", "/2"], "names in any case, values without quotes, and none");
+}
+
 /// Scrapy's `test_alternate`: they are entries where that is asked for.
 #[test]
 fn alternates_are_entries_where_that_is_asked_for() {

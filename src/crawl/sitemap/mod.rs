@@ -31,7 +31,7 @@
 //! - A tag that is not closed ends where the next one begins that cannot stand in it. End tags without a start are passed over.
 //! - A URL that stands in `<url>` or `<sitemap>` itself, or in one more `<url>` inside `<loc>`, is taken.
 //! - The five entities of XML and numbers are resolved. No other entity is: a DTD is not read, so there is nothing to expand and nothing to
-//!   fetch. A reference to one is left out; an `&` that begins none is itself.
+//!   fetch. A reference to one is left out; an `&` that begins none is itself, in a text as in an attribute.
 //! - Where a file breaks off, all that was complete before is told. So the entries of a file's beginning are the beginning of its
 //!   entries; of a text file that is so but for its last line, which counts only where the file is whole.
 //!

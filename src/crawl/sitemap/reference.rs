@@ -29,6 +29,29 @@ impl Reference {
     }
 }
 
+/// An attribute's value: each of its references resolved by itself. `unknown` is told what is not.
+pub(super) fn value(raw: &str, mut unknown: impl FnMut(&str)) -> String {
+    let mut value = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((text, behind)) = rest.split_once('&') {
+        value.push_str(text);
+        rest = behind;
+        let name = &rest[..rest.find(['&', ';']).unwrap_or(rest.len())];
+        let reference = if rest[name.len()..].starts_with(';') { Reference::of(name) } else { Reference::Text };
+        match reference {
+            Reference::Letter(letter) => value.push(letter),
+            Reference::Text => {
+                value.push('&');
+                continue;
+            }
+            Reference::Unknown => unknown(name),
+        }
+        rest = &rest[name.len() + 1..];
+    }
+    value.push_str(rest);
+    value
+}
+
 /// The character of a numeric reference, without its `#`.
 fn character(number: &str) -> Option<char> {
     let code = match number.strip_prefix(['x', 'X']) {

@@ -4,7 +4,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
 use super::open_entry::{EntryUrl, OpenEntry};
-use super::reference::Reference;
+use super::reference::{Reference, value};
 use super::sitemap::Sitemap;
 use super::text::{SitemapText, floor};
 use super::vocabulary::{FOREIGN, Name, field_of, format_of, is_entry, kind_of};
@@ -120,7 +120,7 @@ impl Walk {
             return;
         }
         if name == "link" && format != SitemapFormat::Rss {
-            self.link(tag);
+            self.link(tag, sitemap);
             return;
         }
         let is_extension = FOREIGN.contains(&prefix) || FOREIGN.contains(&name);
@@ -153,7 +153,7 @@ impl Walk {
     fn begin_entry(&mut self, tag: &BytesStart<'_>, name: &str, sitemap: &mut Sitemap<'_>) {
         let mut entry = OpenEntry::at(self.at, kind_of(name));
         if entry.kind == SitemapEntryKind::Item {
-            if let Some(about) = attribute(tag, "rdf:about") {
+            if let Some(about) = self.attribute(tag, "rdf:about", sitemap) {
                 entry.add_instead(&about, self.at);
             }
         }
@@ -194,17 +194,29 @@ impl Walk {
         match Reference::of(name) {
             Reference::Letter(letter) => self.text(letter.encode_utf8(&mut [0; 4])),
             Reference::Text => ["&", name, ";"].into_iter().for_each(|part| self.text(part)),
-            Reference::Unknown => sitemap.note(self.at, &format!("&{}; is not resolved", shown(name))),
+            Reference::Unknown => self.note_unknown(name, sitemap),
         }
     }
 
+    fn note_unknown(&self, name: &str, sitemap: &mut Sitemap<'_>) {
+        sitemap.note(self.at, &format!("&{}; is not resolved", shown(name)));
+    }
+
+    /// An attribute's value. Its name may be in any case, and the value without quotes, as in HTML.
+    fn attribute(&self, tag: &BytesStart<'_>, name: &str, sitemap: &mut Sitemap<'_>) -> Option<String> {
+        let mut attributes = tag.html_attributes();
+        let mut named = attributes.with_checks(false).flatten();
+        let found = named.find(|attribute| attribute.key.0.eq_ignore_ascii_case(name))?;
+        Some(value(&found.value, |unknown| self.note_unknown(unknown, sitemap)))
+    }
+
     /// A link whose URL is an attribute.
-    fn link(&mut self, tag: &BytesStart<'_>) {
-        let rel = attribute(tag, "rel");
+    fn link(&mut self, tag: &BytesStart<'_>, sitemap: &mut Sitemap<'_>) {
+        let rel = self.attribute(tag, "rel", sitemap);
         if !rel.is_none_or(|rel| rel.trim().eq_ignore_ascii_case("alternate")) {
             return;
         }
-        let Some(href) = attribute(tag, "href").filter(|href| !href.trim().is_empty()) else { return };
+        let Some(href) = self.attribute(tag, "href", sitemap).filter(|href| !href.trim().is_empty()) else { return };
         let at = self.at;
         if let Some(entry) = &mut self.entry {
             let is_item = entry.kind == SitemapEntryKind::Item;
@@ -255,25 +267,6 @@ impl Walk {
         }
         self.end_entry(sitemap, false);
     }
-}
-
-fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
-    tag.try_get_attribute(name).ok().flatten().map(|found| value(&found.value))
-}
-
-/// An attribute's value, its references resolved as those of a text are.
-fn value(raw: &str) -> String {
-    let resolve = |name: &str| {
-        Some(match name {
-            "amp" => "&",
-            "apos" => "'",
-            "gt" => ">",
-            "lt" => "<",
-            "quot" => "\"",
-            _ => "",
-        })
-    };
-    quick_xml::escape::unescape_with(raw, resolve).map_or_else(|_| raw.to_owned(), std::borrow::Cow::into_owned)
 }
 
 /// The beginning of a name, for people.
