@@ -202,6 +202,19 @@ const XML: &[(&str, &str, &[&str])] = &[
          <entry><id>http://a.test/3</id></entry></feed>",
         &["http://a.test/1?a&b", "/2", "http://a.test/3"],
     ),
+    (
+        "RSS with its links in attributes (feedparser's psc/rss2.0simplechapter.xml)",
+        "<rss version=\"2.0\"><channel><link href=\"http://a.test/no\"/><item><link href=\" http://a.test/1 \"/></item>
+         <item><link rel=\"self\" href=\"http://a.test/no\"/><link>http://a.test/2</link></item>
+         <item><atom:link href=\"http://a.test/no\"/></item></channel></rss>",
+        &["http://a.test/1", "http://a.test/2"],
+    ),
+    (
+        "RSS with a prefix for all (feedparser's namespace/rss2.0NSwithModulesNoDefNS.xml)",
+        "<r:rss xmlns:r=\"http://backend.userland.com/rss2\"><r:channel><r:item><r:link>http://a.test/1</r:link><r:pubDate>2017</r:pubDate>
+         <m:link xmlns:m=\"m\">http://a.test/no</m:link></r:item><item><link>http://a.test/2</link><r:link>http://a.test/no</r:link></item></r:channel></r:rss>",
+        &["http://a.test/1", "http://a.test/2"],
+    ),
 ];
 
 #[test]

@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | sitemap (sitemaps.org 0.9) | `<urlset>` | each `<loc>` of a `<url>` |
 //! | sitemap index | `<sitemapindex>` | each `<loc>` of a `<sitemap>` |
-//! | RSS 0.9x, 1.0, 2.0 | `<rss>`, `<rdf:RDF>` | the `<link>` of each `<item>`; where it has none, a `<guid>` that is a URL |
+//! | RSS 0.9x, 1.0, 2.0 | `<rss>`, `<rdf:RDF>` | the `<link>` of each `<item>`, or its `href`; where it has none, a `<guid>` that is a URL |
 //! | Atom (RFC 4287) | `<feed>` | each alternate `<link href>` of an `<entry>` |
 //! | text | a line that is a URL | each such line |
 //!

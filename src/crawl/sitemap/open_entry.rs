@@ -11,6 +11,8 @@ const MOST: usize = 1_000;
 #[derive(Default)]
 pub(super) struct OpenEntry {
     pub(super) kind: SitemapEntryKind,
+    /// What stands before its tag's name.
+    pub(super) prefix: String,
     /// URLs in the order in which they stand.
     urls: Vec<EntryUrl>,
     /// A URL that serves where there is no other.
@@ -31,8 +33,8 @@ pub(super) struct EntryUrl {
 
 impl OpenEntry {
     /// One that begins here.
-    pub(super) fn at(bare_at: u64, kind: SitemapEntryKind) -> Self {
-        Self { kind, bare_at, ..Self::default() }
+    pub(super) fn at(bare_at: u64, kind: SitemapEntryKind, prefix: &str) -> Self {
+        Self { kind, prefix: prefix.to_owned(), bare_at, ..Self::default() }
     }
 
     /// Takes one of its URLs, where there is room for more.

@@ -99,7 +99,7 @@ impl Walk {
         self.depth += 1;
         let full = tag.name().0.to_ascii_lowercase();
         let (prefix, name) = full.split_once(':').unwrap_or(("", &full));
-        let Some(format) = self.format else { return self.begin(tag, name, sitemap) };
+        let Some(format) = self.format else { return self.begin(tag, prefix, name, sitemap) };
         let is_feed = matches!(format, SitemapFormat::Atom | SitemapFormat::Rss);
         if is_entry(format, name) && (prefix.is_empty() || !FOREIGN.contains(&prefix)) {
             // One more `<url>` around the URL itself.
@@ -110,21 +110,19 @@ impl Walk {
                 return;
             }
             self.end_entry(sitemap, true);
-            return self.begin_entry(tag, name, sitemap);
+            return self.begin_entry(tag, prefix, name, sitemap);
         }
         if self.skipped > 0 {
             self.skipped += 1;
             return;
         }
-        if self.entry.is_none() {
-            return;
-        }
+        let Some(entry) = &self.entry else { return };
         if name == "link" && format != SitemapFormat::Rss {
             self.link(tag, sitemap);
             return;
         }
         let is_extension = FOREIGN.contains(&prefix) || FOREIGN.contains(&name);
-        let is_own = ["", "dc", "rss"].contains(&prefix);
+        let is_own = prefix == entry.prefix || ["", "dc", "rss"].contains(&prefix);
         let is_other = format == SitemapFormat::Rss && !is_own;
         if is_extension || is_other || is_feed && name == "source" {
             self.end_field(sitemap);
@@ -133,25 +131,28 @@ impl Walk {
         }
         if let Some(field) = field_of(format, name) {
             self.end_field(sitemap);
+            if name == "link" {
+                self.link(tag, sitemap);
+            }
             let (tag, text) = (full, String::new());
             self.field = Some(Field { name: field, tag, text, at: self.at, is_too_long: false, nested: 0 });
         }
     }
 
     /// The first element says what the file is.
-    fn begin(&mut self, tag: &BytesStart<'_>, name: &str, sitemap: &mut Sitemap<'_>) {
+    fn begin(&mut self, tag: &BytesStart<'_>, prefix: &str, name: &str, sitemap: &mut Sitemap<'_>) {
         let Some(format) = format_of(name) else {
             self.is_foreign = true;
             return sitemap.note(self.at, &format!("neither a sitemap nor a feed: it begins with <{}>", shown(name)));
         };
         (self.format, sitemap.format) = (Some(format), format);
         if is_entry(format, name) {
-            self.begin_entry(tag, name, sitemap);
+            self.begin_entry(tag, prefix, name, sitemap);
         }
     }
 
-    fn begin_entry(&mut self, tag: &BytesStart<'_>, name: &str, sitemap: &mut Sitemap<'_>) {
-        let mut entry = OpenEntry::at(self.at, kind_of(name));
+    fn begin_entry(&mut self, tag: &BytesStart<'_>, prefix: &str, name: &str, sitemap: &mut Sitemap<'_>) {
+        let mut entry = OpenEntry::at(self.at, kind_of(name), prefix);
         if entry.kind == SitemapEntryKind::Item {
             if let Some(about) = self.attribute(tag, "rdf:about", sitemap) {
                 entry.add_instead(&about, self.at);
