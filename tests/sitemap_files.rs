@@ -215,6 +215,16 @@ const XML: &[(&str, &str, &[&str])] = &[
          <m:link xmlns:m=\"m\">http://a.test/no</m:link></r:item><item><link>http://a.test/2</link><r:link>http://a.test/no</r:link></item></r:channel></r:rss>",
         &["http://a.test/1", "http://a.test/2"],
     ),
+    (
+        "an entry alone (RFC 4287 section 2)",
+        "<?xml version=\"1.0\"?><entry xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"edit\" href=\"http://a.test/no\"/><link href=\"http://a.test/1\"/></entry>",
+        &["http://a.test/1"],
+    ),
+    (
+        "a relation by its whole name (RFC 4287 section 4.2.7.2)",
+        "<feed><entry><link rel=\"http://www.iana.org/assignments/relation/alternate\" href=\"/1\"/><link rel=\"http://www.iana.org/assignments/relation/self\" href=\"/no\"/></entry></feed>",
+        &["/1"],
+    ),
 ];
 
 #[test]

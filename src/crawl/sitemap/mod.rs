@@ -14,7 +14,7 @@
 //! | sitemap (sitemaps.org 0.9) | `<urlset>` | each `<loc>` of a `<url>` |
 //! | sitemap index | `<sitemapindex>` | each `<loc>` of a `<sitemap>` |
 //! | RSS 0.9x, 1.0, 2.0 | `<rss>`, `<rdf:RDF>` | the `<link>` of each `<item>`, or its `href`; where it has none, a `<guid>` that is a URL |
-//! | Atom (RFC 4287) | `<feed>` | each alternate `<link href>` of an `<entry>` |
+//! | Atom (RFC 4287) | `<feed>`, `<entry>` | each alternate `<link href>` of an `<entry>` |
 //! | text | a line that is a URL | each such line |
 //!
 //! The content decides, never the name or the Content-Type: both are wrong too often. The first element tells an XML file; anything else

@@ -8,8 +8,8 @@ const HEAD: usize = 8 * 1024;
 /// What most pages begin with.
 const HTML: [&str; 2] = ["<!DOCTYPE html", "<html"];
 /// Elements that a file may begin with, or a page: nothing is looked for behind them.
-const FIRST: [&str; 10] =
-    ["body", "feed", "head", "html", "rdf", "rss", "sitemap", "sitemapindex", "url", "urlset"];
+const FIRST: [&str; 11] =
+    ["body", "entry", "feed", "head", "html", "rdf", "rss", "sitemap", "sitemapindex", "url", "urlset"];
 /// What a file begins with that something else stands before.
 const BEGINNINGS: [&str; 6] = ["<?xml", "<feed", "<rdf:rdf", "<rss", "<sitemapindex", "<urlset"];
 
@@ -20,7 +20,7 @@ pub(in crate::crawl) fn is_sitemap(start: &[u8]) -> bool {
 
 /// Whether the beginning of a body is that of a feed.
 pub(in crate::crawl) fn is_feed(start: &[u8]) -> bool {
-    matches!(root(start).as_deref(), Some("rss" | "feed" | "rdf"))
+    matches!(root(start).as_deref(), Some("rss" | "feed" | "rdf" | "entry"))
 }
 
 /// Whether a body is packed by gzip, so that its beginning tells nothing else.

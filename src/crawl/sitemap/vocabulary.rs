@@ -4,6 +4,8 @@ use super::{SitemapEntryKind, SitemapFormat};
 
 /// Other vocabularies that stand in a sitemap, whose `loc` is none of a page.
 pub(super) const FOREIGN: [&str; 7] = ["image", "mobile", "news", "pagemap", "video", "xhtml", "media"];
+/// What stands before a relation's name, in full (RFC 4287 section 4.2.7.2).
+const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
 
 /// What the text of an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub(super) fn format_of(name: &str) -> Option<SitemapFormat> {
         "urlset" | "url" => SitemapFormat::UrlSet,
         "sitemapindex" | "sitemap" => SitemapFormat::Index,
         "rss" | "rdf" => SitemapFormat::Rss,
-        "feed" => SitemapFormat::Atom,
+        "feed" | "entry" => SitemapFormat::Atom,
         _ => return None,
     })
 }
@@ -60,6 +62,11 @@ pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<Name> {
         (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(Name::Other),
         _ => None,
     }
+}
+
+/// Whether a link of this relation leads to the entry itself.
+pub(super) fn is_alternate(relation: &str) -> bool {
+    relation.strip_prefix(RELATIONS).unwrap_or(relation).eq_ignore_ascii_case("alternate")
 }
 
 /// Whether a text is a URL of the web with its scheme.

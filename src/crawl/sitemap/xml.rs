@@ -7,7 +7,7 @@ use super::open_entry::{EntryUrl, OpenEntry};
 use super::reference::{Reference, value};
 use super::sitemap::Sitemap;
 use super::text::{SitemapText, floor};
-use super::vocabulary::{FOREIGN, Name, field_of, format_of, is_entry, kind_of};
+use super::vocabulary::{FOREIGN, Name, field_of, format_of, is_alternate, is_entry, kind_of};
 use super::{SitemapEntryKind, SitemapFormat};
 
 /// Elements that may be open at once. Tags that nobody closes count.
@@ -214,7 +214,7 @@ impl Walk {
     /// A link whose URL is an attribute.
     fn link(&mut self, tag: &BytesStart<'_>, sitemap: &mut Sitemap<'_>) {
         let rel = self.attribute(tag, "rel", sitemap);
-        if !rel.is_none_or(|rel| rel.trim().eq_ignore_ascii_case("alternate")) {
+        if !rel.is_none_or(|rel| is_alternate(rel.trim())) {
             return;
         }
         let Some(href) = self.attribute(tag, "href", sitemap).filter(|href| !href.trim().is_empty()) else { return };
