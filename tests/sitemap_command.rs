@@ -82,6 +82,38 @@ fn urls_are_completed_as_in_a_crawl() {
     assert_eq!(list(&body, &[]), ["https://www.a.test/y"], "https is assumed, as of a seed");
 }
 
+/// RFC 4287 section 2, and XML Base: each is relative to the one around it.
+#[test]
+fn the_bases_of_a_feed_are_obeyed() {
+    let place = tempfile::tempdir().unwrap();
+    let list = |body: &str, base: &[&str]| {
+        let output = run(&[&["sitemap", "-"], base].concat(), body.as_bytes(), place.path(), &[]);
+        text(&output.stdout).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let feed = "<feed xml:base=\"/base/\"><title xml:base='http://no.test/'>t</title><entry><link href=\"1\"/></entry>
+        <entry xml:base=\"sub/\"><link href=\"2\"/><link href=\"3\" xml:base='deep/?a&amp;b'/><link href='?c'/></entry>
+        <entry xml:base='http://b.test/x/'><link href=\"4\"/><link href='/5'/><link href='http://c.test/6'/>
+        <entry xml:base='urn:none'><link href=\"7\"/></entry><entry><link href=\"8\"/></entry></feed>";
+    assert_eq!(
+        list(feed, &["--base", "http://a.test/f/feed"]),
+        [
+            "http://a.test/base/1",
+            "http://a.test/base/sub/2",
+            "http://a.test/base/sub/deep/3",
+            "http://a.test/base/sub/?c",
+            "http://b.test/x/4",
+            "http://b.test/5",
+            "http://c.test/6",
+            "http://a.test/base/7",
+            "http://a.test/base/8"
+        ]
+    );
+    let rss = "<rss xml:base='http://a.test/x/'><channel><item xml:base='y/'><link>1</link><link xml:base='z/'>2</link></item></channel></rss>";
+    assert_eq!(list(rss, &[]), ["http://a.test/x/y/1", "http://a.test/x/y/z/2"], "a base alone suffices");
+    let urlset = "<urlset xml:base='http://b.test/'><url><loc>1</loc></url></urlset>";
+    assert_eq!(list(urlset, &["--base", "http://a.test/"]), ["http://a.test/1"], "a sitemap has no bases");
+}
+
 /// The simulated web's own truth knows which pages only a sitemap leads to.
 #[test]
 fn a_simulated_web_is_crawled_by_its_sitemaps_too() {

@@ -395,3 +395,19 @@ async fn a_record_says_what_is_wrong_with_a_sitemap() {
     let counts = finished.tally.sitemaps;
     assert_eq!((counts.records, counts.read, counts.unknown, counts.faulty), (5, 2, 3, 1), "{counts:?}");
 }
+
+#[tokio::test]
+async fn the_bases_of_a_feed_are_obeyed() {
+    let feed =
+        "<feed xml:base='/posts/'><entry><link href='1'/></entry><entry xml:base='2/'><link href='3'/></entry></feed>";
+    let web = Web::of([
+        ("a.test/", page("/feed")),
+        ("a.test/feed", feed.into()),
+        ("a.test/posts/1", page("")),
+        ("a.test/posts/2/3", page("")),
+    ]);
+    let mut options = web.options();
+    options.sitemaps.enabled = false;
+    let (_, records) = crawl(&options, "a.test/").await;
+    assert_eq!(urls(&records), ["a.test/", "a.test/feed", "a.test/posts/1", "a.test/posts/2/3"]);
+}

@@ -21,7 +21,7 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     let base = base.map_err(CommandError::of(Exit::Usage, "--base"))?;
     let mut source =
         Document::get(&options.fetch, from, &canonicalizer, ("sitemaps.max_bytes", options.sitemaps.max_bytes))?;
-    let place = SitemapPlace::new(&canonicalizer, base.or(source.base.take()));
+    let mut place = SitemapPlace::new(canonicalizer.clone(), base.or(source.base.take()));
     let mut limits = SitemapLimits::default();
     (limits.max_urls, limits.max_bytes) = (options.sitemaps.max_urls, options.sitemaps.max_bytes);
     (limits.alternates, limits.is_cut) = (options.sitemaps.alternates, source.cut.is_some());

@@ -6,6 +6,9 @@
 pub struct SitemapEntry {
     /// The URL as it is written, without the white space around it: it may be relative, or lack its scheme.
     pub url: String,
+    /// What `xml:base` says it is relative to, from the outermost element in: each is relative to the one before it, and the first to the
+    /// file's own URL. Mostly there is none.
+    pub bases: Vec<String>,
     /// What it leads to.
     pub kind: SitemapEntryKind,
     /// When it was last changed, as it is written.

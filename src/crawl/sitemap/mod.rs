@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! bytes ──▶ SitemapText: gzip undone, UTF-8, cut at the limit ──▶ xml or text ──▶ SitemapEntry, one by one ──▶ SitemapSummary
+//!                                                                                      └──▶ SitemapPlace: a URL of it
 //! ```
 //!
 //! [`read_sitemap`] tells each entry as soon as it is complete, so a file is never held as a whole once it is unpacked: what is held
@@ -32,12 +33,14 @@
 //! - A URL that stands in `<url>` or `<sitemap>` itself, or in one more `<url>` inside `<loc>`, is taken.
 //! - The five entities of XML and numbers are resolved. No other entity is: a DTD is not read, so there is nothing to expand and nothing to
 //!   fetch. A reference to one is left out; an `&` that begins none is itself, in a text as in an attribute.
+//! - In feeds each `xml:base` is obeyed (RFC 4287 section 2), up to eight within one another.
 //! - Where a file breaks off, all that was complete before is told. So the entries of a file's beginning are the beginning of its
 //!   entries; of a text file that is so but for its last line, which counts only where the file is whole.
 //!
 //! Each URL is told as it is written, without the white space around it: whoever knows the sitemap's own address resolves it, as
 //! `SitemapPlace` does for the crawl and for the command.
 
+mod bases;
 mod date;
 mod entry;
 mod format;

@@ -1,5 +1,6 @@
 //! An entry that is being read.
 
+use super::bases::Chain;
 use super::sitemap::Sitemap;
 use super::vocabulary::{Name, is_absolute};
 use super::{SitemapEntry, SitemapEntryKind};
@@ -13,6 +14,8 @@ pub(super) struct OpenEntry {
     pub(super) kind: SitemapEntryKind,
     /// What stands before its tag's name.
     pub(super) prefix: String,
+    /// How many bases there are around it.
+    pub(super) bases_around: usize,
     /// URLs in the order in which they stand.
     urls: Vec<EntryUrl>,
     /// A URL that serves where there is no other.
@@ -29,12 +32,13 @@ pub(super) struct EntryUrl {
     pub(super) kind: SitemapEntryKind,
     pub(super) url: String,
     pub(super) at: u64,
+    pub(super) bases: Option<Chain>,
 }
 
 impl OpenEntry {
     /// One that begins here.
-    pub(super) fn at(bare_at: u64, kind: SitemapEntryKind, prefix: &str) -> Self {
-        Self { kind, prefix: prefix.to_owned(), bare_at, ..Self::default() }
+    pub(super) fn at(bare_at: u64, kind: SitemapEntryKind, prefix: &str, bases_around: usize) -> Self {
+        Self { kind, prefix: prefix.to_owned(), bases_around, bare_at, ..Self::default() }
     }
 
     /// Takes one of its URLs, where there is room for more.
@@ -49,7 +53,7 @@ impl OpenEntry {
     /// Takes what may serve as its URL: only a whole one does.
     pub(super) fn add_instead(&mut self, url: &str, at: u64) {
         if is_absolute(url) && self.instead.is_none() {
-            self.instead = Some(EntryUrl { kind: self.kind, url: url.to_owned(), at });
+            self.instead = Some(EntryUrl { kind: self.kind, url: url.to_owned(), at, bases: None });
         }
     }
 
@@ -64,9 +68,9 @@ impl OpenEntry {
     }
 
     /// Takes the text of one of its elements. It is `false` where there is no room for one more URL.
-    pub(super) fn take(&mut self, name: Name, text: &str, at: u64) -> bool {
+    pub(super) fn take(&mut self, name: Name, text: &str, at: u64, bases: Option<Chain>) -> bool {
         match name {
-            Name::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at }),
+            Name::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at, bases }),
             Name::Instead => self.add_instead(text, at),
             Name::Changed => self.lastmod = Some(text.to_owned()),
             Name::Priority => {
@@ -87,9 +91,10 @@ impl OpenEntry {
             }
             self.urls.extend(self.instead);
         }
-        for EntryUrl { kind, url, at } in self.urls {
+        for EntryUrl { kind, url, at, bases } in self.urls {
             let (lastmod, priority) = (self.lastmod.clone(), self.priority);
-            sitemap.tell(SitemapEntry { url, kind, lastmod, priority, offset: at });
+            let bases = bases.map(|bases| bases.to_vec()).unwrap_or_default();
+            sitemap.tell(SitemapEntry { url, bases, kind, lastmod, priority, offset: at });
         }
     }
 }

@@ -8,21 +8,35 @@ use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer};
 /// Where a sitemap or feed stands, which completes the URLs in it: those that are relative, and those that lack their scheme.
 #[derive(Debug)]
 pub(crate) struct SitemapPlace {
+    canonicalizer: Canonicalizer,
     /// Its URL; `None` where nobody knows it.
     base: Option<BaseUrl>,
     own: Option<CanonicalUrl>,
+    /// The last bases that an entry had, and what they make of its own.
+    last: (Vec<String>, Option<BaseUrl>),
 }
 
 impl SitemapPlace {
     /// That of a file with this URL.
-    pub(crate) fn new(canonicalizer: &Canonicalizer, base: Option<BaseUrl>) -> Self {
+    pub(crate) fn new(canonicalizer: Canonicalizer, base: Option<BaseUrl>) -> Self {
         let own = base.as_ref().and_then(|base| canonicalizer.join(base, "/").ok());
-        Self { base, own }
+        Self { canonicalizer, base, own, last: (Vec::new(), None) }
     }
 
     /// What an entry's URL is relative to, if that is known, and the URL with its scheme.
-    pub(crate) fn complete<'a>(&'a self, entry: &'a SitemapEntry) -> (Option<&'a BaseUrl>, Cow<'a, str>) {
-        (self.base.as_ref(), with_scheme(&entry.url, self.own.as_ref()))
+    pub(crate) fn complete<'a>(&'a mut self, entry: &'a SitemapEntry) -> (Option<&'a BaseUrl>, Cow<'a, str>) {
+        let url = with_scheme(&entry.url, self.own.as_ref());
+        if entry.bases.is_empty() {
+            return (self.base.as_ref(), url);
+        }
+        if self.last.0 != entry.bases {
+            let base = entry.bases.iter().fold(self.base.clone(), |base, next| match base {
+                Some(base) => base.rebase(next).or(Some(base)),
+                None => self.canonicalizer.base(next).ok(),
+            });
+            self.last = (entry.bases.clone(), base);
+        }
+        (self.last.1.as_ref(), url)
     }
 }
 

@@ -3,6 +3,7 @@
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
+use super::bases::{Bases, Chain};
 use super::open_entry::{EntryUrl, OpenEntry};
 use super::reference::{Reference, value};
 use super::sitemap::Sitemap;
@@ -77,6 +78,8 @@ struct Walk {
     /// The file is none of those that are read.
     is_foreign: bool,
     entry: Option<OpenEntry>,
+    /// Of the elements of a feed that are open.
+    bases: Bases,
     field: Option<Field>,
     /// Elements of another vocabulary that are open.
     skipped: usize,
@@ -89,6 +92,7 @@ struct Field {
     tag: String,
     text: String,
     at: u64,
+    bases: Option<Chain>,
     is_too_long: bool,
     /// `<url>` that stand in it by mistake.
     nested: usize,
@@ -116,6 +120,9 @@ impl Walk {
             self.skipped += 1;
             return;
         }
+        if is_feed {
+            self.rebase(tag, self.depth, sitemap);
+        }
         let Some(entry) = &self.entry else { return };
         if name == "link" && format != SitemapFormat::Rss {
             self.link(tag, sitemap);
@@ -134,8 +141,9 @@ impl Walk {
             if name == "link" {
                 self.link(tag, sitemap);
             }
-            let (tag, text) = (full, String::new());
-            self.field = Some(Field { name: field, tag, text, at: self.at, is_too_long: false, nested: 0 });
+            let (bases, text) = (self.bases.chain(), String::new());
+            self.field =
+                Some(Field { name: field, tag: full, text, at: self.at, bases, is_too_long: false, nested: 0 });
         }
     }
 
@@ -148,12 +156,15 @@ impl Walk {
         (self.format, sitemap.format) = (Some(format), format);
         if is_entry(format, name) {
             self.begin_entry(tag, prefix, name, sitemap);
+        } else if matches!(format, SitemapFormat::Atom | SitemapFormat::Rss) {
+            self.rebase(tag, 0, sitemap);
         }
     }
 
     fn begin_entry(&mut self, tag: &BytesStart<'_>, prefix: &str, name: &str, sitemap: &mut Sitemap<'_>) {
-        let mut entry = OpenEntry::at(self.at, kind_of(name), prefix);
+        let mut entry = OpenEntry::at(self.at, kind_of(name), prefix, self.bases.count());
         if entry.kind == SitemapEntryKind::Item {
+            self.rebase(tag, 0, sitemap);
             if let Some(about) = self.attribute(tag, "rdf:about", sitemap) {
                 entry.add_instead(&about, self.at);
             }
@@ -161,8 +172,19 @@ impl Walk {
         self.entry = Some(entry);
     }
 
+    /// Takes an element's `xml:base`. It holds up to the end tag that is so deep; at no depth, up to the end of the entry or the file,
+    /// since end tags may be missing.
+    fn rebase(&mut self, tag: &BytesStart<'_>, depth: usize, sitemap: &mut Sitemap<'_>) {
+        if let Some(base) = self.attribute(tag, "xml:base", sitemap)
+            && !self.bases.open(depth, base.trim().to_owned())
+        {
+            sitemap.note(self.at, "an xml:base that is too long, or one too many");
+        }
+    }
+
     fn end(&mut self, full: &str, sitemap: &mut Sitemap<'_>) {
         self.depth = self.depth.saturating_sub(1);
+        self.bases.close(self.depth);
         let Some(format) = self.format else { return };
         let (prefix, name) = full.split_once(':').unwrap_or(("", full));
         let is_entry = is_entry(format, name) && !FOREIGN.contains(&prefix);
@@ -218,11 +240,11 @@ impl Walk {
             return;
         }
         let Some(href) = self.attribute(tag, "href", sitemap).filter(|href| !href.trim().is_empty()) else { return };
-        let at = self.at;
+        let (at, bases) = (self.at, self.bases.chain());
         if let Some(entry) = &mut self.entry {
             let is_item = entry.kind == SitemapEntryKind::Item;
             let kind = if is_item { SitemapEntryKind::Item } else { SitemapEntryKind::Alternate };
-            entry.add(EntryUrl { kind, url: href.trim().to_owned(), at });
+            entry.add(EntryUrl { kind, url: href.trim().to_owned(), at, bases });
         }
     }
 
@@ -236,13 +258,13 @@ impl Walk {
 
     /// The element whose text is wanted is at its end.
     fn end_field(&mut self, sitemap: &mut Sitemap<'_>) {
-        let Some(Field { name, text, at, is_too_long, .. }) = self.field.take() else { return };
+        let Some(Field { name, text, at, bases, is_too_long, .. }) = self.field.take() else { return };
         let Some(entry) = &mut self.entry else { return };
         if is_too_long {
             return sitemap.note(at, "a text of more than 16 KiB");
         }
         let text = text.trim();
-        if !text.is_empty() && !entry.take(name, text, at) {
+        if !text.is_empty() && !entry.take(name, text, at, bases) {
             sitemap.note(at, "more URLs than one entry may have");
         }
     }
@@ -254,6 +276,7 @@ impl Walk {
         }
         (self.field, self.skipped) = (None, 0);
         if let Some(entry) = self.entry.take() {
+            self.bases.keep(entry.bases_around);
             entry.tell(sitemap, is_whole);
         }
     }

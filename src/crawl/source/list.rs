@@ -42,7 +42,7 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let today = i64::try_from(now.as_secs() / DAY).unwrap_or_default();
     let (mut pages, mut sitemaps) = (0, 0);
-    let place = SitemapPlace::new(extract.gate().canonicalizer(), Some(base.clone()));
+    let mut place = SitemapPlace::new(extract.gate().canonicalizer().clone(), Some(base.clone()));
     let summary = read_sitemap(&response.body, response.content_type.as_deref(), &limits, |entry| {
         let (from, href) = place.complete(&entry);
         let from = from.unwrap_or(&base);
