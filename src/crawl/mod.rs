@@ -84,6 +84,7 @@ mod source;
 mod stop;
 mod visit;
 mod worker;
+mod yielded;
 
 pub use bounds::{Places, raise_open_files};
 pub use checkpointer::CheckpointCosts;

@@ -19,9 +19,10 @@ use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, guess_sitemap, source_of};
 use super::visit::{Reader, Visit};
-use crate::address::{BaseUrl, CanonicalUrl, host_of, path_and_query};
+use super::yielded::yielded_by;
+use crate::address::{BaseUrl, CanonicalUrl};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
-use crate::gate::{Admission, Gate, Refusal, Yielded};
+use crate::gate::{Admission, Refusal};
 use crate::lending::HeldLease;
 
 /// How a task ended.
@@ -379,21 +380,4 @@ fn tell_failure(record: &PageRecord, is_done: bool) {
     let message = record.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
     let then = if is_done { "others like it are counted" } else { "tried again; others like it are counted" };
     tracing::warn!("{}: {error}{message}; {then}", record.url);
-}
-
-/// What a page yielded: what it says, or nothing where there is none at its URL; and who said it first. `None` where that is not known: of files that are not read, of
-/// redirects, and while it will be tried again.
-fn yielded_by(
-    gate: &Gate,
-    lease: &Lease,
-    source: &dyn UrlSource,
-    visit: &Visit,
-) -> Option<(Yielded, Option<Box<str>>)> {
-    let Outcome::Response { status, .. } = visit.outcome else { return None };
-    let is_missing = (400..500).contains(&status) && status != 429;
-    if !source.is_page() || visit.content.is_none() && !is_missing {
-        return None;
-    }
-    let place = (host_of(lease.origin()), path_and_query(lease.url()));
-    Some(gate.budgets().recognize(place, lease.url(), visit.content))
 }
