@@ -25,6 +25,8 @@ enum Page {
     Text(String),
     /// As many 5xx, then nothing but a good end.
     Broken(u16, u32),
+    /// As many good ends, then nothing but 5xx.
+    Fading(u32),
     Dead(Failure),
 }
 
@@ -88,6 +90,11 @@ impl Web {
             }
             Some(Page::Text(text)) => Outcome::response(lease, 200, text.as_bytes()),
             Some(Page::Broken(_, 0)) => Outcome::response(lease, 200, b""),
+            Some(Page::Fading(0)) => Outcome::response(lease, 502, b""),
+            Some(Page::Fading(times)) => {
+                *times -= 1;
+                Outcome::response(lease, 200, b"")
+            }
             Some(Page::Broken(status, times)) => {
                 *times -= 1;
                 Outcome::response(lease, *status, b"")
@@ -321,6 +328,33 @@ fn a_corner_of_broken_pages_is_no_broken_host() {
     assert!(frontier.top_hosts(1)[0].retired && refused(&frontier).is_empty());
     frontier.seed("https://a.example/later", secs(0)).unwrap();
     assert!(matches!(frontier.next(secs(1_000_000)).unwrap(), Next::GiveUp(_)), "and so has what is found later");
+}
+
+#[test]
+fn good_pages_behind_many_broken_ones_are_asked_for() {
+    let crawl = |robots: Page| {
+        let (broken, good): (Vec<_>, Vec<_>) = (0..60).map(|page| (format!("/x/{page}"), format!("/y/{page}"))).unzip();
+        let web = Web::of([("/", &*[broken.join(" "), good.join(" ")].join(" "))]).with("/robots.txt", robots);
+        broken
+            .iter()
+            .fold(web, |web, path| web.with(path, Page::Broken(500, 9)))
+            .crawl(&FrontierOptions::default(), &["/"])
+    };
+    let count = |seen: &[Visit], what: &str| seen.iter().filter(|(_, url)| url.starts_with(what)).count();
+    // Its robots.txt is there, so the host is: it is asked after each four pages that broke.
+    let (frontier, seen) = crawl(Page::Text(String::new()));
+    assert_eq!((count(&seen, "/x/"), count(&seen, "/y/"), count(&seen, "/robots.txt")), (180, 60, 16));
+    assert_eq!((frontier.statistics().retired_hosts, frontier.top_hosts(1)[0].failures), (0, 0));
+    // A missing one says as much.
+    let (_, seen) = crawl(Page::Links(String::new()));
+    assert_eq!(count(&seen, "/y/"), 60);
+    // With it nothing of the host is well, which is asked ever more seldom, and given up in the end. It answers, so it is no host
+    // to lose patience with.
+    let (frontier, seen) = crawl(Page::Fading(1));
+    let robots: Vec<u64> = seen.iter().filter(|(_, url)| url == "/robots.txt").map(|(at, _)| *at).collect();
+    assert_eq!(robots, [0, 15, 35, 75, 155, 315, 635, 1275]);
+    assert_eq!((count(&seen, "/x/"), count(&seen, "/y/"), count(&seen, "server_error ")), (4, 0, 120));
+    assert_eq!((frontier.statistics().retired_hosts, frontier.statistics().unreachable), (1, 120));
 }
 
 #[test]

@@ -431,7 +431,15 @@ impl Model {
         (is_known && is_trusted && out.len() < self.connections(host)).then(|| (*due).max(*next))
     }
 
+    /// Its pages break one after another.
+    fn is_in_doubt(&self, host: usize) -> bool {
+        self.hosts[host].ill.is_some_and(|ill| ill.broken >= 4)
+    }
+
     fn wants_robots(&self, host: usize, now: Timestamp) -> bool {
+        if self.is_in_doubt(host) {
+            return true;
+        }
         match self.hosts[host].robots {
             RobotsFile::Unknown | RobotsFile::Moved { .. } => true,
             RobotsFile::Known(Known { stale_at, is_used, .. }) => is_used && stale_at <= now,
@@ -801,9 +809,12 @@ impl Model {
                 self.hosts[host].robots = before.map_or(RobotsFile::Unknown, RobotsFile::Known);
                 let is_down = matches!(setback.blame, Blame::Host | Blame::Fetcher);
                 let rest = Rest { over: now + self.delay(host), is_late: false };
-                if before.is_some() && !is_down {
+                let is_broken = before.is_some() && self.is_in_doubt(host);
+                if before.is_some() && !is_down && !is_broken {
                     let asked = setback.asked.unwrap_or_default().min(politeness.max_retry_after);
                     self.hosts[host].due = now + self.delay(host).max(asked);
+                } else if is_broken && !is_down {
+                    self.set_back(host, 1, Setback { blame: Blame::Host, ..setback }, rest, now);
                 } else if is_down {
                     self.set_back(host, 1, setback, rest, now);
                 } else {

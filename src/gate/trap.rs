@@ -24,7 +24,7 @@ pub struct TrapLimits {
     pub redirects: u8,
     /// Most parameters in a query. Forms have a dozen.
     pub parameters: usize,
-    /// Pages of one shape on one host that may bring nothing new: the text of another page, or an error. A shape is a URL without its
+    /// Pages of one shape on one host that may bring nothing new: the text of another page, or an error (4xx; 5xx at the last try). A shape is a URL without its
     /// numbers, dates, ids and the values of its parameters. 0 is no bound, here and below.
     pub shape_budget: u32,
     /// Pages in one first directory of a host that may bring nothing new.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::answer::Answer;
 use super::dice::Dice;
 use super::find::Asked;
-use super::trap::{CALENDAR, FACETS, FILTERS, MAZE, MIRROR, SALT, SHOP, SHOP_PAGES, Trap, WILD, of};
+use super::trap::{CALENDAR, EDITS, FACETS, FILTERS, FORUM, MAZE, MIRROR, SALT, SHOP, SHOP_PAGES, Trap, WILD, of};
 use super::words::WORDS;
 use super::world::World;
 
@@ -20,6 +20,7 @@ impl World {
             format!("{FACETS}/list"),
             format!("{MAZE}/hall"),
             format!("{MIRROR}/"),
+            format!("{FORUM}/"),
             format!("any{WILD}/"),
         ] {
             _ = writeln!(links, "<a href=\"http://{to}\">More</a>");
@@ -34,6 +35,7 @@ impl World {
         let path = at.find('/').map_or("/", |path| &at[path..]);
         let (text, links): (_, Vec<String>) = match trap {
             Trap::Robots => return Answer::not_found(404),
+            Trap::Edit => return Answer::not_found(500),
             Trap::Mirror(id) => return self.answer(&Asked::Page { id: *id, session: true }, u32::MAX),
             Trap::Month(month) => {
                 let text = format!("<h1>Month {month}</h1>\n<p>Nothing on in month {month}.</p>\n");
@@ -64,6 +66,7 @@ impl World {
                 let door = |nth| format!("{base}/{}-{}", here.on(nth).pick(&WORDS), here.on(nth).on(1).pick(&WORDS));
                 (Self::text(dice.on((3 << 32) + u64::from(*room))), (0..3).map(door).collect())
             }
+            Trap::Forum => (Self::text(dice.on(5 << 32)), (0..EDITS).map(|nth| format!("/edit/{nth}")).collect()),
             Trap::Wild => {
                 let host =
                     |nth| format!("http://{}{}{WILD}/", here.on(nth).pick(&WORDS), here.on(nth).bits() % 100_000);

@@ -7,6 +7,7 @@
 //! | `facets` | six filters, one behind the other, in any order | one list for each set of filters |
 //! | `maze` | rooms in rooms | one of four texts |
 //! | `mirror` | the portal once more, on a host of its own | what the portal says |
+//! | `forum` | nothing, but each page has a link to edit it | 500 |
 //! | `*.wild-simulated.test` | hosts | the domain is for sale |
 //!
 //! None of them is part of the truth. All are linked to from the portal, and have no robots.txt.
@@ -30,6 +31,10 @@ pub enum Trap {
     Maze(u8),
     /// A page of the portal, as the mirror has it.
     Mirror(PageId),
+    /// The one page of the forum.
+    Forum,
+    /// What the forum cannot do.
+    Edit,
     /// Any page of a host that nobody set up.
     Wild,
 }
@@ -40,11 +45,14 @@ pub(super) const SHOP: &str = "shop.simulated.test";
 pub(super) const FACETS: &str = "facets.simulated.test";
 pub(super) const MAZE: &str = "maze.simulated.test";
 pub(super) const MIRROR: &str = "mirror.simulated.test";
+pub(super) const FORUM: &str = "forum.simulated.test";
 pub(super) const WILD: &str = ".wild-simulated.test";
 /// The filters of the lists.
 pub(super) const FILTERS: [&str; 6] = ["red", "small", "cheap", "new", "sold", "local"];
 /// Pages of the shop.
 pub(super) const SHOP_PAGES: u32 = 40;
+/// Pages of the forum that break, one behind the other: more than a host may fail in a row.
+pub(super) const EDITS: u32 = 36;
 
 pub(super) const SALT: u64 = 801;
 
@@ -52,7 +60,7 @@ impl Trap {
     /// The page of a trap that is asked for; `None` where it is in none. `mirrored` is the portal's page at this path.
     pub(super) fn of(world: Dice, host: &str, path: &str, mirrored: impl FnOnce() -> Option<PageId>) -> Option<Self> {
         Some(match (host, path) {
-            (CALENDAR | SHOP | FACETS | MAZE | MIRROR, "/robots.txt") => Self::Robots,
+            (CALENDAR | SHOP | FACETS | MAZE | MIRROR | FORUM, "/robots.txt") => Self::Robots,
             (CALENDAR, _) => Self::Month(path.strip_prefix("/month/")?.parse().ok()?),
             (SHOP, _) => Self::Shop(path.rsplit_once("/page-")?.1.parse().ok().filter(|page| *page < SHOP_PAGES)?),
             (FACETS, _) => {
@@ -61,6 +69,8 @@ impl Trap {
                 Self::Facets(filters.map(bit).try_fold(0, |set, bit| Some(set | bit?))?)
             }
             (MAZE, _) => Self::Maze(of(world, host, path).pick(&[0, 1, 2, 3])),
+            (FORUM, "/") => Self::Forum,
+            (FORUM, _) if path.starts_with("/edit/") => Self::Edit,
             (MIRROR, _) => Self::Mirror(mirrored()?),
             _ if host.ends_with(WILD) && path == "/robots.txt" => Self::Robots,
             _ if host.ends_with(WILD) => Self::Wild,

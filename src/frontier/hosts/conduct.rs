@@ -8,14 +8,11 @@
 
 use std::time::Duration;
 
+use super::illness::BROKEN_PAGES;
 use super::{Host, Illness, Politeness};
 use crate::frontier::durable::Standing;
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Failure, Timestamp, Trouble};
-
-/// This many different pages that break one after another count as one failure of their host: a site may have a corner
-/// that is broken, and a host that is broken has nothing else.
-const BROKEN_PAGES: u16 = 4;
 
 /// How long a host rests where nothing is wrong, and how new it is what a lease says of the host.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +76,7 @@ impl Conduct {
     /// - The fetcher's own failure counts for nothing.
     /// - A failure of the host, or a sign of too much load, counts, and the rest doubles with each in a row.
     /// - A broken page counts with every fourth of them. All tries of one page are one page that breaks, so only the first try counts.
+    ///   The host is then asked for its robots.txt, and a good answer makes up for them.
     /// - A failure that is late has the cause of the one before it: the host rests, and nothing is counted.
     ///
     /// A rest that the host asked for holds instead, up to `politeness.max_retry_after`. Some failures end a host at once: the next

@@ -117,6 +117,19 @@ impl Host {
         Duration::from_millis(self.seat.learned_ms.into())
     }
 
+    /// Whether its robots.txt must be fetched before the next page. So it must where page after page breaks: what it answers tells
+    /// a site with a broken corner from a host that is down.
+    #[inline]
+    pub(crate) fn wants_robots(&self, now: Timestamp) -> bool {
+        self.is_in_doubt() || self.robots.is_wanted(now)
+    }
+
+    /// Whether its pages break and nothing says yet that it answers otherwise.
+    #[inline]
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.ill.as_deref().is_some_and(Illness::is_in_doubt)
+    }
+
     /// Its URLs are given up.
     pub(crate) fn is_retired(&self) -> bool {
         self.ill.as_deref().is_some_and(|ill| ill.is_retired)

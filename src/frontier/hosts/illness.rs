@@ -7,6 +7,10 @@
 use crate::frontier::Trouble;
 use crate::frontier::durable::Ill;
 
+/// This many different pages that break one after another count as one failure of their host: a site may have a corner
+/// that is broken, and a host that is broken has nothing else.
+pub(super) const BROKEN_PAGES: u16 = 4;
+
 /// What is wrong with a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Illness {
@@ -21,6 +25,11 @@ pub(crate) struct Illness {
 }
 
 impl Illness {
+    /// Page after page broke, and nothing else came since.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.broken >= BROKEN_PAGES
+    }
+
     /// The form in which the journal has it.
     pub(crate) fn ill(&self) -> Ill<'_> {
         let Self { trouble, broken, is_patient, is_retired } = self;

@@ -49,6 +49,8 @@ pub struct Lease {
     pub(crate) redirects: u8,
     /// Which try this is, from 1 on.
     pub(crate) attempt: u8,
+    /// Tries that its page has in all.
+    pub(crate) attempts: u8,
     /// The rest of its host when it went out.
     pub(crate) delay: Duration,
     /// Requests of its host that may be out at once.
@@ -178,6 +180,11 @@ impl Lease {
     /// The number of this try, from 1 on. For a robots.txt it is one more than the host's failures in a row.
     pub fn attempt(&self) -> u8 {
         self.attempt
+    }
+
+    /// Whether its page has no other try, if this one comes to nothing by the page's fault.
+    pub(crate) fn is_last_try(&self) -> bool {
+        self.attempt >= self.attempts
     }
 
     /// Why it is given up. Only a lease from [`Next::GiveUp`](super::Next::GiveUp) has it.

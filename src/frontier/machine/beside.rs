@@ -48,7 +48,7 @@ impl<J: Journal> Frontier<J> {
         let host = self.state.host(id);
         let treatment = self.politeness.treatment(host.treatment);
         let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
-        let is_known = !treatment.robots || !host.robots.is_wanted(now);
+        let is_known = !treatment.robots || !host.wants_robots(now);
         let has_room = host.seat.out < treatment.connections;
         let due = host.due.max(beside.next);
         (is_trusted && is_known && has_room).then(|| self.first_free(host, id).map(|first| (due, first))).flatten()

@@ -36,7 +36,8 @@ impl<J: Journal> Frontier<J> {
     /// - The *host's and the page's*, where the host may have too much to do: a timeout, 429, 503. It rests as above, or for as
     ///   long as its Retry-After says, and the page has one of its [`attempts`](crate::frontier::Politeness::attempts) less.
     /// - The *page's*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Only where
-    ///   four different pages in a row break does it count as one failure of the host.
+    ///   four different pages in a row break does it count as one failure of the host. Its robots.txt is asked for next, and where
+    ///   that answers well, so does the host: a corner of it is broken, and the pages behind are not given up for that.
     /// - The *fetcher's*, of [`Lost`](Failure::Lost): the page has one try less.
     ///
     /// A robots.txt is tried again in the same way. Rules that were known before stay in force while it is not to be had, up
@@ -170,7 +171,7 @@ impl<J: Journal> Frontier<J> {
         if counts {
             self.lent.begin_wave(lease.host);
         }
-        let is_last = setback.trouble.failure.is_final() || lease.attempt >= self.politeness.attempts;
+        let is_last = setback.trouble.failure.is_final() || lease.is_last_try();
         let after = match setback.blame {
             Blame::Host => After::Untried,
             _ if is_last => done,

@@ -127,7 +127,7 @@ impl<J: Journal> Frontier<J> {
     /// Notes that the file is not to be had.
     ///
     /// Rules that were known hold on, and the file is asked for again after `politeness.max_backoff`. Where the host answers at all, its
-    /// pages go on meanwhile. Where nothing was known, or for longer than it holds, the failure is the host's, whatever its kind: a
+    /// pages go on meanwhile, unless they break too. Where nothing was known, or for longer than it holds, the failure is the host's, whatever its kind: a
     /// broken robots.txt keeps everything of the host back.
     fn robots_failed(
         &mut self,
@@ -136,20 +136,23 @@ impl<J: Journal> Frontier<J> {
         setback: Setback,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
+        let host = self.state.host(lease.host);
+        let known = host.robots.known();
+        let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
+        let holds = known.is_some() && good_until.is_none_or(|until| now < until);
+        // The pages break, and so does this: nothing of the host is well.
+        let is_broken = holds && host.is_in_doubt();
         let is_down = setback.blame == Blame::Host || setback.blame == Blame::Fetcher;
         let words = format!("robots.txt: {}", setback.trouble);
         let setback = if is_down {
             setback
         } else {
-            Setback { blame: Blame::Host, trouble: Trouble::new(Failure::Robots, &words), ..setback }
+            let failure = if is_broken { setback.trouble.failure } else { Failure::Robots };
+            Setback { blame: Blame::Host, trouble: Trouble::new(failure, &words), ..setback }
         };
-        let host = self.state.host(lease.host);
-        let known = host.robots.known();
-        let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
-        let holds = known.is_some() && good_until.is_none_or(|until| now < until);
         let manners = &self.politeness;
         let delay = if holds { host.delay(manners) } else { host.delay_by(manners, Duration::ZERO) };
-        if holds && !is_down {
+        if holds && !is_down && !is_broken {
             // The host speaks, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
             conduct.due = now + delay.max(asked);

@@ -3,7 +3,7 @@
 //! | the host | what is lent |
 //! |---|---|
 //! | is retired | the URL that goes next, to be given up |
-//! | has no robots.txt that is known, or a stale one | its robots.txt |
+//! | has no robots.txt that is known, or a stale one, or breaks page after page | its robots.txt |
 //! | else | the first URL of its best priority that robots.txt allows |
 //!
 //! URLs before that one, which robots.txt does not allow or whose budget is spent, are dropped on the way: a hundred or so a call, so that
@@ -52,7 +52,7 @@ impl<J: Journal> Frontier<J> {
         }
         let host = self.state.host(id);
         let minds_robots = self.politeness.treatment(host.treatment).robots;
-        if minds_robots && host.robots.is_wanted(now) {
+        if minds_robots && host.wants_robots(now) {
             let origin = host.key.as_str();
             let texts = match &host.robots {
                 RobotsFile::Moved(detour) => Texts::new(&detour.url, origin),
@@ -217,6 +217,7 @@ impl<J: Journal> Frontier<J> {
             via: Via::Seed,
             redirects: 0,
             attempt: 1,
+            attempts: self.politeness.attempts,
             delay: host.delay(&self.politeness),
             group: None,
             by_address: self.politeness.treatment(host.treatment).by_address,

@@ -8,7 +8,8 @@
 //!
 //! # What is counted
 //!
-//! Each page that is done brought something *fresh* or was *barren*: its body or its words were another page's, or it was an error. That is
+//! Each page that is done brought something *fresh* or was *barren*: its body or its words were another page's, or it was an error: a 4xx, or
+//! a 5xx at its last try. That is
 //! noted for four keys: its shape on its host (the path with numbers, dates and ids taken out, and the names of its parameters), its section (the
 //! first directory), its host, and where it is the first of its host, the registrable domain. A key is *spent* once it was barren more often
 //! than its budget and so many times more for each fresh page. Links to what is spent are refused, and URLs that wait are dropped
