@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bounds::Share;
+use super::html::KnownWords;
 use super::http::{Exchange, Response, Unwanted};
 use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible};
 use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
@@ -204,11 +205,11 @@ impl Visit {
         extract.kept = keeps_visit.then(Outlinks::default);
         extract.above = if lease.kind() == LeaseKind::Sitemap { lease.depth() } else { 0 };
         let keeps_body = keeps_body && is_worth_keeping(&response);
-        let page = url.fingerprint(gate.fingerprint_key());
+        let (page, known) = (url.fingerprint(gate.fingerprint_key()), KnownWords::of(url.host()));
         let is_page = source.is_page() && response.incomplete.is_none();
         let work = move || {
             if is_page {
-                extract.read_content(page, &response.body);
+                extract.read_content(page, &response.body, &known);
             }
             read(&response, base, &options, &mut extract);
             (extract, keeps_body.then_some(response.body))

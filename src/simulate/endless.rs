@@ -70,7 +70,9 @@ impl World {
             Trap::Wild => {
                 let host =
                     |nth| format!("http://{}{}{WILD}/", here.on(nth).pick(&WORDS), here.on(nth).bits() % 100_000);
-                (Self::text(dice.on(4 << 32)), (0..6).map(host).collect())
+                let name = at.split('/').next().unwrap_or_default();
+                let text = format!("<h1>Welcome to {name}</h1>\n{}", Self::text(dice.on(4 << 32)));
+                (text, (0..6).map(host).collect())
             }
         };
         let mut html = format!("<!DOCTYPE html>\n<title>Page</title>\n{text}");

@@ -8,7 +8,7 @@
 //! | `maze` | rooms in rooms | one of four texts |
 //! | `mirror` | the portal once more, on a host of its own | what the portal says |
 //! | `forum` | nothing, but each page has a link to edit it | 500 |
-//! | `*.wild-simulated.test` | hosts | the domain is for sale |
+//! | `*.wild-simulated.test` | hosts | its own name, and that it is for sale |
 //!
 //! None of them is part of the truth. All are linked to from the portal, and have no robots.txt.
 

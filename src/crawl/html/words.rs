@@ -11,21 +11,23 @@ use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u8x64};
 use memchr::{memchr, memmem};
 
+use super::known_words::KnownWords;
+use super::word_hash::{NUMBER, hash};
+
 /// Bytes of a page that are read for words. A median page has no more.
 pub(in crate::crawl) const READ: usize = 8 * 1024;
 /// Bytes that are compared at once.
 const BLOCK: usize = 64;
-/// Every number is this word, where numbers are few among the words.
-const NUMBER: u32 = 1;
 /// A text of which more than one word in so many is a number says something by its numbers.
 const FEW_NUMBERS: usize = 4;
 
-/// The words of a text in their order, each hashed, letters of ASCII in lower case; markup, scripts, styles and comments are left out. A word
+/// The words of a text in their order, each hashed, letters of ASCII in lower case; markup, scripts, styles and comments are left out, and so
+/// are the words of the host's own name. A word
 /// that begins with a digit is a number, and all numbers are one word, unless they are many: so two months of a calendar are alike,
 /// and two tables are not. What is behind [`READ`] is not read.
 ///
 /// One pass over the bytes, whatever their encoding. No tag is told from text that looks like one, so this is no way to read a page.
-pub(in crate::crawl) fn words(text: &[u8]) -> Vec<u32> {
+pub(in crate::crawl) fn words(text: &[u8], own: &KnownWords) -> Vec<u32> {
     let text = &text[..text.len().min(READ)];
     let mut letters = letters(text);
     let mut at = 0;
@@ -37,8 +39,11 @@ pub(in crate::crawl) fn words(text: &[u8]) -> Vec<u32> {
     let (mut hashes, mut numbers) = (Vec::with_capacity(text.len() / 2 + 1), 0);
     each(&letters, text.len(), |word| {
         let is_number = u32::from(text[word.start].is_ascii_digit());
-        numbers += is_number as usize;
-        hashes.push(hash(text, word) & !NUMBER | is_number);
+        let hash = hash(text, word) & !NUMBER;
+        if !own.has(hash) {
+            numbers += is_number as usize;
+            hashes.push(hash | is_number);
+        }
     });
     if numbers * FEW_NUMBERS <= hashes.len() {
         hashes.iter_mut().filter(|hash| **hash & NUMBER != 0).for_each(|hash| *hash = NUMBER);
@@ -128,33 +133,15 @@ fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Of a word, eight bytes at a time. The bit that capitals lack is set in each, which changes no digit.
-#[inline(always)]
-fn hash(text: &[u8], word: Range<usize>) -> u32 {
-    const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
-    /// The first bits of the golden ratio.
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (mut hash, mut at) = (0_u64, word.start);
-    while at < word.end {
-        let letters = match text[at..].first_chunk() {
-            Some(eight) => u64::from_le_bytes(*eight),
-            None => text[at..].iter().rev().fold(0, |letters, byte| letters << 8 | u64::from(*byte)),
-        };
-        let beyond = 8 * 8_usize.saturating_sub(word.end - at);
-        hash = (hash ^ (letters | LOWER) << beyond).wrapping_mul(STEP);
-        hash ^= hash >> 32;
-        at += 8;
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "the bits above were mixed into these")]
-    let hash = hash as u32;
-    hash
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn words(text: &[u8]) -> Vec<u32> {
+        super::words(text, &KnownWords::of("host.test"))
+    }
 
     #[test]
     fn markup_says_nothing() {
@@ -203,6 +190,19 @@ mod tests {
         let text = [&b"word ".repeat(READ / 5)[..], b"last words"].concat();
         assert_eq!(words(&text), words(&text[..READ]));
         assert_ne!(words(&text[..READ]), words(&text[..READ - 5]));
+    }
+
+    #[test]
+    fn the_name_of_its_host_says_nothing_on_a_page() {
+        let page = |host: &str, name: &str| {
+            let text = format!("<h1>Welcome to {name}</h1> 3 words of {name}, example of them");
+            super::words(text.as_bytes(), &KnownWords::of(host))
+        };
+        assert_eq!(page("x7.wild.test", "X7.wild.test"), page("a-b.c.wild.test", "a-b.C.Wild.Test"));
+        assert_eq!(page("1a.mirror.test", "1a.mirror.test"), page("www.original.test", "www.original.test"));
+        assert_eq!(page("a.test", "test").len(), page("a.test", "").len());
+        assert_ne!(page("a.test", "a.test"), page("a.test", "b.test"));
+        assert_ne!(page("a.test", "a.test"), page("a.example", "a.example"), "a word of its text");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
 use crate::crawl::fields::FieldValue;
-use crate::crawl::html::{EncodingSource, LinkText, READ, words};
+use crate::crawl::html::{EncodingSource, KnownWords, LinkText, READ, words};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
@@ -72,11 +72,11 @@ impl Extract {
 
     /// Takes what a page says, for the second seen set. Words that are few are said on many pages. Of a long page, what follows the words
     /// that are read counts byte by byte.
-    pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8]) {
+    pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords) {
         const FEW: usize = 16;
         let key = self.gate.fingerprint_key();
         let (read, rest) = body.split_at(body.len().min(READ));
-        let mut words = words(read);
+        let mut words = words(read, known);
         let are_few = words.len() < FEW;
         let mut body = key.fingerprint_bytes(read);
         if !rest.is_empty() {
