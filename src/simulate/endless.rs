@@ -38,8 +38,8 @@ impl World {
             Trap::Edit => return Answer::not_found(500),
             Trap::Mirror(id) => return self.answer(&Asked::Page { id: *id, session: true }, u32::MAX),
             Trap::Month(month) => {
-                let text = format!("<h1>Month {month}</h1>\n<p>Nothing on in month {month}.</p>\n");
-                (text + &Self::text(dice), vec![format!("/month/{}", month.wrapping_add(1))])
+                let text = grid(*month) + &Self::text(dice);
+                (text, vec![format!("/month/{}", month.wrapping_add(1))])
             }
             Trap::Shop(page) => {
                 let link = |nth: u32| {
@@ -88,6 +88,37 @@ impl World {
         (0..60).for_each(|nth| _ = write!(text, "{} ", dice.on(nth).pick(&WORDS)));
         text + "</p>\n"
     }
+}
+
+/// The days of a month, as calendars have them.
+fn grid(month: u64) -> String {
+    const NAMES: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let name = NAMES[usize::try_from(month % 12).unwrap_or_default()];
+    let mut text = format!(
+        "<h1>{name} {}</h1>\n<table><tr><th>Mon<th>Tue<th>Wed<th>Thu<th>Fri<th>Sat<th>Sun</tr>\n<tr>",
+        month / 12
+    );
+    for cell in 0..month % 7 {
+        _ = write!(text, "<td title={cell}>&nbsp;</td>");
+    }
+    for day in 1..=28 + month % 4 {
+        text.push_str(if (day + month) % 7 == 0 { "</tr>\n<tr>" } else { "" });
+        _ = write!(text, "<td>{day}</td>");
+    }
+    text + "</tr></table>\n"
 }
 
 /// A session id: twelve hexadecimal digits.

@@ -2,7 +2,7 @@
 //!
 //! | host | what never ends | what it says |
 //! |---|---|---|
-//! | `calendar` | months | nothing is on |
+//! | `calendar` | months | their days |
 //! | `shop` | each link has a new session id in its path | 40 pages, whatever the session |
 //! | `facets` | six filters, one behind the other, in any order | one list for each set of filters |
 //! | `maze` | rooms in rooms | one of four texts |

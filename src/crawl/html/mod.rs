@@ -1,5 +1,6 @@
 //! A page read: its encoding, its links, its title, what it asks of robots.
 
+mod calendar;
 mod charset;
 mod document;
 mod engine;
@@ -35,4 +36,4 @@ pub use robots_tag::RobotsTag;
 pub(super) use sniff::SNIFFED;
 pub use sniff::is_html;
 pub(super) use tree::tree;
-pub(super) use words::{READ, words};
+pub(super) use words::{Words, words};

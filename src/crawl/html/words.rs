@@ -11,46 +11,125 @@ use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u8x64};
 use memchr::{memchr, memmem};
 
-use super::known_words::KnownWords;
+use super::calendar::day;
+use super::known_words::{KnownWord, KnownWords};
 use super::word_hash::{NUMBER, hash};
 
-/// Bytes of a page that are read for words. A median page has no more.
-pub(in crate::crawl) const READ: usize = 8 * 1024;
+/// Bytes of a page that are read for words, [long](LONG) markup left out.
+const READ: usize = 16 * 1024;
+/// Markup from so many bytes on is a script, a style or a picture, and no bound counts it.
+const LONG: usize = 256;
+/// Bytes that are read at once.
+const WINDOW: usize = 8 * 1024;
 /// Bytes that are compared at once.
 const BLOCK: usize = 64;
+/// The name of a month or of a day of the week is this word.
+const DATE: u32 = 2;
 /// A text of which more than one word in so many is a number says something by its numbers.
 const FEW_NUMBERS: usize = 4;
+/// So many days one behind the other are the grid of a calendar, or a list of pages: they say nothing. Less than a week, for where a
+/// month begins or ends.
+const GRID: usize = 5;
 
-/// The words of a text in their order, each hashed, letters of ASCII in lower case; markup, scripts, styles and comments are left out, and so
-/// are the words of the host's own name. A word
-/// that begins with a digit is a number, and all numbers are one word, unless they are many: so two months of a calendar are alike,
-/// and two tables are not. What is behind [`READ`] is not read.
-///
-/// One pass over the bytes, whatever their encoding. No tag is told from text that looks like one, so this is no way to read a page.
-pub(in crate::crawl) fn words(text: &[u8], own: &KnownWords) -> Vec<u32> {
-    let text = &text[..text.len().min(READ)];
-    let mut letters = letters(text);
-    let mut at = 0;
-    while let Some(tag) = memchr(b'<', &text[at..]) {
-        let begin = at + tag;
-        at = text.len() - behind_tag(&text[begin..]).len();
-        clear(&mut letters, begin..at);
-    }
-    let (mut hashes, mut numbers) = (Vec::with_capacity(text.len() / 2 + 1), 0);
-    each(&letters, text.len(), |word| {
-        let is_number = u32::from(text[word.start].is_ascii_digit());
-        let hash = hash(text, word) & !NUMBER;
-        if !own.has(hash) {
-            numbers += is_number as usize;
-            hashes.push(hash | is_number);
-        }
-    });
-    if numbers * FEW_NUMBERS <= hashes.len() {
-        hashes.iter_mut().filter(|hash| **hash & NUMBER != 0).for_each(|hash| *hash = NUMBER);
-    }
-    hashes
+/// The words of a text.
+#[derive(Debug, Default)]
+pub(in crate::crawl) struct Words {
+    /// Each that says something, hashed, in their order.
+    pub(in crate::crawl) hashes: Vec<u32>,
+    /// How many there are with those that do not.
+    pub(in crate::crawl) count: usize,
+    /// Bytes of the text that they stand in.
+    pub(in crate::crawl) read: usize,
+    numbers: usize,
+    /// The day that was the last word, and how many it ends of days in a row; 0 of another word.
+    day: u8,
+    days: usize,
 }
 
+/// The words of a text in their order, each hashed, letters of ASCII in lower case; markup, scripts, styles and comments are left out, and so
+/// are the words of the host's own name: a thousand hosts may greet with it. Months and days of the week are one word. A word
+/// that begins with a digit is a number, and all numbers are one word, unless they are many: so two months of a calendar are alike,
+/// and two tables are not. The days of a calendar's grid, which are many, are known by their order, and left out.
+///
+/// One pass over the bytes, whatever their encoding. No tag is told from text that looks like one, so this is no way to read a page.
+pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords) -> Words {
+    let mut words = Words { hashes: Vec::with_capacity(text.len().min(WINDOW) / 2 + 1), ..Words::default() };
+    // Where markup ends that reaches beyond a window.
+    let (mut left, mut behind) = (READ, 0);
+    while words.read < text.len() && left > 0 {
+        let begin = words.read;
+        let window = &text[begin..text.len().min(begin + WINDOW)];
+        let mut letters = letters(window);
+        let (mut at, mut long) = (0, 0);
+        while let Some(tag) = memchr(b'<', &window[at..]) {
+            let tag = at + tag;
+            behind = text.len() - behind_tag(&text[begin + tag..]).len();
+            at = window.len().min(behind - begin);
+            clear(&mut letters, tag..at);
+            long += if at - tag < LONG { 0 } else { at - tag };
+        }
+        let end = if begin + window.len() < text.len() { whole_words(&letters, window.len()) } else { window.len() };
+        clear(&mut letters, end..window.len());
+        each(&letters, end, |word| words.add(window, word, known));
+        words.read = behind.max(begin + end);
+        left = left.saturating_sub(end.saturating_sub(long));
+    }
+    words.end_days();
+    if words.numbers * FEW_NUMBERS <= words.hashes.len() {
+        words.hashes.iter_mut().filter(|hash| **hash & NUMBER != 0).for_each(|hash| *hash = NUMBER);
+    }
+    words
+}
+
+impl Words {
+    #[inline(always)]
+    fn add(&mut self, text: &[u8], word: Range<usize>, known: &KnownWords) {
+        let hash = hash(text, word.clone()) & !NUMBER;
+        if text[word.start].is_ascii_digit() {
+            return self.add_number(&text[word], hash, known);
+        }
+        if self.day > 0 {
+            self.end_days();
+        }
+        match known.tell(hash) {
+            KnownWord::Blank => return,
+            KnownWord::Date => self.hashes.push(DATE),
+            KnownWord::Other => self.hashes.push(hash),
+        }
+        self.count += 1;
+    }
+
+    fn add_number(&mut self, word: &[u8], hash: u32, known: &KnownWords) {
+        let day = day(word);
+        if day != self.day + 1 && (day != 1 || self.day < 28) {
+            self.end_days();
+        }
+        if known.tell(hash) == KnownWord::Blank {
+            return self.end_days();
+        }
+        self.days += usize::from(day > 0);
+        self.day = day;
+        self.count += 1;
+        self.numbers += 1;
+        self.hashes.push(hash | NUMBER);
+    }
+
+    /// No further day follows: those that did are left out, where they are many.
+    fn end_days(&mut self) {
+        if self.days >= GRID {
+            self.hashes.truncate(self.hashes.len() - self.days);
+            self.numbers -= self.days;
+        }
+        (self.day, self.days) = (0, 0);
+    }
+}
+
+/// Bytes of a window up to the last word that is surely whole; all of it where it is one long word.
+fn whole_words(bits: &Bits, length: usize) -> usize {
+    let is_set = |at: &usize| bits[at / BLOCK] & 1 << (at % BLOCK) != 0;
+    let letters = (0..length).rev().take_while(is_set).count();
+    if letters < length { length - letters } else { length }
+}
 /// What follows a tag or a comment; of a script or a style, what follows its end.
 fn behind_tag(text: &[u8]) -> &[u8] {
     let end = match text.get(1) {
@@ -78,7 +157,7 @@ fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
 }
 
 /// A bit for each byte of a text that is read.
-type Bits = [u64; READ / BLOCK];
+type Bits = [u64; WINDOW / BLOCK];
 
 /// Which bytes stand in words: letters, digits and whatever is beyond ASCII.
 fn letters(text: &[u8]) -> Bits {
@@ -95,7 +174,7 @@ fn letters(text: &[u8]) -> Bits {
             *word = (digits | letters).to_bitmask();
         }
     }
-    let mut bits = [0; READ / BLOCK];
+    let mut bits = [0; WINDOW / BLOCK];
     dispatch!(Level::new(), simd => mark(simd, text, &mut bits));
     bits
 }
@@ -140,7 +219,7 @@ mod tests {
     use super::*;
 
     fn words(text: &[u8]) -> Vec<u32> {
-        super::words(text, &KnownWords::of("host.test"))
+        super::words(text, &KnownWords::of("host.test")).hashes
     }
 
     #[test]
@@ -187,16 +266,24 @@ mod tests {
 
     #[test]
     fn what_is_far_down_is_not_read() {
-        let text = [&b"word ".repeat(READ / 5)[..], b"last words"].concat();
-        assert_eq!(words(&text), words(&text[..READ]));
-        assert_ne!(words(&text[..READ]), words(&text[..READ - 5]));
+        let text = [&b"word ".repeat(READ / 5 + WINDOW), b"last words".as_slice()].concat();
+        let read = super::words(&text, &KnownWords::of("")).read;
+        assert!((READ..READ + WINDOW).contains(&read) && text[..read].ends_with(b" "), "{read}");
+        assert_eq!(words(&text), words(&text[..read]));
+        // No bound counts a script, wherever it stands, and a word is one wherever a window ends.
+        for before in [0, 1, 2, 3, 4, WINDOW - 7] {
+            let script = format!("<script>{}</script>", "a, b; ".repeat(READ));
+            let text = [&b"word ".repeat(before / 5), script.as_bytes(), &text[..READ / 2]].concat();
+            let all = super::words(&text, &KnownWords::of(""));
+            assert_eq!((all.read, all.count), (text.len(), before / 5 + (READ / 2).div_ceil(5)), "{before}");
+        }
     }
 
     #[test]
     fn the_name_of_its_host_says_nothing_on_a_page() {
         let page = |host: &str, name: &str| {
             let text = format!("<h1>Welcome to {name}</h1> 3 words of {name}, example of them");
-            super::words(text.as_bytes(), &KnownWords::of(host))
+            super::words(text.as_bytes(), &KnownWords::of(host)).hashes
         };
         assert_eq!(page("x7.wild.test", "X7.wild.test"), page("a-b.c.wild.test", "a-b.C.Wild.Test"));
         assert_eq!(page("1a.mirror.test", "1a.mirror.test"), page("www.original.test", "www.original.test"));
@@ -209,8 +296,30 @@ mod tests {
     fn numbers_are_one_word_where_they_are_few() {
         let month = |text: &str| words(format!("Events of {text}: none, come again").as_bytes());
         assert_eq!(month("2031"), month("9"));
+        assert_eq!(month("May 2031"), month("märz 9"));
         assert_ne!(month("2031"), month("May"));
         assert_ne!(month("u32"), month("u64"));
         assert_ne!(words(b"height 12 14 13"), words(b"height 12 14 19"));
+    }
+
+    #[test]
+    fn the_months_of_a_calendar_are_alike() {
+        let month = |name: &str, before: u32, first: u32, days: u32, blank: &str| {
+            let mut text = format!("<h1>{name} 2026</h1> Mon Tue Wed Thu Fri Sat Sun");
+            (before - first + 1..=before).for_each(|day| text.push_str(&format!("<td class=old>{day}</td>")));
+            text.push_str(&blank.repeat(first as usize));
+            (1..=days).for_each(|day| text.push_str(&format!("<td><a href=/{name}/{day}>{day}</a></td>")));
+            super::words(text.as_bytes(), &KnownWords::of("a.example"))
+        };
+        let february = month("February", 31, 0, 28, "");
+        assert_eq!((february.hashes.len(), february.count), (9, 37), "what is left out is said all the same");
+        for (name, before, first, days) in [("March", 28, 6, 31), ("April", 31, 2, 30), ("Mai", 30, 5, 31)] {
+            assert_eq!(month(name, before, first, days, "").hashes, february.hashes, "{name}");
+            assert_eq!(month(name, 0, 0, days, "<td>&nbsp;</td>").hashes, february.hashes, "{name}");
+        }
+        // A table of days says something by what stands beside them.
+        let table = |rain: &str| words(format!("Rain 1 2 3 4 5 6 7 8 9 10 11 12 mm {rain}").as_bytes());
+        assert_ne!(table("3 0 0 12 5"), table("3 0 1 12 5"));
+        assert_ne!(words(b"1 foo 2 bar 3 baz 4 foo 5 bar"), words(b"1 foo 2 bar 3 baz 4 foo"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
 use crate::crawl::fields::FieldValue;
-use crate::crawl::html::{EncodingSource, KnownWords, LinkText, READ, words};
+use crate::crawl::html::{EncodingSource, KnownWords, LinkText, Words, words};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
@@ -75,16 +75,15 @@ impl Extract {
     pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords) {
         const FEW: usize = 16;
         let key = self.gate.fingerprint_key();
-        let (read, rest) = body.split_at(body.len().min(READ));
-        let mut words = words(read, known);
-        let are_few = words.len() < FEW;
+        let Words { hashes: mut words, count, read, .. } = words(body, known);
+        let (read, rest) = body.split_at(read);
         let mut body = key.fingerprint_bytes(read);
         if !rest.is_empty() {
             let rest = halves(key.fingerprint_bytes(rest));
             words.extend(rest);
             body = key.fingerprint_words([halves(body), rest].as_flattened());
         }
-        let words = (!are_few).then(|| key.fingerprint_words(&words));
+        let words = (count >= FEW).then(|| key.fingerprint_words(&words));
         self.content = Some(Content { page, body, words });
     }
 
