@@ -303,16 +303,17 @@ impl<J: Journal> Worker<J> {
             lease.answered(at, latency, visit.record.wire_bytes);
         }
         let gate = shared.frontier.gate();
-        if let Some((yielded, first)) = yielded_by(gate, &lease, source, &visit) {
+        if let Some(elsewhere) = &shared.elsewhere {
+            send_away(&**elsewhere, gate, &mut visit);
+        }
+        let redirect = visit.redirect.take().map(|found| gate.admit(found));
+        if let Some((yielded, first)) = yielded_by(gate, &lease, source, &visit, redirect.as_ref()) {
             visit.record.duplicate = Duplicate::of(&yielded);
             visit.record.duplicate_of = first.map(String::from);
             lease.yielded(yielded);
         }
-        if let Some(elsewhere) = &shared.elsewhere {
-            send_away(&**elsewhere, gate, &mut visit);
-        }
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
-        match visit.redirect.map(|found| gate.admit(found)) {
+        match redirect {
             Some(Admission::Admitted(proof)) => admitted.push(proof),
             Some(Admission::Refused(refusal)) => {
                 refused.add(refusal, 1);

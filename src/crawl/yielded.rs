@@ -4,15 +4,18 @@ use super::source::UrlSource;
 use super::visit::Visit;
 use crate::address::{host_of, path_and_query};
 use crate::frontier::{Lease, Outcome};
-use crate::gate::{Gate, Yielded};
+use crate::gate::{Admission, Brings, Gate, Refusal, Yielded};
 
 /// What a page yielded: what it says, or nothing where there is none at its URL; and who said it first. `None` where that is not known: of
-/// files that are not read, of redirects, while it will be tried again, and where its host said when to come back.
+/// files that are not read, while it will be tried again, and where its host said when to come back.
+///
+/// `redirect` is the verdict on where it redirects to: what is refused as seen, or by a budget, is nothing new.
 pub(super) fn yielded_by(
     gate: &Gate,
     lease: &Lease,
     source: &dyn UrlSource,
     visit: &Visit,
+    redirect: Option<&Admission>,
 ) -> Option<(Yielded, Option<Box<str>>)> {
     let Outcome::Response { status, retry_after } = visit.outcome else { return None };
     let is_missing = match status {
@@ -20,9 +23,20 @@ pub(super) fn yielded_by(
         500.. => retry_after.is_none() && lease.is_last_try(),
         _ => status >= 400,
     };
-    if !source.is_page() || visit.content.is_none() && !is_missing {
+    let brings = match (visit.content, redirect) {
+        (Some(content), _) => Brings::Page(content),
+        // At a later visit, where it leads to is known by the first.
+        (None, Some(_)) if !lease.metadata().is_empty() => return None,
+        (None, Some(Admission::Admitted(_))) => Brings::Way,
+        (None, Some(Admission::Refused(refusal))) if *refusal == Refusal::Seen || refusal.is_of_budget() => {
+            Brings::Nothing
+        }
+        (None, None) if is_missing => Brings::Nothing,
+        (None, _) => return None,
+    };
+    if !source.is_page() {
         return None;
     }
     let place = (host_of(lease.origin()), path_and_query(lease.url()));
-    Some(gate.budgets().recognize(place, lease.url(), visit.content))
+    Some(gate.budgets().recognize(place, lease.url(), brings))
 }

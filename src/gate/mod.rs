@@ -80,6 +80,8 @@ mod trap;
 
 pub use admission::{Admission, Admitted};
 pub use blocklist::Blocklist;
+#[cfg(any(feature = "crawl", test))]
+pub(crate) use budget::Brings;
 pub(crate) use budget::{Content, Mirrored, Session, What, Yielded};
 pub use found::{Found, Via};
 pub use gate::Gate;

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use super::answer::Answer;
 use super::dice::Dice;
 use super::find::Asked;
-use super::trap::{CALENDAR, EDITS, FACETS, FILTERS, FORUM, MAZE, MIRROR, SALT, SHOP, SHOP_PAGES, Trap, WILD, of};
+use super::trap::{
+    CALENDAR, EDITS, FACETS, FILTERS, FORUM, MAZE, MIRROR, REPLIES, SALT, SHOP, SHOP_PAGES, SIGN_IN, Trap, WILD, of,
+};
 use super::words::WORDS;
 use super::world::World;
 
@@ -36,6 +38,10 @@ impl World {
         let (text, links): (_, Vec<String>) = match trap {
             Trap::Robots => return Answer::not_found(404),
             Trap::Edit => return Answer::not_found(500),
+            Trap::Reply => {
+                let headers = vec![("location", SIGN_IN.to_owned())];
+                return Answer { headers, ..Answer::html(302, "text/html".to_owned(), Vec::new()) };
+            }
             Trap::Mirror(id) => return self.answer(&Asked::Page { id: *id, session: true }, u32::MAX),
             Trap::Month(month) => {
                 let text = grid(*month) + &Self::text(dice);
@@ -66,7 +72,14 @@ impl World {
                 let door = |nth| format!("{base}/{}-{}", here.on(nth).pick(&WORDS), here.on(nth).on(1).pick(&WORDS));
                 (Self::text(dice.on((3 << 32) + u64::from(*room))), (0..3).map(door).collect())
             }
-            Trap::Forum => (Self::text(dice.on(5 << 32)), (0..EDITS).map(|nth| format!("/edit/{nth}")).collect()),
+            Trap::Forum => {
+                let edits = (0..EDITS).map(|nth| format!("/edit/{nth}"));
+                (
+                    Self::text(dice.on(5 << 32)),
+                    edits.chain((0..REPLIES).map(|nth| format!("/reply?to={nth}"))).collect(),
+                )
+            }
+            Trap::SignIn => (Self::text(dice.on(6 << 32)), Vec::new()),
             Trap::Wild => {
                 let host =
                     |nth| format!("http://{}{}{WILD}/", here.on(nth).pick(&WORDS), here.on(nth).bits() % 100_000);

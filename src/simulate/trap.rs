@@ -7,7 +7,7 @@
 //! | `facets` | six filters, one behind the other, in any order | one list for each set of filters |
 //! | `maze` | rooms in rooms | one of four texts |
 //! | `mirror` | the portal once more, on a host of its own | what the portal says |
-//! | `forum` | nothing, but each page has a link to edit it | 500 |
+//! | `forum` | a link to edit, and one to reply, for each of its posts | 500; where to sign in |
 //! | `*.wild-simulated.test` | hosts | its own name, and that it is for sale |
 //!
 //! None of them is part of the truth. All are linked to from the portal, and have no robots.txt.
@@ -35,6 +35,10 @@ pub enum Trap {
     Forum,
     /// What the forum cannot do.
     Edit,
+    /// What the forum does for its users only.
+    Reply,
+    /// Where these sign in.
+    SignIn,
     /// Any page of a host that nobody set up.
     Wild,
 }
@@ -53,6 +57,10 @@ pub(super) const FILTERS: [&str; 6] = ["red", "small", "cheap", "new", "sold", "
 pub(super) const SHOP_PAGES: u32 = 40;
 /// Pages of the forum that break, one behind the other: more than a host may fail in a row.
 pub(super) const EDITS: u32 = 36;
+/// Pages of the forum that all lead to one.
+pub(super) const REPLIES: u32 = 200;
+/// That one.
+pub(super) const SIGN_IN: &str = "/sign-in";
 
 pub(super) const SALT: u64 = 801;
 
@@ -70,7 +78,9 @@ impl Trap {
             }
             (MAZE, _) => Self::Maze(of(world, host, path).pick(&[0, 1, 2, 3])),
             (FORUM, "/") => Self::Forum,
+            (FORUM, SIGN_IN) => Self::SignIn,
             (FORUM, _) if path.starts_with("/edit/") => Self::Edit,
+            (FORUM, _) if path.starts_with("/reply?to=") => Self::Reply,
             (MIRROR, _) => Self::Mirror(mirrored()?),
             _ if host.ends_with(WILD) && path == "/robots.txt" => Self::Robots,
             _ if host.ends_with(WILD) => Self::Wild,

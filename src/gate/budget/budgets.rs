@@ -8,7 +8,7 @@ use super::evidence::{Brought, Evidence};
 use super::most_refused::MostRefused;
 use super::originals::Originals;
 use super::shape::{section, shape, without_ids};
-use super::{Content, Mirrored, Session, What, Yielded};
+use super::{Brings, Content, Mirrored, Session, What, Yielded};
 use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
@@ -245,19 +245,25 @@ impl Budgets {
         &self,
         (host, path_and_query): (&str, &str),
         url: &str,
-        content: Option<Content>,
+        brings: Brings,
     ) -> (Yielded, Option<Box<str>>) {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
+        let content = if let Brings::Page(content) = brings { Some(content) } else { None };
         // Before it is learned: a page is not like itself.
         let mirrored =
             content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
-        let (what, first) = content.map_or((What::Nothing, None), |content| self.learn(content, url));
+        let (what, first) = match brings {
+            Brings::Page(content) => self.learn(content, url),
+            Brings::Way => (What::Fresh, None),
+            Brings::Nothing => (What::Nothing, None),
+        };
         let yielded = Yielded {
             what,
-            opened_host: is_new(self.print(Kind::Host, host, "")),
+            // A domain may have each of its names redirect to another one, or to https.
+            opened_host: brings != Brings::Way && is_new(self.print(Kind::Host, host, "")),
             shape: self.print(Kind::Shape, host, &shape(path_and_query)),
             section: self.print(Kind::Section, host, &section(path_and_query)),
-            session: without_ids(path_and_query).map(|without| {
+            session: without_ids(path_and_query).filter(|_| brings != Brings::Way).map(|without| {
                 let key = self.print(Kind::Session, host, &without);
                 Session { key, is_known: !is_new(key) }
             }),
@@ -309,6 +315,9 @@ impl Budgets {
     /// Remembers what a page said that is done, by its record: a journal is read again. What [`learn`](Self::learn) put into the contents
     /// then is put there now, and nothing else.
     pub(crate) fn remember(&self, host: &str, yielded: &Yielded) {
+        if yielded.is_way() {
+            return;
+        }
         self.contents.insert(self.print(Kind::Host, host, ""));
         if let Some(session) = yielded.session {
             self.contents.insert(session.key);

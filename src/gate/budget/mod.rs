@@ -8,11 +8,11 @@
 //!
 //! # What is counted
 //!
-//! Each page that is done brought something *fresh* or was *barren*: its body or its words were another page's, or it was an error: a 4xx, or
-//! a 5xx at its last try. That is
-//! noted for four keys: its shape on its host (the path with numbers, dates and ids taken out, and the names of its parameters), its section (the
-//! first directory), its host, and where it is the first of its host, the registrable domain. A key is *spent* once it was barren more often
-//! than its budget and so many times more for each fresh page. Links to what is spent are refused, and URLs that wait are dropped
+//! Each page that is done brought something *fresh* or was *barren*: its body or its words were another page's, or it was an error: a 4xx, a
+//! 5xx at its last try, or a redirect to a URL that is known. One to a new URL is fresh, and does not open its host: what comes behind it does.
+//! That is noted for four keys: its shape on its host (the path with numbers, dates and ids taken out, and the names of its parameters), its
+//! section (the first directory), its host, and where it is the first of its host, the registrable domain. A key is *spent* once it was barren
+//! more often than its budget and so many times more for each fresh page. Links to what is spent are refused, and URLs that wait are dropped
 //! when their turn comes. So a calendar costs its budget, whatever its months are called, and a shop with a million products costs nothing.
 //!
 //! The number of links does not matter, nor the number of pages: a sitemap of a million products is no trap. What is not yet fetched
@@ -57,4 +57,4 @@ mod yielded;
 
 pub(crate) use budgets::Budgets;
 pub(crate) use shape::count_parameters;
-pub(crate) use yielded::{Content, Mirrored, Session, What, Yielded};
+pub(crate) use yielded::{Brings, Content, Mirrored, Session, What, Yielded};

@@ -2,6 +2,17 @@
 
 use crate::address::Fingerprint;
 
+/// What came of a URL, before it is known whether that is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Brings {
+    /// A page.
+    Page(Content),
+    /// A way to a URL that is new.
+    Way,
+    /// No page, and no way to one that was not found by then.
+    Nothing,
+}
+
 /// What a page yielded, as its record in the journal has it: all that the budgets and the second seen set need to know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Yielded {
@@ -24,13 +35,13 @@ pub(crate) struct Yielded {
 /// What a page brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A text that no page before it had.
+    /// A text that no page before it had; without a content, a way to a new URL.
     Fresh,
     /// The text of another page, but for numbers or markup.
     Near,
     /// The body of another page.
     Same,
-    /// No page: an error of the server's or of whoever linked to it.
+    /// No page: an error of the server's or of whoever linked to it, or a way to a URL that is known.
     Nothing,
 }
 
@@ -52,6 +63,13 @@ pub(crate) struct Mirrored {
     pub(crate) is_original: bool,
     /// A page at this path came before: of another host where its own is a seed's, and else of a seed's.
     pub(crate) is_known: bool,
+}
+
+impl Yielded {
+    /// Whether it led to a new URL, and was no page.
+    pub(crate) const fn is_way(&self) -> bool {
+        self.what.is_fresh() && self.content.is_none()
+    }
 }
 
 impl Mirrored {

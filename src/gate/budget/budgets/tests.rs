@@ -20,7 +20,7 @@ fn print(number: u64) -> Fingerprint {
 fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> What {
     let page = FingerprintKey::from_u64(1).fingerprint(&format!("{host}{path}"));
     let content = (says > 0).then(|| Content { page, body: print(says), words: None });
-    let (yielded, _) = budgets.recognize((host, path), path, content);
+    let (yielded, _) = budgets.recognize((host, path), path, content.map_or(Brings::Nothing, Brings::Page));
     budgets.note(host, &yielded);
     yielded.what
 }
@@ -104,8 +104,9 @@ fn a_page_is_no_duplicate_of_itself() {
     let one = budgets(|_| {});
     let content = |page, body, words| Content { page: print(page), body: print(body), words: Some(print(words)) };
     let url = |page: Fingerprint| Some(page.bits().to_string());
-    let recognize =
-        |of: &Budgets, content: Content| of.recognize((HOST, "/"), &content.page.bits().to_string(), Some(content));
+    let recognize = |of: &Budgets, content: Content| {
+        of.recognize((HOST, "/"), &content.page.bits().to_string(), Brings::Page(content))
+    };
     let (first, of_first) = recognize(&one, content(1, 10, 20));
     let (near, of_near) = recognize(&one, content(2, 11, 20));
     let (same, of_same) = recognize(&one, content(3, 10, 20));
@@ -122,6 +123,32 @@ fn a_page_is_no_duplicate_of_itself() {
         assert_eq!(recognize(budgets, content(2, 11, 20)).what, What::Near);
         assert_eq!(recognize(budgets, content(3, 10, 20)).what, What::Same);
         assert_eq!(recognize(budgets, content(1, 12, 20)).what, What::Fresh, "it has changed");
+    }
+}
+
+#[test]
+fn a_way_to_a_new_url_is_fresh_and_opens_no_host() {
+    let (one, again) = (budgets(|_| {}), budgets(|_| {}));
+    let go = |host: &str, path: &str, brings| {
+        let (yielded, _) = one.recognize((host, path), path, brings);
+        one.note(host, &yielded);
+        again.remember(host, &yielded);
+        again.note(host, &yielded);
+    };
+    // Each name leads to another one, or to https: that is nothing new of its domain.
+    for host in 0..6 {
+        go(&format!("h{host}.wild.example"), "/", Brings::Way);
+        go(&format!("h{host}.wild.example"), "/", Brings::Nothing);
+    }
+    // Old names of pages lead to new ones, most of which were not found before.
+    for page in 0..40 {
+        go(HOST, &format!("/node/{page}"), if page % 3 == 0 { Brings::Way } else { Brings::Nothing });
+        go(HOST, &format!("/reply?to={page}"), Brings::Nothing);
+    }
+    for budgets in [&one, &again] {
+        assert_eq!(budgets.judge("x.wild.example", "/"), Err(Refusal::BarrenDomain));
+        assert_eq!(budgets.judge(HOST, "/node/77"), Ok(()));
+        assert_eq!(budgets.judge(HOST, "/reply?to=77"), Err(Refusal::BarrenShape));
     }
 }
 

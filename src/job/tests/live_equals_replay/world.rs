@@ -13,7 +13,7 @@ use crate::frontier::{
     Counts, Entry, Failure, Frontier, Journal, Lease, LeaseKind, Next, Outcome, Receipt, Record, Resolved, Slice,
     Timestamp, Trouble, idle_hosts,
 };
-use crate::gate::{Content, Position, Yielded};
+use crate::gate::{Brings, Content, Position, Yielded};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
 
 /// The images of evicted hosts, by their keys.
@@ -181,8 +181,11 @@ impl Puppet {
             How::Same => status(304),
             How::Gone => status(404),
         };
-        if lease.kind() == LeaseKind::Page && lease.trouble().is_none() && matches!(how, How::Fine | How::Gone) {
-            lease.yielded = Some(self.recognize(&lease, matches!(how, How::Fine)));
+        if lease.kind() == LeaseKind::Page
+            && lease.trouble().is_none()
+            && matches!(how, How::Fine | How::Gone | How::Redirect)
+        {
+            lease.yielded = Some(self.recognize(&lease, &how));
         }
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
@@ -195,13 +198,18 @@ impl Puppet {
     }
 
     /// Many pages say the same, and more of them nearly.
-    fn recognize(&self, lease: &Lease, is_page: bool) -> Yielded {
+    fn recognize(&self, lease: &Lease, how: &How) -> Yielded {
         let url = lease.url();
         let [page, body, words] = [url.len() * 7, url.len(), url.len() / 2]
             .map(|bits| Fingerprint::from_bits((bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         let content = Content { page, body, words: (!url.len().is_multiple_of(5)).then_some(words) };
+        let brings = match how {
+            How::Fine => Brings::Page(content),
+            How::Redirect => Brings::Way,
+            _ => Brings::Nothing,
+        };
         let budgets = self.frontier.gate().budgets();
-        budgets.recognize((host_of(lease.origin()), path_and_query(url)), url, is_page.then_some(content)).0
+        budgets.recognize((host_of(lease.origin()), path_and_query(url)), url, brings).0
     }
 
     /// Begins a checkpoint, or goes on with it by one slice, or ends it.
