@@ -128,7 +128,7 @@ fn grid(month: u64) -> String {
         _ = write!(text, "<td title={cell}>&nbsp;</td>");
     }
     for day in 1..=28 + month % 4 {
-        text.push_str(if (day + month) % 7 == 0 { "</tr>\n<tr>" } else { "" });
+        text.push_str(if (day + month).is_multiple_of(7) { "</tr>\n<tr>" } else { "" });
         _ = write!(text, "<td>{day}</td>");
     }
     text + "</tr></table>\n"

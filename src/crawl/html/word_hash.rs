@@ -1,10 +1,5 @@
 //! A word as a number.
 
-#![expect(
-    clippy::inline_always,
-    reason = "code is made of the instructions that its caller may use only where it becomes part of it"
-)]
-
 use std::ops::Range;
 
 /// Of a word that is a number.
@@ -16,7 +11,7 @@ pub(super) fn hash_word(word: &[u8]) -> u32 {
 }
 
 /// Of a word, eight bytes at a time. The bit that capitals lack is set in each, which changes no digit.
-#[inline(always)]
+#[inline]
 pub(super) fn hash(text: &[u8], word: Range<usize>) -> u32 {
     const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
     /// The first bits of the golden ratio.

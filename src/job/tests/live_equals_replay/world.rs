@@ -185,7 +185,7 @@ impl Puppet {
             && lease.trouble().is_none()
             && matches!(how, How::Fine | How::Gone | How::Redirect)
         {
-            lease.yielded = Some(self.recognize(&lease, &how));
+            lease.yielded = Some(self.recognize(&lease, how));
         }
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
@@ -198,7 +198,7 @@ impl Puppet {
     }
 
     /// Many pages say the same, and more of them nearly.
-    fn recognize(&self, lease: &Lease, how: &How) -> Yielded {
+    fn recognize(&self, lease: &Lease, how: How) -> Yielded {
         let url = lease.url();
         let [page, body, words] = [url.len() * 7, url.len(), url.len() / 2]
             .map(|bits| Fingerprint::from_bits((bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
