@@ -234,7 +234,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// A crawl that fails has its numbers too: [`Finished`] says why it ended.
     pub async fn run(mut self, pages: Writer) -> Finished {
         let sinks = std::mem::take(&mut self.sinks);
-        self.run_to(Arc::new(Outputs { pages, sinks })).await
+        Box::pin(self.run_to(Arc::new(Outputs { pages, sinks }))).await
     }
 
     pub(super) async fn run_to(mut self, outputs: Arc<Outputs>) -> Finished {

@@ -79,7 +79,9 @@ impl PartOutputs {
             sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
             threads.push(thread);
         }
-        left.into_iter().for_each(|output| files.add(output, Written::default()));
+        for output in left {
+            files.add(output, Written::default());
+        }
         let started = pages.handle().and_then(Writer::start);
         let (writer, thread) = started.map_err(FileError::of("write", &path))?;
         // Without sinks nobody counts where the records end, and what is written is synced as it is.
