@@ -66,7 +66,7 @@ fn urls_are_completed_as_in_a_crawl() {
         text(&output.stdout).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     let locs = ["www.a.test/y", "A.test/z", "a.test", "b.test/z", "/abs", "//b.test/x"];
-    let body: String = locs.iter().map(|loc| format!("<url><loc>{loc}</loc></url>")).collect();
+    let body = locs.iter().fold(String::new(), |body, loc| body + "<url><loc>" + loc + "</loc></url>");
     let body = format!("<urlset>{body}</urlset>");
     assert_eq!(
         list(&body, &["--base", "http://a.test/dir/s.xml"]),
