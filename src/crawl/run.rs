@@ -42,6 +42,7 @@ pub struct Crawl<J: Journal = Arena> {
     pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
     /// What a part of a crawl writes to, with other parts.
+    #[cfg(feature = "cluster")]
     pub(super) common: Option<Arc<Outputs>>,
     pub(super) skipped: Option<SkipList>,
     pub(super) logs_all: bool,
@@ -114,6 +115,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             checkpointer: None,
             sinks: Vec::new(),
             sink_threads: Vec::new(),
+            #[cfg(feature = "cluster")]
             common: None,
             skipped: None,
             logs_all: false,

@@ -20,14 +20,14 @@ pub(super) fn gzip_at(start: &[u8]) -> Option<usize> {
 }
 
 /// The bytes of a body: as they came, or unpacked once or twice.
-pub(super) enum Bytes<'a> {
+pub(super) enum BodyBytes<'a> {
     Failed(&'static str),
     Over,
     Packed(Box<dyn Read + 'a>),
     Plain(&'a [u8]),
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> BodyBytes<'a> {
     /// Of what is packed twice, as by a program and then by its server, so many bytes are unpacked in between at most.
     pub(super) fn of(body: &'a [u8], max_bytes: usize) -> Self {
         let Some(at) = gzip_at(body) else { return Self::Plain(body) };

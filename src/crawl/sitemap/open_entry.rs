@@ -2,7 +2,7 @@
 
 use super::bases::Chain;
 use super::sitemap::Sitemap;
-use super::vocabulary::{Name, is_absolute};
+use super::vocabulary::{FieldName, is_absolute};
 use super::{SitemapEntry, SitemapEntryKind};
 
 /// URLs of one entry that are kept.
@@ -68,15 +68,15 @@ impl OpenEntry {
     }
 
     /// Takes the text of one of its elements. It is `false` where there is no room for one more URL.
-    pub(super) fn take(&mut self, name: Name, text: &str, at: u64, bases: Option<Chain>) -> bool {
+    pub(super) fn take(&mut self, name: FieldName, text: &str, at: u64, bases: Option<Chain>) -> bool {
         match name {
-            Name::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at, bases }),
-            Name::Instead => self.add_instead(text, at),
-            Name::Changed => self.lastmod = Some(text.to_owned()),
-            Name::Priority => {
+            FieldName::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at, bases }),
+            FieldName::Instead => self.add_instead(text, at),
+            FieldName::Changed => self.lastmod = Some(text.to_owned()),
+            FieldName::Priority => {
                 self.priority = text.parse().ok().filter(|priority| (0.0..=1.0).contains(priority));
             }
-            Name::Other => {}
+            FieldName::Other => {}
         }
         true
     }

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use encoding_rs::Decoder;
 
-use super::gzip::Bytes;
+use super::gzip::BodyBytes;
 use crate::crawl::html::encoding_of_xml;
 
 /// The most bytes of one tag or one text. One that is longer ends the file: no URL is.
@@ -14,7 +14,7 @@ const PART: usize = 8 * 1024;
 
 /// The text of a sitemap, part by part. A body that breaks off, or is no valid gzip from somewhere on, has the text before.
 pub(super) struct SitemapText<'a> {
-    bytes: Bytes<'a>,
+    bytes: BodyBytes<'a>,
     content_type: Option<&'a str>,
     /// Made with the first part, which tells the encoding.
     decoder: Option<Decoder>,
@@ -34,7 +34,7 @@ impl<'a> SitemapText<'a> {
     /// Takes so many bytes of text at most.
     pub(super) fn new(body: &'a [u8], content_type: Option<&'a str>, max_bytes: usize) -> Self {
         Self {
-            bytes: Bytes::of(body, max_bytes),
+            bytes: BodyBytes::of(body, max_bytes),
             content_type,
             decoder: None,
             part: String::new(),

@@ -9,7 +9,7 @@ const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
 
 /// What the text of an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum FieldName {
     /// The entry's URL.
     Url,
     /// Maybe its URL.
@@ -50,16 +50,16 @@ pub(super) fn kind_of(entry: &str) -> SitemapEntryKind {
 }
 
 /// What the text of an element of this name is.
-pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<Name> {
+pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
     match (format, name) {
-        (SitemapFormat::Rss, "guid") | (SitemapFormat::Atom, "id") => Some(Name::Instead),
+        (SitemapFormat::Rss, "guid") | (SitemapFormat::Atom, "id") => Some(FieldName::Instead),
         (SitemapFormat::Rss, "pubdate" | "date") | (SitemapFormat::Atom, "updated" | "published") => {
-            Some(Name::Changed)
+            Some(FieldName::Changed)
         }
-        (SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => Some(Name::Url),
-        (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(Name::Changed),
-        (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(Name::Priority),
-        (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(Name::Other),
+        (SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => Some(FieldName::Url),
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(FieldName::Changed),
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(FieldName::Priority),
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(FieldName::Other),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use super::open_entry::{EntryUrl, OpenEntry};
 use super::reference::{Reference, value};
 use super::sitemap::Sitemap;
 use super::text::{SitemapText, floor};
-use super::vocabulary::{FOREIGN, Name, field_of, format_of, is_alternate, is_entry, kind_of};
+use super::vocabulary::{FOREIGN, FieldName, field_of, format_of, is_alternate, is_entry, kind_of};
 use super::{SitemapEntryKind, SitemapFormat};
 
 /// Elements that may be open at once. Tags that nobody closes count.
@@ -87,7 +87,7 @@ struct Walk {
 
 /// An element whose text is wanted.
 struct Field {
-    name: Name,
+    name: FieldName,
     /// As it stands in the tag, in lower case.
     tag: String,
     text: String,
@@ -108,7 +108,7 @@ impl Walk {
         if is_entry(format, name) && (prefix.is_empty() || !FOREIGN.contains(&prefix)) {
             // One more `<url>` around the URL itself.
             if let Some(field) =
-                self.field.as_mut().filter(|field| field.name == Name::Url && field.text.trim().is_empty())
+                self.field.as_mut().filter(|field| field.name == FieldName::Url && field.text.trim().is_empty())
             {
                 field.nested += 1;
                 return;
@@ -286,7 +286,7 @@ impl Walk {
         if self.format.is_none() && !self.is_foreign {
             sitemap.note(self.at, "no element");
         }
-        if let Some(field) = self.field.as_ref().filter(|field| field.name == Name::Url) {
+        if let Some(field) = self.field.as_ref().filter(|field| field.name == FieldName::Url) {
             sitemap.note(field.at, "it breaks off in a URL");
         }
         self.end_entry(sitemap, false);

@@ -28,7 +28,7 @@ pub(super) enum Field {
 
 /// Field names in lower case: the standard's, since most lines have one of these, and what Google's parser and crawler-commons take
 /// for them. A misspelled Allow is not taken: it would open what its author may have meant to close.
-const FIELDS: [(&[u8], Field); 20] = [
+const FIELDS: [(&[u8], Field); 19] = [
     (b"disallow", Field::Disallow),
     (b"allow", Field::Allow),
     (b"user-agent", Field::UserAgent),
@@ -48,7 +48,6 @@ const FIELDS: [(&[u8], Field); 20] = [
     (b"useg-agent", Field::UserAgent),
     (b"user agent", Field::UserAgent),
     (b"useragent", Field::UserAgent),
-    (b"users-agent", Field::UserAgent),
 ];
 
 /// The part of a body that counts, as bytes in which ASCII is ASCII. Only UTF-16 with its byte order mark is decoded. A body that is
@@ -173,7 +172,7 @@ mod tests {
         for name in ["desallow", "diasllow", "disallaw", "disalow", "dissallow", "dissalow", "dsallow", "dssalow"] {
             assert_eq!(parsed(&format!("{name}: /a")), [(Field::Disallow, "/a")], "{name}");
         }
-        for name in ["ser-agent", "useg-agent", "user agent", "useragent", "users-agent"] {
+        for name in ["ser-agent", "useg-agent", "user agent", "useragent"] {
             assert_eq!(parsed(&format!("{name}: a")), [(Field::UserAgent, "a")], "{name}");
         }
         assert_eq!(parsed("crawl delay: 1"), [(Field::CrawlDelay, "1")]);

@@ -3,6 +3,7 @@
 use crate::address::Fingerprint;
 
 /// What came of a URL, before it is known whether that is new.
+#[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brings {
     /// A page.
