@@ -163,6 +163,11 @@ impl Layers {
     /// Refuses rules that cannot be.
     fn check_rules(&mut self) {
         let FrontierOptions { rules, politeness, .. } = &self.settings.crawl.frontier;
+        for (name, _) in rules.groups.iter().filter(|(_, group)| group.hosts.is_empty()) {
+            let place = ["hosts", ""].into_iter().find_map(|key| self.rules.get(toml_file::GROUPS, name, key));
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            self.errors.push(format!("{place}groups.\"{name}\".hosts = []: names no host"));
+        }
         if let Err(error) = Manners::new(politeness, rules) {
             let place = match &error {
                 OptionError::Rule(rule) => {

@@ -16,7 +16,7 @@ use super::known_words::{KnownWord, KnownWords};
 use super::word_hash::{NUMBER, hash};
 
 /// Bytes of a page that are read for words, [long](LONG) markup left out.
-const READ: usize = 16 * 1024;
+const READ: usize = 8 * 1024;
 /// Markup from so many bytes on is a script, a style or a picture, and no bound counts it.
 const LONG: usize = 256;
 /// Bytes that are read at once.

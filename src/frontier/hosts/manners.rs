@@ -115,9 +115,6 @@ impl Manners {
         for (number, (name, group)) in (0..).zip(&rules.groups) {
             let HostGroup { hosts, delay, connections, each } = group;
             in_range("groups", name, "connections", *connections)?;
-            if hosts.is_empty() {
-                return Err(refused("groups", name, "hosts", "[]", "names no host"));
-            }
             for host in hosts {
                 let said = add(&mut names, "groups", name, host, each.connections_per_host)?;
                 if said.group.replace((number, *each)).is_some() {
