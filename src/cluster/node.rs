@@ -12,7 +12,7 @@ use super::ending::all_idle;
 use super::error::ClusterError;
 use super::ground::Ground;
 use super::owner::{Command, OwnerEnd, own};
-use super::peers::Peers;
+use super::peers::{Peers, is_gone};
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::append;
 use super::transport::{AbortOnDrop, ClusterTransport, Unreachable};
@@ -207,7 +207,7 @@ impl<T: ClusterTransport> Node<T> {
         let mut claim = last.map_or(0, |last| last.sequence);
         match owner {
             Some(owner) if owner == ground.node => {}
-            Some(owner) if self.peers.is_alive(&owner) => return Ok(()),
+            Some(owner) if self.peers.is_alive(&owner) || !is_gone(&*ground.transport, &owner).await? => return Ok(()),
             _ => {
                 let value = values::to_bytes(&OwnerValue { node: Some(ground.node.clone()), token: draw() });
                 match append(&*ground.transport, &key, claim, value).await {

@@ -83,3 +83,44 @@ impl Peers {
         self.members.iter().map(|(node, place)| (node.as_str(), *place))
     }
 }
+
+/// Whether a node is gone, as the servers have it now. One that came since the last look is not among those known to live, and may own
+/// partitions by now. Of one that they do not know we say so, and then it cannot begin.
+///
+/// # Errors
+/// Where the servers do not answer.
+pub(crate) async fn is_gone<T: ClusterTransport>(transport: &T, node: &str) -> Result<bool, Unreachable> {
+    let key = ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
+    Ok(match transport.last(&key).await? {
+        Some(last) => values::read::<NodeValue>(&last.bytes).is_some_and(|value| value.is_gone),
+        None => {
+            let gone = NodeValue { is_gone: true, ..NodeValue::default() };
+            append(transport, &key, 0, values::to_bytes(&gone)).await.is_ok()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::in_process::InProcess;
+
+    #[tokio::test]
+    async fn who_came_since_the_last_look_is_not_gone() {
+        let (transport, mut peers) = (InProcess::new(1, 0), Peers::default());
+        let key = |node: &str| ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
+        let say = async |node: &str, last, is_gone| {
+            let value = values::to_bytes(&NodeValue { is_gone, ..NodeValue::default() });
+            append(&*transport, &key(node), last, value).await
+        };
+        let first = say("first", 0, false).await.unwrap();
+        peers.look(&*transport, Duration::MAX, "own").await.unwrap();
+        say("second", 0, false).await.unwrap();
+        assert!(peers.is_alive("first") && !peers.is_alive("second"));
+        assert_eq!(is_gone(&*transport, "second").await, Ok(false));
+        say("first", first, true).await.unwrap();
+        assert_eq!(is_gone(&*transport, "first").await, Ok(true));
+        assert_eq!(is_gone(&*transport, "third").await, Ok(true));
+        assert!(say("third", 0, false).await.is_err(), "it cannot begin any more");
+    }
+}
