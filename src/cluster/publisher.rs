@@ -9,13 +9,12 @@
 //! So what the log has of a page is the last that is kept of it: whoever reads the log finds its links on their way, and its record in a
 //! file. A page of which the log has nothing was never fetched, and the next owner fetches it.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::entry::{EntryKind, JournalPiece};
@@ -91,6 +90,10 @@ impl<T: ClusterTransport> Publisher<T> {
     /// Where another owner has begun.
     pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Overtaken> {
         let mut counted = Instant::now();
+        if self.tenure.fold().end > 0 {
+            // What was read from the servers need not be read again.
+            self.keep_here().await;
+        }
         loop {
             // Asked first: what comes behind it is published by the round.
             let is_last = *ended.borrow();
@@ -189,20 +192,20 @@ impl<T: ClusterTransport> Publisher<T> {
         let counted = tokio::task::spawn_blocking(move || counts(&inlet, &observer, &options)).await;
         if let Ok(counted) = counted {
             self.tenure.append(EntryKind::Counts(counted)).await?;
-            let kept = self.keep_here();
-            if !matches!(kept.await, Ok(Ok(()))) {
-                tracing::debug!(self.partition, "the next owner here will ask the servers for all of it");
-            }
+            self.keep_here().await;
         }
         self.progress.is_uncounted = false;
         Ok(())
     }
 
     /// Keeps on this machine what the log says, for its next owner here. All that the journal has written before is in the log.
-    fn keep_here(&self) -> JoinHandle<io::Result<()>> {
+    async fn keep_here(&mut self) {
         let (directory, job) = (self.ground.directory_of(self.partition), self.ground.job_of(self.partition));
         let fold = self.tenure.fold().clone();
-        tokio::task::spawn_blocking(move || local_copy::keep(&directory, job, &fold))
+        let kept = tokio::task::spawn_blocking(move || local_copy::keep(&directory, job, &fold)).await;
+        if !matches!(kept, Ok(Ok(()))) {
+            tracing::debug!(self.partition, "the next owner here will ask the servers for all of it");
+        }
     }
 
     /// Says whether the partition has anything to do, where that is not what was said.

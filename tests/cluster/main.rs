@@ -177,6 +177,7 @@ async fn whatever_dies_nothing_is_lost() {
     // All at once.
     nodes.iter_mut().filter_map(Option::take).for_each(nodes::Node::kill);
     stopped.kill();
+    kept::tear_journals(&crawl.job(1), 3);
     (0..3).for_each(|number| servers.kill(number));
     (0..3).for_each(|number| servers.begin(number));
     servers.await_health();
