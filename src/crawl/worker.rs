@@ -19,7 +19,7 @@ use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, guess_sitemap, source_of};
 use super::visit::{Reader, Visit};
-use super::yielded::yielded_by;
+use super::yielded::{leads_on, yielded_by};
 use crate::address::{BaseUrl, CanonicalUrl};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
 use crate::gate::{Admission, Refusal};
@@ -307,11 +307,7 @@ impl<J: Journal> Worker<J> {
             send_away(&**elsewhere, gate, &mut visit);
         }
         let redirect = visit.redirect.take().map(|found| gate.admit(found));
-        if let Some((yielded, first)) = yielded_by(gate, &lease, source, &visit, redirect.as_ref()) {
-            visit.record.duplicate = Duplicate::of(&yielded);
-            visit.record.duplicate_of = first.map(String::from);
-            lease.yielded(yielded);
-        }
+        let yielded = yielded_by(gate, &lease, source, &visit, redirect.as_ref());
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
         match redirect {
             Some(Admission::Admitted(proof)) => admitted.push(proof),
@@ -320,6 +316,14 @@ impl<J: Journal> Worker<J> {
                 visit.skips.add(refusal, visit.record.redirect.as_deref().unwrap_or_default(), lease.depth());
             }
             None => {}
+        }
+        if let Some((mut yielded, first)) = yielded {
+            visit.record.duplicate = Duplicate::of(&yielded);
+            visit.record.duplicate_of = first.map(String::from);
+            if leads_on(&lease, &admitted) {
+                yielded.set_leads();
+            }
+            lease.yielded(yielded);
         }
         // A seen set that is exact must not go on as one that is not.
         gate.check_disk().map_err(io::Error::other)?;

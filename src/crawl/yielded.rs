@@ -4,7 +4,7 @@ use super::source::UrlSource;
 use super::visit::Visit;
 use crate::address::{host_of, path_and_query};
 use crate::frontier::{Lease, Outcome};
-use crate::gate::{Admission, Brings, Gate, Refusal, Yielded};
+use crate::gate::{Admission, Admitted, Brings, Gate, Refusal, Yielded};
 
 /// What a page yielded: what it says, or nothing where there is none at its URL; and who said it first. `None` where that is not known: of
 /// files that are not read, while it will be tried again, and where its host said when to come back.
@@ -39,4 +39,11 @@ pub(super) fn yielded_by(
     }
     let place = (host_of(lease.origin()), path_and_query(lease.url()));
     Some(gate.budgets().recognize(place, lease.url(), brings))
+}
+
+/// Whether a page brought a URL that is new, at another path than its own.
+pub(super) fn leads_on(lease: &Lease, admitted: &[Admitted]) -> bool {
+    let path = |url: &str| url.split('?').next().unwrap_or_default().len();
+    let own = &lease.url()[..path(lease.url())];
+    admitted.iter().map(|new| new.found().url.wire()).any(|url| &url[..path(url)] != own)
 }

@@ -12,6 +12,8 @@ use crate::address::AddressError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
+    /// Its path takes parameters in many combinations, and these led to nothing new.
+    BarrenCombination,
     /// The hosts of its registrable domain brought nothing new so often that no further one is asked.
     BarrenDomain,
     /// Its host brought nothing new more often than its budget.
@@ -65,7 +67,8 @@ pub enum Refusal {
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here, in memory alone: a checkpoint has counts by
     /// [name](Self::name), so a reason that is new moves none of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
+        Self::BarrenCombination,
         Self::BarrenDomain,
         Self::BarrenHost,
         Self::BarrenSection,
@@ -95,6 +98,7 @@ impl Refusal {
     /// The reason's name in records, reports and checkpoints: `out_of_scope`. It stays what it is, since scripts and older jobs go by it.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::BarrenCombination => "barren_combination",
             Self::BarrenDomain => "barren_domain",
             Self::BarrenHost => "barren_host",
             Self::BarrenSection => "barren_section",
@@ -129,7 +133,8 @@ impl Refusal {
     pub(crate) const fn is_of_budget(self) -> bool {
         matches!(
             self,
-            Self::BarrenDomain
+            Self::BarrenCombination
+                | Self::BarrenDomain
                 | Self::BarrenHost
                 | Self::BarrenSection
                 | Self::BarrenShape

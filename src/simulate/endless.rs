@@ -6,7 +6,8 @@ use super::answer::Answer;
 use super::dice::Dice;
 use super::find::Asked;
 use super::trap::{
-    CALENDAR, EDITS, FACETS, FILTERS, FORUM, MAZE, MIRROR, REPLIES, SALT, SHOP, SHOP_PAGES, SIGN_IN, Trap, WILD, of,
+    CALENDAR, EDITS, FACETS, FILTERS, FORUM, MAZE, MIRROR, PARAMETERS, QUERIES, REPLIES, SALT, SHOP, SHOP_PAGES,
+    SIGN_IN, THINGS, Trap, WILD, of,
 };
 use super::words::WORDS;
 use super::world::World;
@@ -20,6 +21,7 @@ impl World {
             format!("{CALENDAR}/month/1"),
             format!("{SHOP}/s/{id}/page-0"),
             format!("{FACETS}/list"),
+            format!("{QUERIES}/things"),
             format!("{MAZE}/hall"),
             format!("{MIRROR}/"),
             format!("{FORUM}/"),
@@ -65,6 +67,20 @@ impl World {
                     further.map(|(_, filter)| format!("{path}/{filter}")).collect(),
                 )
             }
+            Trap::Filters(set) => {
+                // Each filter leaves two of three things, and the order none out.
+                let filters = (0..PARAMETERS.len() as u64 - 1).filter(|bit| set & 1 << bit != 0);
+                let is_left = |thing: &u32| {
+                    let dice = dice.on((8 << 32) + u64::from(*thing));
+                    filters.clone().all(|filter| dice.on(filter).below(3) > 0)
+                };
+                let things = (0..THINGS).filter(is_left).map(|thing| format!("/thing/{thing}"));
+                let sign = if path.contains('?') { '&' } else { '?' };
+                let further = PARAMETERS.iter().enumerate().filter(|(bit, _)| set & 1 << bit == 0);
+                let further = further.map(|(_, name)| format!("{path}{sign}{name}=yes"));
+                (Self::text(dice.on((7 << 32) + u64::from(*set))), things.chain(further).collect())
+            }
+            Trap::Thing(thing) => (Self::text(dice.on((9 << 32) + u64::from(*thing))), vec!["/things".to_owned()]),
             Trap::Maze(room) => {
                 let base = path.trim_end_matches('/');
                 // Corridors end, and others begin.

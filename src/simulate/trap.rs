@@ -5,6 +5,7 @@
 //! | `calendar` | months | their days |
 //! | `shop` | each link has a new session id in its path | 40 pages, whatever the session |
 //! | `facets` | six filters, one behind the other, in any order | one list for each set of filters |
+//! | `filters` | eight filters in a query, and two orders | the things that are left, of 30 on pages of their own |
 //! | `maze` | rooms in rooms | one of four texts |
 //! | `mirror` | the portal once more, on a host of its own | what the portal says |
 //! | `forum` | a link to edit, and one to reply, for each of its posts | 500; where to sign in |
@@ -27,6 +28,10 @@ pub enum Trap {
     Shop(u32),
     /// A list that is filtered, by the bits of its filters.
     Facets(u8),
+    /// Things that are filtered by a query, by the bits of its filters, its last one being the order.
+    Filters(u16),
+    /// One of these things.
+    Thing(u32),
     /// A room of the maze, by its text.
     Maze(u8),
     /// A page of the portal, as the mirror has it.
@@ -47,12 +52,17 @@ pub enum Trap {
 pub(super) const CALENDAR: &str = "calendar.simulated.test";
 pub(super) const SHOP: &str = "shop.simulated.test";
 pub(super) const FACETS: &str = "facets.simulated.test";
+pub(super) const QUERIES: &str = "filters.simulated.test";
 pub(super) const MAZE: &str = "maze.simulated.test";
 pub(super) const MIRROR: &str = "mirror.simulated.test";
 pub(super) const FORUM: &str = "forum.simulated.test";
 pub(super) const WILD: &str = ".wild-simulated.test";
 /// The filters of the lists.
 pub(super) const FILTERS: [&str; 6] = ["red", "small", "cheap", "new", "sold", "local"];
+/// The names of the parameters that filter things.
+pub(super) const PARAMETERS: [&str; 9] = ["brand", "colour", "deal", "fit", "kind", "price", "size", "year", "order"];
+/// Things that are filtered.
+pub(super) const THINGS: u32 = 30;
 /// Pages of the shop.
 pub(super) const SHOP_PAGES: u32 = 40;
 /// Pages of the forum that break, one behind the other: more than a host may fail in a row.
@@ -68,13 +78,23 @@ impl Trap {
     /// The page of a trap that is asked for; `None` where it is in none. `mirrored` is the portal's page at this path.
     pub(super) fn of(world: Dice, host: &str, path: &str, mirrored: impl FnOnce() -> Option<PageId>) -> Option<Self> {
         Some(match (host, path) {
-            (CALENDAR | SHOP | FACETS | MAZE | MIRROR | FORUM, "/robots.txt") => Self::Robots,
+            (CALENDAR | SHOP | FACETS | QUERIES | MAZE | MIRROR | FORUM, "/robots.txt") => Self::Robots,
             (CALENDAR, _) => Self::Month(path.strip_prefix("/month/")?.parse().ok()?),
             (SHOP, _) => Self::Shop(path.rsplit_once("/page-")?.1.parse().ok().filter(|page| *page < SHOP_PAGES)?),
             (FACETS, _) => {
                 let filters = path.strip_prefix("/list")?.split('/').skip(1);
                 let bit = |filter| FILTERS.iter().position(|known| *known == filter).map(|bit| 1 << bit);
                 Self::Facets(filters.map(bit).try_fold(0, |set, bit| Some(set | bit?))?)
+            }
+            (QUERIES, "/things") => Self::Filters(0),
+            (QUERIES, _) if path.starts_with("/thing/") => {
+                Self::Thing(path["/thing/".len()..].parse().ok().filter(|thing| *thing < THINGS)?)
+            }
+            (QUERIES, _) => {
+                let names = path.strip_prefix("/things?")?.split('&').map(|parameter| parameter.split('=').next());
+                let bit =
+                    |name: Option<&str>| PARAMETERS.iter().position(|known| name == Some(known)).map(|bit| 1 << bit);
+                Self::Filters(names.map(bit).try_fold(0, |set, bit| Some(set | bit?))?)
             }
             (MAZE, _) => Self::Maze(of(world, host, path).pick(&[0, 1, 2, 3])),
             (FORUM, "/") => Self::Forum,

@@ -8,7 +8,7 @@ use super::evidence::{Brought, Evidence};
 use super::most_refused::MostRefused;
 use super::originals::Originals;
 use super::shape::{section, shape, without_ids};
-use super::{Brings, Content, Mirrored, Session, What, Yielded};
+use super::{Brings, Combined, Content, Mirrored, Session, What, Yielded};
 use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
@@ -33,6 +33,12 @@ enum Kind {
     Path,
     /// A path of a host that is no seed's.
     Copied,
+    /// All URLs of a path that combine parameters.
+    Combined,
+    /// A path with the names of three parameters or more.
+    Set,
+    /// How many of these a path has.
+    Sets,
 }
 
 /// Bytes for the URLs of pages that were first with something. Each takes two places: for its body and for its words.
@@ -208,9 +214,8 @@ impl Budgets {
     }
 
     /// The first budget that is spent of those that a URL belongs to, the widest first: it is the one that a user would raise. The order is
-    /// host, section, shape. Then two that ask more than
-    /// the evidence: sessions, where this URL's page must be known under another id, and the domain, where its host must be one that
-    /// no page was fetched of yet.
+    /// host, section, shape, combination. Then two that ask more than the evidence: sessions, where this URL's page must be known under
+    /// another id, and the domain, where its host must be one that no page was fetched of yet.
     fn spent(&self, host: &str, path_and_query: &str) -> Option<Spent> {
         let evidence = self.evidence.get()?;
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
@@ -227,6 +232,7 @@ impl Budgets {
         ask(Refusal::BarrenHost, Kind::Host, "", "host_budget", host_budget)
             .or_else(|| ask(Refusal::BarrenSection, Kind::Section, &section, "section_budget", section_budget))
             .or_else(|| ask(Refusal::BarrenShape, Kind::Shape, &shape(path_and_query), "shape_budget", shape_budget))
+            .or_else(|| self.spent_combination(evidence, host, path_and_query))
             .or_else(|| {
                 let spent = ask(Refusal::KnownSession, Kind::Sessions, "", "session_budget", session_budget)?;
                 let session = self.print(Kind::Session, host, &without_ids(path_and_query)?);
@@ -269,6 +275,7 @@ impl Budgets {
             }),
             mirrored,
             content,
+            combined: self.combined(host, path_and_query),
         };
         (yielded, first)
     }
@@ -315,6 +322,9 @@ impl Budgets {
     /// Remembers what a page said that is done, by its record: a journal is read again. What [`learn`](Self::learn) put into the contents
     /// then is put there now, and nothing else.
     pub(crate) fn remember(&self, host: &str, yielded: &Yielded) {
+        if let Some(Combined::First { set, .. }) = yielded.combined {
+            self.contents.insert(set);
+        }
         if yielded.is_way() {
             return;
         }
@@ -339,16 +349,18 @@ impl Budgets {
         let evidence = self.evidence.get_or_init(Evidence::default);
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
         let is_fresh = yielded.what.is_fresh();
-        let note = |key, budget| {
+        let note_as = |key, is_fresh, budget| {
             if evidence.note(key, is_fresh).is_beyond(budget, self.limits.budget_growth) {
                 evidence.is_any_spent.store(true, Ordering::Relaxed);
             }
         };
+        let note = |key, budget| note_as(key, is_fresh, budget);
         // That a copy came first says nothing of its original.
         if is_fresh || !yielded.mirrored.is_some_and(Mirrored::was_copied) {
             note(yielded.shape, shape_budget);
             note(yielded.section, section_budget);
             note(self.print(Kind::Host, host, ""), host_budget);
+            self.of_combined(yielded).into_iter().for_each(|(key, is_fresh)| note_as(key, is_fresh, shape_budget));
         }
         if yielded.opened_host {
             note(self.print(Kind::Domain, domain(host), ""), domain_budget);
@@ -382,5 +394,6 @@ impl Budgets {
     }
 }
 
+mod combined;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,13 @@
 //! The number of links does not matter, nor the number of pages: a sitemap of a million products is no trap. What is not yet fetched
 //! counts for nothing.
 //!
+//! # Combinations
+//!
+//! The filters of a list combine: with twelve of them there are 4,096 lists of the same things, each with a text and a shape of its own. So
+//! a page that combines parameters is asked what it led to: a URL with three names or more, once its path had `parameter_sets` sets of
+//! names, and one that has a name twice. It is barren unless its text is new and it brought a URL that is new at another path. All these
+//! pages of a path have one more `shape_budget`. An archive of a million threads has a handful of sets, and is not asked.
+//!
 //! # Sessions
 //!
 //! A URL may have an id in it: a long text, drawn at random. Where a page with the same URL but for the id came before, and most often the two
@@ -57,4 +64,4 @@ mod yielded;
 
 pub(crate) use budgets::Budgets;
 pub(crate) use shape::count_parameters;
-pub(crate) use yielded::{Brings, Content, Mirrored, Session, What, Yielded};
+pub(crate) use yielded::{Brings, Combined, Content, Mirrored, Session, What, Yielded};

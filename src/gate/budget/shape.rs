@@ -16,6 +16,8 @@ const HEXADECIMAL: usize = 8;
 const MIXED: usize = 16;
 /// From so many on it is an id, with or without a digit.
 const LONG: usize = 32;
+/// Names from which on a query is a combination. Of one and two names there are never many sets: a page's own name is often one of them.
+const COMBINED: usize = 3;
 
 /// The shape of a path with its query: `/shop/{id}/2024-05-03/page12.html?b=1&a=2` is of the shape `/shop/{id}/#-#-#/page#.html?a&b`. All
 /// pages of a calendar have one shape, and all products of a shop.
@@ -23,6 +25,14 @@ pub(super) fn shape(path_and_query: &str) -> String {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let mut shape = String::with_capacity(path_and_query.len());
     replace(path, true, &mut shape);
+    let mut names = names(query);
+    names.dedup();
+    push_names(&names, &mut shape);
+    shape
+}
+
+/// The names of a query's parameters without numbers and ids, in order; one that stands there again is there again.
+fn names(query: &str) -> Vec<String> {
     let mut names: Vec<String> = parameters(query)
         .map(|parameter| {
             let mut name = String::new();
@@ -31,12 +41,43 @@ pub(super) fn shape(path_and_query: &str) -> String {
         })
         .collect();
     names.sort_unstable();
-    names.dedup();
-    for (nth, name) in names.into_iter().enumerate() {
+    names
+}
+
+fn push_names(names: &[String], shape: &mut String) {
+    for (nth, name) in names.iter().enumerate() {
         shape.push(if nth == 0 { '?' } else { '&' });
-        shape.push_str(&name);
+        shape.push_str(name);
     }
-    shape
+}
+
+/// A query that combines parameters, as filters of a list do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Combination {
+    /// The shape of the path.
+    pub(super) path: String,
+    /// The shape of the URL, which has the set of its names; `None` where one name stands there again. Such a list has no end, whatever names it has.
+    pub(super) set: Option<String>,
+}
+
+/// The combination in a URL: three names or more, or one name again. `None` of other URLs, most of which cost one look.
+pub(super) fn combination(path_and_query: &str) -> Option<Combination> {
+    let (path, query) = path_and_query.split_once('?')?;
+    if parameters(query).nth(1).is_none() {
+        return None;
+    }
+    let mut names = names(query);
+    let all = names.len();
+    names.dedup();
+    let is_repeated = names.len() < all;
+    if !is_repeated && names.len() < COMBINED {
+        return None;
+    }
+    let mut shape = String::with_capacity(path_and_query.len());
+    replace(path, true, &mut shape);
+    let path = shape.clone();
+    push_names(&names, &mut shape);
+    Some(Combination { path, set: (!is_repeated).then_some(shape) })
 }
 
 /// The first directory of a path, as its shape has it; `/` of a page that is in none. It bounds what shapes cannot: a maze whose every
@@ -164,5 +205,20 @@ mod tests {
             assert_eq!(without_ids(text).as_deref(), of, "{text}");
         }
         assert_eq!((count_parameters("/a?b&c=1&&d"), count_parameters("/a")), (3, 0));
+    }
+
+    #[test]
+    fn three_names_or_one_again_are_a_combination() {
+        for (text, set) in [
+            ("/a/7?c=1&a=2&b", Some(Some("/a/#?a&b&c"))),
+            ("/a/7?b=1&b=2", Some(None)),
+            ("/a/7?f[0]=red&f[1]=small", Some(None)),
+            ("/a/7?f=red&g=small&", None),
+            ("/a/7?f=red", None),
+            ("/a/7", None),
+        ] {
+            let of = |set: Option<&str>| Combination { path: "/a/#".to_owned(), set: set.map(str::to_owned) };
+            assert_eq!(combination(text), set.map(of), "{text}");
+        }
     }
 }

@@ -31,6 +31,27 @@ pub(crate) struct Yielded {
     pub(crate) mirrored: Option<Mirrored>,
     /// What it says; of a page only.
     pub(crate) content: Option<Content>,
+    /// How its query combines parameters, where that tells anything.
+    pub(crate) combined: Option<Combined>,
+}
+
+/// A URL whose query combines parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combined {
+    /// The first one of its path with this set of names.
+    First {
+        /// Stands for its path.
+        path: Fingerprint,
+        /// Stands for path and names.
+        set: Fingerprint,
+    },
+    /// One of a path that has many sets, or may have.
+    Further {
+        /// Stands for its path.
+        path: Fingerprint,
+        /// It brought a URL that is new, at another path.
+        leads: bool,
+    },
 }
 
 /// What a page brought.
@@ -70,6 +91,14 @@ impl Yielded {
     /// Whether it led to a new URL, and was no page.
     pub(crate) const fn is_way(&self) -> bool {
         self.what.is_fresh() && self.content.is_none()
+    }
+
+    /// It brought a URL that is new, at another path than its own. For combinations, this is what counts.
+    #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
+    pub(crate) const fn set_leads(&mut self) {
+        if let Some(Combined::Further { leads, .. }) = &mut self.combined {
+            *leads = true;
+        }
     }
 }
 

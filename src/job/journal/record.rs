@@ -30,7 +30,7 @@ const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPTS: u8 = 1 << 3;
 const HAS_YIELDED: u8 = 1 << 4;
 /// Why URLs that wait are dropped, by their numbers on disk. A number is never given to another reason.
-const REASONS: [Refusal; 7] = [
+const REASONS: [Refusal; 8] = [
     Refusal::Robots,
     Refusal::BarrenShape,
     Refusal::BarrenSection,
@@ -38,6 +38,7 @@ const REASONS: [Refusal; 7] = [
     Refusal::BarrenDomain,
     Refusal::KnownSession,
     Refusal::KnownMirror,
+    Refusal::BarrenCombination,
 ];
 /// Bytes of the length of a record that stands within another one.
 const LENGTH: usize = 2;

@@ -1,32 +1,39 @@
 //! What a page yielded, as bytes: a part of the record of a page that came back.
 //!
 //! ```text
-//! flags     u8: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its URL
+//! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its URL
 //!           has an id, bit 4 a page with that URL but for the id is known, bit 5 there is a content, bit 6 it has words,
-//!           bit 7 it says something of mirrors
+//!           bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of names, 2 further, 3 further and
+//!           it led to something new)
 //! shape     u64
 //! section   u64
 //! session   u64, the URL without its ids; only where it has some
 //! content   u64 for its page, u64 for the body; only where there is one
 //! words     u64; only where there are some
+//! combined  u64 for its path, u64 for the set where that is new; only where it combines
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! ```
 
-use super::host_record::flag;
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::gate::{Content, Mirrored, Session, What, Yielded};
+use crate::gate::{Combined, Content, Mirrored, Session, What, Yielded};
 
-const OPENED_HOST: u8 = 1 << 2;
-const HAS_SESSION: u8 = 1 << 3;
-const IS_KNOWN: u8 = 1 << 4;
-const HAS_CONTENT: u8 = 1 << 5;
-const HAS_WORDS: u8 = 1 << 6;
-const HAS_MIRRORED: u8 = 1 << 7;
+const OPENED_HOST: u16 = 1 << 2;
+const HAS_SESSION: u16 = 1 << 3;
+const IS_KNOWN: u16 = 1 << 4;
+const HAS_CONTENT: u16 = 1 << 5;
+const HAS_WORDS: u16 = 1 << 6;
+const HAS_MIRRORED: u16 = 1 << 7;
+/// Where the number stands that says how parameters are combined, and what it may say.
+const COMBINED: u16 = 8;
+const FIRST: u16 = 1;
+const FURTHER: u16 = 2;
+const LEADS: u16 = 3;
 
 /// Appends what a page yielded.
 pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
-    let Yielded { what, opened_host, shape, section, session, mirrored, content } = *yielded;
+    let Yielded { what, opened_host, shape, section, session, mirrored, content, combined } = *yielded;
+    let flag = |is_set: bool, bit: u16| if is_set { bit } else { 0 };
     let words = content.and_then(|content| content.words);
     let what = match what {
         What::Fresh => 0,
@@ -40,9 +47,15 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
         | flag(content.is_some(), HAS_CONTENT)
         | flag(words.is_some(), HAS_WORDS)
         | flag(mirrored.is_some(), HAS_MIRRORED);
-    to.push(what | flags);
+    let (combination, path, set) = match combined {
+        None => (0, None, None),
+        Some(Combined::First { path, set }) => (FIRST, Some(path), Some(set)),
+        Some(Combined::Further { path, leads }) => (if leads { LEADS } else { FURTHER }, Some(path), None),
+    };
+    to.extend((what | flags | combination << COMBINED).to_le_bytes());
     let content = content.into_iter().flat_map(|content| [content.page, content.body]);
     let prints = [shape, section].into_iter().chain(session.map(|session| session.key)).chain(content).chain(words);
+    let prints = prints.chain(path).chain(set);
     to.extend(prints.flat_map(|print| print.bits().to_le_bytes()));
     if let Some(Mirrored { path, is_original, is_known }) = mirrored {
         to.extend(path.bits().to_le_bytes());
@@ -55,9 +68,9 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
 /// # Errors
 /// Where the bytes end too early, or a flag is not known.
 pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static str> {
-    let flags = fields.u8()?;
+    let flags = fields.u16()?;
     let has = |flag| flags & flag != 0;
-    if has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) {
+    if has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) || flags >> COMBINED > LEADS {
         return Err("unknown flags");
     }
     let mut print = || fields.u64().map(Fingerprint::from_bits);
@@ -71,6 +84,11 @@ pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static 
             Some(Content { page: print()?, body: print()?, words: if has(HAS_WORDS) { Some(print()?) } else { None } })
         } else {
             None
+        },
+        combined: match flags >> COMBINED {
+            0 => None,
+            FIRST => Some(Combined::First { path: print()?, set: print()? }),
+            combination => Some(Combined::Further { path: print()?, leads: combination == LEADS }),
         },
         mirrored: if has(HAS_MIRRORED) { Some(read_mirrored(fields)?) } else { None },
     })
@@ -99,16 +117,26 @@ mod tests {
             session: None,
             mirrored: None,
             content: None,
+            combined: None,
         };
+        let [first, barren, leads] = [
+            Combined::First { path: page, set: key },
+            Combined::Further { path: page, leads: false },
+            Combined::Further { path: page, leads: true },
+        ]
+        .map(Some);
         let words = Some(Content { page, body, words: Some(key) });
         for yielded in [
             nothing,
+            Yielded { combined: first, content, ..nothing },
+            Yielded { combined: barren, ..nothing },
             Yielded { what: What::Same, content, ..nothing },
             Yielded { what: What::Near, opened_host: true, session, content: words, ..nothing },
             Yielded {
                 what: What::Fresh,
                 content: words,
                 mirrored: Some(Mirrored { path: key, is_original: true, is_known: false }),
+                combined: leads,
                 ..nothing
             },
             Yielded {
@@ -126,5 +154,6 @@ mod tests {
             (0..bytes.len()).for_each(|length| assert!(read_yielded(&mut Fields::of(&bytes[..length])).is_err()));
         }
         assert_eq!(read_yielded(&mut Fields::of(&[0x40; 50])), Err("unknown flags"));
+        assert_eq!(read_yielded(&mut Fields::of(&[0, 4, 0])), Err("unknown flags"));
     }
 }

@@ -86,6 +86,62 @@ fn a_domain_whose_hosts_say_the_same_gets_no_further_ones() {
 }
 
 #[test]
+fn filters_that_combine_are_asked_where_they_lead() {
+    let [one, again] = [0, 1].map(|_| budgets(|limits| limits.parameter_sets = 4));
+    let go = |path: &str, says: u64, leads: bool| {
+        let (page, body) = (FingerprintKey::from_u64(1).fingerprint(path), print(says));
+        let (mut yielded, _) = one.recognize((HOST, path), path, Brings::Page(Content { page, body, words: None }));
+        if leads {
+            yielded.set_leads();
+        }
+        one.note(HOST, &yielded);
+        again.remember(HOST, &yielded);
+        again.note(HOST, &yielded);
+    };
+    let set = |bits: u64| -> String {
+        let names = (0..8).filter(|bit| bits & 1 << bit != 0);
+        let names: Vec<_> = names.map(|bit| char::from(b'a' + bit).to_string()).collect();
+        format!("/list?{}", names.join("=1&"))
+    };
+    let sets: Vec<String> = (1..256_u64).filter(|bits| bits.count_ones() > 2).map(set).collect();
+    // Threads of a forum have few sets, and bring nothing but what they say.
+    (0..500).for_each(|thread| go(&format!("/view?f={}&t={thread}&start=0", thread % 7), 10_000 + thread, false));
+    // The first four sets are not asked. Of the others, one in three leads on: more than enough.
+    (0..60).for_each(|nth| go(&sets[nth], 1 + nth as u64, nth.is_multiple_of(3)));
+    assert_eq!(one.judge(HOST, &sets[100]), Ok(()));
+    for nth in 60..160 {
+        assert_eq!(one.judge(HOST, &sets[0]), Ok(()), "{nth}");
+        go(&sets[nth], 1 + nth as u64, false);
+        if one.is_any_spent() {
+            break;
+        }
+    }
+    for budgets in [&one, &again] {
+        assert_eq!(
+            budgets.judge(HOST, &sets[0]),
+            Err(Refusal::BarrenCombination),
+            "the first ones are of the same list"
+        );
+        assert_eq!(budgets.judge(HOST, &sets[200]), Err(Refusal::BarrenCombination));
+        assert_eq!(budgets.judge(HOST, "/list?a=1&a=2"), Err(Refusal::BarrenCombination), "a name again");
+        for path in ["/list?a=1&b=1", "/list", "/view?f=1&t=501&start=0", "/other?a&b&c"] {
+            assert_eq!(budgets.judge(HOST, path), Ok(()), "{path}");
+        }
+        assert_eq!(budgets.judge("b.example", &sets[0]), Ok(()));
+        let (_, rule) = budgets.rule(HOST, &sets[0]).unwrap();
+        assert!(rule.starts_with("traps.parameter_sets = 4: a.example/list?... brought nothing new"), "{rule}");
+    }
+    // Where it leads on again, so does the crawl.
+    (0..40).for_each(|nth| go(&sets[200], 900 + nth, true));
+    assert_eq!(one.judge(HOST, &sets[0]), Ok(()));
+    // A name again needs no sets.
+    (0..12).for_each(|nth| go(&format!("/menu?f={nth}&f=x"), 2000 + nth, false));
+    assert_eq!(one.judge(HOST, "/menu?f=x&f=y"), Err(Refusal::BarrenCombination));
+    let without = budgets(|limits| limits.parameter_sets = 0);
+    assert_eq!(without.recognize((HOST, &sets[0]), &sets[0], Brings::Way).0.combined, None);
+}
+
+#[test]
 fn ids_are_sessions_where_pages_are_the_same_without_them() {
     let budgets = budgets(|_| {});
     let in_session = |id: u64, page: u64| format!("/s/7a{:010x}/page-{page}", id * 0x9e37_79b9);

@@ -114,7 +114,9 @@ pub(super) fn given_up_and_asked_for() -> impl Strategy<Value = Vec<Act>> {
 pub(super) fn url(host: u8, page: u8) -> String {
     // Some pages are disallowed, and some deep.
     let folder = ["", "private/", "a/b/"][usize::from(page) % 3];
-    format!("https://h{host}.example/{folder}{page}")
+    // And some combine parameters.
+    let query = if page % 4 == 3 { ["?a&b&c", "?a&b&d", "?a&c&d", "?a=1&a=2"][usize::from(page / 4) % 4] } else { "" };
+    format!("https://h{host}.example/{folder}{page}{query}")
 }
 
 /// What differs from case to case.
@@ -171,6 +173,7 @@ pub(super) fn options(rules: Rules) -> FrontierOptions {
     (options.politeness.host_failures, options.politeness.adaptive_share) = (3, Some(0.5));
     let traps = &mut options.traps;
     (traps.shape_budget, traps.section_budget, traps.host_budget, traps.budget_growth) = (2, 3, 4, 1);
+    traps.parameter_sets = 2;
     options.politeness.patience = patience;
     options
 }

@@ -209,7 +209,11 @@ impl Puppet {
             _ => Brings::Nothing,
         };
         let budgets = self.frontier.gate().budgets();
-        budgets.recognize((host_of(lease.origin()), path_and_query(url)), url, brings).0
+        let (mut yielded, _) = budgets.recognize((host_of(lease.origin()), path_and_query(url)), url, brings);
+        if url.len().is_multiple_of(3) {
+            yielded.set_leads();
+        }
+        yielded
     }
 
     /// Begins a checkpoint, or goes on with it by one slice, or ends it.

@@ -1,0 +1,60 @@
+//! Lists whose filters combine: what brings new URLs, and what only shows the same ones in another way.
+
+use super::{Budgets, Evidence, Kind, Spent};
+use crate::address::Fingerprint;
+use crate::gate::Refusal;
+use crate::gate::budget::shape::{Combination, combination};
+use crate::gate::budget::{Combined, Yielded};
+use crate::seen::Sighting;
+
+impl Budgets {
+    /// How a page's query combines parameters. Its set of names is remembered.
+    pub(super) fn combined(&self, host: &str, path_and_query: &str) -> Option<Combined> {
+        let (path, set) = self.combination(host, path_and_query)?;
+        match set.filter(|_| !self.evidence.get().is_some_and(|evidence| self.has_many_sets(evidence, path))) {
+            None => Some(Combined::Further { path, leads: false }),
+            Some(set) => (self.contents.insert(set) == Sighting::New).then_some(Combined::First { path, set }),
+        }
+    }
+
+    /// Whether the budget of a path's combinations is spent.
+    pub(super) fn spent_combination(&self, evidence: &Evidence, host: &str, path_and_query: &str) -> Option<Spent> {
+        let (path, set) = self.combination(host, path_and_query)?;
+        let brought = evidence.of(path);
+        if !brought.is_beyond(self.limits.shape_budget, self.limits.budget_growth)
+            || set.is_some() && !self.has_many_sets(evidence, path)
+        {
+            return None;
+        }
+        let path = path_and_query.split('?').next().unwrap_or_default();
+        Some(Spent {
+            refusal: Refusal::BarrenCombination,
+            of: format!("{host}{path}?..."),
+            brought,
+            budget: ("parameter_sets", self.limits.parameter_sets),
+        })
+    }
+
+    /// What is noted of a combination: a set of names, or that a page led to something new.
+    pub(super) fn of_combined(&self, yielded: &Yielded) -> Option<(Fingerprint, bool)> {
+        Some(match yielded.combined? {
+            Combined::First { path, .. } => (self.sets(path), true),
+            Combined::Further { path, leads } => (path, leads && yielded.what.is_fresh()),
+        })
+    }
+
+    /// Under what the sets of names of a path are counted.
+    fn sets(&self, path: Fingerprint) -> Fingerprint {
+        self.salted(Kind::Sets).fingerprint_bytes(&path.bits().to_le_bytes())
+    }
+
+    /// The path of a combination and its set of names; `None` where there is no bound on them, and of other URLs.
+    fn combination(&self, host: &str, path_and_query: &str) -> Option<(Fingerprint, Option<Fingerprint>)> {
+        let Combination { path, set } = combination(path_and_query).filter(|_| self.limits.parameter_sets > 0)?;
+        Some((self.print(Kind::Combined, host, &path), set.map(|set| self.print(Kind::Set, host, &set))))
+    }
+
+    fn has_many_sets(&self, evidence: &Evidence, path: Fingerprint) -> bool {
+        evidence.of(self.sets(path)).fresh >= u64::from(self.limits.parameter_sets)
+    }
+}
