@@ -42,8 +42,8 @@ pub enum ClusterError {
     /// The directory of the job, or of a partition.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The log of a partition cannot be read.
-    #[error("the log of a partition is damaged: {0}")]
+    /// What the crawl has at the servers cannot be read, or is not whole.
+    #[error("the log of the crawl is damaged: {0}")]
     Log(String),
     /// There is no such crawl.
     #[error("the servers {addresses} have no crawl {crawl}: {reason}")]

@@ -51,7 +51,7 @@ pub(super) async fn ask<T: ClusterTransport>(
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let roots = RootList::default();
     match terms.roots {
-        Some(last) => roots.read_to(transport, &canonicalizer, last).await,
+        Some(last) => roots.read_to(transport, &canonicalizer, last).await?,
         None => drop(roots.read_on(transport, &canonicalizer).await),
     }
     let roots = if has_roots(options.scope.kind) { roots.from(0) } else { Vec::new() };

@@ -153,7 +153,7 @@ impl Member {
             let ground = Arc::new(self.ground()?);
             // All must know what is in scope before the first of them begins.
             let roots = self.terms.roots.unwrap_or_default();
-            ground.roots.read_to(&*self.nats, &ground.canonicalizer(), roots).await;
+            ground.roots.read_to(&*self.nats, &ground.canonicalizer(), roots).await?;
             let name = format!("{}:{}", machine(), self.options.directory.display());
             *self.ground.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ground));
             match Node::new(ground, name).run(self.stop()).await? {

@@ -58,6 +58,13 @@ impl Nats {
     /// Where no server can be reached, none lets us in, or they cannot keep what is published.
     pub(crate) async fn connect(servers: &Servers, crawl: &str, makes: bool) -> Result<Arc<Self>, ClusterError> {
         let client = client(servers).await?;
+        let version = client.server_info().version;
+        if is_older(&version) {
+            tracing::warn!(
+                version,
+                "servers before 2.12.3 have lost what they were to keep, when they were killed: for a try, no more"
+            );
+        }
         let context =
             ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).max_ack_inflight(IN_FLIGHT).build(client.clone());
         // As a bucket of keys is made, so that its tools can show it.
@@ -110,6 +117,12 @@ impl Nats {
         let number = subject.partition().unwrap_or_default() as usize % logs.len();
         Ok((&logs[number], format!("{}{subject}", of_log(&self.crawl, number))))
     }
+}
+
+/// Whether servers of this version are older than those that are known to keep what they acknowledge.
+fn is_older(version: &str) -> bool {
+    let numbers = version.split(['.', '-']).map_while(|number| number.parse().ok());
+    numbers.collect::<Vec<u32>>().as_slice() < &[2, 12, 3]
 }
 
 /// How many logs so many partitions are spread over. It never changes: where a message is, follows from it.
@@ -321,5 +334,11 @@ mod tests {
         for (partitions, logs) in [(1, 1), (32, 1), (33, 2), (64, 2), (256, 8), (1024, 8)] {
             assert_eq!(logs_of(partitions), logs, "{partitions}");
         }
+    }
+
+    #[test]
+    fn what_is_older_is_told_by_numbers() {
+        let versions = ["2.9.10", "2.12.2", "2.12.3-RC.1", "2.12.3", "2.15.1", "3.0.0"];
+        assert_eq!(versions.map(is_older), [true, true, false, false, false, false]);
     }
 }

@@ -18,10 +18,11 @@ use super::publisher::{PublishProgress, Publisher};
 use super::roots::{RootList, has_roots};
 use super::snapshot::{newest, restore};
 use super::snapshot_maker::SnapshotMaker;
+use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::{Fold, Overtaken};
 use super::totals::before;
-use super::transport::{AbortOnDrop, ClusterTransport};
-use super::values::SnapshotValue;
+use super::transport::{AbortOnDrop, Backoff, ClusterTransport};
+use super::values::{self, SnapshotValue, StateValue};
 use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
 use crate::gate::{Found, Via};
 use crate::job::{Job, JobJournal};
@@ -154,7 +155,10 @@ enum Opening<T: ClusterTransport> {
 /// Reads the log, begins an epoch, and opens the crawl. `None` where another owner was first.
 async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> Result<Option<Opened<T>>, ClusterError> {
     let directory = ground.directory_of(partition);
-    if let Some((fold, snapshot, whole)) = own_copy(ground, partition).await {
+    // Asked first: what comes behind it may be said meanwhile.
+    let said = said(&*ground.transport, partition).await;
+    let is_whole = |fold: &Fold| fold.seen() >= said;
+    if let Some((fold, snapshot, whole)) = own_copy(ground, partition).await.filter(|(fold, ..)| is_whole(fold)) {
         let behind = fold.end - whole;
         tracing::info!(partition, whole, behind, "begins with what this machine has of it");
         match open_from(ground, partition, fold, snapshot, whole).await {
@@ -179,9 +183,24 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
             "begins with a snapshot and what the log has behind it"
         );
     }
+    if !is_whole(&fold) {
+        let seen = fold.seen();
+        return Err(ClusterError::Log(format!("partition {partition}: it had message {said}, and ends at {seen}")));
+    }
     match open_from(ground, partition, fold, snapshot, 0).await? {
         Opening::Opened(opened) => Ok(Some(*opened)),
         Opening::Overtaken | Opening::Torn => Ok(None),
+    }
+}
+
+/// The message up to which the log of a partition was there when its owner said last whether it is idle; 0 where none has.
+async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
+    let mut backoff = Backoff::new();
+    loop {
+        if let Ok(last) = transport.last(&ClusterSubject::Key(ClusterKey::State(partition))).await {
+            return last.and_then(|last| values::read::<StateValue>(&last.bytes)).map_or(0, |state| state.journal);
+        }
+        backoff.rest(transport).await;
     }
 }
 

@@ -91,13 +91,11 @@ impl Peers {
 /// Where the servers do not answer.
 pub(crate) async fn is_gone<T: ClusterTransport>(transport: &T, node: &str) -> Result<bool, Unreachable> {
     let key = ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
-    Ok(match transport.last(&key).await? {
-        Some(last) => values::read::<NodeValue>(&last.bytes).is_some_and(|value| value.is_gone),
-        None => {
-            let gone = NodeValue { is_gone: true, ..NodeValue::default() };
-            append(transport, &key, 0, values::to_bytes(&gone)).await.is_ok()
-        }
-    })
+    if let Some(last) = transport.last(&key).await? {
+        return Ok(values::read::<NodeValue>(&last.bytes).is_some_and(|value| value.is_gone));
+    }
+    let gone = NodeValue { is_gone: true, ..NodeValue::default() };
+    Ok(append(transport, &key, 0, values::to_bytes(&gone)).await.is_ok())
 }
 
 #[cfg(test)]

@@ -3,11 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::error::ClusterError;
 use super::letter::{self, LetterDraft, LetterId};
 use super::subject::ClusterSubject;
 use super::transport::{Backoff, ClusterTransport};
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::gate::{Found, ScopeKind};
+
+/// How often servers may say that they do not have what they had: about a minute, in which any of them has what the others have.
+const ANSWERS: u32 = 64;
 
 /// All seeds, and what they redirect to, as far as they were read.
 #[derive(Debug, Default)]
@@ -27,12 +31,24 @@ impl RootList {
         self.found().get(first..).unwrap_or_default().to_vec()
     }
 
-    /// Reads on until it has this message.
-    pub(crate) async fn read_to<T: ClusterTransport>(&self, transport: &T, canonicalizer: &Canonicalizer, last: u64) {
+    /// Reads on until it has this message. Servers that do not answer are waited for without end.
+    ///
+    /// # Errors
+    /// Where they answer again and again that they do not have it.
+    pub(crate) async fn read_to<T: ClusterTransport>(
+        &self,
+        transport: &T,
+        canonicalizer: &Canonicalizer,
+        last: u64,
+    ) -> Result<(), ClusterError> {
         let mut backoff = Backoff::new();
-        while self.read_on(transport, canonicalizer).await == 0 || self.read.load(Ordering::Acquire) < last {
+        for _ in 0..ANSWERS {
+            if self.read_on(transport, canonicalizer).await > 0 && self.read.load(Ordering::Acquire) >= last {
+                return Ok(());
+            }
             backoff.rest(transport).await;
         }
+        Err(ClusterError::Log(format!("the servers have lost its seeds, up to message {last}")))
     }
 
     /// Reads on to the end of the list as it is now. Returns how many there are. What cannot be reached is tried again.
@@ -93,5 +109,24 @@ pub(crate) async fn deliver<T: ClusterTransport>(
             return sequence;
         }
         backoff.rest(transport).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::KeyRules;
+    use crate::cluster::in_process::InProcess;
+
+    #[tokio::test(start_paused = true)]
+    async fn seeds_that_are_lost_are_not_waited_for() {
+        let (transport, roots) = (InProcess::new(1, 0), RootList::default());
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let error = roots.read_to(&*transport, &canonicalizer, 1).await.unwrap_err().to_string();
+        assert!(error.ends_with("the servers have lost its seeds, up to message 1"), "{error}");
+        let last = plant(&*transport, 7, &[canonicalizer.canonicalize("http://a.example/").unwrap()]).await;
+        roots.read_to(&*transport, &canonicalizer, last).await.unwrap();
+        assert_eq!(roots.from(0).len(), 1);
+        assert!(roots.read_to(&*transport, &canonicalizer, last + 1).await.is_err());
     }
 }

@@ -109,6 +109,11 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
+    /// The last message that was read, whether it counts or not.
+    pub(crate) fn seen(&self) -> u64 {
+        self.chain.seen
+    }
+
     /// The last message that counts; 0 where there is none.
     pub(crate) fn last(&self) -> u64 {
         self.chain.last

@@ -139,7 +139,7 @@ fn where_the_newest_is_damaged_the_one_before_serves() {
     transport.damage(&subject, 0);
     let error = restored("both damaged").unwrap_err().to_string();
     let expected = "partition 3: no snapshot serves, and the log is not whole: its checksum is another";
-    assert_eq!(error, format!("the log of a partition is damaged: {expected}"));
+    assert_eq!(error, format!("the log of the crawl is damaged: {expected}"));
 }
 
 /// A name that was on its way for long, and arrives behind newer ones, whose purges took what it names, replaces none of them.

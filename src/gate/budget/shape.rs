@@ -63,9 +63,7 @@ pub(super) struct Combination {
 /// The combination in a URL: three names or more, or one name again. `None` of other URLs, most of which cost one look.
 pub(super) fn combination(path_and_query: &str) -> Option<Combination> {
     let (path, query) = path_and_query.split_once('?')?;
-    if parameters(query).nth(1).is_none() {
-        return None;
-    }
+    parameters(query).nth(1)?;
     let mut names = names(query);
     let all = names.len();
     names.dedup();
