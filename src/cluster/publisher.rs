@@ -36,7 +36,7 @@ use crate::job::JobJournal;
 const GROUP: Duration = Duration::from_millis(40);
 /// Where a round takes longer, nothing new is fetched until it is over: all that was fetched and is not in the log would be fetched
 /// again, should this node be killed.
-const SLOW: Duration = Duration::from_millis(60);
+const SLOW: Duration = Duration::from_millis(200);
 /// How often counts go to the log while something changes. They are long, and a partition is idle again and again.
 const COUNTS: Duration = Duration::from_secs(10);
 /// How often it looks whether the partition is idle.
