@@ -57,6 +57,12 @@ pub(crate) fn assert_whole(web: &Web, crawl: &Crawl<'_>) {
     assert!(is_sorted_by_page(&links), "a page's links stand together");
 }
 
+/// Partitions of which a node can begin with what it has.
+pub(crate) fn copies(job: &Path) -> usize {
+    let Ok(partitions) = fs::read_dir(job.join("partitions")) else { return 0 };
+    partitions.filter(|partition| partition.as_ref().unwrap().path().join("fold").exists()).count()
+}
+
 /// Halves the last segment of the journals of a part of the partitions.
 pub(crate) fn tear_journals(job: &Path, one_in: usize) {
     let partitions = fs::read_dir(job.join("partitions")).unwrap().map(|entry| entry.unwrap().path());

@@ -174,6 +174,7 @@ async fn whatever_dies_nothing_is_lost() {
     kept::tear_journals(&crawl.job(0), 3);
     nodes[0] = Some(crawl.start(0));
     crawl.await_records(1300);
+    until("what they have is kept", || (0..3).map(|number| kept::copies(&crawl.job(number))).sum::<usize>() > 30);
     // All at once.
     nodes.iter_mut().filter_map(Option::take).for_each(nodes::Node::kill);
     stopped.kill();
