@@ -90,14 +90,16 @@ impl<T: ClusterTransport> Publisher<T> {
     /// Where another owner has begun.
     pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Overtaken> {
         let mut counted = Instant::now();
-        if self.tenure.fold().end > 0 {
-            // What was read from the servers need not be read again.
-            self.keep_here().await;
-        }
+        let mut is_kept = false;
         loop {
             // Asked first: what comes behind it is published by the round.
             let is_last = *ended.borrow();
             self.round().await?;
+            if !is_kept && self.progress.is_uncounted {
+                // Behind the first checkpoint: what was read from the servers need not be read again.
+                self.keep_here().await;
+                is_kept = true;
+            }
             let is_idle = self.is_idle();
             if self.progress.is_uncounted && (is_last || counted.elapsed() >= COUNTS) {
                 self.count().await?;
