@@ -1,8 +1,8 @@
 //! What this machine has of a partition that it owned before, so that its next owner here need not ask the servers for it.
 //!
-//! Beside the files of a partition stands what the log said when they were written: with its owner's first round, and as often as counts go to the log.
-//! The journal up to there is the log's, byte by byte, and so are checkpoints that end before it. All behind it is taken away. What the
-//! log has since is read as after a snapshot; where its beginning was purged, the snapshots of the servers serve.
+//! Beside the files of a partition stands what the log said when they were written: with its owner's first round, and as often as counts go
+//! to the log. The journal up to there is the log's, byte by byte, and so are checkpoints that end before it. All behind it is taken away.
+//! What the log has since is read as after a snapshot; where its beginning was purged, the snapshots of the servers serve.
 //!
 //! The files are not synced for this: a kill leaves all that was written, but a power cut may not. So it counts only until the machine starts
 //! anew.

@@ -1,6 +1,7 @@
 //! A partition and its owner: read, opened, crawled, given back.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -21,7 +22,7 @@ use super::snapshot_maker::SnapshotMaker;
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::{Fold, Overtaken};
 use super::totals::before;
-use super::transport::{AbortOnDrop, Backoff, ClusterTransport};
+use super::transport::{ANSWERS, AbortOnDrop, Backoff, ClusterTransport};
 use super::values::{self, SnapshotValue, StateValue};
 use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
 use crate::gate::{Found, Via};
@@ -157,8 +158,8 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
     let directory = ground.directory_of(partition);
     // Asked first: what comes behind it may be said meanwhile.
     let said = said(&*ground.transport, partition).await;
-    let is_whole = |fold: &Fold| fold.seen() >= said;
-    if let Some((fold, snapshot, whole)) = own_copy(ground, partition).await.filter(|(fold, ..)| is_whole(fold)) {
+    let own = own_copy(ground, partition).await.filter(|(fold, ..)| fold.seen() >= said);
+    if let Some((fold, snapshot, whole)) = own {
         let behind = fold.end - whole;
         tracing::info!(partition, whole, behind, "begins with what this machine has of it");
         match open_from(ground, partition, fold, snapshot, whole).await {
@@ -172,8 +173,7 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
         // It is of an earlier owner: what counts is the log.
         fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
     }
-    let frontier = directory.join(FRONTIER);
-    let (fold, snapshot) = restore(&*ground.transport, partition, Some(&frontier)).await?;
+    let (fold, snapshot) = restore_to(&*ground.transport, partition, &directory.join(FRONTIER), said).await?;
     if snapshot.bytes > 0 {
         let behind = fold.end - snapshot.end;
         tracing::info!(
@@ -182,10 +182,6 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
             behind,
             "begins with a snapshot and what the log has behind it"
         );
-    }
-    if !is_whole(&fold) {
-        let seen = fold.seen();
-        return Err(ClusterError::Log(format!("partition {partition}: it had message {said}, and ends at {seen}")));
     }
     match open_from(ground, partition, fold, snapshot, 0).await? {
         Opening::Opened(opened) => Ok(Some(*opened)),
@@ -202,6 +198,29 @@ async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
         }
         backoff.rest(transport).await;
     }
+}
+
+/// What the servers have of a partition, up to what was said of it. One that has just begun to lead may not have all of it at once.
+///
+/// # Errors
+/// Where the log is damaged, or they answer again and again that it ends before.
+async fn restore_to<T: ClusterTransport>(
+    transport: &T,
+    partition: u32,
+    frontier: &Path,
+    said: u64,
+) -> Result<(Fold, SnapshotValue), ClusterError> {
+    let mut backoff = Backoff::new();
+    let mut seen = 0;
+    for _ in 0..ANSWERS {
+        let (fold, snapshot) = restore(transport, partition, Some(frontier)).await?;
+        seen = fold.seen();
+        if seen >= said {
+            return Ok((fold, snapshot));
+        }
+        backoff.rest(transport).await;
+    }
+    Err(ClusterError::Log(format!("partition {partition}: it had message {said}, and ends at {seen}")))
 }
 
 /// What this machine has of a partition, with what the log has behind it; the newest snapshot of it; and up to where its journal is whole
@@ -335,4 +354,24 @@ fn plant(
 /// Opens the scope for what a seed of another partition opens.
 fn widen(crawl: &Crawl<JobJournal>, found: &Found) {
     let _ = crawl.gate().check(found);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::in_process::InProcess;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_log_that_ends_before_what_was_said_of_it_is_not_begun_anew() {
+        let (transport, room) = (InProcess::new(1, 0), tempfile::tempdir().unwrap());
+        let frontier = room.path().join(FRONTIER);
+        assert_eq!(said(&*transport, 3).await, 0);
+        let (fold, _) = restore_to(&*transport, 3, &frontier, 0).await.unwrap();
+        assert_eq!(fold.seen(), 0);
+        let state = values::to_bytes(&StateValue { journal: 7, ..StateValue::default() });
+        transport.publish(&ClusterSubject::Key(ClusterKey::State(3)), state, None, None).await.unwrap();
+        let said = said(&*transport, 3).await;
+        let error = restore_to(&*transport, 3, &frontier, said).await.unwrap_err().to_string();
+        assert!(error.ends_with("partition 3: it had message 7, and ends at 0"), "{error}");
+    }
 }

@@ -6,12 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::error::ClusterError;
 use super::letter::{self, LetterDraft, LetterId};
 use super::subject::ClusterSubject;
-use super::transport::{Backoff, ClusterTransport};
+use super::transport::{ANSWERS, Backoff, ClusterTransport};
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::gate::{Found, ScopeKind};
-
-/// How often servers may say that they do not have what they had: about a minute, in which any of them has what the others have.
-const ANSWERS: u32 = 64;
 
 /// All seeds, and what they redirect to, as far as they were read.
 #[derive(Debug, Default)]

@@ -126,6 +126,9 @@ pub(crate) const FIRST_REST: Duration = Duration::from_millis(20);
 /// The longest.
 pub(crate) const LONGEST_REST: Duration = Duration::from_secs(1);
 
+/// How often servers may say that they do not have what they had: about a minute, in which any of them has what the others have.
+pub(crate) const ANSWERS: u32 = 64;
+
 /// Waits for ever longer times.
 #[derive(Debug)]
 pub(crate) struct Backoff(Duration);

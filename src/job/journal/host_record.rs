@@ -125,6 +125,6 @@ fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Ill<'a>, &'static str> {
 }
 
 /// The bit, if it is set.
-pub(super) fn flag(is_set: bool, bit: u8) -> u8 {
-    if is_set { bit } else { 0 }
+pub(super) fn flag<B: Default>(is_set: bool, bit: B) -> B {
+    if is_set { bit } else { B::default() }
 }

@@ -14,6 +14,7 @@
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! ```
 
+use super::host_record::flag;
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
 use crate::gate::{Combined, Content, Mirrored, Session, What, Yielded};
@@ -33,7 +34,6 @@ const LEADS: u16 = 3;
 /// Appends what a page yielded.
 pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
     let Yielded { what, opened_host, shape, section, session, mirrored, content, combined } = *yielded;
-    let flag = |is_set: bool, bit: u16| if is_set { bit } else { 0 };
     let words = content.and_then(|content| content.words);
     let what = match what {
         What::Fresh => 0,
