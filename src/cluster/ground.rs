@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(crate) struct Ground<T: ClusterTransport> {
     pub(crate) lease: Arc<NodeLease>,
     pub(crate) roots: RootList,
     pub(crate) opening: Semaphore,
+    /// Pages of all partitions that are not in the log yet.
+    pub(crate) backlog: Arc<AtomicU64>,
     /// When the node began.
     pub(crate) begun: Instant,
     /// The partitions that are open.
@@ -66,21 +68,21 @@ impl fmt::Debug for OpenPart {
 #[derive(Debug)]
 pub(crate) struct Brake {
     stop: Stop,
-    /// What it has done is not in the log yet, for too long.
-    is_slow: AtomicBool,
+    /// Too much of what it has done is not in the log yet, or for too long.
+    is_behind: AtomicBool,
     /// The node's lease was not renewed in time.
     is_late: AtomicBool,
 }
 
 impl Brake {
     pub(crate) fn new(stop: Stop, is_late: bool) -> Self {
-        let brake = Self { stop, is_slow: AtomicBool::new(false), is_late: AtomicBool::new(is_late) };
+        let brake = Self { stop, is_behind: AtomicBool::new(false), is_late: AtomicBool::new(is_late) };
         brake.apply();
         brake
     }
 
-    pub(crate) fn set_slow(&self, is_slow: bool) {
-        self.is_slow.store(is_slow, Ordering::Relaxed);
+    pub(crate) fn set_behind(&self, is_behind: bool) {
+        self.is_behind.store(is_behind, Ordering::Relaxed);
         self.apply();
     }
 
@@ -90,7 +92,7 @@ impl Brake {
     }
 
     fn apply(&self) {
-        if self.is_slow.load(Ordering::Relaxed) || self.is_late.load(Ordering::Relaxed) {
+        if self.is_behind.load(Ordering::Relaxed) || self.is_late.load(Ordering::Relaxed) {
             self.stop.pause();
         } else {
             self.stop.resume();

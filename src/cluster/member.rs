@@ -195,6 +195,7 @@ impl Member {
             lease: Arc::new(NodeLease::new(*lease)),
             roots: RootList::default(),
             opening: Ground::<Nats>::turns(),
+            backlog: Arc::default(),
             begun: tokio::time::Instant::now(),
             parts: Mutex::default(),
         })

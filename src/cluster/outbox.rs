@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::backlog::Backlog;
 use super::lease::NodeLease;
 use super::letter::{LetterDraft, LetterId};
 use super::partitions::Partitions;
@@ -32,6 +33,8 @@ pub(crate) struct Outbox {
     drafts: Mutex<Drafts>,
     /// Told when the first URL comes.
     told: Arc<Notify>,
+    /// Told of each record.
+    backlog: Arc<Backlog>,
 }
 
 #[derive(Debug)]
@@ -57,10 +60,11 @@ impl Outbox {
         (epoch, first): (u64, u64),
         has_roots: bool,
         told: Arc<Notify>,
+        backlog: Arc<Backlog>,
     ) -> Self {
         let drafts = Drafts { letters: BTreeMap::new(), recent: vec![0; RECENT].into() };
         let records = AtomicU64::new(first);
-        Self { partition, partitions, lease, epoch, records, has_roots, drafts: Mutex::new(drafts), told }
+        Self { partition, partitions, lease, epoch, records, has_roots, drafts: Mutex::new(drafts), told, backlog }
     }
 
     fn drafts(&self) -> MutexGuard<'_, Drafts> {
@@ -136,6 +140,7 @@ impl Elsewhere for Outbox {
 
     fn place(&self) -> ClusterPlace {
         let sequence = self.records.fetch_add(1, Ordering::Relaxed);
+        self.backlog.add();
         ClusterPlace { partition: self.partition, epoch: self.epoch, sequence }
     }
 }
@@ -156,7 +161,9 @@ mod tests {
         let partitions = Partitions { count: 4, by: PartitionBy::Host, key };
         let canonicalizer = Canonicalizer::new(&KeyRules::default());
         let lease = Arc::new(NodeLease::new(Duration::from_secs(20)));
-        let outbox = Outbox::new(1, partitions, Arc::clone(&lease), (3, 40), true, Arc::default());
+        let backlog = Arc::new(Backlog::new(&Arc::default()));
+        let outbox =
+            Outbox::new(1, partitions, Arc::clone(&lease), (3, 40), true, Arc::default(), Arc::clone(&backlog));
         assert!(!outbox.may_ask());
         lease.renewed(Instant::now());
         assert!(outbox.may_ask());
@@ -187,6 +194,6 @@ mod tests {
         assert_eq!(letters.iter().filter(|(to, ..)| *to == ClusterSubject::Roots).count(), 1);
         assert!(urls >= away.len() + 2 && urls <= away.len() + 3, "{urls} of {}", away.len());
         let places = [outbox.place(), outbox.place()].map(|place| (place.partition, place.epoch, place.sequence));
-        assert_eq!(places, [(1, 3, 40), (1, 3, 41)]);
+        assert_eq!((places, backlog.own()), ([(1, 3, 40), (1, 3, 41)], 2));
     }
 }

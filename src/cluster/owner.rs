@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::backlog::Backlog;
 use super::error::ClusterError;
 use super::ground::{Brake, Ground, OpenPart};
 use super::inbox::Inbox;
@@ -251,8 +252,9 @@ async fn open_from<T: ClusterTransport>(
     let has_roots = has_roots(ground.options.frontier.scope.kind);
     let place = (tenure.fold().epoch, fold.end);
     let lease = Arc::clone(&ground.lease);
-    let outbox = Outbox::new(partition, ground.partitions, lease, place, has_roots, Arc::clone(&told));
-    let outbox = Arc::new(outbox);
+    let backlog = Arc::new(Backlog::new(&ground.backlog));
+    let (wake, count) = (Arc::clone(&told), Arc::clone(&backlog));
+    let outbox = Arc::new(Outbox::new(partition, ground.partitions, lease, place, has_roots, wake, count));
     let crawl = {
         let (ground, fold, pieces, outbox) =
             (Arc::clone(ground), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
@@ -274,6 +276,7 @@ async fn open_from<T: ClusterTransport>(
         inlet: inlet.clone(),
         observer: crawl.observer(),
         brake: Arc::clone(&brake),
+        backlog,
         told,
         unread: Arc::clone(&unread),
         progress: PublishProgress::from(fold.read),

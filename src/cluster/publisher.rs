@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::backlog::Backlog;
 use super::entry::{EntryKind, JournalPiece};
 use super::ground::{Brake, Ground};
 use super::local_copy;
@@ -32,11 +33,8 @@ use super::values::{self, StateValue};
 use crate::crawl::{Inlet, Observer};
 use crate::job::JobJournal;
 
-/// How often a round begins where there is something: what comes within this time goes together.
+/// How often a round begins where there is much: what comes within this time goes together.
 const GROUP: Duration = Duration::from_millis(40);
-/// Where a round takes longer, nothing new is fetched until it is over: all that was fetched and is not in the log would be fetched
-/// again, should this node be killed.
-const SLOW: Duration = Duration::from_millis(200);
 /// How often counts go to the log while something changes. They are long, and a partition is idle again and again.
 const COUNTS: Duration = Duration::from_secs(10);
 /// How often it looks whether the partition is idle.
@@ -55,6 +53,7 @@ pub(crate) struct Publisher<T: ClusterTransport> {
     pub(crate) inlet: Inlet,
     pub(crate) observer: Observer<JobJournal>,
     pub(crate) brake: Arc<Brake>,
+    pub(crate) backlog: Arc<Backlog>,
     pub(crate) told: Arc<Notify>,
     pub(crate) unread: Arc<AtomicU64>,
     pub(crate) progress: PublishProgress,
@@ -70,6 +69,8 @@ pub(crate) struct PublishProgress {
     pub(crate) read: u64,
     /// The segment of the last piece in the log, and its end.
     published: (u64, u64),
+    /// When it published last.
+    began: Option<Instant>,
     /// Something was done since it was counted last.
     is_uncounted: bool,
     /// What was said last of whether anything is to be done.
@@ -110,10 +111,21 @@ impl<T: ClusterTransport> Publisher<T> {
             }
             self.say(is_idle).await;
             self.snapshots.look(&self.ground.transport, self.partition, self.tenure.fold(), &self.inlet);
-            // A timeout is a look, too: that the frontier is drained, nobody tells.
-            if timeout_at(self.ground.beat(LOOK), self.told.notified()).await.is_ok() && !*ended.borrow() {
-                sleep_until(self.ground.beat(GROUP)).await;
+            let backlog = Arc::clone(&self.backlog);
+            tokio::select! {
+                () = self.rest(&ended) => {}
+                () = backlog.is_long() => {}
             }
+        }
+    }
+
+    /// Waits until there may be something, and for what goes with it. A partition that has published nothing for a while need not wait.
+    async fn rest(&mut self, ended: &watch::Receiver<bool>) {
+        // A timeout is a look, too: that the frontier is drained, nobody tells.
+        let is_told = timeout_at(self.ground.beat(LOOK), self.told.notified()).await.is_ok();
+        let is_busy = self.progress.began.is_some_and(|began| began.elapsed() < 2 * GROUP);
+        if is_told && is_busy && !*ended.borrow() {
+            sleep_until(self.ground.beat(GROUP)).await;
         }
     }
 
@@ -127,26 +139,20 @@ impl<T: ClusterTransport> Publisher<T> {
 
     /// One round. While it takes long, nothing is fetched.
     async fn round(&mut self) -> Result<(), Overtaken> {
-        let read = self.pieces.read();
+        self.inlet.flush();
+        // Those whose record was made, and of which nothing is in the journal yet, are few.
+        let (pages, read) = (self.backlog.own(), self.pieces.read());
         let pieces = self.pieces.take();
         if pieces.is_empty() && read == self.progress.read && self.outbox.is_empty() {
             return Ok(());
         }
+        self.progress.began = Some(Instant::now());
         // Up to here are those of all pages in it. What other partitions add meanwhile is not waited for.
         let made = self.inlet.between_pages(|| self.ground.outputs.made());
-        let brake = Arc::clone(&self.brake);
-        let is_over = {
-            let mut work = std::pin::pin!(self.publish(pieces, read, made));
-            tokio::select! {
-                biased;
-                published = &mut work => return published,
-                () = sleep(SLOW) => {}
-            }
-            brake.set_slow(true);
-            work.await
-        };
-        brake.set_slow(false);
-        is_over
+        let (brake, backlog) = (Arc::clone(&self.brake), Arc::clone(&self.backlog));
+        backlog.braked(&brake, self.publish(pieces, read, made)).await?;
+        backlog.take(pages);
+        Ok(())
     }
 
     async fn publish(&mut self, pieces: Vec<JournalPiece>, read: u64, made: Vec<u64>) -> Result<(), Overtaken> {

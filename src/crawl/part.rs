@@ -132,6 +132,11 @@ impl Inlet {
         let _ = self.shared.frontier.gate().check(found);
     }
 
+    /// Hands the journal's storage what waits for it. Where it fails, the crawl ends by its own next try.
+    pub(crate) fn flush(&self) {
+        let _ = self.shared.frontier.flush();
+    }
+
     /// Calls this while no page is in the journal of which the record was not made yet.
     pub(crate) fn between_pages<R>(&self, act: impl FnOnce() -> R) -> R {
         self.shared.frontier.with(|_| act())
