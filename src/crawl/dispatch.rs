@@ -91,7 +91,9 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                     self.worker.list_dropped().await;
                     let (Some(lease), Some(page)) = (lease, page.take()) else { return Ok(()) };
                     let worker = Arc::clone(&self.worker);
-                    self.tasks.spawn(async move { worker.run(lease.releasing(), page).await });
+                    let lease = lease.releasing();
+                    // A task's state is long: it is made where it stays, and not moved.
+                    self.tasks.spawn(async move { Box::pin(worker.run(lease, page)).await });
                 }
             }
         }
