@@ -166,13 +166,9 @@ impl<T: ClusterTransport> Publisher<T> {
             sending.spawn(async move { deliver(&*transport, &to, id, &letter).await });
         }
         while sending.join_next().await.is_some() {}
-        if !self.ground.outputs.are_caught_up(&made) {
-            let outputs = self.ground.outputs.clone();
-            let is_written = tokio::task::spawn_blocking(move || outputs.catch_up(&made)).await.unwrap_or(false);
-            if !is_written {
-                // A writer has failed, and the crawl ends by that. What has no record was not fetched.
-                std::future::pending::<()>().await;
-            }
+        if !self.ground.outputs.catch_up(&made).await {
+            // A writer has failed, and the crawl ends by that. What has no record was not fetched.
+            std::future::pending::<()>().await;
         }
         for piece in pieces {
             self.journal(piece).await?;

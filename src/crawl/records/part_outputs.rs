@@ -108,14 +108,14 @@ impl PartOutputs {
         self.outputs.writers().map(Writer::came).collect()
     }
 
-    /// Whether all that was [made](Self::made) then is with the operating system.
-    pub(crate) fn are_caught_up(&self, made: &[u64]) -> bool {
-        self.outputs.writers().zip(made).all(|(writer, came)| writer.written().bytes() >= *came)
-    }
-
-    /// Returns once it is; `false` if it never will be. Blocks.
-    pub(crate) fn catch_up(&self, made: &[u64]) -> bool {
-        self.outputs.writers().zip(made).all(|(writer, came)| writer.written().wait_for(*came))
+    /// Returns once all that was [made](Self::made) then is with the operating system; `false` if it never will be.
+    pub(crate) async fn catch_up(&self, made: &[u64]) -> bool {
+        for (writer, came) in self.outputs.writers().zip(made) {
+            if !writer.written().reached(*came).await {
+                return false;
+            }
+        }
+        true
     }
 }
 

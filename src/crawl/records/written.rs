@@ -1,12 +1,24 @@
 //! How far the writer of an output has come.
 
+use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use tokio::sync::Notify;
 
 use crate::crawl::lock::lock;
 
 /// How many bytes the writer has written, for whoever must wait for it.
 #[derive(Clone, Debug, Default)]
-pub(in crate::crawl) struct Written(Arc<(Mutex<Handed>, Condvar)>);
+pub(in crate::crawl) struct Written(Arc<Progress>);
+
+#[derive(Debug, Default)]
+struct Progress {
+    handed: Mutex<Handed>,
+    /// Tells threads that wait.
+    changed: Condvar,
+    /// Tells tasks that wait.
+    more: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Handed {
@@ -15,16 +27,32 @@ struct Handed {
 }
 
 impl Written {
-    /// Waits until so many bytes are written. Returns `false` if they never will be.
+    /// Blocks until so many bytes are written. Returns `false` if they never will be.
     pub(in crate::crawl) fn wait_for(&self, bytes: u64) -> bool {
-        let (handed, changed) = &*self.0;
+        let Progress { handed, changed, .. } = &*self.0;
         let waited = changed.wait_while(lock(handed), |handed| handed.bytes < bytes && !handed.ended);
         waited.unwrap_or_else(PoisonError::into_inner).bytes >= bytes
     }
 
+    /// As [`wait_for`](Self::wait_for), for a task.
+    pub(in crate::crawl) async fn reached(&self, bytes: u64) -> bool {
+        loop {
+            // Before the look, so that nothing comes between them.
+            let mut more = pin!(self.0.more.notified());
+            more.as_mut().enable();
+            {
+                let handed = lock(&self.0.handed);
+                if handed.bytes >= bytes || handed.ended {
+                    return handed.bytes >= bytes;
+                }
+            }
+            more.await;
+        }
+    }
+
     /// How many there are now.
     pub(in crate::crawl) fn bytes(&self) -> u64 {
-        lock(&self.0.0).bytes
+        lock(&self.0.handed).bytes
     }
 
     /// More were written.
@@ -38,8 +66,9 @@ impl Written {
     }
 
     fn tell(&self, change: impl FnOnce(&mut Handed)) {
-        let (handed, changed) = &*self.0;
+        let Progress { handed, changed, more } = &*self.0;
         change(&mut lock(handed));
         changed.notify_all();
+        more.notify_waiters();
     }
 }
