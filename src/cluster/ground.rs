@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::lease::NodeLease;
 use super::partitions::Partitions;
+use super::post::Post;
 use super::roots::RootList;
 use super::transport::ClusterTransport;
 use crate::address::Canonicalizer;
@@ -43,6 +44,7 @@ pub(crate) struct Ground<T: ClusterTransport> {
     pub(crate) lease: Arc<NodeLease>,
     pub(crate) roots: RootList,
     pub(crate) opening: Semaphore,
+    pub(crate) post: Arc<Post>,
     /// Pages of all partitions that are not in the log yet.
     pub(crate) backlog: Arc<AtomicU64>,
     /// When the node began.

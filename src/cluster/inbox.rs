@@ -100,7 +100,7 @@ impl<T: ClusterTransport> Inbox<T> {
 
 /// Which letters were taken. One that was sent again, since its answer was lost, comes twice.
 #[derive(Debug, Default)]
-struct Doubles(BTreeMap<(Option<u32>, u64), Taken>);
+struct Doubles(BTreeMap<u64, Taken>);
 
 /// The letters of one writer.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ struct Taken {
 impl Doubles {
     /// Whether a letter comes for the first time.
     fn is_new(&mut self, id: LetterId) -> bool {
-        let taken = self.0.entry((id.partition, id.token)).or_default();
+        let taken = self.0.entry(id.token).or_default();
         if id.serial <= taken.up_to || !taken.behind.insert(id.serial) {
             return false;
         }
@@ -132,15 +132,14 @@ mod tests {
     #[test]
     fn a_letter_is_taken_once_in_whatever_order_it_comes() {
         let mut doubles = Doubles::default();
-        let id = |token, serial| LetterId { partition: Some(1), token, serial };
+        let id = |token, serial| LetterId { token, serial };
         for serial in [5, 3, 9] {
             assert!(doubles.is_new(id(1, serial)));
             assert!(!doubles.is_new(id(1, serial)));
         }
-        assert!(doubles.is_new(id(2, 5)), "of another owner");
-        assert!(doubles.is_new(LetterId { partition: None, ..id(1, 5) }), "of the seeds");
+        assert!(doubles.is_new(id(2, 5)), "of another writer");
         assert!(doubles.is_new(id(1, WINDOW * 2)));
         assert!(!doubles.is_new(id(1, 4)), "long on the way: it counts as a double");
-        assert!(doubles.0[&(Some(1), 1)].behind.len() <= 2);
+        assert!(doubles.0[&1].behind.len() <= 2);
     }
 }

@@ -141,7 +141,7 @@ mod tests {
         let partition = terms.partitions().of(&sent);
         let mut draft = LetterDraft::default();
         draft.add(&Found::seed(sent.clone()));
-        let letter = draft.letter(LetterId { partition: None, token: 1, serial: 1 });
+        let letter = draft.letter(LetterId { token: 1, serial: 1 });
         let transport = InProcess::new(1, 0);
         for bytes in [letter, b"no letter".to_vec()] {
             transport.publish(&ClusterSubject::Found(partition), bytes, None, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! URLs that one partition has found for another, on their way.
+//! URLs that a node has found for a partition, on their way.
 
 use super::crc32c::{seal, unseal};
 use crate::address::Canonicalizer;
@@ -19,9 +19,7 @@ const HAS_PRIORITY: u8 = 0x80;
 /// Who has written a letter, and its number among the letters of that writer. A letter that is sent twice has one such name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LetterId {
-    /// The partition that it is of; `None` for the seeds.
-    pub(crate) partition: Option<u32>,
-    /// The number that its owner has drawn.
+    /// The number that its writer has drawn.
     pub(crate) token: u64,
     pub(crate) serial: u64,
 }
@@ -30,11 +28,10 @@ pub(crate) struct LetterId {
 ///
 /// ```text
 ///  0  version   u8
-///  1  partition u32 of who has found them; 2³² - 1 for seeds
-///  5  token     u64
-/// 13  serial    u64
-/// 21  count     u16
-/// 23  URLs: way, bit 7 there is a priority, u8; redirects, u8; priority, u8, only where there is one; depth, length of the metadata, length
+///  1  token     u64
+///  9  serial    u64
+/// 17  count     u16
+/// 19  URLs: way, bit 7 there is a priority, u8; redirects, u8; priority, u8, only where there is one; depth, length of the metadata, length
 ///     of the wire URL, varints; metadata; wire URL
 ///     CRC-32C   u32, of all before; little-endian, as all numbers
 /// ```
@@ -69,7 +66,6 @@ impl LetterDraft {
     pub(crate) fn letter(self, id: LetterId) -> Vec<u8> {
         let mut to = Vec::with_capacity(self.bytes.len() + 32);
         to.push(VERSION);
-        to.extend(id.partition.unwrap_or(u32::MAX).to_le_bytes());
         to.extend(id.token.to_le_bytes());
         to.extend(id.serial.to_le_bytes());
         to.extend(self.count.to_le_bytes());
@@ -88,8 +84,7 @@ pub(crate) fn open(bytes: &[u8], canonicalizer: &Canonicalizer) -> Result<(Lette
     if fields.u8()? != VERSION {
         return Err("of a version that is not known here");
     }
-    let partition = Some(fields.u32()?).filter(|&partition| partition != u32::MAX);
-    let id = LetterId { partition, token: fields.u64()?, serial: fields.u64()? };
+    let id = LetterId { token: fields.u64()?, serial: fields.u64()? };
     let count = fields.u16()?;
     let mut all = Vec::with_capacity(count.min(MOST_URLS).into());
     for _ in 0..count {
@@ -127,7 +122,7 @@ mod tests {
             Found::sitemap(url("http://a.test/sitemap.xml"), 2),
         ];
         sent[1] = sent[1].clone().with_metadata(b"\0of its own").unwrap();
-        let id = LetterId { partition: Some(3), token: 5, serial: 9 };
+        let id = LetterId { token: 5, serial: 9 };
         let mut draft = LetterDraft::default();
         for found in &sent {
             draft.add(found);
@@ -139,11 +134,10 @@ mod tests {
             assert!(open(&letter[..end], &canonicalizer()).is_err(), "{end}");
         }
         let mut forged = letter[..letter.len() - 4].to_vec();
-        forged[21] = 200;
+        forged[17] = 200;
         seal(&mut forged);
         assert!(open(&forged, &canonicalizer()).is_err());
-        let seeds = LetterId { partition: None, ..id };
-        assert_eq!(open(&LetterDraft::default().letter(seeds), &canonicalizer()).unwrap().0, seeds);
+        assert_eq!(open(&LetterDraft::default().letter(id), &canonicalizer()).unwrap().0, id);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::lease::NodeLease;
 use super::nats::Nats;
 use super::node::{Node, NodeEnd, bury, draw};
 use super::partitions::{MOST, PartitionBy};
+use super::post::Post;
 use super::roots::RootList;
 use super::sign_in::Servers;
 use super::subject::{ClusterKey, ClusterSubject};
@@ -195,6 +196,7 @@ impl Member {
             lease: Arc::new(NodeLease::new(*lease)),
             roots: RootList::default(),
             opening: Ground::<Nats>::turns(),
+            post: Arc::new(Post::new(draw())),
             backlog: Arc::default(),
             begun: tokio::time::Instant::now(),
             parts: Mutex::default(),

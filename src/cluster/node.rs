@@ -84,7 +84,9 @@ impl<T: ClusterTransport> Node<T> {
         let renewing = tokio::spawn(renew(Arc::clone(&ground), self.name.clone(), self.leaving.subscribe()));
         let governing = tokio::spawn(govern(Arc::clone(&ground)));
         let widening = tokio::spawn(widen(Arc::clone(&ground)));
-        let _tasks = [&renewing, &governing, &widening].map(|task| AbortOnDrop(task.abort_handle()));
+        let (post, transport) = (Arc::clone(&ground.post), Arc::clone(&ground.transport));
+        let carrying = tokio::spawn(async move { post.carry(transport).await });
+        let _tasks = [&renewing, &governing, &widening, &carrying].map(|task| AbortOnDrop(task.abort_handle()));
         let every = ground.lease.interval().min(LOOK);
         let mut look_at = Instant::now();
         loop {

@@ -1,111 +1,48 @@
-//! What a partition has found for others, until it is sent.
+//! What a partition has found for others: it goes to the post of its node.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::backlog::Backlog;
 use super::lease::NodeLease;
-use super::letter::{LetterDraft, LetterId};
 use super::partitions::Partitions;
-use super::subject::ClusterSubject;
+use super::post::Post;
 use crate::address::{CanonicalUrl, Fingerprint};
 use crate::crawl::{ClusterPlace, Elsewhere, MayAsk};
 use crate::gate::Found;
 
-/// URLs that a partition knows that it has sent, at most. A site's pages link to the same others again and again.
-const RECENT: usize = 1 << 13;
-
-/// What a partition has found for others, in letters that are filled as pages come.
-pub(crate) struct Outbox {
-    partition: u32,
-    partitions: Partitions,
-    lease: Arc<NodeLease>,
-    /// Which owner of the partition this is.
-    epoch: u64,
-    /// The number of the next record.
-    records: AtomicU64,
-    /// Seeds open the scope, so what they redirect to is everybody's concern.
-    has_roots: bool,
-    drafts: Mutex<Drafts>,
-    /// Told when the first URL comes.
-    told: Arc<Notify>,
-    /// Told of each record.
-    backlog: Arc<Backlog>,
-}
-
+/// Where a partition gives what it has found for others.
 #[derive(Debug)]
-struct Drafts {
-    /// Letters by where they go; the last one of each may get more.
-    letters: BTreeMap<ClusterSubject, Vec<LetterDraft>>,
-    /// Fingerprints of what was sent not long ago, each at the place that it asks for; 0 is none.
-    recent: Box<[u64]>,
-}
-
-impl fmt::Debug for Outbox {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbox").field("partition", &self.partition).field("epoch", &self.epoch).finish_non_exhaustive()
-    }
+pub(crate) struct Outbox {
+    pub(crate) partition: u32,
+    pub(crate) partitions: Partitions,
+    pub(crate) lease: Arc<NodeLease>,
+    /// Which owner of the partition this is.
+    pub(crate) epoch: u64,
+    /// The number of the next record.
+    pub(crate) records: AtomicU64,
+    /// Seeds open the scope, so what they redirect to is everybody's concern.
+    pub(crate) has_roots: bool,
+    pub(crate) post: Arc<Post>,
+    /// The bag with the last of what it has found.
+    pub(crate) bag: AtomicU64,
+    /// Told when URLs come.
+    pub(crate) told: Arc<Notify>,
+    /// Told of each record.
+    pub(crate) backlog: Arc<Backlog>,
 }
 
 impl Outbox {
-    /// Empty. Records have the numbers from `first` on.
-    pub(crate) fn new(
-        partition: u32,
-        partitions: Partitions,
-        lease: Arc<NodeLease>,
-        (epoch, first): (u64, u64),
-        has_roots: bool,
-        told: Arc<Notify>,
-        backlog: Arc<Backlog>,
-    ) -> Self {
-        let drafts = Drafts { letters: BTreeMap::new(), recent: vec![0; RECENT].into() };
-        let records = AtomicU64::new(first);
-        Self { partition, partitions, lease, epoch, records, has_roots, drafts: Mutex::new(drafts), told, backlog }
+    /// Returns once all that was found so far is where no crash can take it.
+    pub(crate) async fn delivered(&self) {
+        self.post.delivered(self.bag.load(Ordering::Acquire)).await;
     }
 
-    fn drafts(&self) -> MutexGuard<'_, Drafts> {
-        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes all letters out, each with its name. `serial` counts them.
-    pub(crate) fn take(&self, token: u64, serial: &mut u64) -> Vec<(ClusterSubject, LetterId, Vec<u8>)> {
-        let letters = std::mem::take(&mut self.drafts().letters);
-        let drafts =
-            letters.into_iter().flat_map(|(to, drafts)| drafts.into_iter().map(move |draft| (to.clone(), draft)));
-        let named = drafts.map(|(to, draft)| {
-            *serial += 1;
-            let id = LetterId { partition: Some(self.partition), token, serial: *serial };
-            (to, id, draft.letter(id))
-        });
-        named.collect()
-    }
-
-    /// Whether nothing waits in it.
+    /// Whether it is there.
     pub(crate) fn is_empty(&self) -> bool {
-        self.drafts().letters.is_empty()
-    }
-}
-
-impl Drafts {
-    fn add(&mut self, to: ClusterSubject, found: &Found) {
-        let letters = self.letters.entry(to).or_default();
-        if letters.last().is_none_or(LetterDraft::is_full) {
-            letters.push(LetterDraft::default());
-        }
-        if let Some(draft) = letters.last_mut() {
-            draft.add(found);
-        }
-    }
-
-    /// Whether this was sent not long ago. From here on it was.
-    fn was_sent(&mut self, fingerprint: Fingerprint) -> bool {
-        let bits = fingerprint.bits().max(1);
-        let at = usize::try_from(bits % RECENT as u64).unwrap_or_default();
-        std::mem::replace(&mut self.recent[at], bits) == bits
+        self.post.has_delivered(self.bag.load(Ordering::Acquire))
     }
 }
 
@@ -121,19 +58,9 @@ impl Elsewhere for Outbox {
     }
 
     fn send(&self, found: Vec<(Found, Fingerprint)>) -> u64 {
-        let mut drafts = self.drafts();
-        let mut recent = 0;
-        for (found, fingerprint) in found {
-            if drafts.was_sent(fingerprint) {
-                recent += 1;
-                continue;
-            }
-            if self.has_roots && found.via.widens_scope(found.depth) {
-                drafts.add(ClusterSubject::Roots, &found);
-            }
-            drafts.add(ClusterSubject::Found(self.partitions.of(&found.url)), &found);
-        }
-        drop(drafts);
+        let is_root = |found: &Found| self.has_roots && found.via.widens_scope(found.depth);
+        let (recent, bag) = self.post.take(found, |found| (self.partitions.of(&found.url), is_root(found)));
+        self.bag.fetch_max(bag, Ordering::AcqRel);
         self.told.notify_one();
         recent
     }
@@ -151,22 +78,33 @@ mod tests {
 
     use super::*;
     use crate::address::{Canonicalizer, FingerprintKey, KeyRules};
+    use crate::cluster::in_process::InProcess;
     use crate::cluster::letter;
     use crate::cluster::partitions::PartitionBy;
+    use crate::cluster::subject::ClusterSubject;
+    use crate::cluster::transport::ClusterTransport;
     use crate::gate::Via;
 
-    #[test]
-    fn links_go_to_their_partitions_once_and_what_a_seed_redirects_to_goes_to_all() {
+    #[tokio::test(start_paused = true)]
+    async fn links_go_to_their_partitions_once_and_what_a_seed_redirects_to_goes_to_all() {
         let key = FingerprintKey::from_u64(7);
         let partitions = Partitions { count: 4, by: PartitionBy::Host, key };
         let canonicalizer = Canonicalizer::new(&KeyRules::default());
-        let lease = Arc::new(NodeLease::new(Duration::from_secs(20)));
-        let backlog = Arc::new(Backlog::new(&Arc::default()));
-        let outbox =
-            Outbox::new(1, partitions, Arc::clone(&lease), (3, 40), true, Arc::default(), Arc::clone(&backlog));
+        let outbox = Outbox {
+            partition: 1,
+            partitions,
+            lease: Arc::new(NodeLease::new(Duration::from_secs(20))),
+            epoch: 3,
+            records: AtomicU64::new(40),
+            has_roots: true,
+            post: Arc::new(Post::new(5)),
+            bag: AtomicU64::new(0),
+            told: Arc::default(),
+            backlog: Arc::new(Backlog::new(&Arc::default())),
+        };
         assert!(!outbox.may_ask());
-        lease.renewed(Instant::now());
-        assert!(outbox.may_ask());
+        outbox.lease.renewed(Instant::now());
+        assert!(outbox.may_ask() && outbox.is_empty());
         let found = |number: u32| {
             let url = canonicalizer.canonicalize(&format!("http://host{number}.test/")).unwrap();
             let fingerprint = url.fingerprint(key);
@@ -179,21 +117,25 @@ mod tests {
         let (mut root, fingerprint) = found(1_000);
         (root.depth, root.via) = (0, Via::Redirect);
         outbox.send(vec![(root, fingerprint)]);
-        let mut serial = 0;
-        let letters = outbox.take(5, &mut serial);
-        assert_eq!((outbox.is_empty(), serial), (true, letters.len() as u64));
-        let mut urls = 0;
-        for (to, id, bytes) in &letters {
-            let (from, found) = letter::open(bytes, &canonicalizer).unwrap();
-            assert_eq!((from, from.partition, from.token), (*id, Some(1), 5));
-            urls += found.len();
-            let is_there =
-                |found: &Found| *to == ClusterSubject::Found(partitions.of(&found.url)) || *to == ClusterSubject::Roots;
-            assert!(found.iter().all(is_there));
+        let transport = InProcess::new(1, 0);
+        tokio::select! {
+            () = outbox.delivered() => {}
+            () = outbox.post.carry(Arc::clone(&transport)) => {}
         }
-        assert_eq!(letters.iter().filter(|(to, ..)| *to == ClusterSubject::Roots).count(), 1);
+        assert!(outbox.is_empty());
+        let mut urls = 0;
+        for subject in (0..4).map(ClusterSubject::Found).chain([ClusterSubject::Roots]) {
+            let mut behind = 0;
+            while let Some(message) = transport.next(&subject, behind).await.unwrap() {
+                behind = message.sequence;
+                let (_, found) = letter::open(&message.bytes, &canonicalizer).unwrap();
+                urls += found.len();
+                let is_there = |found: &Found| subject == ClusterSubject::Found(partitions.of(&found.url));
+                assert!(found.iter().all(is_there) || subject == ClusterSubject::Roots && found.len() == 1);
+            }
+        }
         assert!(urls >= away.len() + 2 && urls <= away.len() + 3, "{urls} of {}", away.len());
         let places = [outbox.place(), outbox.place()].map(|place| (place.partition, place.epoch, place.sequence));
-        assert_eq!((places, backlog.own()), ([(1, 3, 40), (1, 3, 41)], 2));
+        assert_eq!((places, outbox.backlog.own()), ([(1, 3, 40), (1, 3, 41)], 2));
     }
 }

@@ -250,11 +250,19 @@ async fn open_from<T: ClusterTransport>(
     let told = Arc::new(Notify::new());
     let pieces = Arc::new(JournalPieces::new(fold.read, Arc::clone(&told)));
     let has_roots = has_roots(ground.options.frontier.scope.kind);
-    let place = (tenure.fold().epoch, fold.end);
-    let lease = Arc::clone(&ground.lease);
     let backlog = Arc::new(Backlog::new(&ground.backlog));
-    let (wake, count) = (Arc::clone(&told), Arc::clone(&backlog));
-    let outbox = Arc::new(Outbox::new(partition, ground.partitions, lease, place, has_roots, wake, count));
+    let outbox = Arc::new(Outbox {
+        partition,
+        partitions: ground.partitions,
+        lease: Arc::clone(&ground.lease),
+        epoch: tenure.fold().epoch,
+        records: AtomicU64::new(fold.end),
+        has_roots,
+        post: Arc::clone(&ground.post),
+        bag: AtomicU64::new(0),
+        told: Arc::clone(&told),
+        backlog: Arc::clone(&backlog),
+    });
     let crawl = {
         let (ground, fold, pieces, outbox) =
             (Arc::clone(ground), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::backlog::Backlog;
@@ -23,7 +22,6 @@ use super::ground::{Brake, Ground};
 use super::local_copy;
 use super::outbox::Outbox;
 use super::pieces::JournalPieces;
-use super::roots::deliver;
 use super::snapshot_maker::SnapshotMaker;
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::{Overtaken, Tenure};
@@ -39,8 +37,6 @@ const GROUP: Duration = Duration::from_millis(40);
 const COUNTS: Duration = Duration::from_secs(10);
 /// How often it looks whether the partition is idle.
 const LOOK: Duration = Duration::from_millis(250);
-/// Letters on their way at once.
-const LETTERS: usize = 32;
 
 /// Puts what a partition has done into its log.
 #[derive(Debug)]
@@ -63,8 +59,6 @@ pub(crate) struct Publisher<T: ClusterTransport> {
 /// How far a publisher has come.
 #[derive(Debug, Default)]
 pub(crate) struct PublishProgress {
-    /// Letters that were sent.
-    letters: u64,
     /// Letters up to here are known to be read, by the log.
     pub(crate) read: u64,
     /// The segment of the last piece in the log, and its end.
@@ -156,16 +150,7 @@ impl<T: ClusterTransport> Publisher<T> {
     }
 
     async fn publish(&mut self, pieces: Vec<JournalPiece>, read: u64, made: Vec<u64>) -> Result<(), Overtaken> {
-        let letters = self.outbox.take(self.tenure.token(), &mut self.progress.letters);
-        let mut sending = JoinSet::new();
-        for (to, id, letter) in letters {
-            if sending.len() >= LETTERS {
-                sending.join_next().await;
-            }
-            let transport = Arc::clone(&self.ground.transport);
-            sending.spawn(async move { deliver(&*transport, &to, id, &letter).await });
-        }
-        while sending.join_next().await.is_some() {}
+        self.outbox.delivered().await;
         if !self.ground.outputs.catch_up(&made).await {
             // A writer has failed, and the crawl ends by that. What has no record was not fetched.
             std::future::pending::<()>().await;

@@ -82,7 +82,7 @@ pub(crate) async fn plant<T: ClusterTransport>(transport: &T, token: u64, seeds:
         draft.add(&Found::seed(seed.clone()));
         if draft.is_full() || number == seeds.len() {
             serial += 1;
-            let id = LetterId { partition: None, token, serial };
+            let id = LetterId { token, serial };
             let letter = std::mem::take(&mut draft).letter(id);
             last = deliver(transport, &ClusterSubject::Roots, id, &letter).await;
         }
@@ -97,9 +97,7 @@ pub(crate) async fn deliver<T: ClusterTransport>(
     id: LetterId,
     letter: &[u8],
 ) -> u64 {
-    let from = id.partition.map_or_else(|| "seeds".to_owned(), |partition| partition.to_string());
-    // One letter may be for one partition and another, of another number, for the next.
-    let name = format!("{from}-{:016x}-{}", id.token, id.serial);
+    let name = format!("{:016x}-{}", id.token, id.serial);
     let mut backoff = Backoff::new();
     loop {
         if let Ok(sequence) = transport.publish(to, letter.to_vec(), None, Some(name.clone())).await {

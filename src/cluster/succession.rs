@@ -256,11 +256,6 @@ impl<T: ClusterTransport> Tenure<T> {
         &self.fold
     }
 
-    /// The number that its owner has drawn.
-    pub(crate) fn token(&self) -> u64 {
-        self.token
-    }
-
     /// Appends to the log. Returns when no crash of a server can take it. Without an answer it tries again, without end.
     ///
     /// # Errors

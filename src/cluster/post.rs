@@ -1,0 +1,198 @@
+//! The post of a node: what its partitions have found for others, in letters that are filled as pages come and are sent together.
+
+use std::collections::BTreeMap;
+use std::iter::repeat;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use super::letter::{LetterDraft, LetterId};
+use super::roots::deliver;
+use super::subject::ClusterSubject;
+use super::transport::ClusterTransport;
+use crate::address::Fingerprint;
+use crate::gate::Found;
+
+/// URLs that a node knows that it has sent, at most. A site's pages link to the same others again and again.
+const RECENT: usize = 1 << 16;
+/// Letters on their way at once.
+const LETTERS: usize = 64;
+/// The letters before so many are delivered before the next are sent: those who take them know one that comes twice among so many.
+const STRETCH: u64 = 1024;
+
+/// What the partitions of a node have found for others. It goes in bags, one after the other.
+#[derive(Debug)]
+pub(crate) struct Post {
+    token: u64,
+    drafts: Mutex<Drafts>,
+    /// All bags up to this one are where no crash of a server can take them.
+    delivered: watch::Sender<u64>,
+    /// Somebody waits for a bag.
+    wanted: Notify,
+}
+
+#[derive(Debug)]
+struct Drafts {
+    /// Letters by where they go; the last one of each may get more.
+    letters: BTreeMap<ClusterSubject, Vec<LetterDraft>>,
+    /// Bags that have begun their way.
+    bags: u64,
+    /// Fingerprints of what was sent not long ago, each at the place that it asks for; 0 is none.
+    recent: Box<[u64]>,
+}
+
+impl Post {
+    /// Empty. The number was drawn for this node.
+    pub(crate) fn new(token: u64) -> Self {
+        let drafts = Drafts { letters: BTreeMap::new(), bags: 0, recent: vec![0; RECENT].into() };
+        Self { token, drafts: Mutex::new(drafts), delivered: watch::Sender::new(0), wanted: Notify::default() }
+    }
+
+    fn drafts(&self) -> MutexGuard<'_, Drafts> {
+        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what was found, and to whom it goes; to all where the flag is set. Returns how many were sent not long ago, and are not sent
+    /// again; and the number of the bag with the last of them all.
+    pub(crate) fn take(&self, found: Vec<(Found, Fingerprint)>, to: impl Fn(&Found) -> (u32, bool)) -> (u64, u64) {
+        let (mut drafts, mut recent) = (self.drafts(), 0);
+        for (found, fingerprint) in found {
+            if drafts.was_sent(fingerprint) {
+                recent += 1;
+                continue;
+            }
+            let (partition, is_root) = to(&found);
+            if is_root {
+                drafts.add(ClusterSubject::Roots, &found);
+            }
+            drafts.add(ClusterSubject::Found(partition), &found);
+        }
+        let is_open = !drafts.letters.is_empty();
+        (recent, drafts.bags + u64::from(is_open))
+    }
+
+    /// Whether all bags up to this one are delivered.
+    pub(crate) fn has_delivered(&self, bag: u64) -> bool {
+        *self.delivered.borrow() >= bag
+    }
+
+    /// Returns once all bags up to this one are delivered.
+    pub(crate) async fn delivered(&self, bag: u64) {
+        if !self.has_delivered(bag) {
+            self.wanted.notify_one();
+            // The sender is in `self`, so there is no error.
+            let _ = self.delivered.subscribe().wait_for(|delivered| *delivered >= bag).await;
+        }
+    }
+
+    /// Carries one bag after the other, each when somebody waits for it. Without end.
+    pub(crate) async fn carry<T: ClusterTransport>(&self, transport: Arc<T>) {
+        let mut serial = 0;
+        loop {
+            self.wanted.notified().await;
+            let (bag, letters) = self.drafts().close();
+            let mut sending = JoinSet::new();
+            for (to, draft) in letters.into_iter().flat_map(|(to, drafts)| repeat(to).zip(drafts)) {
+                let room = if serial % STRETCH == 0 { 0 } else { LETTERS - 1 };
+                while sending.len() > room {
+                    sending.join_next().await;
+                }
+                serial += 1;
+                let (id, transport) = (LetterId { token: self.token, serial }, Arc::clone(&transport));
+                sending.spawn(async move { deliver(&*transport, &to, id, &draft.letter(id)).await });
+            }
+            while sending.join_next().await.is_some() {}
+            self.delivered.send_replace(bag);
+        }
+    }
+}
+
+impl Drafts {
+    fn add(&mut self, to: ClusterSubject, found: &Found) {
+        let letters = self.letters.entry(to).or_default();
+        if letters.last().is_none_or(LetterDraft::is_full) {
+            letters.push(LetterDraft::default());
+        }
+        if let Some(draft) = letters.last_mut() {
+            draft.add(found);
+        }
+    }
+
+    /// Whether this was sent not long ago. From here on it was.
+    fn was_sent(&mut self, fingerprint: Fingerprint) -> bool {
+        let bits = fingerprint.bits().max(1);
+        let at = usize::try_from(bits % RECENT as u64).unwrap_or_default();
+        mem::replace(&mut self.recent[at], bits) == bits
+    }
+
+    /// Closes the bag that is open, if there is one. Returns the number of the last one that was closed, and what is in this one.
+    fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LetterDraft>>) {
+        let letters = mem::take(&mut self.letters);
+        self.bags += u64::from(!letters.is_empty());
+        (self.bags, letters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::address::{Canonicalizer, FingerprintKey, KeyRules};
+    use crate::cluster::in_process::InProcess;
+    use crate::cluster::letter;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_all_have_found_goes_together_and_a_bag_is_there_when_it_is_said_to_be() {
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let key = FingerprintKey::from_u64(7);
+        let found = |number: u32| {
+            let url = canonicalizer.canonicalize(&format!("http://host{number}.test/")).unwrap();
+            let fingerprint = url.fingerprint(key);
+            (Found { depth: 1, ..Found::seed(url) }, fingerprint)
+        };
+        // A server that fails now and then, and answers of what it has kept are lost.
+        let (transport, post) = (InProcess::new(3, 20), Arc::new(Post::new(5)));
+        let to = |found: &Found| (u32::from(found.url.key().len() % 2 == 0), found.depth == 0);
+        assert_eq!(post.take((0..300).map(found).collect(), to), (0, 1));
+        let (recent, bag) = post.take((290..600).map(found).collect(), to);
+        assert!((8..=10).contains(&recent) && bag == 1, "{recent} were sent not long ago");
+        assert!(timeout(Duration::from_secs(9), post.delivered(1)).await.is_err(), "nobody carries it");
+        let carrying = tokio::spawn({
+            let (post, transport) = (Arc::clone(&post), Arc::clone(&transport));
+            async move { post.carry(transport).await }
+        });
+        post.delivered(1).await;
+        assert!(post.has_delivered(1) && !post.has_delivered(2));
+        // What was sent is in no new bag; a root is in two letters.
+        assert_eq!(post.take(vec![found(599)], to), (1, 1));
+        let (mut root, fingerprint) = found(1_000);
+        root.depth = 0;
+        assert_eq!(post.take(vec![(root, fingerprint)], to), (0, 2));
+        post.delivered(2).await;
+        carrying.abort();
+
+        transport.mend();
+        let mut there = Vec::new();
+        for subject in [ClusterSubject::Found(0), ClusterSubject::Found(1), ClusterSubject::Roots] {
+            let (mut behind, mut ids) = (0, std::collections::BTreeSet::new());
+            let mut urls = 0;
+            while let Some(message) = transport.next(&subject, behind).await.unwrap() {
+                behind = message.sequence;
+                let (id, found) = letter::open(&message.bytes, &canonicalizer).unwrap();
+                assert_eq!(id.token, 5);
+                if ids.insert(id) {
+                    urls += found.len();
+                }
+            }
+            there.push((ids.len(), urls));
+        }
+        let [(of_one, one), (of_other, other), roots] = there[..] else { unreachable!() };
+        assert_eq!((roots, one + other), ((1, 1), 601 + 10 - usize::try_from(recent).unwrap()));
+        assert!(of_one + of_other <= 5, "{of_one} and {of_other} letters");
+    }
+}
