@@ -11,9 +11,9 @@ use tokio::time::sleep;
 use super::ground::Brake;
 
 /// Where a node has so many, the next page has its partition publish at once, and not with the others.
-const MANY: u64 = 192;
+const MANY: u64 = 128;
 /// Where a node has so many, a partition that publishes fetches nothing new until it is done. A page more comes of each request in flight.
-const MOST: u64 = 256;
+const MOST: u64 = 192;
 /// Where to publish takes longer, nothing new is fetched until it is done.
 const SLOW: Duration = Duration::from_millis(200);
 

@@ -28,7 +28,7 @@
 //! 1. **No URL is lost.** The log has a page only when its links are acknowledged, and its record, with all else that is kept of it, is with the
 //!    operating system of the machine that has fetched it. What the log does not have was never fetched, and is fetched by whoever is next.
 //! 2. **No page is fetched twice but what was in flight**, or fetched and not yet in the log: a new owner goes on where the log ends. A node
-//!    that has 256 pages which are not in the log, or to which the servers do not answer in a fifth of a second, fetches nothing new.
+//!    that has 192 pages which are not in the log, or to which the servers do not answer in a fifth of a second, fetches nothing new.
 //!    `crawler merge` leaves out the records of pages that were fetched again.
 //! 3. **One owner at a time writes.** Each message of a log names the one before it, and the servers refuse all others.
 //! 4. **One owner at a time asks.** A node that has not renewed its lease begins no request after three quarters of its life. Others wait
