@@ -157,7 +157,7 @@ mod tests {
         };
         // A server that fails now and then, and answers of what it has kept are lost.
         let (transport, post) = (InProcess::new(3, 20), Arc::new(Post::new(5)));
-        let to = |found: &Found| (u32::from(found.url.key().len() % 2 == 0), found.depth == 0);
+        let to = |found: &Found| (u32::from(found.url.key().len().is_multiple_of(2)), found.depth == 0);
         assert_eq!(post.take((0..300).map(found).collect(), to), (0, 1));
         let (recent, bag) = post.take((290..600).map(found).collect(), to);
         assert!((8..=10).contains(&recent) && bag == 1, "{recent} were sent not long ago");
