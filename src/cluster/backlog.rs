@@ -36,8 +36,9 @@ impl Backlog {
 
     /// A page was fetched.
     pub(crate) fn add(&self) {
-        self.own.fetch_add(1, Ordering::Relaxed);
+        // First, so that nobody takes from it what is not there yet.
         let of_node = self.of_node.fetch_add(1, Ordering::Relaxed) + 1;
+        self.own.fetch_add(1, Ordering::Release);
         if of_node >= MANY {
             self.many.notify_one();
         }
@@ -48,7 +49,7 @@ impl Backlog {
 
     /// The partition's own.
     pub(crate) fn own(&self) -> u64 {
-        self.own.load(Ordering::Relaxed)
+        self.own.load(Ordering::Acquire)
     }
 
     /// So many of its own are in the log.

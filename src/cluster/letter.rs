@@ -6,7 +6,7 @@ use crate::bytes::{Fields, varint};
 use crate::gate::{Found, Via};
 
 /// The version that is written, and the latest that is read.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// URLs in a letter, at most.
 pub(crate) const MOST_URLS: u16 = 256;
 /// Bytes of a letter after which no more URLs go into it.

@@ -10,7 +10,7 @@
 //! | what | where |
 //! |---|---|
 //! | which partition a URL is in, which node should own it | `partitions` |
-//! | a link to another partition's host is put into a letter, and the letters of a node go together | `outbox`, `post`, `letter` |
+//! | a link to another partition's host is put into a letter, and the letters of a node go together | `outbox`, `post`, `recent`, `letter` |
 //! | letters are taken in, each once | `inbox` |
 //! | the journal's bytes, links and records go out in their order, and soon | `publisher`, `pieces`, `entry`; `backlog` |
 //! | one owner after the other, and none beside | `succession` |
@@ -27,9 +27,9 @@
 //!
 //! 1. **No URL is lost.** The log has a page only when its links are acknowledged, and its record, with all else that is kept of it, is with the
 //!    operating system of the machine that has fetched it. What the log does not have was never fetched, and is fetched by whoever is next.
-//! 2. **No page is fetched twice but what was in flight**, or fetched and not yet in the log: a new owner goes on where the log ends. A node
-//!    that has 192 pages which are not in the log, or to which the servers do not answer in a fifth of a second, fetches nothing new.
-//!    `crawler merge` leaves out the records of pages that were fetched again.
+//! 2. **No page is fetched twice but what was in flight**, or fetched and not yet in the log: a new owner goes on where the log ends. Where a
+//!    node has 192 pages that are not in the log, or it takes a fifth of a second to get them there, nothing new is fetched. `crawler merge`
+//!    leaves out the records of pages that were fetched again.
 //! 3. **One owner at a time writes.** Each message of a log names the one before it, and the servers refuse all others.
 //! 4. **One owner at a time asks.** A node that has not renewed its lease begins no request after three quarters of its life. Others wait
 //!    for the whole of it, each by its own clock, which never steps.
@@ -71,6 +71,7 @@ mod peers;
 mod pieces;
 mod post;
 mod publisher;
+mod recent;
 mod roots;
 mod sign_in;
 mod snapshot;

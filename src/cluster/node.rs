@@ -85,7 +85,7 @@ impl<T: ClusterTransport> Node<T> {
         let governing = tokio::spawn(govern(Arc::clone(&ground)));
         let widening = tokio::spawn(widen(Arc::clone(&ground)));
         let (post, transport) = (Arc::clone(&ground.post), Arc::clone(&ground.transport));
-        let carrying = tokio::spawn(async move { post.carry(transport).await });
+        let mut carrying = tokio::spawn(async move { post.carry(transport).await });
         let _tasks = [&renewing, &governing, &widening, &carrying].map(|task| AbortOnDrop(task.abort_handle()));
         let every = ground.lease.interval().min(LOOK);
         let mut look_at = Instant::now();
@@ -108,6 +108,7 @@ impl<T: ClusterTransport> Node<T> {
                     Ok((partition, ended)) => self.ended(partition, ended).await,
                     Err(panic) => std::panic::resume_unwind(panic.into_panic()),
                 },
+                Err(panic) = &mut carrying => std::panic::resume_unwind(panic.into_panic()),
                 () = sleep_until(look_at) => {
                     if ground.lease.is_lost() && self.end != NodeEnd::Lost {
                         self.leave(NodeEnd::Lost);
@@ -296,13 +297,18 @@ async fn govern<T: ClusterTransport>(ground: Arc<Ground<T>>) {
 /// Opens the scope of all partitions for what seeds redirect to.
 async fn widen<T: ClusterTransport>(ground: Arc<Ground<T>>) {
     const STEP: Duration = Duration::from_secs(1);
-    let mut known = 0;
+    let (mut known, mut was_wider) = (0, false);
     loop {
         let count = ground.roots.read_on(&*ground.transport, &ground.canonicalizer()).await;
         for found in ground.roots.from(known) {
             ground.parts().values().for_each(|part| part.inlet.widen(&found));
         }
-        known = count;
+        // Other nodes know it a step later.
+        let is_wider = count > known;
+        if is_wider || was_wider {
+            ground.post.forget_sent();
+        }
+        (known, was_wider) = (count, is_wider);
         sleep(STEP).await;
     }
 }

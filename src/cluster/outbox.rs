@@ -40,7 +40,7 @@ impl Outbox {
         self.post.delivered(self.bag.load(Ordering::Acquire)).await;
     }
 
-    /// Whether it is there.
+    /// Whether all of it is there.
     pub(crate) fn is_empty(&self) -> bool {
         self.post.has_delivered(self.bag.load(Ordering::Acquire))
     }

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::iter::repeat;
 use std::mem;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::letter::{LetterDraft, LetterId};
+use super::recent::Recent;
 use super::roots::deliver;
 use super::subject::ClusterSubject;
 use super::transport::ClusterTransport;
 use crate::address::Fingerprint;
 use crate::gate::Found;
 
-/// URLs that a node knows that it has sent, at most. A site's pages link to the same others again and again.
-const RECENT: usize = 1 << 16;
 /// Letters on their way at once.
 const LETTERS: usize = 64;
 /// The letters before so many are delivered before the next are sent: those who take them know one that comes twice among so many.
@@ -33,21 +33,19 @@ pub(crate) struct Post {
     wanted: Notify,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Drafts {
     /// Letters by where they go; the last one of each may get more.
     letters: BTreeMap<ClusterSubject, Vec<LetterDraft>>,
     /// Bags that have begun their way.
     bags: u64,
-    /// Fingerprints of what was sent not long ago, each at the place that it asks for; 0 is none.
-    recent: Box<[u64]>,
+    recent: Recent,
 }
 
 impl Post {
     /// Empty. The number was drawn for this node.
     pub(crate) fn new(token: u64) -> Self {
-        let drafts = Drafts { letters: BTreeMap::new(), bags: 0, recent: vec![0; RECENT].into() };
-        Self { token, drafts: Mutex::new(drafts), delivered: watch::Sender::new(0), wanted: Notify::default() }
+        Self { token, drafts: Mutex::default(), delivered: watch::Sender::new(0), wanted: Notify::default() }
     }
 
     fn drafts(&self) -> MutexGuard<'_, Drafts> {
@@ -59,18 +57,24 @@ impl Post {
     pub(crate) fn take(&self, found: Vec<(Found, Fingerprint)>, to: impl Fn(&Found) -> (u32, bool)) -> (u64, u64) {
         let (mut drafts, mut recent) = (self.drafts(), 0);
         for (found, fingerprint) in found {
-            if drafts.was_sent(fingerprint) {
-                recent += 1;
-                continue;
-            }
             let (partition, is_root) = to(&found);
             if is_root {
+                drafts.recent.forget();
                 drafts.add(ClusterSubject::Roots, &found);
+            }
+            if drafts.recent.was_sent(&found, fingerprint) {
+                recent += 1;
+                continue;
             }
             drafts.add(ClusterSubject::Found(partition), &found);
         }
         let is_open = !drafts.letters.is_empty();
         (recent, drafts.bags + u64::from(is_open))
+    }
+
+    /// The scope is wider: what was sent may be taken now.
+    pub(crate) fn forget_sent(&self) {
+        self.drafts().recent.forget();
     }
 
     /// Whether all bags up to this one are delivered.
@@ -97,15 +101,23 @@ impl Post {
             for (to, draft) in letters.into_iter().flat_map(|(to, drafts)| repeat(to).zip(drafts)) {
                 let room = if serial % STRETCH == 0 { 0 } else { LETTERS - 1 };
                 while sending.len() > room {
-                    sending.join_next().await;
+                    arrive(&mut sending).await;
                 }
                 serial += 1;
                 let (id, transport) = (LetterId { token: self.token, serial }, Arc::clone(&transport));
                 sending.spawn(async move { deliver(&*transport, &to, id, &draft.letter(id)).await });
             }
-            while sending.join_next().await.is_some() {}
+            while arrive(&mut sending).await {}
             self.delivered.send_replace(bag);
         }
+    }
+}
+
+/// Waits for a letter to arrive; `false` where none is on its way. One that cannot be sent for a fault of ours ends the node: it is not lost.
+async fn arrive(sending: &mut JoinSet<u64>) -> bool {
+    match sending.join_next().await {
+        Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+        arrived => arrived.is_some(),
     }
 }
 
@@ -118,13 +130,6 @@ impl Drafts {
         if let Some(draft) = letters.last_mut() {
             draft.add(found);
         }
-    }
-
-    /// Whether this was sent not long ago. From here on it was.
-    fn was_sent(&mut self, fingerprint: Fingerprint) -> bool {
-        let bits = fingerprint.bits().max(1);
-        let at = usize::try_from(bits % RECENT as u64).unwrap_or_default();
-        mem::replace(&mut self.recent[at], bits) == bits
     }
 
     /// Closes the bag that is open, if there is one. Returns the number of the last one that was closed, and what is in this one.
@@ -170,9 +175,11 @@ mod tests {
         assert!(post.has_delivered(1) && !post.has_delivered(2));
         // What was sent is in no new bag; a root is in two letters.
         assert_eq!(post.take(vec![found(599)], to), (1, 1));
-        let (mut root, fingerprint) = found(1_000);
+        // Of a link, whoever took it may have said that it is out of scope.
+        let (mut root, fingerprint) = found(599);
         root.depth = 0;
         assert_eq!(post.take(vec![(root, fingerprint)], to), (0, 2));
+        assert_eq!(post.take(vec![found(598)], to), (0, 2));
         post.delivered(2).await;
         carrying.abort();
 
@@ -192,7 +199,7 @@ mod tests {
             there.push((ids.len(), urls));
         }
         let [(of_one, one), (of_other, other), roots] = there[..] else { unreachable!() };
-        assert_eq!((roots, one + other), ((1, 1), 601 + 10 - usize::try_from(recent).unwrap()));
+        assert_eq!((roots, one + other), ((1, 1), 602 + 10 - usize::try_from(recent).unwrap()));
         assert!(of_one + of_other <= 5, "{of_one} and {of_other} letters");
     }
 }

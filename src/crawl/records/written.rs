@@ -72,3 +72,30 @@ impl Written {
         more.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_waits_until_so_much_is_written_or_nothing_more_will_be() {
+        let (written, moment) = (Written::default(), Duration::from_secs(1));
+        written.add(5);
+        assert!(written.reached(5).await);
+        assert!(timeout(moment, written.reached(6)).await.is_err());
+        let writing = async {
+            tokio::task::yield_now().await;
+            written.add(1);
+            tokio::task::yield_now().await;
+            written.add(1);
+        };
+        let (reached, ()) = tokio::join!(timeout(moment, written.reached(7)), writing);
+        assert_eq!(reached, Ok(true));
+        let (reached, ()) = tokio::join!(timeout(moment, written.reached(8)), async { written.end() });
+        assert_eq!(reached, Ok(false));
+    }
+}
