@@ -1,6 +1,5 @@
 //! How far the writer of an output has come.
 
-use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tokio::sync::Notify;
@@ -35,10 +34,11 @@ impl Written {
     }
 
     /// As [`wait_for`](Self::wait_for), for a task.
+    #[cfg(feature = "cluster")]
     pub(in crate::crawl) async fn reached(&self, bytes: u64) -> bool {
         loop {
             // Before the look, so that nothing comes between them.
-            let mut more = pin!(self.0.more.notified());
+            let mut more = std::pin::pin!(self.0.more.notified());
             more.as_mut().enable();
             {
                 let handed = lock(&self.0.handed);
@@ -73,7 +73,7 @@ impl Written {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cluster"))]
 mod tests {
     use std::time::Duration;
 
