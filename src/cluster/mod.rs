@@ -10,7 +10,7 @@
 //! | what | where |
 //! |---|---|
 //! | which partition a URL is in, which node should own it | `partitions` |
-//! | a link to another partition's host is put into a letter, and the letters of a node go together | `outbox`, `post`, `recent`, `letter` |
+//! | a link to another partition's host is put into a letter, and the letters of a node go together | `outbox`, `post`, `recent_set`, `letter` |
 //! | letters are taken in, each once | `inbox` |
 //! | the journal's bytes, links and records go out in their order, and soon | `publisher`, `pieces`, `entry`; `backlog` |
 //! | one owner after the other, and none beside | `succession` |
@@ -71,7 +71,7 @@ mod peers;
 mod pieces;
 mod post;
 mod publisher;
-mod recent;
+mod recent_set;
 mod roots;
 mod sign_in;
 mod snapshot;

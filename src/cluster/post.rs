@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::letter::{LetterDraft, LetterId};
-use super::recent::Recent;
+use super::recent_set::RecentSet;
 use super::roots::deliver;
 use super::subject::ClusterSubject;
 use super::transport::ClusterTransport;
@@ -39,7 +39,7 @@ struct Drafts {
     letters: BTreeMap<ClusterSubject, Vec<LetterDraft>>,
     /// Bags that have begun their way.
     bags: u64,
-    recent: Recent,
+    recent: RecentSet,
 }
 
 impl Post {

@@ -8,7 +8,7 @@ const MOST: usize = 1 << 16;
 
 /// What was sent not long ago. Whoever took it has judged it by what is remembered here: so what would be judged in another way is new.
 #[derive(Debug)]
-pub(super) struct Recent(Box<[Option<Sent>]>);
+pub(super) struct RecentSet(Box<[Option<Sent>]>);
 
 /// A URL that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +19,13 @@ struct Sent {
     redirects: u8,
 }
 
-impl Default for Recent {
+impl Default for RecentSet {
     fn default() -> Self {
         Self(vec![None; MOST].into())
     }
 }
 
-impl Recent {
+impl RecentSet {
     /// Whether this was sent, in the same way and as near to a seed. From here on it was.
     pub(super) fn was_sent(&mut self, found: &Found, fingerprint: Fingerprint) -> bool {
         let Found { depth, via, redirects, .. } = *found;
@@ -56,7 +56,7 @@ mod tests {
     fn what_may_be_judged_in_another_way_is_sent_again() {
         let url = Canonicalizer::new(&KeyRules::default()).canonicalize("http://a.test/").unwrap();
         let fingerprint = url.fingerprint(FingerprintKey::from_u64(7));
-        let mut recent = Recent::default();
+        let mut recent = RecentSet::default();
         let mut was_sent = |depth, via, redirects| {
             let found = Found { depth, via, redirects, ..Found::seed(url.clone()) };
             recent.was_sent(&found, fingerprint)
