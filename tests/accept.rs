@@ -157,10 +157,20 @@ fn pages_are_refused_by_extension_type_and_size_and_it_is_said() {
 }
 
 #[test]
-fn an_extension_that_is_none_is_refused() {
+fn an_extension_or_a_type_that_is_none_is_refused() {
     let directory = TempDir::new().unwrap();
     let site = Site::new();
-    let ran = site.run(directory.path(), &["http://www.site.test/", "--reject-ext", "a/b"]);
-    assert!(ran.code == Some(2) && ran.err.contains("--reject-ext: scope.reject_extensions"), "{}", ran.err);
+    for (flags, said) in [
+        (&["--reject-ext", "a/b"][..], "--reject-ext: scope.reject_extensions"),
+        (&["--types", "html,pfd"], "--types: fetch.types: pfd: expected a type such as text/html"),
+        (
+            &["-o", "pages.csv", "--keep-types", "htlm"],
+            "--keep-types: output.types = [\"htlm\"]: htlm: expected a type",
+        ),
+    ] {
+        let ran = site.run(directory.path(), &[&["http://www.site.test/"], flags].concat());
+        assert!(ran.code == Some(2) && ran.err.contains(said), "{}", ran.err);
+    }
     assert!(site.asked.lock().unwrap().paths.is_empty());
+    assert!(directory.path().read_dir().unwrap().next().is_none(), "no job is made");
 }

@@ -6,28 +6,52 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MediaTypes(Vec<String>);
 
+/// Words that stand for types of that name: before or behind its slash, before or behind its plus, with and without `x-`.
+#[rustfmt::skip]
+const NAMES: [&str; 52] = [
+    "application", "audio", "font", "image", "message", "model", "multipart", "text", "video",
+    "aac", "atom", "avif", "bmp", "bzip2", "calendar", "css", "csv", "epub", "flac", "gif", "gzip", "javascript", "jpeg", "json", "markdown", "mp4",
+    "mpeg", "msword", "octet-stream", "ogg", "otf", "pdf", "plain", "png", "postscript", "rss", "rtf", "svg", "tar", "tiff", "ttf", "vcard",
+    "wasm", "wav", "webm", "webp", "woff", "woff2", "xhtml", "xml", "yaml", "zstd",
+];
+
 /// Words for types whose names are others.
-const ALIASES: [(&str, &str); 13] = [
-    ("doc", "msword"),
-    ("docx", "vnd.openxmlformats-officedocument.wordprocessingml.document"),
-    ("gz", "gzip"),
-    ("htm", "html"),
-    ("jpg", "jpeg"),
-    ("js", "javascript"),
-    ("md", "markdown"),
-    ("mp3", "mpeg"),
-    ("ppt", "vnd.ms-powerpoint"),
-    ("pptx", "vnd.openxmlformats-officedocument.presentationml.presentation"),
-    ("txt", "plain"),
-    ("xls", "vnd.ms-excel"),
-    ("xlsx", "vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+const ALIASES: [(&str, &[&str]); 24] = [
+    ("7z", &["application/x-7z-compressed"]),
+    ("bin", &["application/octet-stream"]),
+    ("doc", &["application/msword"]),
+    ("docx", &["application/vnd.openxmlformats-officedocument.wordprocessingml.document"]),
+    ("gz", &["gzip"]),
+    ("htm", &["text/html", "application/xhtml+xml"]),
+    ("html", &["text/html", "application/xhtml+xml"]),
+    ("ico", &["image/vnd.microsoft.icon", "image/x-icon"]),
+    ("ics", &["text/calendar"]),
+    ("jpg", &["image/jpeg", "image/jpg"]),
+    ("js", &["javascript"]),
+    ("md", &["markdown"]),
+    ("mp3", &["audio/mpeg", "audio/mp3"]),
+    ("odp", &["application/vnd.oasis.opendocument.presentation"]),
+    ("ods", &["application/vnd.oasis.opendocument.spreadsheet"]),
+    ("odt", &["application/vnd.oasis.opendocument.text"]),
+    ("ppt", &["application/vnd.ms-powerpoint"]),
+    ("pptx", &["application/vnd.openxmlformats-officedocument.presentationml.presentation"]),
+    ("ps", &["postscript"]),
+    ("txt", &["text/plain"]),
+    ("xls", &["application/vnd.ms-excel"]),
+    ("xlsx", &["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"]),
+    ("yml", &["yaml"]),
+    ("zip", &["application/zip", "application/x-zip-compressed"]),
 ];
 
 impl MediaTypes {
-    /// Those that are named, a comma between two in one text.
-    pub(crate) fn new<S: AsRef<str>>(named: &[S]) -> Self {
+    /// Those that are named, several in one text with commas between them.
+    ///
+    /// # Errors
+    /// A word that stands for no type, with the words that do: a slip of the pen would refuse every page.
+    pub(crate) fn new<S: AsRef<str>>(named: &[S]) -> Result<Self, UnknownType> {
         let words = named.iter().flat_map(|words| words.as_ref().split(','));
-        Self(words.map(|word| word.trim().to_ascii_lowercase()).filter(|word| !word.is_empty()).collect())
+        let words = words.map(|word| word.trim().to_ascii_lowercase()).filter(|word| !word.is_empty());
+        Ok(Self(words.map(known).collect::<Result<_, _>>()?))
     }
 
     /// Whether none is named, so that all are wanted.
@@ -43,19 +67,50 @@ impl MediaTypes {
         let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
         let essence = essence.trim().to_ascii_lowercase();
         let (top, sub) = essence.split_once('/').unwrap_or((&essence, ""));
-        self.0.iter().any(|word| match word.split_once('/') {
+        self.0.iter().flat_map(|word| names(word)).any(|name| match name.split_once('/') {
             Some((wanted, "*")) => wanted == top || wanted == "*",
-            Some(_) => *word == essence,
-            None => is_called(word, top, sub),
+            Some(_) => name == essence,
+            None => is_called(name, top, sub),
         })
     }
 }
 
+/// A word that is known, or the name of a type.
+fn known(word: String) -> Result<String, UnknownType> {
+    let is_type = |(top, sub): (&str, &str)| is_token(top) && is_token(sub) && (top != "*" || sub == "*");
+    let is_known = NAMES.contains(&&*word) || ALIASES.iter().any(|(alias, _)| *alias == word);
+    if is_known || word.split_once('/').is_some_and(is_type) { Ok(word) } else { Err(UnknownType(word)) }
+}
+
+/// What a word stands for.
+fn names(word: &str) -> impl Iterator<Item = &str> {
+    let others = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, names)| *names);
+    let own = others.is_none().then_some(word);
+    own.into_iter().chain(others.into_iter().flatten().copied())
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
 fn is_called(word: &str, top: &str, sub: &str) -> bool {
-    let name = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name);
-    let is_suffix = sub.strip_suffix(name).is_some_and(|stem| stem.ends_with('+'));
-    let bare = sub.strip_prefix("x-").unwrap_or(sub);
-    name == top || name == bare || is_suffix || name == "html" && sub == "xhtml+xml"
+    let (stem, suffix) = sub.rsplit_once('+').unwrap_or((sub, sub));
+    let is_bare = |part: &str| part.strip_prefix("x-").unwrap_or(part) == word;
+    word == top || is_bare(stem) || is_bare(suffix)
+}
+
+/// A word that stands for no type of content.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}: expected a type such as text/html or image/*, or a word that stands for some: {words}", words = words())]
+pub(crate) struct UnknownType(String);
+
+/// All words, in their order.
+fn words() -> String {
+    let aliases = ALIASES.map(|(alias, _)| alias);
+    let mut words: Vec<&str> = NAMES.into_iter().chain(aliases).collect();
+    words.sort_unstable();
+    words.join(", ")
 }
 
 impl fmt::Display for MediaTypes {
@@ -83,11 +138,46 @@ mod tests {
             ("jpg", Some("image/jpeg"), true),
             ("*/*", Some("image/png"), true),
             ("docx", Some("application/vnd.openxmlformats-officedocument.wordprocessingml.document"), true),
+            ("svg", Some("image/svg+xml"), true),
+            ("rss,atom", Some("application/rss+xml"), true),
+            ("epub", Some("application/epub+zip"), true),
+            ("ico", Some("image/x-icon"), true),
+            ("mp3", Some("audio/mpeg"), true),
+            ("mp3", Some("video/mpeg"), false),
+            ("js", Some("application/x-javascript"), true),
+            ("html", Some("text/plain"), false),
+            ("application/vnd.geo+json", Some("application/vnd.geo+json"), true),
             ("pdf", None, false),
             ("pdf", Some(""), false),
             ("", None, true),
         ] {
-            assert_eq!(MediaTypes::new(&[named]).has(content_type), is_wanted, "{named} {content_type:?}");
+            assert_eq!(MediaTypes::new(&[named]).unwrap().has(content_type), is_wanted, "{named} {content_type:?}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_refused() {
+        for (named, word) in [
+            ("htlm", "htlm"),
+            ("html,pfd", "pfd"),
+            ("image/", "image/"),
+            ("*/png", "*/png"),
+            ("text/html; charset=utf-8", "text/html; charset=utf-8"),
+        ] {
+            let error = MediaTypes::new(&[named]).unwrap_err();
+            assert_eq!(error, UnknownType(word.to_owned()));
+        }
+        let said = UnknownType("htlm".to_owned()).to_string();
+        assert!(said.contains(": 7z, aac, ") && said.contains(", html, ") && said.ends_with(", zip, zstd"), "{said}");
+    }
+
+    #[test]
+    fn each_word_stands_for_types_of_its_own() {
+        let aliases = ALIASES.iter().map(|(alias, _)| alias);
+        let words: std::collections::BTreeSet<&&str> = NAMES.iter().chain(aliases).collect();
+        assert_eq!(words.len(), NAMES.len() + ALIASES.len());
+        for name in ALIASES.iter().flat_map(|(_, names)| *names) {
+            assert!(known((*name).to_owned()).is_ok(), "{name}");
         }
     }
 }

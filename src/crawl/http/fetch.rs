@@ -22,7 +22,7 @@ use super::head::Head;
 use super::no_head::NoHead;
 use super::proxy::{Proxies, Proxy};
 use super::proxy_place::ProxyPlace;
-use super::request::{Get, RequestHeaders, Unsendable};
+use super::request::{Get, RequestHeaders};
 use super::response::{Response, codings, transfer_codings};
 use super::tls::{Connector, Tls};
 use super::wanted::Wanted;
@@ -60,7 +60,7 @@ impl Fetcher {
     /// Prepares the client.
     ///
     /// # Errors
-    /// Where a header cannot be sent, a secret cannot be read, or the client cannot be set up.
+    /// Where a header cannot be sent, a type is unknown, a secret cannot be read, or the client cannot be set up.
     pub fn new(options: &FetchOptions) -> Result<Self, FetcherError> {
         Self::within(options, Places::fit(None, u64::MAX), true)
     }
@@ -71,8 +71,7 @@ impl Fetcher {
         places: Places,
         asks_beside: bool,
     ) -> Result<Self, FetcherError> {
-        let headers = RequestHeaders::new(options);
-        let headers = headers.map_err(|Unsendable { option, value }| FetcherError::Header { option, value })?;
+        let headers = RequestHeaders::new(options)?;
         let tls = Tls::new(options).map_err(|reason| AccessError::of_option("ca_files", reason))?;
         let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
         let cookies = CookieJar::of(options).map_err(|reason| AccessError::of_option("load_cookies", reason))?;
@@ -86,17 +85,18 @@ impl Fetcher {
             // The gate bounds the length of URLs.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
             guard: Guard::new(options),
-            wanted: Arc::new(Wanted::new(options)),
+            wanted: Arc::new(Wanted::new(options)?),
             options: Arc::new(options.clone()),
         })
     }
 
-    /// Looks for what is wrong with the headers and the rules of these options. Secrets are not read.
+    /// Looks for what is wrong with the headers, the types and the rules of these options. Secrets are not read.
     ///
     /// # Errors
-    /// Where something cannot be sent.
+    /// Where something cannot be sent, or stands for nothing.
     pub fn check(options: &FetchOptions) -> Result<(), AccessError> {
         Proxies::check(options)?;
+        Wanted::new(options)?;
         Accesses::check(options)
     }
 

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use super::access::AccessError;
+use super::request::Unsendable;
 
 /// Why a [`Fetcher`](super::Fetcher) cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -22,4 +23,10 @@ pub enum FetcherError {
     /// The client or its TLS cannot be set up.
     #[error("cannot set up the HTTP client")]
     Setup(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl From<Unsendable> for FetcherError {
+    fn from(Unsendable { option, value }: Unsendable) -> Self {
+        Self::Header { option, value }
+    }
 }

@@ -1,5 +1,6 @@
 //! Which pages are taken, by what their heads say.
 
+use super::access::AccessError;
 use crate::crawl::FetchOptions;
 use crate::crawl::media_types::MediaTypes;
 
@@ -30,8 +31,13 @@ pub(in crate::crawl) struct Unwanted {
 
 impl Wanted {
     /// By these options.
-    pub(super) fn new(options: &FetchOptions) -> Self {
-        Self { types: MediaTypes::new(&options.types), max_bytes: options.max_bytes }
+    ///
+    /// # Errors
+    /// Where a word stands for no type.
+    pub(super) fn new(options: &FetchOptions) -> Result<Self, AccessError> {
+        let types = MediaTypes::new(&options.types);
+        let types = types.map_err(|error| AccessError::of_option("types", error.to_string()))?;
+        Ok(Self { types, max_bytes: options.max_bytes })
     }
 
     /// Why a page is refused by its head, which may say how long the body is.
