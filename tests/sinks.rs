@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
 use crawler::address::FingerprintKey;
-use crawler::crawl::{Crawl, CrawlOptions, DonePage, Exchange, FinishReason, LinkList, LinkRecord, PageRecord, Sink};
+use crawler::crawl::{
+    Crawl, CrawlError, CrawlOptions, DonePage, Exchange, FinishReason, LinkList, LinkRecord, PageRecord, Sink,
+};
 use crawler::frontier::{Frontier, Receipt, Timestamp};
 use crawler::gate::ScopeKind;
 use crawler::job::{Job, OpenOptions};
@@ -67,13 +69,16 @@ fn options(server: &str) -> CrawlOptions {
     options
 }
 
+fn outputs() -> Vec<Arc<dyn Sink>> {
+    vec![Arc::new(Urls), Arc::new(Raw), Arc::new(LinkList::default())]
+}
+
 /// One run of the crawl, until it has ended.
-async fn run(directory: &Path, server: &str) {
+async fn run(directory: &Path, server: &str, outputs: &[Arc<dyn Sink>]) {
     let options = options(server);
     let resumed = Job::resume(directory);
     let job = resumed.unwrap_or_else(|_| Job::draft(directory, true, FingerprintKey::random()).unwrap());
-    let (crawl, _) =
-        Crawl::open_with(&options, &job, &[Arc::new(Urls), Arc::new(Raw), Arc::new(LinkList::default())]).unwrap();
+    let (crawl, _) = Crawl::open_with(&options, &job, outputs).unwrap();
     let url = crawl.gate().canonicalizer().canonicalize(SEED).unwrap();
     crawl.seed_again(url).unwrap();
     crawl.sync().unwrap();
@@ -90,10 +95,17 @@ async fn run(directory: &Path, server: &str) {
 #[ignore = "the other test starts it as a process of its own"]
 async fn child() {
     let [job, server] = ["SINKS_JOB", "SINKS_SERVER"].map(|name| std::env::var(name).unwrap());
-    run(Path::new(&job), &server).await;
+    run(Path::new(&job), &server, &outputs()).await;
 }
 
-/// Whether `links.jsonl` has the links of each page where the page's record says, and nothing else.
+/// Starts the process that is killed.
+fn start(job: &Path, server: &str) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child", "--ignored"]).env("SINKS_JOB", job).env("SINKS_SERVER", server);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// Whether `links.jsonl` has the links of each page where the page's record says, and nothing else. A run that names no outputs adds none.
 fn judge_links(job: &Path) -> usize {
     let bytes = fs::read(job.join("links.jsonl")).unwrap();
     let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
@@ -106,7 +118,8 @@ fn judge_links(job: &Path) -> usize {
         let own: Vec<LinkRecord> = own.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(own.iter().all(|link| link.from == record.url));
         assert!(
-            own.len() as u64 <= record.links.found && (own.len() as u64 + 3) * 2 >= record.links.found,
+            own.len() as u64 <= record.links.found
+                && (record.outputs.is_empty() || (own.len() as u64 + 3) * 2 >= record.links.found),
             "{record:?}"
         );
         (end, links) = (end + length, links + own.len());
@@ -200,7 +213,7 @@ async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
     let address = server.address().to_string();
     let directory = TempDir::new().unwrap();
     let undisturbed = directory.path().join("undisturbed");
-    run(&undisturbed, &address).await;
+    run(&undisturbed, &address, &outputs()).await;
     let pages = fs::read_to_string(undisturbed.join("pages.jsonl")).unwrap().lines().count();
     judge(&undisturbed, pages);
     let mut random = Random(0x5eed_0f51_4b5a_11ce);
@@ -209,9 +222,7 @@ async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
         crawls += 1;
         let job = directory.path().join(crawls.to_string());
         loop {
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args(["--exact", "child", "--ignored"]).env("SINKS_JOB", &job).env("SINKS_SERVER", &address);
-            let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+            let mut child = start(&job, &address);
             // When a crash comes is what this is about.
             sleep(Duration::from_millis(80 + random.below(500)));
             let ended = child.try_wait().unwrap();
@@ -239,4 +250,38 @@ async fn whenever_it_is_killed_each_page_is_in_each_output_once() {
     }
     assert!(agreed > 0);
     println!("{kills} kills in {crawls} crawls; {agreed} receipts behind checkpoints");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outputs_that_a_run_does_not_name_are_whole_and_can_be_named_again() {
+    let server = web().await;
+    let address = server.address().to_string();
+    let directory = TempDir::new().unwrap();
+    let job = directory.path().join("job");
+    let links = job.join("links.jsonl");
+    let length = || links.metadata().map_or(0, |file| file.len());
+    let mut enough = 5_000;
+    // Until the journal speaks of the links, they are nobody's.
+    while enough == 5_000 || judge_receipts(&job) == 0 {
+        let mut child = start(&job, &address);
+        while length() < enough {
+            sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        enough += 5_000;
+    }
+    // Of the last page, its writer had not written all.
+    fs::File::options().append(true).open(&links).unwrap().set_len(length() - 7).unwrap();
+    run(&job, &address, &[]).await;
+    let before = judge_links(&job);
+    assert!(before > 0);
+    run(&job, &address, &outputs()).await;
+    assert_eq!(judge_links(&job), before);
+    // Who has no use for it any more may take it away, until it is named again.
+    fs::remove_file(&links).unwrap();
+    run(&job, &address, &[]).await;
+    let options = options(&address);
+    let refused = Crawl::open_with(&options, &Job::resume(&job).unwrap(), &outputs()).unwrap_err();
+    assert!(matches!(refused, CrawlError::Output { path, found: 0, .. } if path == links));
 }

@@ -11,7 +11,8 @@ use super::look::{read_totals, tally};
 use super::numbers::{Carried, NameCounts};
 use super::options::CrawlOptions;
 use super::records::{
-    Bodies, Output, OutputEnds, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree, remember,
+    Bodies, EarlierOutputs, Output, OutputEnds, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree,
+    remember,
 };
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipt};
@@ -53,8 +54,8 @@ impl Crawl<JobJournal> {
 
     /// As [`open`](Self::open) with output, and each page is written to further outputs too. It is in each of them exactly once.
     ///
-    /// Each run of a job may name other outputs. The file of one that is not named stays as it is, and goes on when it is named again;
-    /// of a series of files that a kill left open, what is cut off after a kill is cut off, and the last file is finished.
+    /// Each run of a job may name other outputs. The file of one that is not named goes on when it is named again. What a kill left at its
+    /// end, and no record speaks of, is cut off by the next run, whatever that names; the last file of a series is finished too.
     ///
     /// # Errors
     /// As [`open`](Self::open); where an output's name is not that of a file in the job's directory, or is taken.
@@ -81,9 +82,10 @@ impl Crawl<JobJournal> {
             pages = Some(Output::create(&path).map_err(FileError::of("create", &path))?);
         }
         let mut files: Vec<Output> = pages.into_iter().chain(others).collect();
-        let has = |name: &str, receipt: Receipt| {
-            // Outputs of other runs that were finished are nobody's concern in this one.
-            files.iter_mut().find(|file| file.name() == name).is_none_or(|file| file.has(&receipt))
+        let mut earlier = EarlierOutputs::new(job.directory());
+        let has = |name: &str, receipt: Receipt| match files.iter_mut().find(|file| file.name() == name) {
+            Some(file) => file.has(&receipt),
+            None => earlier.has(name, &receipt),
         };
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
         let carried = read_totals(job, &frontier.opening().extra)?;
@@ -105,6 +107,7 @@ impl Crawl<JobJournal> {
             let cut = file.cut(expected).map_err(FileError::of("cut", file.path()))?;
             resumed.cut += if file.name() == PAGES { cut } else { 0 };
         }
+        earlier.cut(&carried.outputs, |name| files.iter().any(|file| file.name() == name))?;
         remember(&path, opening.output, sinks).map_err(FileError::of("read", &path))?;
         carried.tally.unreachable = NameCounts::default();
         carried.resumes += u64::from(!opening.is_new);

@@ -3,6 +3,7 @@
 mod agreement;
 mod bodies;
 mod done_page;
+mod earlier_outputs;
 mod edge;
 mod legible;
 #[cfg(feature = "cluster")]
@@ -32,6 +33,7 @@ mod written;
 pub(super) use agreement::agree;
 pub(super) use bodies::Bodies;
 pub use done_page::DonePage;
+pub(super) use earlier_outputs::EarlierOutputs;
 pub use edge::Edge;
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::legible;
