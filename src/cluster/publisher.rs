@@ -35,8 +35,12 @@ use crate::job::JobJournal;
 const GROUP: Duration = Duration::from_millis(40);
 /// How often counts go to the log while something changes. They are long, and a partition is idle again and again.
 const COUNTS: Duration = Duration::from_secs(10);
+/// How often they go there while nothing comes but letters with nothing new.
+const SELDOM: Duration = Duration::from_secs(60);
 /// How often it looks whether the partition is idle.
 const LOOK: Duration = Duration::from_millis(250);
+/// A partition to which nothing came for so long may say that it is idle: many would say it again and again.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// Puts what a partition has done into its log.
 #[derive(Debug)]
@@ -61,6 +65,8 @@ pub(crate) struct Publisher<T: ClusterTransport> {
 pub(crate) struct PublishProgress {
     /// Letters up to here are known to be read, by the log.
     pub(crate) read: u64,
+    /// Letters up to here are read, and what they brought is in the log. The last of them may have brought nothing.
+    taken: u64,
     /// The segment of the last piece in the log, and its end.
     published: (u64, u64),
     /// When it published last.
@@ -74,7 +80,14 @@ pub(crate) struct PublishProgress {
 impl From<u64> for PublishProgress {
     /// One that has put nothing into the log yet, which knows that letters up to here are read.
     fn from(read: u64) -> Self {
-        Self { read, ..Self::default() }
+        Self { read, taken: read, ..Self::default() }
+    }
+}
+
+impl PublishProgress {
+    /// Whether what was counted goes to the log, where it went there so long ago.
+    fn is_due(&self, ago: Duration, is_last: bool) -> bool {
+        self.is_uncounted && (is_last || ago >= COUNTS) || self.taken > self.read && (is_last || ago >= SELDOM)
     }
 }
 
@@ -84,7 +97,7 @@ impl<T: ClusterTransport> Publisher<T> {
     /// # Errors
     /// Where another owner has begun.
     pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Overtaken> {
-        let mut counted = Instant::now();
+        let (mut counted, mut told) = (Instant::now(), Instant::now());
         let mut is_kept = false;
         loop {
             // Asked first: what comes behind it is published by the round.
@@ -96,31 +109,38 @@ impl<T: ClusterTransport> Publisher<T> {
                 is_kept = true;
             }
             let is_idle = self.is_idle();
-            if self.progress.is_uncounted && (is_last || counted.elapsed() >= COUNTS) {
+            if self.progress.is_due(counted.elapsed(), is_last) {
                 self.count().await?;
                 counted = Instant::now();
             }
             if is_last {
                 return self.tenure.append(EntryKind::Released).await;
             }
-            self.say(is_idle).await;
+            if !is_idle || told.elapsed() >= QUIET {
+                self.say(is_idle).await;
+            }
             self.snapshots.look(&self.ground.transport, self.partition, self.tenure.fold(), &self.inlet);
             let backlog = Arc::clone(&self.backlog);
-            tokio::select! {
-                () = self.rest(&ended) => {}
-                () = backlog.is_long() => {}
+            let is_told = tokio::select! {
+                is_told = self.rest(&ended) => is_told,
+                () = backlog.is_long() => true,
+            };
+            if is_told {
+                told = Instant::now();
             }
         }
     }
 
     /// Waits until there may be something, and for what goes with it. A partition that has published nothing for a while need not wait.
-    async fn rest(&mut self, ended: &watch::Receiver<bool>) {
+    /// Returns whether there is something.
+    async fn rest(&mut self, ended: &watch::Receiver<bool>) -> bool {
         // A timeout is a look, too: that the frontier is drained, nobody tells.
         let is_told = timeout_at(self.ground.beat(LOOK), self.told.notified()).await.is_ok();
         let is_busy = self.progress.began.is_some_and(|began| began.elapsed() < 2 * GROUP);
         if is_told && is_busy && !*ended.borrow() {
             sleep_until(self.ground.beat(GROUP)).await;
         }
+        is_told
     }
 
     /// Whether nothing is to be done, and all that was done is in the log.
@@ -128,7 +148,7 @@ impl<T: ClusterTransport> Publisher<T> {
         self.inlet.is_drained()
             && self.pieces.is_empty()
             && self.outbox.is_empty()
-            && self.progress.read == self.pieces.read()
+            && self.progress.taken == self.pieces.read()
     }
 
     /// One round. While it takes long, nothing is fetched.
@@ -137,19 +157,21 @@ impl<T: ClusterTransport> Publisher<T> {
         // Those whose record was made, and of which nothing is in the journal yet, are few.
         let (pages, read) = (self.backlog.own(), self.pieces.read());
         let pieces = self.pieces.take();
-        if pieces.is_empty() && read == self.progress.read && self.outbox.is_empty() {
+        if pieces.is_empty() && self.outbox.is_empty() {
+            self.progress.taken = read;
             return Ok(());
         }
         self.progress.began = Some(Instant::now());
         // Up to here are those of all pages in it. What other partitions add meanwhile is not waited for.
         let made = self.inlet.between_pages(|| self.ground.outputs.made());
         let (brake, backlog) = (Arc::clone(&self.brake), Arc::clone(&self.backlog));
-        backlog.braked(&brake, self.publish(pieces, read, made)).await?;
+        backlog.braked(&brake, self.publish(pieces, made)).await?;
         backlog.take(pages);
+        self.progress.taken = read;
         Ok(())
     }
 
-    async fn publish(&mut self, pieces: Vec<JournalPiece>, read: u64, made: Vec<u64>) -> Result<(), Overtaken> {
+    async fn publish(&mut self, pieces: Vec<JournalPiece>, made: Vec<u64>) -> Result<(), Overtaken> {
         self.outbox.delivered().await;
         if !self.ground.outputs.catch_up(&made).await {
             // A writer has failed, and the crawl ends by that. What has no record was not fetched.
@@ -157,11 +179,6 @@ impl<T: ClusterTransport> Publisher<T> {
         }
         for piece in pieces {
             self.journal(piece).await?;
-        }
-        if read > self.progress.read {
-            // The letters brought nothing that is new.
-            let (segment, at) = self.progress.published;
-            self.journal(JournalPiece { segment, at, read, bytes: Vec::new() }).await?;
         }
         self.progress.is_uncounted = true;
         Ok(())
@@ -175,8 +192,13 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    /// What was counted goes to the log.
+    /// What was counted goes to the log, and up to where letters are read.
     async fn count(&mut self) -> Result<(), Overtaken> {
+        if self.progress.taken > self.progress.read {
+            // The last ones brought nothing that is new.
+            let (segment, at) = self.progress.published;
+            self.journal(JournalPiece { segment, at, read: self.progress.taken, bytes: Vec::new() }).await?;
+        }
         let (inlet, observer, options) = (self.inlet.clone(), self.observer.clone(), self.ground.options.clone());
         let counted = tokio::task::spawn_blocking(move || counts(&inlet, &observer, &options)).await;
         if let Ok(counted) = counted {
@@ -199,7 +221,7 @@ impl<T: ClusterTransport> Publisher<T> {
 
     /// Says whether the partition has anything to do, where that is not what was said.
     async fn say(&mut self, is_idle: bool) {
-        let (journal, read) = (self.tenure.fold().last(), self.progress.read);
+        let (journal, read) = (self.tenure.fold().last(), self.progress.taken);
         let unread = self.unread.load(Ordering::Relaxed);
         let state = StateValue { is_idle, journal, read, unread };
         let is_said = |said: &StateValue| *said == state || !said.is_idle && !is_idle;
@@ -210,5 +232,22 @@ impl<T: ClusterTransport> Publisher<T> {
         let told = self.ground.transport.publish(&key, values::to_bytes(&state), None, None).await;
         // Without an answer it is said again at the next look.
         self.progress.said = told.is_ok().then_some(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_that_brought_nothing_go_to_the_log_seldom_and_at_the_end() {
+        let mut progress = PublishProgress::from(7);
+        assert!(!progress.is_due(2 * SELDOM, true), "nothing has come");
+        progress.taken = 9;
+        assert!(!progress.is_due(COUNTS, false) && progress.is_due(SELDOM, false) && progress.is_due(COUNTS / 2, true));
+        progress.is_uncounted = true;
+        assert!(progress.is_due(COUNTS, false) && !progress.is_due(COUNTS / 2, false));
+        progress.read = 9;
+        assert!(progress.is_due(COUNTS, false) && progress.is_due(COUNTS / 2, true));
     }
 }
