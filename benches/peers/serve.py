@@ -1,5 +1,6 @@
 """nginx on loopback, one server for each corpus, and what its log says: the server's view is the truth."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import address
 from corpus import Corpus, Unavailable
 
 _CONFIGURATION = """\
-worker_processes 2;
+{user}worker_processes 2;
 daemon off;
 pid {folder}/pid;
 error_log {folder}/error.log warn;
@@ -90,6 +91,8 @@ class Server:
         configuration = self.folder / "nginx.conf"
         configuration.write_text(
             _CONFIGURATION.format(
+                # The corpora may be where only root reads.
+                user="user root;\n" if os.geteuid() == 0 else "",
                 folder=self.folder,
                 files=19_000,
                 connections=16_384,
