@@ -237,14 +237,14 @@
 //! # Many machines, on paper
 //!
 //! What crawls on many machines would take, from figures that `benches/cluster/run.py calm --pages 20000 --hosts 800` prints anew, and the
-//! table above. It was measured with three nodes and three nats-server 2.15.1 on two cores, at 278 pages a second: how it grows from there is
+//! table above. It was measured with three nodes and three nats-server 2.15.1 on two cores, at 272 pages a second: how it grows from there is
 //! arithmetic.
 //!
 //! | what | measured | a billion pages in a day on 12 nodes | 10 billion URLs on 100 nodes |
 //! |---|---|---|---|
-//! | log as it is written | 0.94 kB a page on each of three servers; some 0.24 kB more for each further URL found | 3.1 TB at ten URLs a page, 36 MB/s | 9.4 TB and 0.11 GB/s, for each of three copies |
-//! | between servers | two copies of that | 0.6 Gbit/s | 1.7 Gbit/s |
-//! | server CPU | 1.1 ms a page, in small messages | 13 cores of all servers, less in full messages | 130 |
+//! | log as it is written | 1.07 kB a page on each of three servers; some 0.24 kB more for each further URL found | 3.2 TB at ten URLs a page, 37 MB/s | 11 TB and 0.12 GB/s, for each of three copies |
+//! | between servers | two copies of that | 0.6 Gbit/s | 2.0 Gbit/s |
+//! | server CPU | 0.9 ms a page, in small messages | 10 cores of all servers, less in full messages | 100 |
 //! | memory of a node | 31 GB of filters and 23 to 66 GB of queues, shared out | 4.5 to 8 GB | 0.5 to 1 GB |
 //! | partitions | 1,024 at most, one node each by rendezvous | 85 a node, 100 on the fullest | 10 a node, 19 on the fullest |
 //! | kept of the log | two snapshots, and what follows the older | 3 bytes a URL found and 142 a URL that waits, twice: 2.6 TB where nine of ten wait | the same |
