@@ -98,7 +98,7 @@ fn each_key_is_an_environment_variable() {
         let text = match value.trim_matches('"') {
             "[]" if key.ends_with("_networks") => "10.1.0.0/16",
             "[]" if key == "fetch.no_proxy" => "example.org",
-            "[]" if key.ends_with(".types") => "html",
+            "[]" if ["fetch.types", "output.types"].contains(&&**key) => "html",
             "[]" => "https://example.org/",
             text => text,
         };
