@@ -19,13 +19,15 @@ impl RecordFilter {
     /// Statuses are numbers or classes such as `2xx`, several with commas between them; a URL is taken that one of
     /// the patterns matches.
     pub(super) fn new(statuses: &[String], types: &[String], urls: &[String]) -> Result<Self, OptionError> {
-        let refusal = |option, value: String, reason| OptionError::Option { option, value, reason };
+        let refusal = |option, value: &str, reason| OptionError::Option { option, value: value.to_owned(), reason };
         let words = statuses.iter().flat_map(|words| words.split(',')).map(str::trim);
         let statuses = words.filter(|word| !word.is_empty()).map(|word| {
-            let reason = || format!("{word}: expected a status such as 404, or a class such as 2xx");
-            range(word).ok_or_else(|| refusal("output.status", word.to_owned(), reason()))
+            range(word).ok_or_else(|| {
+                refusal("output.status", word, format!("{word}: expected a status such as 404, or a class such as 2xx"))
+            })
         });
-        let types = MediaTypes::new(types).map_err(|error| refusal("output.types", types.join(","), error.to_string()));
+        let types =
+            MediaTypes::new(types).map_err(|error| refusal("output.types", &types.join(","), error.to_string()));
         Ok(Self { statuses: statuses.collect::<Result<_, _>>()?, types: types?, urls: patterns("output.urls", urls)? })
     }
 

@@ -177,7 +177,7 @@ pub struct FetchOptions {
     pub max_body_bytes: usize,
     /// Types of pages that are taken: `text/html`, `image/*`, or a word such as `html`, `pdf` or `image`; none takes all. Others are refused
     /// by their Content-Type, before the body is read, and have the error `unwanted_type` in their records. A page that names no type
-    /// is taken, and so are sitemaps.
+    /// is taken, and so are sitemaps. A word that stands for no type is an error.
     pub types: Vec<String>,
     /// A page with more bytes on the wire is refused, with the error `too_large`: by its Content-Length before the body is read, or else as
     /// soon as more have come.
