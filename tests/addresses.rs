@@ -1,6 +1,6 @@
 //! Politeness by IP address: hosts on one address are asked like one server.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -56,6 +56,18 @@ impl Log {
         here().map(|request| beside(request.start)).max().unwrap_or_default()
     }
 
+    /// The most hosts that at any time had answered for their robots.txt, and not yet for a page.
+    fn most_without_page(&self) -> usize {
+        let mut without = BTreeSet::new();
+        let after = |Request { host, .. }: &Request| {
+            if !without.remove(host) {
+                without.insert(host.clone());
+            }
+            without.len()
+        };
+        self.requests.iter().map(after).max().unwrap_or_default()
+    }
+
     /// The shortest time between two moments of an address's requests, from `end` or else from the start of the one before.
     fn shortest(&self, address: IpAddr, from_end: bool) -> Duration {
         let mut here: Vec<_> = self.requests.iter().filter(|request| request.address == address).collect();
@@ -109,6 +121,7 @@ fn a_thousand_names_on_one_address_are_asked_one_at_a_time_with_the_rest_between
     assert_eq!((log.requests.len(), frontier.statistics().completed), (2000, 1000), "robots.txt and a page of each");
     assert_eq!((log.most(SHARED), log.shortest(SHARED, true)), (1, SECOND));
     assert_eq!(log.released, 999, "each host but the first learned its address in vain");
+    assert_eq!(log.most_without_page(), 2, "a host that is known goes before those that nobody knows");
     // 1.3 s for each, one behind the other, and nothing in vain.
     assert_eq!(
         log.requests.last().unwrap().end,

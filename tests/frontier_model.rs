@@ -446,6 +446,11 @@ impl Model {
         }
     }
 
+    /// Its robots.txt was asked for, and no page since.
+    fn is_unused(&self, host: usize) -> bool {
+        matches!(self.hosts[host].robots, RobotsFile::Moved { .. } | RobotsFile::Known(Known { is_used: false, .. }))
+    }
+
     fn stand(&mut self, host: usize) {
         self.hosts[host].rests = None;
         if let Some(best) = self.best(host) {
@@ -551,7 +556,8 @@ impl Model {
             if let Some(circle) = held.filter(|_| !self.is_retired(host)) {
                 let order: i64 = self.tick().try_into().unwrap();
                 let (priority, _) = self.hosts[host].stands.take().unwrap();
-                let order = if caller == Some(circle) { -order } else { order };
+                let is_first = caller == Some(circle) || self.is_unused(host);
+                let order = if is_first { -order } else { order };
                 self.hosts[host].in_line = Some((circle, priority, order));
                 self.call(host, now);
                 continue;

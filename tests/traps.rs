@@ -2,6 +2,7 @@
 #![cfg(feature = "cli")]
 
 mod crawled;
+mod loopback;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use crawler::crawl::{Crawl, CrawlOptions, Finished, PageRecord};
 use crawler::gate::{Refusal, ScopeKind, TrapLimits};
 use crawler::simulate::{Asked, Judgment, Server, SimulateOptions, Trap, TruthOptions, World};
+use loopback::Loopback;
 
 /// A web of so many pages.
 fn web(pages: u32, trap: bool) -> SimulateOptions {
@@ -161,6 +163,49 @@ async fn without_budgets_it_drowns() {
     println!("{reachable} true pages; {requests} requests, {trapped} of them trapped");
     assert!(trapped > 2 * reachable, "{trapped} of {requests}");
     assert!(!drowned.finished.gate.refusals().iter().any(|(refusal, urls)| is_of_budget(refusal) && urls > 0));
+}
+
+/// How often a crawl asks for the robots.txt of a domain and for its pages, where its first page lists a thousand names on one address, and
+/// all of them have the same page. `robots` answers for each robots.txt.
+async fn asked_of_a_wildcard_domain(robots: fn(&str) -> Vec<u8>) -> (usize, usize) {
+    let server = Loopback::serve(move |url| match url.split_once('/').unwrap() {
+        ("www.wild.test", "") => {
+            let names: String = (0..1000).map(|name| format!("<a href='http://n{name}.wild.test/'>{name}</a>")).collect();
+            loopback::response("200 OK\r\nContent-Type: text/html", names.as_bytes())
+        }
+        (_, "") => loopback::response("200 OK\r\nContent-Type: text/html", b"<p>There is nothing here."),
+        (_, path) => robots(path),
+    });
+    let mut options = CrawlOptions::default();
+    options.fetch.resolve_all_to = Some(server.address);
+    options.sitemaps.enabled = false;
+    options.frontier.scope.kind = ScopeKind::Any;
+    options.frontier.traps = small();
+    let politeness = &mut options.frontier.politeness;
+    (politeness.host_delay, politeness.address_delay) = (Duration::from_millis(1), Some(Duration::from_millis(1)));
+    let crawl = Crawl::new(&options).unwrap();
+    crawled::seed(&crawl, ["http://www.wild.test/"]);
+    let (finished, _) = crawled::run(crawl).await;
+    assert!(finished.gate.refusals().of(Refusal::BarrenDomain) > 900);
+    let asked = server.asked();
+    let pages = asked.iter().filter(|url| url.ends_with(".test/")).count();
+    (asked.len() - pages, pages)
+}
+
+/// A name that was asked for its robots.txt is asked for its page before further names are asked: so the domain is known for what it is
+/// when it has cost twice its budget.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wildcard_domain_costs_little_robots_txt() {
+    let (robots, pages) = asked_of_a_wildcard_domain(|_| loopback::response("404 Not Found", b"")).await;
+    println!("{robots} robots.txt, {pages} pages");
+    assert!(pages < 30 && robots < 40, "{robots} robots.txt, {pages} pages");
+    let moved = |path: &str| match path {
+        "robots.txt" => loopback::response("301 Moved\r\nLocation: /elsewhere.txt", b""),
+        _ => loopback::response("200 OK\r\nContent-Type: text/plain", b"User-agent: *\nDisallow: /no\n"),
+    };
+    let (robots, pages) = asked_of_a_wildcard_domain(moved).await;
+    println!("{robots} robots.txt that are elsewhere, {pages} pages");
+    assert!(pages < 30 && robots < 80, "{robots} robots.txt, {pages} pages");
 }
 
 /// The judge of a crawl by the real command that is killed again and again. A page that is fetched again is no duplicate of itself.

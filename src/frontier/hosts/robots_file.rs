@@ -71,6 +71,11 @@ impl RobotsFile {
         }
     }
 
+    /// Whether it was asked for, and no page that was lent by it has come back.
+    pub(crate) fn is_unused(&self) -> bool {
+        matches!(self, Self::Moved(_) | Self::Known { is_used: false, .. })
+    }
+
     /// Whether this path and query may be fetched. Rules that are not known or not read yet decide nothing here: a lease waits for
     /// them before it asks.
     pub(crate) fn allows(&self, path_and_query: &str) -> bool {

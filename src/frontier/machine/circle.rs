@@ -5,6 +5,13 @@
 //!
 //! A host that is given up passes none: it is not asked.
 //!
+//! # First pages come first
+//!
+//! A host whose robots.txt has come stands before all of its priority until it was asked for a page. Else a thousand names on one address
+//! would all be asked for their robots.txt before any is asked for a page, and a domain of which each name says the same would be found
+//! out when that is paid for. Others wait for one page more for each robots.txt that goes before them, and for no more: nobody is asked
+//! for robots.txt while one of these stands in line.
+//!
 //! # Addresses are told
 //!
 //! A group follows from the host's name. An address is known only when the name has been looked up, and that is the fetcher's to do. So
@@ -131,10 +138,12 @@ impl<J: Journal> Frontier<J> {
             _ => !self.circles.is_free(circle, now),
         };
         let Some((circle, tie)) = circles.find(is_taken) else { return false };
-        if self.state.host(id).is_retired() {
+        let host = self.state.host(id);
+        if host.is_retired() {
             return false;
         }
-        self.circles.stand(circle, tie, &mut self.state.seats(), id, (priority, caller == Some(tie)));
+        let is_first = caller == Some(tie) || host.robots.is_unused();
+        self.circles.stand(circle, tie, &mut self.state.seats(), id, (priority, is_first));
         true
     }
 

@@ -116,11 +116,11 @@ impl Circles {
         self[id].called -= 1;
     }
 
-    /// A host, that is in no queue, stands in the line; before all others of its priority where it was called before.
+    /// A host, that is in no queue, stands in the line: at this priority, and where it is said to be the first, before all others of that.
     pub(crate) fn stand(&mut self, id: CircleId, tie: Tie, seats: &mut Seats<'_>, host: HostId, at: (u8, bool)) {
-        let (priority, was_called) = at;
+        let (priority, is_first) = at;
         let line = self[id].line();
-        if was_called {
+        if is_first {
             line.push_front(seats, host, priority);
         } else {
             line.push(seats, host, priority);

@@ -28,7 +28,7 @@ impl Line {
         seats[host].link = ListLink { before: last, behind: HostId::NONE };
     }
 
-    /// Puts a host, that is in no queue, before all of its priority: one that was called, and found its other circle taken.
+    /// Puts a host, that is in no queue, before all of its priority.
     pub(crate) fn push_front(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
         let level = self.level(priority);
         let first = std::mem::replace(&mut level.behind, host);
