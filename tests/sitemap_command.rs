@@ -33,6 +33,9 @@ fn it_prints_the_urls_and_says_elsewhere_what_is_wrong() {
         "{told}"
     );
     assert!(told.contains("/more.xml: not a URL"), "{told}");
+    let lines = run(&["sitemap", "-"], b"a b\nc d\nhttp://a.test/1\ne f\n", place.path(), &[]);
+    let told = text(&lines.stderr);
+    assert!(told.contains("at byte 0: a line that is no URL") && told.contains(": 2 more "), "{told}");
     let json = run(&["sitemap", "-", "--json", "--base", "http://a.test/maps/"], body, place.path(), &[]);
     let lines: Vec<Value> = text(&json.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2);

@@ -221,6 +221,53 @@ const XML: &[(&str, &str, &[&str])] = &[
         &["http://a.test/1"],
     ),
     (
+        "a quote too many (trafilatura's feeds_tests.py)",
+        "<feed><entry><link href=\"http://a.test/1/\"rest\"/></entry><entry><link title='It's' href=\"http://a.test/2\"/></entry></feed>",
+        &["http://a.test/1/", "http://a.test/2"],
+    ),
+    (
+        "a quote too many in each entry, and in the root",
+        "<urlset xmlns=\"x\"\"><url><loc>http://a.test/1</loc><xhtml:link hreflang=\"de\"\" href=\"http://a.test/de\"/></url>
+         <url id=\"2\"\"><loc>http://a.test/2</loc></url><url id=3\"><loc>http://a.test/3</loc></url></urlset>",
+        &["http://a.test/1", "http://a.test/2", "http://a.test/3"],
+    ),
+    (
+        "a value without its end, and one with a > in it",
+        "<feed><entry><link href=\"http://a.test/1/></entry><entry><link title='a > b' href=\"http://a.test/2\"/></entry>
+         <entry><link href='http://a.test/3></link></entry></feed>",
+        &["http://a.test/1", "http://a.test/2", "http://a.test/3"],
+    ),
+    (
+        "HTML that nobody has closed, in what is passed over",
+        "<rss xmlns:content=\"c\"><channel><item><content:encoded><p>one<br>two<img src=x></p></content:encoded><link>http://a.test/1</link></item>
+         <item><media:group><media:group>x</media:group></media:group><link>http://a.test/2</link></item></channel></rss>",
+        &["http://a.test/1", "http://a.test/2"],
+    ),
+    (
+        "a < that is text",
+        "<urlset><url><news:news><news:title>Price < 5, I <3 it, and <b is less</news:title></news:news><loc>http://a.test/1?a<b</loc></url>
+         <url><image:caption>a <3 b</image:caption><loc>http://a.test/2<</loc></url><url <loc>http://a.test/3</loc></url></urlset>",
+        &["http://a.test/1?a<b", "http://a.test/2<", "http://a.test/3"],
+    ),
+    (
+        "an image that nobody has closed, before the page",
+        "<urlset><url><image:image><image:loc>http://a.test/no</image:loc><loc>http://a.test/1</loc></url>
+         <url><loc>http://a.test/2</loc><image:image><loc>http://a.test/no</loc></image:image></url>
+         <url><image><loc>http://a.test/no</loc></image><loc>http://a.test/3</loc></url></urlset>",
+        &["http://a.test/1", "http://a.test/2", "http://a.test/3"],
+    ),
+    (
+        "quotes and < where no tag is",
+        "<?xml version=\"1.0\" ?><!DOCTYPE x [<!ENTITY a \"<b c='>\">]><!-- \"<url <' --><urlset><url><loc><![CDATA[http://a.test/1?\"<b '>]]></loc></url>
+         <url><loc>http://a.test/\"2'</loc></url></urlset>",
+        &["http://a.test/1?\"<b '>", "http://a.test/\"2'"],
+    ),
+    (
+        "a link in what an entry says",
+        "<feed><entry><content type=\"xhtml\"><div><link href=\"http://a.test/no\"/></div></content><link href=\"http://a.test/1\"/></entry></feed>",
+        &["http://a.test/1"],
+    ),
+    (
         "a relation by its whole name (RFC 4287 section 4.2.7.2)",
         "<feed><entry><link rel=\"http://www.iana.org/assignments/relation/alternate\" href=\"/1\"/><link rel=\"http://www.iana.org/assignments/relation/self\" href=\"/no\"/></entry></feed>",
         &["/1"],
@@ -274,6 +321,8 @@ fn what_is_no_sitemap_says_so() {
         assert_eq!((entries, summary.format), (vec![], SitemapFormat::Unknown), "{body}");
         assert!(summary.problem.as_ref().unwrap().words.contains(words), "{body}: {summary:?}");
     }
+    let (_, without) = read(b"<urlset><url><lastmod>2004</lastmod></url><url><loc> </loc></url></urlset>");
+    assert_eq!((without.problems, &*without.problem.unwrap().words), (2, "an entry without a URL"));
     for blank in ["", " \r\n\t ", "\u{feff}"] {
         let (entries, summary) = read(blank.as_bytes());
         assert_eq!((entries.len(), summary), (0, SitemapSummary::default()), "{blank:?}");
@@ -297,6 +346,20 @@ fn an_entry_has_what_is_said_of_it() {
     for entry in &entries {
         let at = usize::try_from(entry.offset).unwrap();
         assert!(body[at..].starts_with("<loc>"), "{at}");
+    }
+    // testUnclosedSitemapIndexFile: what is said behind a URL is said of it.
+    let unclosed =
+        "<sitemapindex><sitemap><loc>http://a.test/1</loc><lastmod>2004-10-01</lastmod><loc>http://a.test/2</loc>
+        <loc>http://a.test/3</loc><lastmod>2005-11-02</lastmod></sitemapindex>";
+    let changed = |body: &str| read(body.as_bytes()).0.into_iter().map(|entry| entry.lastmod).collect::<Vec<_>>();
+    assert_eq!(changed(unclosed), [Some("2004-10-01".to_owned()), None, Some("2005-11-02".to_owned())]);
+    for dates in [
+        "<updated>2004-01-02</updated><published>2003-01-01</published>",
+        "<published>2003-01-01</published><updated>2004-01-02</updated>",
+        "<issued>2003</issued><modified>2004-01-02</modified><created>once</created>",
+    ] {
+        let feed = format!("<feed><entry><link href='http://a.test/'/>{dates}</entry></feed>");
+        assert_eq!(changed(&feed), [Some("2004-01-02".to_owned())], "the last change, in whatever order: {dates}");
     }
     let rss = "<rss><channel><pubDate>no</pubDate><item><link>http://a.test/</link><pubDate>Thu, 05 Jan 2017 12:34:50 GMT</pubDate></item></channel></rss>";
     assert_eq!(read(rss.as_bytes()).0[0].lastmod.as_deref(), Some("Thu, 05 Jan 2017 12:34:50 GMT"), "testRSSPubDate");
@@ -395,7 +458,7 @@ fn gzip_is_told_by_its_bytes() {
     assert_eq!(cut.problem.unwrap().words, "its gzip breaks off", "the inner one does");
     assert_eq!(read(&gzip(&gzip(&gzip(plain)))).1.format, SitemapFormat::Unknown, "not three times");
     let bomb = gzip(&gzip(&vec![b' '; 200 << 20]));
-    assert_eq!(read(&bomb).1.problem.unwrap().words, "longer than what is read");
+    assert_eq!(read(&bomb).1.problem.unwrap().words, "longer than sitemaps.max_bytes");
     let empty = gzip(b"").repeat(100_000);
     assert_eq!(read(&empty).0.len(), 0, "members of nothing come to an end");
 }
@@ -422,7 +485,7 @@ fn what_is_too_much_is_counted() {
         &b"<urlset> <url>".iter().copied().chain(b"<a/> ".iter().copied().cycle().take(60 << 20)).collect::<Vec<_>>(),
     );
     let (_, summary) = read(&spaced);
-    assert_eq!(summary.problem.unwrap().words, "longer than what is read");
+    assert_eq!(summary.problem.unwrap().words, "longer than sitemaps.max_bytes");
     let deep = [b"<urlset><url>".to_vec(), b"<a>".repeat(300_000)].concat();
     assert_eq!(read(&deep).1.problem.unwrap().words, "nested too deep");
     let long = format!(
@@ -471,7 +534,10 @@ fn piece() -> impl Strategy<Value = &'static str> {
             "<entry>",
             "<link href='http://a.test/l'/>",
             "\"",
+            "'",
             "=",
+            "<url id=\"1\"\">",
+            "<link href='http://a.test/l>",
             "\n",
             "<xhtml:link rel='alternate' href='/x'/>",
         ][..],

@@ -50,6 +50,9 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
         return Err(CommandError::new(Exit::Failed, format!("{name} is no sitemap: {problem}")));
     }
     summary.problem.iter().for_each(|problem| warn(&format!("{name}: {problem}")));
+    if summary.problems > 1 {
+        warn(&format!("{name}: {} more that is wrong with it", summary.problems - 1));
+    }
     problems.iter().take(10).for_each(|problem| warn(&format!("{name}: {problem}")));
     if problems.len() > 10 {
         warn(&format!("{name}: {} more that are no URLs", problems.len() - 10));

@@ -1,7 +1,7 @@
 //! Sitemaps and feeds, from the bytes of a response to the URLs that they list.
 //!
 //! ```text
-//! bytes ──▶ SitemapText: gzip undone, UTF-8, cut at the limit ──▶ xml or text ──▶ SitemapEntry, one by one ──▶ SitemapSummary
+//! bytes ──▶ SitemapText: gzip undone, UTF-8, cut at the limit ──▶ MendedText, xml; or text ──▶ SitemapEntry, one by one ──▶ SitemapSummary
 //!                                                                                      └──▶ SitemapPlace: a URL of it
 //! ```
 //!
@@ -15,7 +15,7 @@
 //! | sitemap (sitemaps.org 0.9) | `<urlset>` | each `<loc>` of a `<url>` |
 //! | sitemap index | `<sitemapindex>` | each `<loc>` of a `<sitemap>` |
 //! | RSS 0.9x, 1.0, 2.0 | `<rss>`, `<rdf:RDF>` | the `<link>` of each `<item>`, or its `href`; where it has none, a `<guid>` that is a URL |
-//! | Atom (RFC 4287) | `<feed>`, `<entry>` | each alternate `<link href>` of an `<entry>` |
+//! | Atom (RFC 4287, and 0.3 before it) | `<feed>`, `<entry>` | each alternate `<link href>` of an `<entry>` |
 //! | text | a line that is a URL | each such line |
 //!
 //! The content decides, never the name or the Content-Type: both are wrong too often. The first element tells an XML file; anything else
@@ -29,7 +29,8 @@
 //! - Names are compared without their prefix and in any case, and namespaces are not looked at. But what stands in an element of
 //!   another vocabulary, as the `<image:loc>` of an image, is no entry.
 //! - What a program says before the file, in its first 8 KiB, is passed over: a notice in words or in markup (`<b>Warning</b>: …<br />`).
-//! - A tag that is not closed ends where the next one begins that cannot stand in it. End tags without a start are passed over.
+//! - A tag that is not closed ends where the next one begins that cannot stand in it. End tags without a start are passed over. Stray quotes
+//!   and `<` are told from those that are meant, as `MendedText` has it.
 //! - A URL that stands in `<url>` or `<sitemap>` itself, or in one more `<url>` inside `<loc>`, is taken.
 //! - The five entities of XML and numbers are resolved. No other entity is: a DTD is not read, so there is nothing to expand and nothing to
 //!   fetch. A reference to one is left out; an `&` that begins none is itself, in a text as in an attribute.
@@ -46,6 +47,7 @@ mod entry;
 mod format;
 mod gzip;
 mod limits;
+mod mended;
 mod open_entry;
 mod place;
 mod plain;

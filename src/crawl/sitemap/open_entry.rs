@@ -3,7 +3,7 @@
 use super::bases::Chain;
 use super::sitemap::Sitemap;
 use super::vocabulary::{FieldName, is_absolute};
-use super::{SitemapEntry, SitemapEntryKind};
+use super::{SitemapEntry, SitemapEntryKind, day_of};
 
 /// URLs of one entry that are kept.
 const MOST: usize = 1_000;
@@ -23,6 +23,8 @@ pub(super) struct OpenEntry {
     /// What stands in it outside of all elements.
     bare: String,
     bare_at: u64,
+    /// Where it begins.
+    at: u64,
     lastmod: Option<String>,
     priority: Option<f32>,
 }
@@ -37,8 +39,13 @@ pub(super) struct EntryUrl {
 
 impl OpenEntry {
     /// One that begins here.
-    pub(super) fn at(bare_at: u64, kind: SitemapEntryKind, prefix: &str, bases_around: usize) -> Self {
-        Self { kind, prefix: prefix.to_owned(), bases_around, bare_at, ..Self::default() }
+    pub(super) fn at(at: u64, kind: SitemapEntryKind, prefix: &str, bases_around: usize) -> Self {
+        Self { kind, prefix: prefix.to_owned(), bases_around, at, ..Self::default() }
+    }
+
+    /// Whether a URL of its own is known, beside alternates.
+    pub(super) fn has_url(&self) -> bool {
+        self.urls.iter().any(|url| url.kind != SitemapEntryKind::Alternate)
     }
 
     /// Takes one of its URLs, where there is room for more.
@@ -72,24 +79,30 @@ impl OpenEntry {
         match name {
             FieldName::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at, bases }),
             FieldName::Instead => self.add_instead(text, at),
-            FieldName::Changed => self.lastmod = Some(text.to_owned()),
+            // A feed has the day when an item was written, too.
+            FieldName::Changed if day_of(text) > self.lastmod.as_deref().and_then(day_of) || self.lastmod.is_none() => {
+                self.lastmod = Some(text.to_owned());
+            }
             FieldName::Priority => {
                 self.priority = text.parse().ok().filter(|priority| (0.0..=1.0).contains(priority));
             }
-            FieldName::Other => {}
+            FieldName::Changed | FieldName::Other => {}
         }
         true
     }
 
     /// Tells it, URL by URL. Where it is not at its end, what serves instead of a URL may still be followed by one.
     pub(super) fn tell(mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
-        let has_own = self.urls.iter().any(|url| url.kind != SitemapEntryKind::Alternate);
-        if !has_own && is_whole {
+        if !self.has_url() && is_whole {
             let (bare, at) = (self.bare.trim().to_owned(), self.bare_at);
             if self.kind != SitemapEntryKind::Item {
                 self.add_instead(&bare, at);
             }
             self.urls.extend(self.instead);
+            // An item of a feed may be a text alone.
+            if self.urls.is_empty() && self.kind != SitemapEntryKind::Item {
+                sitemap.note(self.at, "an entry without a URL");
+            }
         }
         for EntryUrl { kind, url, at, bases } in self.urls {
             let (lastmod, priority) = (self.lastmod.clone(), self.priority);

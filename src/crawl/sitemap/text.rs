@@ -101,7 +101,7 @@ impl<'a> SitemapText<'a> {
         }
         if self.part.len() > self.room {
             self.part.truncate(floor(&self.part, self.room));
-            (self.is_over, self.problem) = (true, Some("longer than what is read"));
+            (self.is_over, self.problem) = (true, Some("longer than sitemaps.max_bytes"));
         }
         self.room -= self.part.len().min(self.room);
     }

@@ -49,6 +49,15 @@ pub(super) fn kind_of(entry: &str) -> SitemapEntryKind {
     }
 }
 
+/// Whether what stands in an element of this name is no entry's: in a feed, where an item is from, and what it says.
+pub(super) fn is_passed_over(format: SitemapFormat, name: &str) -> bool {
+    match format {
+        SitemapFormat::Atom => name == "source" || name == "content",
+        SitemapFormat::Rss => name == "source",
+        _ => false,
+    }
+}
+
 /// What the text of an element of this name is.
 pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
     match (format, name) {
@@ -56,6 +65,8 @@ pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
         (SitemapFormat::Rss, "pubdate" | "date") | (SitemapFormat::Atom, "updated" | "published") => {
             Some(FieldName::Changed)
         }
+        // Atom 0.3.
+        (SitemapFormat::Atom, "created" | "issued" | "modified") => Some(FieldName::Changed),
         (SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => Some(FieldName::Url),
         (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(FieldName::Changed),
         (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(FieldName::Priority),

@@ -4,11 +4,12 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
 use super::bases::{Bases, Chain};
+use super::mended::{LESS, MendedText};
 use super::open_entry::{EntryUrl, OpenEntry};
 use super::reference::{Reference, value};
 use super::sitemap::Sitemap;
 use super::text::{SitemapText, floor};
-use super::vocabulary::{FOREIGN, FieldName, field_of, format_of, is_alternate, is_entry, kind_of};
+use super::vocabulary::{FOREIGN, FieldName, field_of, format_of, is_alternate, is_entry, is_passed_over, kind_of};
 use super::{SitemapEntryKind, SitemapFormat};
 
 /// Elements that may be open at once. Tags that nobody closes count.
@@ -18,7 +19,7 @@ const LONGEST: usize = 16 * 1024;
 
 /// Reads a file whose text begins at `offset`.
 pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>) {
-    let mut reader = Reader::from_reader(text);
+    let mut reader = Reader::from_reader(MendedText::new(text));
     let config = reader.config_mut();
     (config.allow_dangling_amp, config.allow_unmatched_ends) = (true, true);
     (config.check_end_names, config.expand_empty_elements) = (false, true);
@@ -44,7 +45,7 @@ pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>
             }
             Err(error) => {
                 // That the text is cut is why a tag is.
-                let cut = reader.get_mut().problem.take();
+                let cut = reader.get_mut().take_problem();
                 sitemap.note(walk.at, &cut.map_or_else(|| error.to_string(), str::to_owned));
                 // The text of an element is whole where its end tag has begun.
                 if let Some(name) = bytes.strip_prefix(b"</") {
@@ -61,7 +62,7 @@ pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>
             break;
         }
     }
-    if let Some(problem) = reader.get_mut().problem.take() {
+    if let Some(problem) = reader.get_mut().take_problem() {
         sitemap.note(offset + reader.buffer_position(), problem);
     }
     walk.finish(sitemap);
@@ -81,8 +82,15 @@ struct Walk {
     /// Of the elements of a feed that are open.
     bases: Bases,
     field: Option<Field>,
-    /// Elements of another vocabulary that are open.
-    skipped: usize,
+    skipped: Option<Skipped>,
+}
+
+/// An element whose content is passed over: of another vocabulary, or of a feed's own words.
+struct Skipped {
+    /// As it stands in the tag, in lower case.
+    tag: String,
+    /// Elements of the same name in it that are open. Others need not be closed: what is passed over may be HTML.
+    nested: usize,
 }
 
 /// An element whose text is wanted.
@@ -116,9 +124,16 @@ impl Walk {
             self.end_entry(sitemap, true);
             return self.begin_entry(tag, prefix, name, sitemap);
         }
-        if self.skipped > 0 {
-            self.skipped += 1;
-            return;
+        if let Some(skipped) = &mut self.skipped {
+            let is_lost = |entry: &OpenEntry| entry.prefix == prefix && !entry.has_url();
+            // Nobody has closed it: the entry's own URL follows.
+            let is_over =
+                !is_feed && name == "loc" && skipped.tag.contains(':') && self.entry.as_ref().is_some_and(is_lost);
+            if !is_over {
+                skipped.nested += usize::from(skipped.tag == full);
+                return;
+            }
+            self.skipped = None;
         }
         if is_feed {
             self.rebase(tag, self.depth, sitemap);
@@ -131,14 +146,16 @@ impl Walk {
         let is_extension = FOREIGN.contains(&prefix) || FOREIGN.contains(&name);
         let is_own = prefix == entry.prefix || ["", "dc", "rss"].contains(&prefix);
         let is_other = format == SitemapFormat::Rss && !is_own;
-        if is_extension || is_other || is_feed && name == "source" {
+        if is_extension || is_other || is_passed_over(format, name) {
             self.end_field(sitemap);
-            self.skipped = 1;
+            self.skipped = Some(Skipped { tag: full, nested: 0 });
             return;
         }
         if let Some(field) = field_of(format, name) {
             self.end_field(sitemap);
-            if name == "link" {
+            if name == "loc" {
+                self.part_entry(sitemap);
+            } else if name == "link" {
                 self.link(tag, sitemap);
             }
             let (bases, text) = (self.bases.chain(), String::new());
@@ -158,6 +175,15 @@ impl Walk {
             self.begin_entry(tag, prefix, name, sitemap);
         } else if matches!(format, SitemapFormat::Atom | SitemapFormat::Rss) {
             self.rebase(tag, 0, sitemap);
+        }
+    }
+
+    /// One more URL of an entry begins one of its own: tags between them may be missing, and what is said of either stands behind it.
+    fn part_entry(&mut self, sitemap: &mut Sitemap<'_>) {
+        if let Some(entry) = self.entry.as_ref().filter(|entry| entry.has_url()) {
+            let next = OpenEntry::at(self.at, entry.kind, &entry.prefix, entry.bases_around);
+            self.end_entry(sitemap, true);
+            self.entry = Some(next);
         }
     }
 
@@ -192,17 +218,23 @@ impl Walk {
             field.nested -= 1;
         } else if is_entry {
             self.end_entry(sitemap, true);
-        } else if self.skipped > 0 {
-            self.skipped -= 1;
+        } else if let Some(skipped) = &mut self.skipped {
+            if skipped.tag == full && skipped.nested == 0 {
+                self.skipped = None;
+            } else {
+                skipped.nested -= usize::from(skipped.tag == full);
+            }
         } else if field_of(format, name).is_some() {
             self.end_field(sitemap);
         }
     }
 
     fn text(&mut self, text: &str) {
-        if self.skipped > 0 {
+        if self.skipped.is_some() {
             return;
         }
+        let mended = text.contains(char::from(LESS)).then(|| text.replace(char::from(LESS), "<"));
+        let text = mended.as_deref().unwrap_or(text);
         if let Some(field) = &mut self.field {
             field.is_too_long |= field.text.len() + text.len() > LONGEST;
             if !field.is_too_long {
@@ -274,7 +306,7 @@ impl Walk {
         if is_whole {
             self.end_field(sitemap);
         }
-        (self.field, self.skipped) = (None, 0);
+        (self.field, self.skipped) = (None, None);
         if let Some(entry) = self.entry.take() {
             self.bases.keep(entry.bases_around);
             entry.tell(sitemap, is_whole);

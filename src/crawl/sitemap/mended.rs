@@ -1,0 +1,202 @@
+//! The tags of a sitemap as they were meant.
+//!
+//! A parser of XML takes each `<` for a tag and each quote in it for one of a pair. One quote too many, in one tag, and it reads the tags
+//! behind for a value, up to the next quote. So tags are mended before they are parsed:
+//!
+//! | written | is |
+//! |---|---|
+//! | `hreflang="de""`, `href="/1"x"`: a quote that opens no value | a blank |
+//! | `href="/1/><loc>`: a value with a `>` and behind it a `<` | ends at the `>`, its quote a blank |
+//! | `a <3 b`, `?a<b</loc>`: a `<` that begins no tag, or another one follows before its `>` | text |
+//! | `<url <loc>`: a name, and another tag | `<url><loc>` |
+//!
+//! A byte stands for a byte, so places in the text stay what they are. Comments, CDATA, declarations and end tags are left as they are, and so
+//! is a tag that the file breaks off in.
+
+use std::io::{self, BufRead, Read};
+use std::mem::discriminant;
+
+use super::text::{MAX_ELEMENT, SitemapText};
+
+/// Stands for a `<` that is text. No XML has this character (XML 1.0 section 2.2).
+pub(super) const LESS: u8 = 1;
+
+/// The text of a sitemap with its tags mended. Linear in the text; what is held of it is one tag.
+pub(super) struct MendedText<'a> {
+    text: SitemapText<'a>,
+    /// Text from the last byte that was read on.
+    held: Vec<u8>,
+    /// Bytes of it that were read.
+    read: usize,
+    /// Bytes of it that are as they were meant.
+    ready: usize,
+    place: Place,
+    /// Bytes that were read since an element began.
+    element: usize,
+    is_over: bool,
+}
+
+/// What the bytes behind the ready ones are part of.
+enum Place {
+    Text,
+    /// Something that ends so.
+    Upto(&'static [u8]),
+    Tag(Tag),
+}
+
+/// A start tag that is looked at. Places in it count from its `<`.
+#[derive(Clone, Copy)]
+struct Tag {
+    /// Bytes that were looked at.
+    seen: usize,
+    /// The last of them that is not blank.
+    last: u8,
+    /// A value that is open: its quote, and where that stands.
+    value: Option<(u8, usize)>,
+    /// The first `>` in it.
+    end_in_value: Option<usize>,
+}
+
+impl<'a> MendedText<'a> {
+    pub(super) fn new(text: SitemapText<'a>) -> Self {
+        Self { text, held: Vec::new(), read: 0, ready: 0, place: Place::Text, element: 0, is_over: false }
+    }
+
+    /// From here on another element is read.
+    pub(super) fn begin_element(&mut self) {
+        self.element = 0;
+    }
+
+    /// Why there is less than there should be. It is told once.
+    pub(super) fn take_problem(&mut self) -> Option<&'static str> {
+        self.text.problem.take()
+    }
+
+    /// Holds more text until some of it is ready, or there is no more.
+    fn fill(&mut self) -> io::Result<()> {
+        while self.read == self.ready && !(self.is_over && self.ready == self.held.len()) {
+            self.held.drain(..self.read);
+            (self.read, self.ready) = (0, 0);
+            self.text.begin_element();
+            let part = self.text.fill_buf()?;
+            self.held.extend_from_slice(part);
+            let length = part.len();
+            self.is_over = length == 0;
+            self.text.consume(length);
+            while self.mend() {}
+        }
+        Ok(())
+    }
+
+    /// Goes one step further; `false` where that takes more text.
+    fn mend(&mut self) -> bool {
+        let rest = &mut self.held[self.ready..];
+        let (bytes, place) = match self.place {
+            Place::Text => in_text(rest, self.is_over),
+            Place::Upto(end) => upto(rest, end, self.is_over),
+            Place::Tag(tag) => in_tag(rest, tag, self.is_over),
+        };
+        let is_further = bytes > 0 || discriminant(&place) != discriminant(&self.place);
+        (self.ready, self.place) = (self.ready + bytes, place);
+        is_further && self.ready < self.held.len()
+    }
+}
+
+/// How many bytes of a text are ready, and what follows them.
+fn in_text(rest: &mut [u8], is_over: bool) -> (usize, Place) {
+    let Some(at) = rest.iter().position(|byte| *byte == b'<') else { return (rest.len(), Place::Text) };
+    let tag = &rest[at..];
+    let begun = |with: &[u8]| tag.len() < with.len() && with.starts_with(tag);
+    if !is_over && (begun(b"<!--") || begun(b"<![CDATA[")) {
+        return (at, Place::Text);
+    }
+    let place = match tag.get(1) {
+        None => return (if is_over { rest.len() } else { at }, Place::Text),
+        Some(b'!') if tag.starts_with(b"<!--") => Place::Upto(b"-->"),
+        Some(b'!') if tag.starts_with(b"<![CDATA[") => Place::Upto(b"]]>"),
+        Some(b'?') => Place::Upto(b"?>"),
+        Some(b'!' | b'/') => Place::Upto(b">"),
+        Some(b'_' | b':' | 0x80..) => Place::Tag(Tag::NEW),
+        Some(letter) if letter.is_ascii_alphabetic() => Place::Tag(Tag::NEW),
+        Some(_) => {
+            rest[at] = LESS;
+            return (at + 1, Place::Text);
+        }
+    };
+    (at, place)
+}
+
+/// How many bytes of something that ends so are ready.
+fn upto(rest: &[u8], end: &'static [u8], is_over: bool) -> (usize, Place) {
+    match rest.windows(end.len()).position(|bytes| bytes == end) {
+        Some(at) => (at + end.len(), Place::Text),
+        None if is_over => (rest.len(), Place::Upto(end)),
+        // Its end may have begun.
+        None => (rest.len().saturating_sub(end.len() - 1), Place::Upto(end)),
+    }
+}
+
+/// How many bytes of a tag are ready: all of it, or none.
+fn in_tag(rest: &mut [u8], mut tag: Tag, is_over: bool) -> (usize, Place) {
+    while let Some(byte) = rest.get(tag.seen).copied() {
+        let at = tag.seen;
+        tag.seen += 1;
+        match (tag.value, byte) {
+            (None, b'>') => return (tag.seen, Place::Text),
+            (None, b'<') => {
+                let is_name = rest[..at].trim_ascii_end().iter().all(|byte| !byte.is_ascii_whitespace());
+                if is_name && rest[at - 1].is_ascii_whitespace() {
+                    rest[at - 1] = b'>';
+                    return (at, Place::Text);
+                }
+                rest[0] = LESS;
+                return (1, Place::Text);
+            }
+            (None, b'"' | b'\'') if tag.last == b'=' => (tag.value, tag.end_in_value) = (Some((byte, at)), None),
+            (None, b'"' | b'\'') => rest[at] = b' ',
+            (None, _) => {}
+            (Some((quote, _)), _) if byte == quote => tag.value = None,
+            (Some(_), b'>') => tag.end_in_value = tag.end_in_value.or(Some(at)),
+            (Some((_, open)), b'<') => {
+                if let Some(end) = tag.end_in_value {
+                    rest[open] = b' ';
+                    return (end + 1, Place::Text);
+                }
+            }
+            (Some(_), _) => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            tag.last = byte;
+        }
+    }
+    if is_over || rest.len() > MAX_ELEMENT { (rest.len(), Place::Upto(b">")) } else { (0, Place::Tag(tag)) }
+}
+
+impl Tag {
+    /// One of which only its `<` was seen.
+    const NEW: Self = Self { seen: 1, last: b'<', value: None, end_in_value: None };
+}
+
+impl BufRead for MendedText<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.fill()?;
+        let ready = &self.held[self.read..self.ready];
+        let room = MAX_ELEMENT.saturating_sub(self.element);
+        if room == 0 && !ready.is_empty() {
+            return Err(io::Error::other("a tag or a text of more than a MiB"));
+        }
+        Ok(&ready[..ready.len().min(room)])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        (self.read, self.element) = (self.read + bytes, self.element + bytes);
+    }
+}
+
+impl Read for MendedText<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(to)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
