@@ -205,11 +205,11 @@ async fn headers_in_latin_1_are_read() {
     let page = Site::saying(ok("Content-Type: text/html; charset=x\u{e9}\r\n", b"").as_slice()).fetch(&options()).await;
     assert_eq!(page.unwrap().content_type.as_deref(), Some("text/html; charset=xé"));
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; title=caf\xe9\r\nX-Robots-Tag: nofollow, caf\xe9\r\n\
-        Content-Encoding: caf\xe9\r\nContent-Length: 1\r\n\r\nx";
+        Content-Encoding: caf\xe9\r\nContent-Length: 1\r\n\r\n\x01";
     let page = Site::saying(head).fetch(&options()).await.unwrap();
     assert_eq!(page.content_type.as_deref(), Some("text/html; title=café"));
     assert!(page.robots.nofollow);
-    assert!(page.raw, "an unknown coding is no page");
+    assert!(page.raw, "what is no text, in an unknown coding, is no page");
 }
 
 /// What a head may be.
@@ -585,9 +585,21 @@ async fn codings_are_undone_within_the_caps() {
     assert!(page.truncated && page.body.len() <= 2 << 20, "{} bytes from {}", page.body.len(), bomb.len());
 
     for coding in [&b"compress"[..], b"gzip\xff"] {
-        let head = [b"HTTP/1.1 200 OK\r\nContent-Encoding: ", coding, b"\r\nContent-Length: 3\r\n\r\nraw"].concat();
-        let unknown = Site::saying(head).fetch(&options()).await.unwrap();
-        assert!(unknown.raw && unknown.body == b"raw", "{}", coding.escape_ascii());
+        let head = [b"HTTP/1.1 200 OK\r\nContent-Encoding: ", coding, b"\r\nContent-Length: 3\r\n"].concat();
+        for (kind, body) in [("text/html", "r\0w"), ("text/html", "raw"), ("image/png", "r\0w")] {
+            let head = [&head[..], format!("Content-Type: {kind}\r\n\r\n{body}").as_bytes()].concat();
+            let unknown = Site::saying(head).fetch(&options()).await.unwrap();
+            assert_eq!(
+                (unknown.raw, &unknown.body[..]),
+                (body == "r\0w", body.as_bytes()),
+                "{}",
+                coding.escape_ascii()
+            );
+            let error = unknown.incomplete.map(|error| (error.failure, error.to_string()));
+            let is_lost = error
+                .is_some_and(|(failure, words)| failure == Failure::BadResponse && words.contains("cannot be undone"));
+            assert_eq!(is_lost, unknown.raw && kind == "text/html", "a page that cannot be read says so");
+        }
     }
 
     let cut = &gzip(&[b'x'; 10_000])[..20];

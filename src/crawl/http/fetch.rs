@@ -310,9 +310,8 @@ impl Fetcher {
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
         let transfer_codings = transfer_codings(codings(head.headers(), &header::TRANSFER_ENCODING));
-        if Decoder::new(transfer_codings.iter().copied(), 0).is_raw() {
-            let message = format!("the transfer coding {:?} is not known", transfer_codings.join(", "));
-            let error = FetchError::new(Failure::BadResponse, message);
+        if let Some(coding) = Decoder::new(transfer_codings.iter().copied(), 0).refused() {
+            let error = FetchError::new(Failure::BadResponse, format!("the transfer coding {coding:?} is not known"));
             return Err(FetchError { sent_at: Some(response.sent_at), ..error });
         }
         let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
@@ -383,8 +382,9 @@ impl Fetcher {
                 }
             }
         };
-        response.raw = decoder.is_raw();
-        (response.body_bytes, response.digest) = (decoder.produced() as u64, decoder.digest());
+        let result = result.and_then(|()| decoder.check_page(response));
+        (response.raw, response.digest) = (decoder.is_raw(), decoder.digest());
+        response.body_bytes = decoder.produced() as u64;
         response.body = decoder.into_bytes();
         result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }

@@ -43,7 +43,7 @@ pub struct Response {
     /// Bytes of the body with its codings undone, up to the limit. A crawl keeps only the start of a body that it will not read:
     /// [`body`](Self::body) has fewer then.
     pub body_bytes: u64,
-    /// The body is in an unknown content coding, and cannot be parsed.
+    /// The body is in a content coding that cannot be undone, and is no text. A text is read as it is, as browsers do.
     pub raw: bool,
     /// Bytes of the body on the wire.
     pub wire_bytes: u64,
@@ -51,7 +51,7 @@ pub struct Response {
     pub truncated: bool,
     /// Why the body broke off. What had come is kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection closed.
     /// [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it is
-    /// not in the coding that the header names, or in an unknown transfer coding, or came in crumbs. `None` for another status than 2xx.
+    /// not in the coding that the header names, or in an unknown one, or came in crumbs. `None` for another status than 2xx.
     pub incomplete: Option<FetchError>,
     /// Why its body was not taken: it is a page that is not wanted.
     pub(in crate::crawl) refused: Option<Unwanted>,

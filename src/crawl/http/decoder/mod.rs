@@ -8,7 +8,11 @@ pub(super) use stage::DecodeError;
 use codec::Codec;
 use stage::Stage;
 
+use super::fetch_error::FetchError;
+use super::response::Response;
 use crate::bytes::RunningChecksum;
+use crate::crawl::html::{SNIFFED, is_html};
+use crate::frontier::Failure;
 
 /// Codings in a row that are undone, at most (RFC 9110 section 8.4 sets no bound).
 const MAX_CODINGS: usize = 3;
@@ -28,28 +32,31 @@ pub(super) struct Decoder {
     /// In the order in which they are undone: the last one applied comes first.
     stages: Vec<Stage>,
     output: Output,
-    raw: bool,
+    /// The first coding that is not known, or one too many: nothing is undone then.
+    refused: Option<String>,
 }
 
 impl Decoder {
     /// For the values of all Content-Encoding headers, in order. Takes up to `max_bytes` of output. An unknown coding, or one too many,
-    /// leaves the body as it is.
+    /// leaves the body as it is. A name has no parameters, and where it has some, they are passed over.
     pub(super) fn new<'a>(content_encodings: impl Iterator<Item = &'a str>, max_bytes: usize) -> Self {
-        let names = content_encodings.flat_map(|value| value.split(',')).map(str::trim);
-        let mut stages = Some(Vec::new());
+        let names = content_encodings.flat_map(|value| value.split(','));
+        let names = names.map(|name| name.split(';').next().unwrap_or_default().trim());
+        let (mut stages, mut refused) = (Vec::new(), None);
         for name in names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity")) {
-            stages = stages.filter(|stages| stages.len() < MAX_CODINGS).and_then(|mut stages| {
-                stages.push(Stage::new(name)?);
-                Some(stages)
-            });
+            match Stage::new(name).filter(|_| stages.len() < MAX_CODINGS) {
+                Some(stage) => stages.push(stage),
+                None => _ = refused.get_or_insert_with(|| name.to_owned()),
+            }
         }
-        let raw = stages.is_none();
-        let mut stages = stages.unwrap_or_default();
+        if refused.is_some() {
+            stages.clear();
+        }
         stages.reverse();
         Self {
             stages,
             output: Output { bytes: Vec::new(), expected: 0, taken: 0, max_bytes, is_kept: true, digest: None },
-            raw,
+            refused,
         }
     }
 
@@ -71,9 +78,22 @@ impl Decoder {
         self.output.digest.as_ref().map(RunningChecksum::finish)
     }
 
-    /// Whether the body stays as it came, because its coding is unknown.
+    /// The coding for which nothing is undone.
+    pub(super) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// Whether the body stays as it came, and is no text: it has a byte that no text has in its beginning (WHATWG MIME Sniffing, section 3).
     pub(super) fn is_raw(&self) -> bool {
-        self.raw
+        let is_binary = |byte: &u8| matches!(byte, 0..=0x08 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
+        self.refused.is_some() && self.output.bytes.iter().take(SNIFFED).any(is_binary)
+    }
+
+    /// Where this is the body of a page and no text, nothing is read of it, and this is why.
+    pub(super) fn check_page(&self, response: &Response) -> Result<(), FetchError> {
+        let is_page = response.is_success() && is_html(response.content_type.as_deref(), &[]);
+        let Some(coding) = self.refused().filter(|_| is_page && self.is_raw()) else { return Ok(()) };
+        Err(FetchError::new(Failure::BadResponse, format!("the content coding {coding:?} cannot be undone")))
     }
 
     /// Decodes a piece. `wire_bytes` have come so far, with this piece.
@@ -315,10 +335,15 @@ mod tests {
     fn an_unknown_coding_stays_raw() {
         for header in ["compress", "gzip, snappy", "gzip, gzip, gzip, gzip"] {
             let decoder = Decoder::new(std::iter::once(header), 10);
-            assert!(decoder.is_raw(), "{header}");
+            assert!(decoder.refused().is_some(), "{header}");
             assert_eq!(decode(header, b"as it is", 3, 10), (b"as it is".to_vec(), true, None));
         }
-        assert!(!Decoder::new(["", "identity, GZIP"].into_iter(), 10).is_raw());
+        assert!(Decoder::new(["", "identity, GZIP;q=1"].into_iter(), 10).refused().is_none());
+        for (body, is_raw) in [(&b"<p>\x1b[1m text \xff\n"[..], false), (b"\x1f\x8b", true), (b"", false)] {
+            let mut decoder = Decoder::new(std::iter::once("utf-8"), 100);
+            decoder.push(body, 100).unwrap();
+            assert_eq!(decoder.is_raw(), is_raw, "{body:?}");
+        }
     }
 
     #[test]
