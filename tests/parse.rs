@@ -94,6 +94,25 @@ fn each_spelling_comes_once_and_knows_its_kind() {
 }
 
 #[test]
+fn commas_part_the_words_of_a_rel_too() {
+    for (html, kind, nofollow) in [
+        ("<a rel='ugc,nofollow' href=/a>", LinkKind::Anchor, true),
+        ("<a rel='nofollow,' href=/a>", LinkKind::Anchor, true),
+        ("<a rel='ugc , NoFollow\tx' href=/a>", LinkKind::Anchor, true),
+        ("<area rel=sponsored,nofollow href=/a>", LinkKind::Area, true),
+        ("<link rel='canonical,nofollow,dns-prefetch' href=/a>", LinkKind::Canonical, true),
+        ("<link rel=next,prev href=/a>", LinkKind::Relation, false),
+        ("<a rel=no,follow href=/a>", LinkKind::Anchor, false),
+        ("<a rel=,ugc, href=/a>", LinkKind::Anchor, false),
+    ] {
+        for page in [page(html), page_by_tree(html)] {
+            let found: Vec<_> = page.links.iter().collect();
+            assert_eq!(found, [Link { href: "/a", kind, nofollow }], "{html}");
+        }
+    }
+}
+
+#[test]
 fn the_first_base_counts() {
     assert_eq!(page("<base target=x><base href=' /a/ '><base href=/b/>").base_href.as_deref(), Some("/a/"));
     assert_eq!(page("<base href='data:,x'><base href=/b/>").base_href.as_deref(), Some("data:,x"));

@@ -256,8 +256,11 @@ impl Element<'_> {
     }
 }
 
+/// Whether one of these is among the tokens. The standard parts them by white space alone; many pages write commas, which search engines
+/// obey.
 fn has_token(tokens: &str, wanted: &[&str]) -> bool {
-    tokens.split_ascii_whitespace().any(|token| wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(token)))
+    let mut tokens = tokens.as_bytes().split(|byte| byte.is_ascii_whitespace() || *byte == b',');
+    tokens.any(|token| wanted.iter().any(|wanted| wanted.as_bytes().eq_ignore_ascii_case(token)))
 }
 
 /// An href without the white space around it (HTML standard, "valid URL potentially surrounded by spaces") and its fragment,
