@@ -138,6 +138,27 @@ fn robots_are_asked_by_name_or_all() {
 }
 
 #[test]
+fn a_robots_meta_names_no_robots_in_its_content() {
+    for (content, nofollow, noindex) in [
+        ("foo: bar, noindex", false, true),
+        ("foo:bar,nofollow", true, false),
+        ("nofollow, foo: bar", true, false),
+        ("noindex\nfoo: bar; nofollow", true, true),
+        ("otherbot: none", false, false),
+        ("otherbot: noindex nofollow", false, false),
+        ("otherbot: none, noindex", false, true),
+        ("crawler: none", false, false),
+        ("max-snippet: 20, noindex", false, true),
+        ("max-snippet:20 max-image-preview:large nofollow", true, false),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST nofollow", true, false),
+        ("unavailable_after: 2010-06-25T15:00:00+00:00, foo: bar, noindex", false, true),
+    ] {
+        let robots = page(format!("<meta name=robots content='{content}'>")).robots;
+        assert_eq!((robots.nofollow, robots.noindex), (nofollow, noindex), "{content}");
+    }
+}
+
+#[test]
 fn only_html_is_parsed() {
     let html = b"<!doctype html><p>";
     let png = b"\x89PNG\r\n\x1a\n";

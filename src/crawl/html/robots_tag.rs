@@ -20,9 +20,7 @@ impl RobotsTag {
         let mut is_for_us = true;
         for item in value.split([',', ';']) {
             let mut rest = item;
-            while let Some((before, behind)) = rest.split_once(':') {
-                let before = before.trim_ascii_end();
-                let (directives, name) = before.rsplit_once([' ', '\t']).unwrap_or(("", before));
+            while let Some((directives, name, behind)) = valued(rest) {
                 if is_for_us {
                     self.add(directives);
                 }
@@ -38,10 +36,19 @@ impl RobotsTag {
         }
     }
 
-    /// Adds what one `<meta name content>` says to all robots and to `agent`. Its content is read as a header is.
+    /// Adds what one `<meta name content>` says to all robots and to `agent`. Its name alone says for whom it is, so what looks like a
+    /// robot's name in its content is a directive with a value that nobody knows, which is passed over up to the next comma.
     pub(super) fn add_meta(&mut self, name: &str, content: &str, agent: &str) {
-        if concerns(name.trim_ascii(), agent) {
-            self.add_header(content, agent);
+        if !concerns(name.trim_ascii(), agent) {
+            return;
+        }
+        for item in content.split([',', ';']) {
+            let mut rest = item;
+            while let Some((directives, name, behind)) = valued(rest) {
+                self.add(directives);
+                rest = if is_name(name, behind) { "" } else { behind };
+            }
+            self.add(rest);
         }
     }
 
@@ -52,6 +59,14 @@ impl RobotsTag {
             self.noindex |= is("noindex") || is("none");
         }
     }
+}
+
+/// What stands before the first word with a colon, the word, and what stands behind the colon.
+fn valued(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, behind) = text.split_once(':')?;
+    let before = before.trim_ascii_end();
+    let (directives, name) = before.rsplit_once([' ', '\t', '\n', '\r', '\x0c']).unwrap_or(("", before));
+    Some((directives, name, behind))
 }
 
 fn concerns(name: &str, agent: &str) -> bool {
