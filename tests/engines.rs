@@ -100,6 +100,11 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("<table><colgroup><script><a href=1></script><title><a href=2></title>", ""),
     // SVG and MathML.
     ("<svg><a href=1><link rel=next href=2><iframe src=3></svg><frame src=4>", "1 2 3"),
+    (
+        "<svg><a xlink:href=1><a XLINK:HREF='2&amp;3#x'><a xlink:href=4 href=5><a href=6 xlink:href=7></svg>",
+        "1 2&3 5 6",
+    ),
+    ("<a xlink:href=1><svg><g xlink:href=2></svg><a xlink:href=3><svg><a xlink:href=4 xlink:href=5 />", "4"),
     ("<svg><script><a href=1></script><style><a href=2></style><title><a href=3></title><a href=4>", "!1 2 3 4"),
     ("<svg><![CDATA[<a href=1>]]><a href=2><![CDATA[<a href=3></svg>]]></svg><![CDATA[<a href=4>]]>", "2"),
     ("<svg><title><script><a href=1></script><title><a href=2></title><img><a href=3>", "!3"),
@@ -365,6 +370,8 @@ const PIECES: &[&str] = &[
     "</foreignobject>",
     "<desc>",
     "</desc>",
+    "<a xlink:href=/27>",
+    "<a xlink:href=/28 href=/29>",
     "<g>",
     "</g>",
     "<path/>",

@@ -43,7 +43,7 @@ fn links_say_what_stands_in_them() {
     let page = read(
         "<p><a href=1>One &amp; <b>two</b></a> <a href=2><img src=x.png></a> <a href=2 rel='next nofollow'> the\n second </a>
         <a href=1>later</a><map><area href=3></map><a name=x>no link</a><a href=4><script>var a</script>four<p>more</p></a>
-        <a href=5>open <a href=6>six</a><link rel=canonical href=c><svg><a href=7>seven</a></svg><iframe src=8></iframe>",
+        <a href=5>open <a href=6>six</a><link rel=canonical href=c><svg><a href=7>seven</a><a xlink:href=9 rel=x>nine</a></svg><iframe src=8></iframe>",
     );
     let said: Vec<_> = page
         .links
@@ -63,6 +63,7 @@ fn links_say_what_stands_in_them() {
             ("6", "a", Some("six"), None),
             ("c", "canonical", None, Some("canonical")),
             ("7", "a", Some("seven"), None),
+            ("9", "a", Some("nine"), Some("x")),
             ("8", "frame", None, None),
         ]
     );

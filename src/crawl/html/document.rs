@@ -66,7 +66,8 @@ impl TokenSink for Sieve<'_, '_> {
                     | local_name!("size")
                     | local_name!("src")
                     | local_name!("srcset")
-                    | local_name!("type") => true,
+                    | local_name!("type")
+                    | local_name!("xlink:href") => true,
                     _ => false,
                 });
             }
@@ -278,9 +279,12 @@ fn is_image(attributes: &[Attribute]) -> bool {
 
 fn element(kind: ElementKind, attributes: &[Attribute]) -> Element<'_> {
     let mut element = Element::of(kind);
+    let mut xlink_href = None;
     for attribute in attributes {
         let place = match attribute.name.local {
             local_name!("content") => &mut element.content,
+            // In foreign content alone, the tree builder parts a name from its prefix.
+            local_name!("href") if attribute.name.ns == ns!(xlink) => &mut xlink_href,
             local_name!("href") => &mut element.href,
             local_name!("http-equiv") => &mut element.http_equiv,
             local_name!("name") => &mut element.meta_name,
@@ -292,5 +296,6 @@ fn element(kind: ElementKind, attributes: &[Attribute]) -> Element<'_> {
         };
         *place = Some(&attribute.value);
     }
+    element.href = element.href.or(xlink_href);
     element
 }

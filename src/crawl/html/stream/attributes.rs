@@ -22,9 +22,11 @@ pub(super) enum AttributeName {
     Src,
     Srcset,
     Type,
+    /// The `href` of a link in foreign content, as it was written of old.
+    XlinkHref,
 }
 
-const NAMES: usize = 12;
+const NAMES: usize = 13;
 
 impl AttributeName {
     fn of(name: &[u8]) -> Option<Self> {
@@ -44,6 +46,7 @@ impl AttributeName {
             (7, b'c') => ("content", Self::Content),
             (8, b'e') => ("encoding", Self::Encoding),
             (10, b'h') => ("http-equiv", Self::HttpEquiv),
+            (10, b'x') => ("xlink:href", Self::XlinkHref),
             _ => return None,
         };
         name.eq_ignore_ascii_case(known.as_bytes()).then_some(attribute)
@@ -106,6 +109,13 @@ impl Attributes {
             decode(&text[value.clone()], Context::Attribute, &mut self.decoded[name]);
         }
         self.places[name] = value;
+    }
+
+    /// Where the element leads, of the text that it was read in. In foreign content its `xlink:href` says so where it has no `href`.
+    #[inline]
+    pub(super) fn href<'a>(&'a self, text: &'a str, is_foreign: bool) -> Option<&'a str> {
+        let href = self.get(AttributeName::Href, text);
+        if is_foreign { href.or_else(|| self.get(AttributeName::XlinkHref, text)) } else { href }
     }
 
     /// The value of an attribute, of the text that it was read in.

@@ -10,11 +10,10 @@ use crate::crawl::html::prescan::in_content;
 impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
     /// Keeps what the `<a>` says whose attributes have been read.
     #[cold]
-    pub(super) fn add_text(&mut self) {
-        let get = |key| self.attributes.get(key, self.text);
+    pub(super) fn add_text(&mut self, is_foreign: bool) {
         if self.harvest.wants_texts()
-            && let Some(href) = get(AttributeName::Href)
-            && let Some(link) = self.harvest.describe(href, get(AttributeName::Rel))
+            && let Some(href) = self.attributes.href(self.text, is_foreign)
+            && let Some(link) = self.harvest.describe(href, self.attributes.get(AttributeName::Rel, self.text))
         {
             self.harvest.add_text(link, &anchor_text(self.text, self.at));
         }
@@ -35,8 +34,8 @@ impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
         }
     }
 
-    /// Takes what an element says; its attributes have been read.
-    pub(super) fn add(&mut self, name: Name) {
+    /// Takes what an element says, of HTML or of foreign content; its attributes have been read.
+    pub(super) fn add(&mut self, name: Name, is_foreign: bool) {
         let kind = match name {
             Name::A => ElementKind::Anchor,
             Name::AREA => ElementKind::Area,
@@ -54,7 +53,7 @@ impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
         self.harvest.add_element(&Element {
             kind,
             content: get(AttributeName::Content),
-            href: get(AttributeName::Href),
+            href: self.attributes.href(self.text, is_foreign),
             http_equiv: get(AttributeName::HttpEquiv),
             meta_name: get(AttributeName::Name),
             poster: get(AttributeName::Poster),
@@ -63,7 +62,7 @@ impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
             srcset: get(AttributeName::Srcset),
         });
         if MORE && kind == ElementKind::Anchor {
-            self.add_text();
+            self.add_text(is_foreign);
         }
     }
 

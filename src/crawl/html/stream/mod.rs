@@ -243,7 +243,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             kind = Kind::Html;
         }
         if kind == Kind::Foreign {
-            self.add(name);
+            self.add(name, true);
             return Ok(());
         }
         if !self.outline.is_settled() || matches!(name, Name::FRAME | Name::TEMPLATE) {
@@ -267,7 +267,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             self.harvest.add_anchor(href, get(AttributeName::Rel));
         }
         if MORE {
-            self.add_text();
+            self.add_text(false);
         }
         Ok(())
     }
@@ -275,9 +275,9 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
     /// A start tag of HTML that counts.
     fn html(&mut self, name: Name, self_closing: bool) -> Step {
         match name {
-            Name::A | Name::AREA | Name::BASE | Name::FRAME | Name::LINK => self.add(name),
+            Name::A | Name::AREA | Name::BASE | Name::FRAME | Name::LINK => self.add(name, false),
             Name::META => {
-                self.add(name);
+                self.add(name, false);
                 if let Some(label) = declared(&self.attributes, self.text)
                     && (self.declares)(label)
                 {
@@ -285,7 +285,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
                 }
             }
             Name::IFRAME => {
-                self.add(name);
+                self.add(name, false);
                 return self.raw_text("iframe").ok_or(End::Whole);
             }
             Name::MATH if !self_closing => return self.open(name, Space::Math),
@@ -295,7 +295,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             Name::PLAINTEXT => return Err(End::Whole),
             Name::SCRIPT => {
                 if MORE {
-                    self.add(name);
+                    self.add(name, false);
                 }
                 return self.script().ok_or(End::Whole);
             }
@@ -303,7 +303,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             Name::TEXTAREA => return self.raw_text("textarea").ok_or(End::Whole),
             Name::TITLE => return self.title().ok_or(End::Whole),
             Name::XMP => return self.raw_text("xmp").ok_or(End::Whole),
-            _ if MORE => self.add(name),
+            _ if MORE => self.add(name, false),
             _ => {}
         }
         Ok(())
