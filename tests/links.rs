@@ -39,6 +39,17 @@ fn resources_are_found_in_all_their_places() {
 }
 
 #[test]
+fn an_empty_address_of_a_resource_is_none() {
+    let page = read(
+        "<link rel=stylesheet href=''><link rel=icon href=' '><script src></script><img src=''><img src='\n' srcset='1.png 2x'>
+        <embed src=''><audio src=''></audio><video src=' ' poster=''></video><input type=image src=''><iframe src=''></iframe>",
+    );
+    assert_eq!(page.links.iter().map(|link| link.href).collect::<Vec<_>>(), ["1.png"]);
+    let page = read("<iframe src='' rel=x></iframe><a href=''>Here</a>");
+    assert_eq!((page.links.len(), page.link_texts[0].rel.as_deref()), (1, None));
+}
+
+#[test]
 fn links_say_what_stands_in_them() {
     let page = read(
         "<p><a href=1>One &amp; <b>two</b></a> <a href=2><img src=x.png></a> <a href=2 rel='next nofollow'> the\n second </a>

@@ -112,6 +112,26 @@ fn commas_part_the_words_of_a_rel_too() {
     }
 }
 
+/// A link without letters leads to the page itself; a source without any is none.
+#[test]
+fn an_empty_source_is_none() {
+    for (html, expected) in [
+        ("<a href=''>", 1),
+        ("<a href=' '>", 1),
+        ("<area href>", 1),
+        ("<iframe src=''></iframe>", 0),
+        ("<iframe src=' \n'></iframe>", 0),
+        ("<iframe src></iframe>", 0),
+        ("<frameset><frame src=''>", 0),
+        ("<link rel=next href=''>", 0),
+        ("<link rel='canonical' href=' '>", 0),
+    ] {
+        for page in [page(html), page_by_tree(html)] {
+            assert_eq!((page.links.len(), &page.canonical), (expected, &None), "{html}");
+        }
+    }
+}
+
 #[test]
 fn the_first_base_counts() {
     assert_eq!(page("<base target=x><base href=' /a/ '><base href=/b/>").base_href.as_deref(), Some("/a/"));

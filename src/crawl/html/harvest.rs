@@ -55,24 +55,28 @@ impl<'a> Harvest<'a> {
     /// One element that is not a title.
     pub(super) fn add_element(&mut self, element: &Element<'_>) {
         let nofollow = element.has_rel(&["nofollow"]);
+        // Without letters, a link leads to the page itself, and a source is none.
+        let is_link = matches!(element.kind, ElementKind::Anchor | ElementKind::Area | ElementKind::Base);
+        let href = element.href.filter(|href| is_link || !href.trim_ascii().is_empty());
+        let src = element.src.filter(|src| !src.trim_ascii().is_empty());
         match element.kind {
-            ElementKind::Anchor => self.add_link(element.href, LinkKind::Anchor, nofollow),
-            ElementKind::Area => self.add_link(element.href, LinkKind::Area, nofollow),
+            ElementKind::Anchor => self.add_link(href, LinkKind::Anchor, nofollow),
+            ElementKind::Area => self.add_link(href, LinkKind::Area, nofollow),
             ElementKind::Base if self.base_href.is_none() => {
-                let href = element.href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
+                let href = href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
                 self.base_href = href.map(str::to_owned);
             }
-            ElementKind::Frame => self.add_link(element.src, LinkKind::Frame, false),
+            ElementKind::Frame => self.add_link(src, LinkKind::Frame, false),
             ElementKind::Link
                 if element.has_rel(&["alternate", "canonical", "next", "prev"])
                     && !element.has_rel(&["stylesheet"]) =>
             {
                 let is_canonical = element.has_rel(&["canonical"]);
                 if is_canonical && self.canonical.is_none() {
-                    self.canonical = element.href.map(str::trim_ascii).map(str::to_owned);
+                    self.canonical = href.map(str::trim_ascii).map(str::to_owned);
                 }
                 let kind = if is_canonical { LinkKind::Canonical } else { LinkKind::Relation };
-                self.add_link(element.href, kind, nofollow);
+                self.add_link(href, kind, nofollow);
             }
             ElementKind::Meta => {
                 let content = element.content.unwrap_or_default();
@@ -87,7 +91,7 @@ impl<'a> Harvest<'a> {
             _ => {}
         }
         if self.options.link_texts {
-            for href in [element.href, element.src].into_iter().flatten() {
+            for href in [href, src].into_iter().flatten() {
                 self.describe(href, element.rel);
             }
         }
@@ -98,18 +102,23 @@ impl<'a> Harvest<'a> {
         let (src, images) = match element.kind {
             ElementKind::Image => (LinkKind::Image, element.srcset),
             ElementKind::Link if element.has_rel(&["stylesheet"]) => {
-                return self.add_link(element.href, LinkKind::Style, false);
+                return self.add_resource(element.href, LinkKind::Style);
             }
             ElementKind::Link if element.has_rel(&["icon", "apple-touch-icon"]) => {
-                return self.add_link(element.href, LinkKind::Image, false);
+                return self.add_resource(element.href, LinkKind::Image);
             }
             ElementKind::Media => (LinkKind::Media, element.srcset),
             ElementKind::Script => (LinkKind::Script, None),
             _ => return,
         };
-        self.add_link(element.src, src, false);
-        self.add_link(element.poster, LinkKind::Image, false);
-        srcset::images(images.unwrap_or_default()).for_each(|image| self.add_link(Some(image), LinkKind::Image, false));
+        self.add_resource(element.src, src);
+        self.add_resource(element.poster, LinkKind::Image);
+        srcset::images(images.unwrap_or_default()).for_each(|image| self.add_resource(Some(image), LinkKind::Image));
+    }
+
+    /// Adds a part of the page, which is another file: neither nothing nor a part of the page's own text.
+    fn add_resource(&mut self, href: Option<&str>, kind: LinkKind) {
+        self.add_link(href.filter(|href| !spelling(href).is_empty()), kind, false);
     }
 
     /// Whether links are wanted that other crawls pass over, or what links say.
