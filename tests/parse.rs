@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::thread;
 
-use crawler::crawl::{EncodingSource, Engine, Link, LinkKind, Page, ParseOptions, Reading, is_html, parse};
+use crawler::crawl::{EncodingSource, Engine, Link, LinkKind, Page, ParseOptions, Reading, RobotsTag, is_html, parse};
 use proptest::prelude::*;
 use scraper::{Html, Selector};
 
@@ -175,6 +175,30 @@ fn a_robots_meta_names_no_robots_in_its_content() {
     ] {
         let robots = page(format!("<meta name=robots content='{content}'>")).robots;
         assert_eq!((robots.nofollow, robots.noindex), (nofollow, noindex), "{content}");
+    }
+}
+
+#[test]
+fn what_stands_in_a_template_or_a_drawing_says_nothing_of_the_page() {
+    let template = "<template><div><base href=/t/><title>T</title><meta name=robots content=none>\
+        <link rel=canonical href=/c><template><title>U</title></template><base href=/u/></div><a href=/l></template>";
+    let foreign = "<svg><base href=/s/><title>S</title><link rel=canonical href=/d></svg><math><base href=/m/></math>";
+    for (before, behind) in
+        [("", ""), ("<head>", "</head>"), ("<body>", ""), ("<p>x", ""), ("<table><tr><td>", "</table>")]
+    {
+        for (inert, links) in [(template, "/c /l y"), (foreign, "/d y")] {
+            let html = format!("{before}{inert}{behind}<title>Real</title><base href=/b/><a href=y>");
+            for page in [page(&html), page_by_tree(&html)] {
+                let told = (page.title.as_deref(), page.base_href.as_deref(), page.canonical.as_deref());
+                assert_eq!(told, (Some("Real"), Some("/b/"), None), "{html}");
+                assert_eq!((hrefs(&page).join(" ").as_str(), page.robots), (links, RobotsTag::default()), "{html}");
+            }
+        }
+    }
+    for page in
+        [page("<svg><desc><title>D</title><base href=/b/>"), page_by_tree("<svg><desc><title>D</title><base href=/b/>")]
+    {
+        assert_eq!((page.title.as_deref(), page.base_href.as_deref()), (Some("D"), Some("/b/")));
     }
 }
 

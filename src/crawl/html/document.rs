@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::StrTendril;
@@ -115,6 +115,8 @@ struct Reaper<'h, 'o> {
     document: Node,
     /// Elements so far.
     made: Cell<u64>,
+    /// Templates that may be open, the innermost last: the tree builder alone holds them, and tells nobody when it lets go.
+    templates: RefCell<Vec<Weak<(QualName, bool)>>>,
     /// The title that is open, and its text.
     title: RefCell<Option<(Node, String)>>,
     /// The place of the link whose text is read, and its text.
@@ -127,6 +129,7 @@ impl<'h, 'o> Reaper<'h, 'o> {
             harvest: RefCell::new(harvest),
             document: nameless(),
             made: Cell::new(0),
+            templates: RefCell::default(),
             title: RefCell::default(),
             link: RefCell::default(),
         }
@@ -137,6 +140,12 @@ impl<'h, 'o> Reaper<'h, 'o> {
         if let Some((link, text)) = self.link.take() {
             self.harvest.borrow_mut().add_text(link, &text);
         }
+    }
+
+    fn is_in_template(&self) -> bool {
+        let mut templates = self.templates.borrow_mut();
+        while templates.pop_if(|template| template.strong_count() == 0).is_some() {}
+        !templates.is_empty()
     }
 
     fn end_title(&self) {
@@ -172,16 +181,24 @@ impl TreeSink for Reaper<'_, '_> {
     fn create_element(&self, name: QualName, attributes: Vec<Attribute>, flags: ElementFlags) -> Node {
         self.made.set(self.made.get() + 1);
         let mut harvest = self.harvest.borrow_mut();
-        let is_title = name.local == local_name!("title") && name.ns == ns!(html);
+        let is_html = name.ns == ns!(html);
+        let is_title = name.local == local_name!("title") && is_html && !self.is_in_template();
         let mut lacks_text = None;
         if let Some(kind) = kind(&name, &attributes) {
-            let element = element(kind, &attributes);
+            let mut element = element(kind, &attributes);
+            element.is_inert = !is_html || self.is_in_template();
             harvest.add_element(&element);
             if kind == ElementKind::Anchor && harvest.wants_texts() {
                 lacks_text = element.href.and_then(|href| harvest.describe(href, None));
             }
         }
+        let is_template = is_html && name.local == local_name!("template");
         let node = Rc::new((name, flags.mathml_annotation_xml_integration_point));
+        if is_template {
+            // Those that are closed are forgotten first.
+            self.is_in_template();
+            self.templates.borrow_mut().push(Rc::downgrade(&node));
+        }
         if let Some(link) = lacks_text {
             // It may be made anew in each block.
             self.link.borrow_mut().get_or_insert_with(|| (link, String::new()));

@@ -62,7 +62,7 @@ impl<'a> Harvest<'a> {
         match element.kind {
             ElementKind::Anchor => self.add_link(href, LinkKind::Anchor, nofollow),
             ElementKind::Area => self.add_link(href, LinkKind::Area, nofollow),
-            ElementKind::Base if self.base_href.is_none() => {
+            ElementKind::Base if self.base_href.is_none() && !element.is_inert => {
                 let href = href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
                 self.base_href = href.map(str::to_owned);
             }
@@ -72,7 +72,7 @@ impl<'a> Harvest<'a> {
                     && !element.has_rel(&["stylesheet"]) =>
             {
                 let is_canonical = element.has_rel(&["canonical"]);
-                if is_canonical && self.canonical.is_none() {
+                if is_canonical && self.canonical.is_none() && !element.is_inert {
                     self.canonical = href.map(str::trim_ascii).map(str::to_owned);
                 }
                 let kind = if is_canonical { LinkKind::Canonical } else { LinkKind::Relation };
@@ -83,7 +83,7 @@ impl<'a> Harvest<'a> {
                 if element.http_equiv.is_some_and(|pragma| pragma.eq_ignore_ascii_case("refresh")) {
                     self.add_link(refresh(content), LinkKind::Refresh, false);
                 }
-                if let Some(name) = element.meta_name {
+                if let Some(name) = element.meta_name.filter(|_| !element.is_inert) {
                     self.robots.add_meta(name, content, &self.options.agent);
                 }
             }
@@ -235,6 +235,8 @@ pub(super) struct Element<'e> {
     pub(super) content: Option<&'e str>,
     pub(super) href: Option<&'e str>,
     pub(super) http_equiv: Option<&'e str>,
+    /// It stands in a template or in foreign content: its links are links, and it says nothing else of the page.
+    pub(super) is_inert: bool,
     /// Its `name`.
     pub(super) meta_name: Option<&'e str>,
     pub(super) poster: Option<&'e str>,
@@ -251,6 +253,7 @@ impl Element<'_> {
             content: None,
             href: None,
             http_equiv: None,
+            is_inert: false,
             meta_name: None,
             poster: None,
             rel: None,

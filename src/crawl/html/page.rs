@@ -18,11 +18,11 @@ pub struct Page {
     pub links_too_long: u32,
     /// What each of its links says, in the order of [`Self::links`]; empty without [`ParseOptions::link_texts`](crate::crawl::ParseOptions::link_texts).
     pub link_texts: Vec<LinkText>,
-    /// The first `<link rel=canonical>`, as it was written.
+    /// The first `<link rel=canonical>` outside of templates and drawings, as it was written.
     pub canonical: Option<String>,
-    /// The first `<base href>`, as it was written: the links are relative to it where it resolves to http(s).
+    /// The first `<base href>` outside of templates and drawings, as it was written: the links are relative to it where it resolves to http(s).
     pub base_href: Option<String>,
-    /// The first `<title>`: white space folded, cut at 512 bytes.
+    /// The first `<title>` outside of templates and drawings: white space folded, cut at 512 bytes.
     pub title: Option<String>,
     /// What `<meta name=robots>` asks.
     pub robots: RobotsTag,

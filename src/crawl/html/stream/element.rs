@@ -55,6 +55,7 @@ impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
             content: get(AttributeName::Content),
             href: self.attributes.href(self.text, is_foreign),
             http_equiv: get(AttributeName::HttpEquiv),
+            is_inert: is_foreign || self.outline.is_in_template(),
             meta_name: get(AttributeName::Name),
             poster: get(AttributeName::Poster),
             rel: get(AttributeName::Rel),

@@ -329,7 +329,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
 
     fn title(&mut self) -> Option<()> {
         let end = raw_text::text(self.text.as_bytes(), self.at, "title");
-        if !self.harvest.has_title() {
+        if !self.harvest.has_title() && !self.outline.is_in_template() {
             let raw = &self.text[self.at..end.unwrap_or(self.text.len())];
             let mut text = String::new();
             decode(&raw[..boundary(raw, TITLE)], Context::Title, &mut text);
