@@ -69,7 +69,7 @@ fn links_say_what_stands_in_them() {
             ("2", "a", Some("the second"), Some("next nofollow")),
             ("x.png", "img", None, None),
             ("3", "area", None, None),
-            ("4", "a", Some("fourmore"), None),
+            ("4", "a", Some("four more"), None),
             ("5", "a", Some("open"), None),
             ("6", "a", Some("six"), None),
             ("c", "canonical", None, Some("canonical")),
@@ -79,6 +79,25 @@ fn links_say_what_stands_in_them() {
         ]
     );
     assert_eq!(page.canonical.as_deref(), Some("c"));
+}
+
+#[test]
+fn words_of_a_link_do_not_run_together() {
+    for (html, text) in [
+        ("One<br>Two", "One Two"),
+        ("One<BR/>Two", "One Two"),
+        ("<div>One</div>Two", "One Two"),
+        ("One<div>Two</div>", "One Two"),
+        ("<h2>One</h2><p class='x>y'>Two</p>three", "One Two three"),
+        ("<ul><li>One<li>Two</ul>three", "One Two three"),
+        ("<table><tr><td>One<td>Two</table>three", "One Two three"),
+        ("O<b>n</b>e<span> Two</span><wbr>th<i>ree", "One Twothree"),
+        ("One&nbsp;Two\u{a0} three&nbsp;", "One Two three"),
+        ("One<brx>Two", "OneTwo"),
+    ] {
+        let page = read(&format!("<!doctype html><body><p>x</p><a href=1>{html}</a>"));
+        assert_eq!(page.link_texts[0].text.as_deref(), Some(text), "{html}");
+    }
 }
 
 #[test]

@@ -3,48 +3,7 @@
 use ego_tree::iter::Edge;
 use scraper::{ElementRef, Node};
 
-/// Elements that stand on lines of their own.
-const BLOCKS: &[&str] = &[
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "br",
-    "caption",
-    "dd",
-    "details",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "option",
-    "p",
-    "pre",
-    "section",
-    "summary",
-    "table",
-    "td",
-    "th",
-    "tr",
-    "ul",
-];
+use crate::crawl::html::is_block;
 
 /// The text of an element, with white space folded, of up to so many bytes before that. Blocks are apart. Scripts and styles in it are no
 /// text, unless it is one itself.
@@ -62,7 +21,7 @@ pub(super) fn text(element: ElementRef<'_>, most: usize) -> String {
             Node::Element(inner) if node.id() != element.id() => match inner.name() {
                 "noscript" | "script" | "style" | "template" if is_open => code += 1,
                 "noscript" | "script" | "style" | "template" => code -= 1,
-                name if BLOCKS.binary_search(&name).is_ok() => text.push(' '),
+                name if is_block(name.as_bytes()) => text.push(' '),
                 _ => {}
             },
             _ => {}
@@ -77,14 +36,4 @@ pub(super) fn text(element: ElementRef<'_>, most: usize) -> String {
         folded.push_str(word);
     }
     folded
-}
-
-#[cfg(test)]
-mod tests {
-    use super::BLOCKS;
-
-    #[test]
-    fn blocks_are_sorted() {
-        assert!(BLOCKS.is_sorted());
-    }
 }

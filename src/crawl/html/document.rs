@@ -10,6 +10,7 @@ use html5ever::tokenizer::{Token, TokenSink, TokenSinkResult, Tokenizer, Tokeniz
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{Attribute, ExpandedName, QualName, local_name, ns};
 
+use super::block::is_block;
 use super::engine::End;
 use super::feed::{Bounded, PIECE, feed, held};
 use super::harvest::{Element, ElementKind, Harvest};
@@ -54,6 +55,7 @@ impl TokenSink for Sieve<'_, '_> {
                 if tag.name == local_name!("a") {
                     self.sink.sink.end_link();
                 }
+                self.sink.sink.part_words(&tag.name);
                 tag.attrs.retain(|attribute| match attribute.name.local {
                     local_name!("charset") | local_name!("content") | local_name!("http-equiv") => declares,
                     local_name!("color")
@@ -139,6 +141,16 @@ impl<'h, 'o> Reaper<'h, 'o> {
     fn end_link(&self) {
         if let Some((link, text)) = self.link.take() {
             self.harvest.borrow_mut().add_text(link, &text);
+        }
+    }
+
+    /// Keeps the words of a link apart that a tag stands between.
+    fn part_words(&self, name: &str) {
+        if let Some((_, kept)) = &mut *self.link.borrow_mut()
+            && kept.len() < PIECE
+            && is_block(name.as_bytes())
+        {
+            kept.push(' ');
         }
     }
 

@@ -22,7 +22,8 @@ pub(super) fn folded(text: impl Iterator<Item = char>) -> Option<String> {
         if folded.len() + letter.len_utf8() > MAX_TEXT {
             break;
         }
-        if letter.is_ascii_whitespace() {
+        // Many write one that does not break where a blank is meant.
+        if letter.is_ascii_whitespace() || letter == '\u{a0}' {
             if !folded.is_empty() && !folded.ends_with(' ') {
                 folded.push(' ');
             }

@@ -1,5 +1,6 @@
 //! A page read: its encoding, its links, its title, what it asks of robots.
 
+mod block;
 mod calendar;
 mod charset;
 mod document;
@@ -21,6 +22,7 @@ mod tree;
 mod word_hash;
 mod words;
 
+pub(super) use block::is_block;
 pub use charset::EncodingSource;
 pub(super) use charset::encoding_of_xml;
 pub use engine::Engine;

@@ -2,6 +2,7 @@
 
 use memchr::memchr;
 
+use super::super::block::is_block;
 use super::super::feed::boundary;
 use super::raw_text;
 use super::references::{Context, decode};
@@ -10,7 +11,8 @@ use super::tag::{Part, is_space, next_part};
 /// Letters behind the tag that are looked at.
 const SPAN: usize = 4 * 1024;
 
-/// The text from behind an `<a>` to its end, or to the next one, without tags: that of the first 4 KiB.
+/// The text from behind an `<a>` to its end, or to the next one, without tags: that of the first 4 KiB. A blank stands for the tag of
+/// a block.
 pub(super) fn anchor_text(text: &str, at: usize) -> String {
     let rest = &text[at..];
     let rest = &rest[..boundary(rest, SPAN)];
@@ -25,6 +27,8 @@ pub(super) fn anchor_text(text: &str, at: usize) -> String {
         let Some(behind) = skip(bytes, open) else { break };
         if behind == open + 1 {
             found.push('<');
+        } else if is_block(name(&bytes[open..])) {
+            found.push(' ');
         }
         from = behind;
     }
@@ -35,6 +39,13 @@ pub(super) fn anchor_text(text: &str, at: usize) -> String {
 fn is_end(bytes: &[u8]) -> bool {
     let name = bytes.strip_prefix(b"</").or_else(|| bytes.strip_prefix(b"<")).unwrap_or_default();
     matches!(name, [b'a' | b'A', behind, ..] if is_space(*behind) || matches!(behind, b'>' | b'/'))
+}
+
+/// The name of the tag that begins here; it is empty where none does.
+fn name(bytes: &[u8]) -> &[u8] {
+    let name = bytes.strip_prefix(b"</").or_else(|| bytes.strip_prefix(b"<")).unwrap_or_default();
+    let end = name.iter().position(|byte| matches!(byte, b'/' | b'>') || is_space(*byte));
+    &name[..end.unwrap_or(name.len())]
 }
 
 /// Where the tag or comment ends that begins here, or the text of a script or style; `None` where it does not. Where nothing begins it is
@@ -50,11 +61,8 @@ fn skip(bytes: &[u8], open: usize) -> Option<usize> {
     if !first.is_ascii_alphabetic() {
         return Some(open + 1);
     }
-    let mut at = open + 1;
-    while !matches!(*bytes.get(at)?, b'/' | b'>') && !is_space(bytes[at]) {
-        at += 1;
-    }
-    let name = &bytes[open + 1..at];
+    let name = name(&bytes[open..]);
+    let mut at = open + 1 + name.len();
     loop {
         match next_part(bytes, at)? {
             (Part::Attribute(..), behind) => at = behind,
@@ -80,6 +88,7 @@ mod tests {
             ("one<a href=2>two</a>", "one"),
             ("<img alt=x><abbr>HTML</abbr></a>", "HTML"),
             ("a<!-- </a> -->b</a>", "ab"),
+            ("a<BR/>b<p x='>'>c</P\n>d<brx>e<p", "a b c de"),
             ("1 < 2</a>", "1 < 2"),
             ("a<script>x = '</a>';</script>b<style></a></style></a>", "ab"),
             ("no end", "no end"),
