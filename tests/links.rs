@@ -24,7 +24,7 @@ fn resources_are_found_in_all_their_places() {
         <link rel="alternate stylesheet" href=t.css><script src=a.js></script><script>x = "<img src=no.png>"</script>
         <body><p><img src=1.png srcset="2.png 2x, 3.png 3x"><picture><source srcset="4.webp 1x"><img src=5.png></picture>
         <video src=v.mp4 poster=p.jpg><track src=t.vtt></video><audio><source src=b.ogg></audio><embed src=e.svg>
-        <input type=IMAGE src=button.png><input type=text src=no.png><IMG SRC=6.png><svg><image href=no.svg /></svg>
+        <input type=IMAGE src=button.png><input type=text src=no.png><IMG SRC=6.png><g><image href=no.svg></g>
         <noscript><img src=7.png></noscript><script src=b.js></script>"#,
     );
     let of = |kind| -> Vec<&str> { page.links.iter().filter(|link| link.kind == kind).map(|link| link.href).collect() };
@@ -36,6 +36,32 @@ fn resources_are_found_in_all_their_places() {
     let plain =
         parse(b"<img src=1.png><script src=a.js></script><link rel=stylesheet href=s>", None, &ParseOptions::default());
     assert!(plain.links.is_empty() && plain.link_texts.is_empty());
+}
+
+#[test]
+fn resources_stand_in_rarer_places_too() {
+    let page = read(
+        "<link rel=preload as=style href=s.css><link rel=preload as=SCRIPT href=a.js><link rel=modulepreload href=b.mjs>
+        <link rel=preload as=image href=1.png imagesrcset='2.png 2x, 3.png 3x'><link rel=preload as=font href=f.woff2>
+        <link rel=preload as=image imagesrcset='4.png 1x'><link rel=mask-icon href=m.svg><link rel=manifest href=w.json>
+        <link rel=apple-touch-icon-precomposed href=i.png><link rel=dns-prefetch href=no1 imagesrcset=no2>
+        <body background=5.png><object data=o.swf><embed src=e.swf></object>
+        <table BACKGROUND='6.png'><tr background=7.png><td background=8.png><th background=9.png></table>
+        <td data=no3><script href=no4></script><svg><image href=10.png /><image xlink:href='11.png#x'/><use href=#no5 />
+        <use xlink:href='sprite.svg#x'/><use href='u.svg#y' xlink:href=no6 /><script href=c.js /><script xlink:href=d.js /></svg>
+        <p background=no7><object></object><object data=''></object><td>",
+    );
+    let of = |kind| -> Vec<&str> { page.links.iter().filter(|link| link.kind == kind).map(|link| link.href).collect() };
+    assert_eq!(
+        of(LinkKind::Image).join(" "),
+        "1.png 2.png 3.png 4.png m.svg i.png 5.png 6.png 7.png 8.png 9.png 10.png 11.png sprite.svg u.svg"
+    );
+    assert_eq!(of(LinkKind::Media), ["f.woff2", "w.json", "o.swf", "e.swf"]);
+    assert_eq!(of(LinkKind::Script), ["a.js", "b.mjs", "c.js", "d.js"]);
+    assert_eq!(of(LinkKind::Style), ["s.css"]);
+    assert_eq!(page.links.len(), 24);
+    // A second body adds what the first one lacks.
+    assert_eq!(read("x<p>y<body background=1.png>").links.iter().map(|link| link.href).collect::<Vec<_>>(), ["1.png"]);
 }
 
 #[test]

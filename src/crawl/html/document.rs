@@ -58,10 +58,14 @@ impl TokenSink for Sieve<'_, '_> {
                 self.sink.sink.part_words(&tag.name);
                 tag.attrs.retain(|attribute| match attribute.name.local {
                     local_name!("charset") | local_name!("content") | local_name!("http-equiv") => declares,
-                    local_name!("color")
+                    local_name!("as")
+                    | local_name!("background")
+                    | local_name!("color")
+                    | local_name!("data")
                     | local_name!("encoding")
                     | local_name!("face")
                     | local_name!("href")
+                    | local_name!("imagesrcset")
                     | local_name!("name")
                     | local_name!("poster")
                     | local_name!("rel")
@@ -197,7 +201,7 @@ impl TreeSink for Reaper<'_, '_> {
         let is_title = name.local == local_name!("title") && is_html && !self.is_in_template();
         let mut lacks_text = None;
         if let Some(kind) = kind(&name, &attributes) {
-            let mut element = element(kind, &attributes);
+            let mut element = element(kind, &name, &attributes);
             element.is_inert = !is_html || self.is_in_template();
             harvest.add_element(&element);
             if kind == ElementKind::Anchor && harvest.wants_texts() {
@@ -273,7 +277,12 @@ impl TreeSink for Reaper<'_, '_> {
 
     fn append_before_sibling(&self, _: &Node, _: NodeOrText<Node>) {}
 
-    fn add_attrs_if_missing(&self, _: &Node, _: Vec<Attribute>) {}
+    /// A second `<body>` makes no element.
+    fn add_attrs_if_missing(&self, target: &Node, attributes: Vec<Attribute>) {
+        if let Some(kind) = kind(&target.0, &attributes) {
+            self.harvest.borrow_mut().add_element(&element(kind, &target.0, &attributes));
+        }
+    }
 
     fn remove_from_parent(&self, _: &Node) {}
 
@@ -286,18 +295,32 @@ fn kind(name: &QualName, attributes: &[Attribute]) -> Option<ElementKind> {
         local_name!("area") => ElementKind::Area,
         local_name!("audio")
         | local_name!("embed")
+        | local_name!("object")
         | local_name!("source")
         | local_name!("track")
         | local_name!("video") => ElementKind::Media,
         local_name!("base") => ElementKind::Base,
         local_name!("frame") | local_name!("iframe") => ElementKind::Frame,
-        local_name!("img") => ElementKind::Image,
+        local_name!("image") | local_name!("img") => ElementKind::Image,
+        local_name!("use") if name.ns != ns!(html) => ElementKind::Image,
         local_name!("input") if is_image(attributes) => ElementKind::Image,
         local_name!("link") => ElementKind::Link,
         local_name!("meta") => ElementKind::Meta,
         local_name!("script") => ElementKind::Script,
+        _ if has_background(name)
+            && attributes.iter().any(|attribute| attribute.name.local == local_name!("background")) =>
+        {
+            ElementKind::Image
+        }
         _ => return None,
     })
+}
+
+fn has_background(name: &QualName) -> bool {
+    matches!(
+        name.local,
+        local_name!("body") | local_name!("table") | local_name!("td") | local_name!("th") | local_name!("tr")
+    )
 }
 
 /// Whether an `<input>` is an image.
@@ -306,25 +329,34 @@ fn is_image(attributes: &[Attribute]) -> bool {
     kind.is_some_and(|kind| kind.value.eq_ignore_ascii_case("image"))
 }
 
-fn element(kind: ElementKind, attributes: &[Attribute]) -> Element<'_> {
+fn element<'a>(kind: ElementKind, name: &QualName, attributes: &'a [Attribute]) -> Element<'a> {
     let mut element = Element::of(kind);
     let mut xlink_href = None;
+    let is_object = name.local == local_name!("object");
+    let has_background = has_background(name);
     for attribute in attributes {
         let place = match attribute.name.local {
+            local_name!("as") => &mut element.destination,
+            local_name!("background") if has_background => &mut element.src,
             local_name!("content") => &mut element.content,
+            local_name!("data") if is_object => &mut element.src,
             // In foreign content alone, the tree builder parts a name from its prefix.
             local_name!("href") if attribute.name.ns == ns!(xlink) => &mut xlink_href,
             local_name!("href") => &mut element.href,
             local_name!("http-equiv") => &mut element.http_equiv,
+            local_name!("imagesrcset") if kind == ElementKind::Link => &mut element.srcset,
             local_name!("name") => &mut element.meta_name,
             local_name!("poster") => &mut element.poster,
             local_name!("rel") => &mut element.rel,
-            local_name!("src") => &mut element.src,
-            local_name!("srcset") => &mut element.srcset,
+            local_name!("src") if !is_object && !has_background => &mut element.src,
+            local_name!("srcset") if kind != ElementKind::Link => &mut element.srcset,
             _ => continue,
         };
         *place = Some(&attribute.value);
     }
     element.href = element.href.or(xlink_href);
+    if name.ns != ns!(html) && matches!(name.local, local_name!("image") | local_name!("script") | local_name!("use")) {
+        element.src = element.href;
+    }
     element
 }

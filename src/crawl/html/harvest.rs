@@ -99,19 +99,18 @@ impl<'a> Harvest<'a> {
 
     /// Takes what is part of the page.
     fn add_resources(&mut self, element: &Element<'_>) {
-        let (src, images) = match element.kind {
-            ElementKind::Image => (LinkKind::Image, element.srcset),
-            ElementKind::Link if element.has_rel(&["stylesheet"]) => {
-                return self.add_resource(element.href, LinkKind::Style);
+        let (address, kind, images) = match element.kind {
+            ElementKind::Image => (element.src, LinkKind::Image, element.srcset),
+            ElementKind::Link => {
+                let Some(kind) = element.linked_kind() else { return };
+                let images = element.srcset.filter(|_| kind == LinkKind::Image && element.has_rel(&["preload"]));
+                (element.href, kind, images)
             }
-            ElementKind::Link if element.has_rel(&["icon", "apple-touch-icon"]) => {
-                return self.add_resource(element.href, LinkKind::Image);
-            }
-            ElementKind::Media => (LinkKind::Media, element.srcset),
-            ElementKind::Script => (LinkKind::Script, None),
+            ElementKind::Media => (element.src, LinkKind::Media, element.srcset),
+            ElementKind::Script => (element.src, LinkKind::Script, None),
             _ => return,
         };
-        self.add_resource(element.src, src);
+        self.add_resource(address, kind);
         self.add_resource(element.poster, LinkKind::Image);
         srcset::images(images.unwrap_or_default()).for_each(|image| self.add_resource(Some(image), LinkKind::Image));
     }
@@ -219,10 +218,10 @@ pub(super) enum ElementKind {
     Base,
     /// `<frame>` or `<iframe>`.
     Frame,
-    /// `<img>`, or `<input type=image>`.
+    /// `<img>`, `<input type=image>`, an `<image>` or a `<use>` of a drawing, or what has a background.
     Image,
     Link,
-    /// `<audio>`, `<video>`, `<source>`, `<track>` or `<embed>`.
+    /// `<audio>`, `<video>`, `<source>`, `<track>`, `<embed>` or `<object>`.
     Media,
     Meta,
     Script,
@@ -233,6 +232,8 @@ pub(super) enum ElementKind {
 pub(super) struct Element<'e> {
     pub(super) kind: ElementKind,
     pub(super) content: Option<&'e str>,
+    /// What a `<link>` says that its file is for: its `as`.
+    pub(super) destination: Option<&'e str>,
     pub(super) href: Option<&'e str>,
     pub(super) http_equiv: Option<&'e str>,
     /// It stands in a template or in foreign content: its links are links, and it says nothing else of the page.
@@ -241,7 +242,9 @@ pub(super) struct Element<'e> {
     pub(super) meta_name: Option<&'e str>,
     pub(super) poster: Option<&'e str>,
     pub(super) rel: Option<&'e str>,
+    /// Where its file is, whatever the attribute is called that says so: an `<object>` has it as `data`, a `<td>` as `background`.
     pub(super) src: Option<&'e str>,
+    /// Likewise, for each size; a `<link>` has it as `imagesrcset`.
     pub(super) srcset: Option<&'e str>,
 }
 
@@ -251,6 +254,7 @@ impl Element<'_> {
         Self {
             kind,
             content: None,
+            destination: None,
             href: None,
             http_equiv: None,
             is_inert: false,
@@ -259,6 +263,23 @@ impl Element<'_> {
             rel: None,
             src: None,
             srcset: None,
+        }
+    }
+
+    /// What a `<link>` is a resource as.
+    fn linked_kind(&self) -> Option<LinkKind> {
+        const ICONS: [&str; 4] = ["icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"];
+        let is_preload = self.has_rel(&["preload"]);
+        let is_for =
+            |wanted: &str| is_preload && self.destination.is_some_and(|wants| wants.eq_ignore_ascii_case(wanted));
+        if self.has_rel(&["stylesheet"]) || is_for("style") {
+            Some(LinkKind::Style)
+        } else if self.has_rel(&ICONS) || is_for("image") {
+            Some(LinkKind::Image)
+        } else if self.has_rel(&["modulepreload"]) || is_for("script") {
+            Some(LinkKind::Script)
+        } else {
+            (is_preload || self.has_rel(&["manifest"])).then_some(LinkKind::Media)
         }
     }
 

@@ -12,15 +12,17 @@ pub enum LinkKind {
     Canonical,
     /// `<iframe src>` or `<frame src>`.
     Frame,
-    /// A resource: `<img>`, `<input type=image>`, the poster of a `<video>`, `<link rel=icon>`, a `srcset`.
+    /// A resource: `<img>`, `<input type=image>`, the poster of a `<video>`, `<link rel=icon>`, a `srcset`, a background, an `<image>` or
+    /// the file of a `<use>` in a drawing.
     Image,
-    /// A resource: `<audio src>`, `<video src>`, `<source src>`, `<track src>`, `<embed src>`.
+    /// A resource: `<audio src>`, `<video src>`, `<source src>`, `<track src>`, `<embed src>`, `<object data>`; and what a `<link>` loads
+    /// that is none of the others: a font, a manifest.
     Media,
     /// `<meta http-equiv=refresh>`.
     Refresh,
     /// `<link rel=next>`, `prev` or `alternate`.
     Relation,
-    /// A resource: `<script src>`.
+    /// A resource: `<script src>`, `<link rel=modulepreload>`, a script of a drawing.
     Script,
     /// A resource: `<link rel=stylesheet>`.
     Style,

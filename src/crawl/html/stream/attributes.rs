@@ -9,13 +9,17 @@ use super::tag::{Part, is_space, next_part, quoted};
 /// An attribute that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttributeName {
+    As,
+    Background,
     Charset,
     /// `color`, `face` or `size`: with one of them a `<font>` is HTML.
     Color,
     Content,
+    Data,
     Encoding,
     Href,
     HttpEquiv,
+    Imagesrcset,
     Name,
     Poster,
     Rel,
@@ -26,14 +30,16 @@ pub(super) enum AttributeName {
     XlinkHref,
 }
 
-const NAMES: usize = 13;
+const NAMES: usize = 17;
 
 impl AttributeName {
     fn of(name: &[u8]) -> Option<Self> {
         // No two that are read have one length and one first letter but these.
         let (known, attribute) = match (name.len(), name.first()?.to_ascii_lowercase()) {
+            (2, b'a') => ("as", Self::As),
             (3, b'r') => ("rel", Self::Rel),
             (3, b's') => ("src", Self::Src),
+            (4, b'd') => ("data", Self::Data),
             (4, b'f') => ("face", Self::Color),
             (4, b'h') => ("href", Self::Href),
             (4, b'n') => ("name", Self::Name),
@@ -45,8 +51,10 @@ impl AttributeName {
             (7, b'c') if name[1].eq_ignore_ascii_case(&b'h') => ("charset", Self::Charset),
             (7, b'c') => ("content", Self::Content),
             (8, b'e') => ("encoding", Self::Encoding),
+            (10, b'b') => ("background", Self::Background),
             (10, b'h') => ("http-equiv", Self::HttpEquiv),
             (10, b'x') => ("xlink:href", Self::XlinkHref),
+            (11, b'i') => ("imagesrcset", Self::Imagesrcset),
             _ => return None,
         };
         name.eq_ignore_ascii_case(known.as_bytes()).then_some(attribute)
@@ -57,9 +65,9 @@ impl AttributeName {
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
     /// A bit for each attribute that the tag has.
-    present: u16,
+    present: u32,
     /// Likewise, for each whose value is another than its letters.
-    coded: u16,
+    coded: u32,
     places: [Range<usize>; NAMES],
     decoded: [String; NAMES],
 }
@@ -98,7 +106,7 @@ impl Attributes {
     #[inline]
     fn take(&mut self, name: &[u8], text: &str, value: Range<usize>, marks: &mut Marks<'_>) {
         let Some(name) = AttributeName::of(name) else { return };
-        let (name, bit) = (name as usize, 1 << name as u16);
+        let (name, bit) = (name as usize, 1 << name as u32);
         if self.present & bit != 0 {
             return;
         }
@@ -121,7 +129,7 @@ impl Attributes {
     /// The value of an attribute, of the text that it was read in.
     #[inline]
     pub(super) fn get<'a>(&'a self, name: AttributeName, text: &'a str) -> Option<&'a str> {
-        let (name, bit) = (name as usize, 1 << name as u16);
+        let (name, bit) = (name as usize, 1 << name as u32);
         if self.present & bit == 0 {
             return None;
         }

@@ -43,24 +43,37 @@ impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
             Name::FRAME | Name::IFRAME => ElementKind::Frame,
             Name::LINK => ElementKind::Link,
             Name::META => ElementKind::Meta,
-            Name::AUDIO | Name::EMBED | Name::SOURCE | Name::TRACK | Name::VIDEO if MORE => ElementKind::Media,
+            Name::AUDIO | Name::EMBED | Name::OBJECT | Name::SOURCE | Name::TRACK | Name::VIDEO if MORE => {
+                ElementKind::Media
+            }
             Name::IMG | Name::IMAGE if MORE => ElementKind::Image,
+            Name::USE if MORE && is_foreign => ElementKind::Image,
+            _ if MORE && name.has_background() => ElementKind::Image,
             Name::INPUT if MORE && self.is_image() => ElementKind::Image,
             Name::SCRIPT if MORE => ElementKind::Script,
             _ => return,
         };
         let get = |key| self.attributes.get(key, self.text);
+        let href = self.attributes.href(self.text, is_foreign);
+        let src = match name {
+            Name::IMAGE | Name::SCRIPT | Name::USE if MORE && is_foreign => href,
+            Name::OBJECT if MORE => get(AttributeName::Data),
+            _ if MORE && name.has_background() => get(AttributeName::Background),
+            _ => get(AttributeName::Src),
+        };
+        let srcset = if name == Name::LINK { AttributeName::Imagesrcset } else { AttributeName::Srcset };
         self.harvest.add_element(&Element {
             kind,
             content: get(AttributeName::Content),
-            href: self.attributes.href(self.text, is_foreign),
+            destination: get(AttributeName::As),
+            href,
             http_equiv: get(AttributeName::HttpEquiv),
             is_inert: is_foreign || self.outline.is_in_template(),
             meta_name: get(AttributeName::Name),
             poster: get(AttributeName::Poster),
             rel: get(AttributeName::Rel),
-            src: get(AttributeName::Src),
-            srcset: get(AttributeName::Srcset),
+            src,
+            srcset: get(srcset),
         });
         if MORE && kind == ElementKind::Anchor {
             self.add_text(is_foreign);

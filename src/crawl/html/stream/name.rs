@@ -47,7 +47,9 @@ const COUNT: [&str; 17] = [
 ];
 
 /// Those that count too where resources are wanted.
-const RESOURCES: [&str; 8] = ["audio", "embed", "image", "img", "input", "source", "track", "video"];
+const RESOURCES: [&str; 14] = [
+    "audio", "body", "embed", "image", "img", "input", "object", "source", "table", "td", "th", "tr", "track", "video",
+];
 
 /// A bit that no letter has: what is no letter begins no tag, and counts.
 const NO_LETTER: u32 = 1 << 31;
@@ -74,6 +76,8 @@ static LETTERS_OF_MORE: Letters = letters(&COUNT, &RESOURCES);
 const fn letters(names: &[&str], further: &[&str]) -> Letters {
     let [first, second, third] = [[NO_LETTER; 256], [NO_LETTER | ENDED; 256], [NO_LETTER | ENDED; 256]];
     let mut letters = Letters { first, second, third };
+    // What may end a name of two letters.
+    let mut ended = NO_LETTER | ENDED;
     let mut letter = b'A';
     while letter <= b'z' {
         let place = letter as usize;
@@ -86,13 +90,22 @@ const fn letters(names: &[&str], further: &[&str]) -> Letters {
                 if bit(letter) == bit(name[0]) {
                     letters.first[place] |= bit(name[1]);
                 }
-                if bit(letter) == bit(name[2]) {
+                if name.len() == 2 {
+                    ended |= bit(name[1]);
+                } else if bit(letter) == bit(name[2]) {
                     letters.third[place] |= bit(name[1]);
                 }
                 at += 1;
             }
         }
         letter += 1;
+    }
+    let mut byte = 0;
+    while byte < END {
+        if !byte.is_ascii_alphabetic() {
+            letters.third[byte as usize] = ended;
+        }
+        byte += 1;
     }
     letters
 }
@@ -117,10 +130,15 @@ impl Name {
         Self(packed)
     }
 
-    /// Whether it names what may be part of a page, or a script.
+    /// Whether it names what may be part of a page or have one as its background, or a script.
     pub(super) fn is_resource(self) -> bool {
-        let names = [Self::AUDIO, Self::EMBED, Self::IMAGE, Self::IMG, Self::SOURCE, Self::TRACK, Self::VIDEO];
-        self == Self::SCRIPT || names.contains(&self)
+        let names = [Self::AUDIO, Self::EMBED, Self::IMAGE, Self::IMG, Self::OBJECT, Self::SCRIPT, Self::SOURCE];
+        names.contains(&self) || [Self::TRACK, Self::USE, Self::VIDEO].contains(&self) || self.has_background()
+    }
+
+    /// Whether what it names may have a `background`.
+    pub(super) fn has_background(self) -> bool {
+        matches!(self, Self::BODY | Self::TABLE | Self::TD | Self::TH | Self::TR)
     }
 
     /// Reads the name at the beginning, and tells its length.
@@ -241,13 +259,17 @@ names! {
     SUP "sup"
     SVG "svg"
     TABLE "table"
+    TD "td"
     TEMPLATE "template"
     TEXTAREA "textarea"
+    TH "th"
     TITLE "title"
+    TR "tr"
     TRACK "track"
     TT "tt"
     U "u"
     UL "ul"
+    USE "use"
     VAR "var"
     VIDEO "video"
     WBR "wbr"
@@ -264,7 +286,11 @@ mod tests {
             assert!(may_count::<false>(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
         }
         for tag in COUNT.into_iter().chain(RESOURCES) {
+            let tag = [tag, ">"].concat();
             assert!(may_count::<true>(*tag.as_bytes().first_chunk().unwrap()), "{tag}");
+        }
+        for tag in ["abbr", "br>", "div", "h1>", "li>", "p>a", "span", "tt>", "td>"] {
+            assert_eq!(may_count::<true>(*tag.as_bytes().first_chunk().unwrap()), tag == "td>", "{tag}");
         }
         for tag in
             ["abbr", "b>a", "br>", "code", "div", "h1>", "img", "li>", "p>a", "span", "strong", "td>", "tr>", "ul>"]
