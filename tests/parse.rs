@@ -170,6 +170,9 @@ fn a_robots_meta_names_no_robots_in_its_content() {
         ("crawler: none", false, false),
         ("max-snippet: 20, noindex", false, true),
         ("max-snippet:20 max-image-preview:large nofollow", true, false),
+        ("max-image-preview:none", false, false),
+        ("max-snippet:-1 max-image-preview: none nofollow", true, false),
+        ("max-image-preview:none, none", true, true),
         ("unavailable_after: 25 Jun 2010 15:00:00 PST nofollow", true, false),
         ("unavailable_after: 2010-06-25T15:00:00+00:00, foo: bar, noindex", false, true),
     ] {

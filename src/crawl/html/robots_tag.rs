@@ -28,7 +28,7 @@ impl RobotsTag {
                     let product = name.split('/').next().unwrap_or_default();
                     is_for_us = product == "*" || concerns(product, agent);
                 }
-                rest = behind;
+                rest = behind_value(name, behind);
             }
             if is_for_us {
                 self.add(rest);
@@ -46,7 +46,7 @@ impl RobotsTag {
             let mut rest = item;
             while let Some((directives, name, behind)) = valued(rest) {
                 self.add(directives);
-                rest = if is_name(name, behind) { "" } else { behind };
+                rest = if is_name(name, behind) { "" } else { behind_value(name, behind) };
             }
             self.add(rest);
         }
@@ -69,6 +69,18 @@ fn valued(text: &str) -> Option<(&str, &str, &str)> {
     Some((directives, name, behind))
 }
 
+/// What stands behind a directive's value, which may look like a directive itself: `max-image-preview: none`.
+fn behind_value<'t>(name: &str, behind: &'t str) -> &'t str {
+    if !is_valued(name) {
+        return behind;
+    }
+    behind.trim_ascii_start().split_once(|letter: char| letter.is_ascii_whitespace()).map_or("", |(_, rest)| rest)
+}
+
+fn is_valued(name: &str) -> bool {
+    VALUED.iter().any(|directive| directive.eq_ignore_ascii_case(name))
+}
+
 fn concerns(name: &str, agent: &str) -> bool {
     name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(agent)
 }
@@ -78,7 +90,7 @@ fn is_name(text: &str, behind: &str) -> bool {
     let is_token = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_*./".contains(&byte));
     let is_hour =
         text.ends_with(|last: char| last.is_ascii_digit()) && behind.starts_with(|first: char| first.is_ascii_digit());
-    is_token && !is_hour && !text.is_empty() && !VALUED.iter().any(|directive| directive.eq_ignore_ascii_case(text))
+    is_token && !is_hour && !text.is_empty() && !is_valued(text)
 }
 
 #[cfg(test)]
@@ -111,6 +123,9 @@ mod tests {
             ("unavailable_after: Friday, 25-Jun-10T15:00:00Z, nofollow", true, false),
             ("otherbot: unavailable_after: 25 Jun 2010 15:00:00 PST, nofollow", false, false),
             ("max-snippet:20 max-image-preview:large nofollow", true, false),
+            ("max-image-preview: none", false, false),
+            ("max-image-preview:none noindex, nofollow", true, true),
+            ("crawler: max-image-preview : none nofollow", true, false),
         ];
         for (value, nofollow, noindex) in cases {
             let mut tag = RobotsTag::default();
