@@ -636,6 +636,14 @@ async fn private_addresses_are_refused() {
     some.deny_networks = vec!["127.0.0.1".parse().unwrap()];
     let error = site.fetch(&some).await.unwrap_err();
     assert_eq!(error.message, "127.0.0.1 is denied by fetch.deny_networks");
+    // Linux would connect it with loopback.
+    let mut denying = options();
+    denying.deny_networks = some.deny_networks;
+    let fetcher = Fetcher::new(&denying).unwrap();
+    for host in ["0", "[::]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"] {
+        let error = fetcher.fetch(&format!("http://{host}:{port}/")).await.expect_err(host);
+        assert!(error.message.ends_with("is denied by fetch.deny_networks"), "{host}: {error}");
+    }
 
     let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:6667/").await.unwrap_err();
     assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 6667 belongs to another protocol"));

@@ -53,13 +53,28 @@ impl Guard {
 
     /// Why an address is refused; `None` where it may be connected to. What is denied is so whatever is allowed.
     pub(super) fn refusal(&self, address: IpAddr) -> Option<&'static str> {
-        let is_in = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
-        if is_in(&self.denied) {
+        let is_in = |networks: &[Network], address| networks.iter().any(|network| network.contains(address));
+        if !self.denied.is_empty() && reached_by(address).any(|reached| is_in(&self.denied, reached)) {
             return Some("is denied by fetch.deny_networks");
         }
-        let is_allowed = self.allows_private || is_global(address) || is_in(&self.allowed);
+        let is_allowed = self.allows_private || is_global(address) || is_in(&self.allowed, address);
         (!is_allowed).then_some("is not public")
     }
+}
+
+/// An address, and those that a connection to it reaches. One that carries an IPv4 address reaches that. The unspecified address reaches
+/// loopback: Linux connects `0.0.0.0` with 127.0.0.1 and `::` with `::1`, and other systems may take 127.0.0.1 for `::` too.
+fn reached_by(address: IpAddr) -> impl Iterator<Item = IpAddr> {
+    let carried = match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(address) => carried_by(address),
+    };
+    let loopback: &[IpAddr] = match (address, carried) {
+        (_, Some(Ipv4Addr::UNSPECIFIED)) => &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        (IpAddr::V6(Ipv6Addr::UNSPECIFIED), _) => &[IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        _ => &[],
+    };
+    std::iter::once(address).chain(carried.map(IpAddr::V4)).chain(loopback.iter().copied())
 }
 
 /// Whether an address belongs to the public internet. By IANA's special-purpose registries (RFC 6890 and its updates) it is not private,
@@ -94,16 +109,26 @@ fn is_global_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_global_v6(address: Ipv6Addr) -> bool {
+    if let Some(carried) = carried_by(address) {
+        return is_global_v4(carried);
+    }
     match address.segments() {
-        // Mapped, NAT64 (RFC 6052), 6to4.
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-            is_global_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
-        }
         // IETF protocols (Teredo, benchmarks, ORCHID), documentation (RFC 3849, RFC 9637).
         [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
         [0x3fff, second, ..] => second >= 0x1000,
         // Nothing else is assigned as global unicast (RFC 4291).
         [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+/// The IPv4 address that an IPv6 address leads to.
+fn carried_by(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        // Mapped, NAT64 (RFC 6052), 6to4.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+        }
+        _ => None,
     }
 }
 
@@ -173,6 +198,41 @@ mod tests {
         options.allow_private_addresses = true;
         assert_eq!(verdict(&options, "10.2.0.1"), None);
         assert!(verdict(&options, "10.1.2.3").is_some());
+    }
+
+    /// What is denied stays so under each other name that it has.
+    #[test]
+    fn what_leads_to_a_denied_address_is_denied() {
+        for (denied, address, is_denied) in [
+            ("127.0.0.0/8", "0.0.0.0", true),
+            ("127.0.0.0/8", "::ffff:0.0.0.0", true),
+            ("127.0.0.0/8", "::", true),
+            ("127.0.0.2", "0.0.0.0", false),
+            ("::1", "::", true),
+            ("::1", "0.0.0.0", false),
+            ("0.0.0.0", "0.0.0.0", true),
+            ("8.8.8.8", "::ffff:8.8.8.8", true),
+            ("8.8.8.8", "64:ff9b::8.8.8.8", true),
+            ("8.8.8.8", "64:ff9b::8.8.4.4", false),
+            ("127.0.0.0/8", "64:ff9b::0.0.0.0", true),
+            ("127.0.0.0/8", "2002:7f00:1::", true),
+            ("127.0.0.0/8", "2002:8000:1::", false),
+            ("127.0.0.0/8", "2001:7f00:1::", false),
+            ("64:ff9b::/96", "64:ff9b::8.8.8.8", true),
+            ("2002::/16", "2002:808:808::1", true),
+        ] {
+            let denied = vec![denied.parse().unwrap()];
+            let options =
+                FetchOptions { allow_private_addresses: true, deny_networks: denied, ..FetchOptions::default() };
+            let refusal = Guard::new(&options).refusal(address.parse().unwrap());
+            assert_eq!(refusal.is_some(), is_denied, "{address} where {:?} is denied", options.deny_networks);
+        }
+        // Allowed is what is named alone.
+        let allowed = vec!["127.0.0.0/8".parse().unwrap()];
+        let guard = Guard::new(&FetchOptions { allow_networks: allowed, ..FetchOptions::default() });
+        for address in ["0.0.0.0", "::", "64:ff9b::127.0.0.1", "2002:7f00:1::"] {
+            assert_eq!(guard.refusal(address.parse().unwrap()), Some("is not public"), "{address}");
+        }
     }
 
     #[test]
