@@ -67,7 +67,7 @@ values! {
     String: "a text", TEXT, |text| Some(text.to_owned()), |text| quote(text);
     SocketAddr: "an address with a port, such as 127.0.0.1:8080", TEXT,
         |text| text.parse().ok(), |address| quote(&address.to_string());
-    Network: "an address or a block of addresses, such as 10.1.0.0/16", TEXT,
+    Network: "an address or a block of addresses, such as 10.1.0.0/16 or fd00::/8; of IPv4 as 127.0.0.0/8, not as ::ffff:127.0.0.0/8", TEXT,
         |text| text.parse().ok(), |network| quote(&network.to_string());
     FingerprintKey: "a number of 64 bits in hexadecimal, as a text", TEXT,
         |text| u64::from_str_radix(text, 16).ok().map(FingerprintKey::from_u64), |key| quote(&format!("{:016x}", key.to_u64()));

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A block of addresses, as prefix and length (RFC 4632, RFC 4291 section 2.3): `10.0.0.0/8`, `fd00::/8`, or one address.
 ///
-/// An IPv6 address that maps an IPv4 address is that one. Bits of the address behind the prefix count for nothing.
+/// An IPv6 address that maps an IPv4 address is that one, so a block of them has 96 bits or more. Bits of the address behind the prefix count for nothing.
 ///
 /// ```
 /// use crawler::crawl::Network;
@@ -23,10 +23,22 @@ pub struct Network {
     bits: u8,
 }
 
-/// A text that is no block of addresses.
+/// A text that is no block of addresses, or none that anybody can mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no address and no block of addresses such as 10.0.0.0/8 or fd00::/8")]
-pub struct NetworkError;
+#[non_exhaustive]
+pub enum NetworkError {
+    /// A block of fewer than 96 bits around a mapped IPv4 address. It has no IPv4 address in it.
+    #[error("it has no IPv4 address in it: write {address}/{bits} or ::ffff:{address}/{}", bits + 96)]
+    Mapped {
+        /// The address of the block that may be meant.
+        address: Ipv4Addr,
+        /// The bits of that block.
+        bits: u8,
+    },
+    /// Something else.
+    #[error("no address and no block of addresses such as 10.0.0.0/8 or fd00::/8")]
+    Text,
+}
 
 impl Network {
     /// Whether an address is in this block.
@@ -45,17 +57,24 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| NetworkError)?)),
+            // A number's own parser takes a sign too.
+            Some((_, bits)) if !bits.bytes().all(|byte| byte.is_ascii_digit()) => return Err(NetworkError::Text),
+            Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| NetworkError::Text)?)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| NetworkError)?;
+        let address: IpAddr = address.parse().map_err(|_| NetworkError::Text)?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.unwrap_or(most);
         if bits > most {
-            return Err(NetworkError);
+            return Err(NetworkError::Text);
         }
         let (address, bits) = match address.to_canonical() {
-            mapped @ IpAddr::V4(_) if address.is_ipv6() && bits >= 96 => (mapped, bits - 96),
+            IpAddr::V4(mapped) if address.is_ipv6() => match bits {
+                96.. => (mapped.into(), bits - 96),
+                ..=32 => return Err(NetworkError::Mapped { address: mapped, bits }),
+                // All that are mapped are in it.
+                _ => return Err(NetworkError::Mapped { address: Ipv4Addr::UNSPECIFIED, bits: 0 }),
+            },
             _ => (address, bits),
         };
         let first = match address {
@@ -106,9 +125,25 @@ mod tests {
             assert!(!outside.split(' ').any(contains), "{network} has none of {outside}");
             assert_eq!(block.to_string().parse(), Ok(block));
         }
-        for text in ["", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10/8", "::/129", "::/-1", "localhost", "10.0.0.0/8/8"]
-        {
-            assert_eq!(text.parse::<Network>(), Err(NetworkError), "{text:?}");
+        let texts = "/ /8 10.0.0.0/ 10.0.0.0/33 10/8 ::/129 ::/-1 localhost 10.0.0.0/8/8 1.2.3.4/+24 fd00::/+8 fd00::/0x8 \
+            1.2.3.4/256";
+        for text in std::iter::once("").chain(texts.split_ascii_whitespace()) {
+            let error = text.parse::<Network>().expect_err(text).to_string();
+            assert!(error.starts_with("no address and no block"), "{text:?}: {error}");
+        }
+    }
+
+    /// It would be a block of IPv6 addresses, none of which is one of IPv4.
+    #[test]
+    fn a_mapped_block_has_an_address_of_ipv4() {
+        for (text, instead) in [
+            ("::ffff:127.0.0.1/8", "127.0.0.1/8 or ::ffff:127.0.0.1/104"),
+            ("::ffff:10.0.0.0/32", "10.0.0.0/32 or ::ffff:10.0.0.0/128"),
+            ("::ffff:0:0/95", "0.0.0.0/0 or ::ffff:0.0.0.0/96"),
+            ("::ffff:0:0/0", "0.0.0.0/0 or ::ffff:0.0.0.0/96"),
+        ] {
+            let error = text.parse::<Network>().expect_err(text).to_string();
+            assert!(error.ends_with(&format!("write {instead}")), "{text}: {error}");
         }
     }
 }
