@@ -27,15 +27,20 @@ pub(super) struct Cookie {
 
 impl Cookie {
     /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` where it is to be ignored, by the rules there or those on prefixes and
-    /// secure origins that its successor adds.
+    /// secure origins that its successor adds. What a line of `cookies.txt` cannot have is ignored too: control characters, of which
+    /// the successor allows the tab and those beyond ASCII.
     pub(super) fn set(header: &str, url: &CanonicalUrl, now: i64) -> Option<Self> {
-        if header.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+        if header.contains(|c: char| c.is_control() && c != '\t') {
             return None;
         }
         let mut parts = header.split(';');
         let (name, value) = parts.next()?.split_once('=')?;
         let (name, value) = (name.trim(), value.trim());
         if name.is_empty() || name.len() + value.len() > MOST_BYTES {
+            return None;
+        }
+        // Its line has tabs between its fields. Only the last field, the value, can have some of its own.
+        if name.contains('\t') {
             return None;
         }
         let (mut domain, mut path, mut expires, mut max_age) = ("", "", None, None);
@@ -56,6 +61,10 @@ impl Cookie {
                 "secure" => is_secure = true,
                 _ => {}
             }
+        }
+        // The same. No URL has a tab in its path, so no request would have this cookie.
+        if path.contains('\t') {
+            return None;
         }
         let is_https = url.origin().starts_with("https:");
         let lower = name.to_ascii_lowercase();
@@ -138,4 +147,24 @@ fn domain_matches(host: &str, domain: &str) -> bool {
 /// Whether everybody may register names below this one.
 pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Canonicalizer, KeyRules};
+
+    fn set(header: &str) -> Option<Cookie> {
+        let url = Canonicalizer::new(&KeyRules::default()).canonicalize("http://a.example/").unwrap();
+        Cookie::set(header, &url, 0)
+    }
+
+    #[test]
+    fn what_cannot_be_written_to_a_file_is_no_cookie() {
+        for header in ["n\tm=v", "n=v; path=/a\tb", "n=v\u{1}", "n\u{7f}=v", "n=v\u{85}", "n=v; x\u{0}"] {
+            assert!(set(header).is_none(), "{header:?}");
+        }
+        let cookie = set("\tn\t=\tv\tw\t;\tpath=/a\t").unwrap();
+        assert_eq!((&*cookie.name, &*cookie.value, &*cookie.path), ("n", "v\tw", "/a"));
+    }
 }
