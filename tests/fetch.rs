@@ -259,20 +259,28 @@ async fn odd_heads_pass_and_broken_ones_fail() {
 #[tokio::test]
 async fn a_broken_body_is_kept_so_far() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n";
+    let (cut, broken) = (Failure::Incomplete, Failure::BadResponse);
     let bodies = [
-        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhi".to_owned(),
-        chunked.to_owned(),
-        format!("{chunked}zz\r\n"),
-        format!("{chunked}-1\r\n"),
-        format!("{chunked}ffffffffffffffffff\r\n"),
-        format!("{chunked}5;{}", "x".repeat(1 << 20)),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhi".to_owned(), cut),
+        (chunked.to_owned(), cut),
+        (format!("{chunked}1"), cut),
+        (format!("{chunked}5\r"), cut),
+        (format!("{chunked}5\r\n"), cut),
+        (format!("{chunked}0\r\n"), cut),
+        (format!("{chunked}zz\r\n"), broken),
+        (format!("{chunked}-1f\r\n"), broken),
+        (format!("{chunked}0x1f\r\n"), broken),
+        (format!("{chunked}\r\n"), broken),
+        (format!("{}0\r\n\r\n", chunked.trim_end()), broken),
+        (format!("{chunked}ffffffffffffffffff\r\n"), broken),
+        (format!("{chunked}5;{}", "x".repeat(1 << 20)), broken),
     ];
-    for words in bodies {
+    for (words, failure) in bodies {
         let what = words[..words.len().min(90)].to_owned();
         let site = Site::saying(words);
         let page = site.fetch(&options()).await.unwrap();
         let why = page.incomplete.unwrap_or_else(|| panic!("{what:?} is not whole"));
-        assert_eq!((&page.body[..], why.failure), (&b"hi"[..], Failure::Incomplete), "{what:?}: {why}");
+        assert_eq!((&page.body[..], why.failure), (&b"hi"[..], failure), "{what:?}: {why}");
         assert_eq!((page.truncated, why.sent_at, site.connections()), (false, Some(page.sent_at), 1));
     }
     let site = Site::new(|mut visit, _| {
@@ -496,7 +504,7 @@ async fn trailers_are_dropped() {
     let page = trailed("Content-Type: text/html\r\nX: y\r\n").fetch(&options()).await.unwrap();
     assert_eq!((&page.body[..], page.content_type, page.incomplete.is_none()), (&b"hi"[..], None, true));
     let long = trailed(&"X: y\r\n".repeat(100_000)).fetch(&options()).await.unwrap();
-    assert_eq!((&long.body[..], long.incomplete.unwrap().failure), (&b"hi"[..], Failure::Incomplete));
+    assert_eq!((&long.body[..], long.incomplete.unwrap().failure), (&b"hi"[..], Failure::BadResponse));
 }
 
 /// A coding that is not undone is not a page: neither is it taken for one.

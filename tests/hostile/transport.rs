@@ -233,7 +233,7 @@ pub(crate) fn bodies_without_end() -> Vec<Row> {
                 visit.repeat("X: y\r\n".repeat(100), AT_ONCE);
             }),
         )
-        .error("incomplete")
+        .error("bad_response")
         .found(1),
         Row::page(
             "H8",
@@ -243,7 +243,7 @@ pub(crate) fn bodies_without_end() -> Vec<Row> {
                 visit.repeat("x".repeat(1_000), AT_ONCE);
             }),
         )
-        .error("incomplete")
+        .error("bad_response")
         .found(1),
     ]
 }
@@ -252,12 +252,12 @@ pub(crate) fn framing() -> Vec<Row> {
     let link = format!("e\r\n{LINK}\r\n");
     let chunks = |behind: &str| chunked(&format!("{link}{behind}"));
     vec![
-        Row::page("H8", "chunk-size-is-no-number", chunks("zz\r\n")).error("incomplete").found(1),
-        Row::page("H8", "chunk-size-below-nothing", chunks("-1\r\n")).error("incomplete").found(1),
-        Row::page("H8", "chunk-size-of-all", chunks("ffffffffffffffffff\r\n")).error("incomplete").found(1),
+        Row::page("H8", "chunk-size-is-no-number", chunks("zz\r\n")).error("bad_response").found(1).asked(1),
+        Row::page("H8", "chunk-size-below-nothing", chunks("-1\r\n")).error("bad_response").found(1).asked(1),
+        Row::page("H8", "chunk-size-of-all", chunks("ffffffffffffffffff\r\n")).error("bad_response").found(1).asked(1),
         Row::page("H8", "chunk-without-last", chunks("")).error("incomplete").found(1),
         Row::page("H8", "chunk-cut", chunks("5\r\nabc")).error("incomplete").found(1),
-        Row::page("H8", "trailer-with-nul", chunks("0\r\nX: \0\r\n\r\n")).error("incomplete").found(1),
+        Row::page("H8", "trailer-with-nul", chunks("0\r\nX: \0\r\n\r\n")).error("bad_response").found(1).asked(1),
         Row::page("H8", "trailers", chunks("0\r\nContent-Type: image/png\r\nX: y\r\n\r\n")).found(1).asked(1),
         Row::page("H9", "length-too-long", head(format!("{OK}Content-Length: 99"))).error("incomplete").found(1),
         Row::page("H9", "length-too-short", raw(format!("{OK}Content-Length: 14\r\n\r\n{LINK}<a href=/no>")))

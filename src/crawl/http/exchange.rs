@@ -35,7 +35,7 @@ pub enum Truncated {
     Length,
     /// It took too long.
     Time,
-    /// It could not be read: it was not in the coding that its head names, or came in crumbs.
+    /// It could not be read: it was not in the coding that its head names, its chunks were not framed as chunks, or it came in crumbs.
     Unspecified,
 }
 

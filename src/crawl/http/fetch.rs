@@ -332,7 +332,7 @@ impl Fetcher {
                     let early = || FetchError::new(Failure::Incomplete, "the coding of the body ends early");
                     break is_whole.then_some(()).ok_or_else(early);
                 }
-                Ok(Err(error)) => break Err(FetchError::caused(Failure::Incomplete, error)),
+                Ok(Err(error)) => break Err(FetchError::in_body(error)),
                 Err(_) => {
                     head.distrust();
                     break Err(clock.ran_out());

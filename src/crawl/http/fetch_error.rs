@@ -57,6 +57,11 @@ impl FetchError {
         Self { message, ..Self::caused(failure, error) }
     }
 
+    /// For a body that broke off.
+    pub(super) fn in_body(error: Broken) -> Self {
+        Self::caused(if error.is_misframed() { Failure::BadResponse } else { Failure::Incomplete }, error)
+    }
+
     /// For a request that got no head.
     pub(super) fn without_head(error: NoHead) -> Self {
         let error = match error {

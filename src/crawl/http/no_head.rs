@@ -1,11 +1,13 @@
-//! Why no head came, and the limits of one.
+//! Why no head came, or not the whole body, and the limits of a head.
 
 use std::error::Error;
 use std::io;
 
 use h2::Reason;
 
+use super::causes::causes;
 use super::deadline::Deadline;
+use super::tls;
 
 /// Headers of a response, at most.
 pub(super) const MAX_HEADERS: usize = 256;
@@ -44,6 +46,17 @@ pub(super) enum Broken {
     /// What HTTP/2 runs over broke.
     #[error("the connection broke")]
     Io(#[source] io::Error),
+}
+
+impl Broken {
+    /// Whether a body's chunks were not framed as chunks are, or went beyond a limit. Only the client's own decoder has errors of these
+    /// kinds: the system's own have a number, and those of TLS are told apart.
+    pub(super) fn is_misframed(&self) -> bool {
+        let Self::Http1(error) = self else { return false };
+        let Some(error) = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>) else { return false };
+        let is_decoders = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+        is_decoders && error.raw_os_error().is_none() && !causes(error).any(tls::is_tls)
+    }
 }
 
 impl From<h2::Error> for Broken {

@@ -51,7 +51,8 @@ pub struct Response {
     pub truncated: bool,
     /// Why the body broke off. What had come is kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection closed.
     /// [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it is
-    /// not in the coding that the header names, or in an unknown one, or came in crumbs. `None` for another status than 2xx.
+    /// not in the coding that the header names, or in an unknown one, its chunks are not framed as chunks, or it came in crumbs. `None`
+    /// for another status than 2xx.
     pub incomplete: Option<FetchError>,
     /// Why its body was not taken: it is a page that is not wanted.
     pub(in crate::crawl) refused: Option<Unwanted>,
