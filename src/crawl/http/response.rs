@@ -196,11 +196,11 @@ pub(super) fn codings<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Ite
     values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
-/// The transfer codings of a body, in the order in which they were applied (RFC 9112 section 6.1), without a last "chunked", which the
-/// client undoes.
+/// The transfer codings of a body, in the order in which they were applied (RFC 9112 section 6.1), without "chunked" at the end, which
+/// the client undoes. Some proxies name it once more for a body that is chunked once, and nobody chunks one twice.
 pub(super) fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
-    codings.pop_if(|last| last.eq_ignore_ascii_case("chunked"));
+    while codings.pop_if(|last| last.eq_ignore_ascii_case("chunked")).is_some() {}
     codings
 }
 
