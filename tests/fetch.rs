@@ -253,6 +253,11 @@ async fn odd_heads_pass_and_broken_ones_fail() {
         assert_eq!(error.failure, Failure::BadResponse, "{what:?}: {error}");
         assert!(error.sent_at.is_some());
     }
+    for words in ["Content-Length: 18446744073709551615\r\n".to_owned(), "X: y\r\n".repeat(300)] {
+        let error = Site::saying(format!("HTTP/1.1 200 OK\r\n{words}\r\n")).fetch(&options()).await.unwrap_err();
+        let limits = "more than 256 headers, a head of more than 128 KiB, or a Content-Length that is too large";
+        assert_eq!(error.message, limits);
+    }
 }
 
 /// What came before the connection broke is kept.
@@ -658,6 +663,8 @@ async fn private_addresses_are_refused() {
 
     let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:6667/").await.unwrap_err();
     assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 6667 belongs to another protocol"));
+    let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:0/").await.unwrap_err();
+    assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 0 cannot be asked"));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::causes::causes;
 use super::deadline::Deadline;
-use super::no_head::{Broken, NoHead};
+use super::no_head::{Broken, MAX_HEAD, MAX_HEADERS, NoHead};
 use super::proxy::{ProxyError, ProxyFault};
 use super::resolve::ResolveError;
 use super::shortage::is_shortage;
@@ -92,10 +92,18 @@ impl FetchError {
         // The system's words name a cause. The client's do not.
         let is_named =
             causes(&error).any(<dyn Error>::is::<io::Error>) || matches!(error, NoHead::Broken(Broken::Http2(_)));
+        let is_too_large = error.is_too_large();
         let mut without_head = Self::caused(failure, error);
         without_head.is_local |= is_local;
         if failure == Failure::Incomplete && !is_named {
             "the connection closed before its response".clone_into(&mut without_head.message);
+        }
+        // The client does not say which.
+        if is_too_large {
+            let head = MAX_HEAD >> 10;
+            without_head.message = format!(
+                "more than {MAX_HEADERS} headers, a head of more than {head} KiB, or a Content-Length that is too large"
+            );
         }
         without_head
     }

@@ -106,6 +106,12 @@ impl NoHead {
         }
     }
 
+    /// Whether a limit of the HTTP/1.1 client was passed. hyper has a method that says so, for servers alone; its words say it to all.
+    pub(super) fn is_too_large(&self) -> bool {
+        let Self::Broken(Broken::Http1(error)) = self else { return false };
+        error.is_parse() && error.to_string() == "message head is too large"
+    }
+
     /// Why the server ended this stream, where it did.
     fn reset(&self) -> Option<Reason> {
         match self {
