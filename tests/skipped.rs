@@ -33,6 +33,7 @@ fn answer(mut stream: &TcpStream, pages: &BTreeMap<String, String>) {
     let (head, body) = match pages.get(&path).map(String::as_str) {
         None => ("404 Not Found".to_owned(), ""),
         Some(page) => match page.strip_prefix("301 ") {
+            Some("") => ("301 Moved".to_owned(), ""),
             Some(location) => (format!("301 Moved\r\nLocation: {location}"), ""),
             None => ("200 OK\r\nContent-Type: text/html".to_owned(), page),
         },
@@ -66,6 +67,41 @@ fn told(links: &[SkippedLink], seed: &str) -> Vec<String> {
         .collect();
     told.sort();
     told
+}
+
+/// Its record says why.
+#[test]
+fn a_redirect_that_leads_nowhere_is_told() {
+    let long = format!("301 /{}", "x".repeat(9_000));
+    let nowhere = [
+        ("/none", "301 ", "no Location that can be read"),
+        ("/control", "301 /a\u{1}b", "no Location that can be read"),
+        ("/ftp", "301 ftp://a.test/", "Location: scheme `ftp` is not crawled"),
+        ("/script", "301 javascript:go()", "Location: scheme `javascript` is not crawled"),
+        ("/space", "301 http://a b/", "Location: not a URL: "),
+        ("/port", "301 http://a.test:99999/", "Location: not a URL: "),
+        ("/long", &*long, "Location: 9"),
+    ];
+    let links = nowhere.iter().fold(String::new(), |links, (path, ..)| links + "<a href=" + path + ">");
+    let mut pages = vec![("/", &*links), ("/away", "301 http://other.test/")];
+    pages.extend(nowhere.map(|(path, page, _)| (path, page)));
+    let seed = format!("http://{}/", serve(&pages));
+    let place = tempfile::tempdir().unwrap();
+    crawl(place.path(), &[&seed, &format!("{seed}away")]);
+    let records = std::fs::read_to_string(place.path().join("crawl/pages.jsonl")).unwrap();
+    let records = records.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let records: BTreeMap<_, _> = records.map(|record| (record["url"].as_str().unwrap().to_owned(), record)).collect();
+    for (path, _, words) in nowhere {
+        let record = &records[&format!("{seed}{}", &path[1..])];
+        let message = record["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with(words) && message.len() <= 200, "{path}: {message:?}");
+        let is_plain = record["redirect"].is_null() && record["error"].is_null();
+        assert!(is_plain && record["status"] == 301, "{record}");
+    }
+    for path in ["", "away"] {
+        let record = &records[&format!("{seed}{path}")];
+        assert!(record["message"].is_null(), "{record}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::frontier::lease::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
-use crate::gate::{Content, Found, Gate, Links};
+use crate::gate::{Content, Found, Gate, Links, Refusal};
 
 /// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
 /// can read it, and no page may hold up the others for longer.
@@ -135,8 +135,11 @@ impl Visit {
         let answer =
             PageAnswer { digest: response.digest, validators: response.validators.take(), ..PageAnswer::default() };
         let mut visit = Self { skips, exchange, answer, ..Self::without_response(lease, outcome, record) };
-        if let Some(location) = response.location.as_deref().filter(|_| is_redirect(response.status)) {
-            visit.redirect(&reader, location, response.has_new_cookies);
+        if is_redirect(response.status) {
+            match response.location.as_deref() {
+                Some(location) => visit.redirect(&reader, location, response.has_new_cookies),
+                None => visit.record.message = Some("no Location that can be read".to_owned()),
+            }
         } else if let Some(known) = reader.known.filter(|_| response.status == 304) {
             visit.read_known(known, reader).await;
         } else if is_taken && let Some(read) = source.links(lease, &response, reader.options) {
@@ -152,7 +155,10 @@ impl Visit {
         let Reader { lease, url, gate, base, .. } = reader;
         let redirect = match Redirect::join(gate, lease, url, base, location) {
             Ok(redirect) => redirect,
-            Err(refusal) => return self.skips.add(refusal, location, lease.depth()),
+            Err(error) => {
+                self.record.message = Some(format!("Location: {error}"));
+                return self.skips.add(Refusal::from(&error), location, lease.depth());
+            }
         };
         let to = match &redirect {
             Redirect::Same(to) => to,

@@ -64,7 +64,8 @@ pub struct PageRecord {
     pub fetched_at: String,
     /// Why there is no whole response, by the name of the [`Failure`](crate::frontier::Failure).
     pub error: Option<String>,
-    /// The error in words, at most 200 bytes: which clock ran out, which address was refused, what the system said.
+    /// The error in words, at most 200 bytes: which clock ran out, which address was refused, what the system said. Of a redirect that leads
+    /// nowhere, and has no error, why: it has no Location, or one that cannot be asked for.
     pub message: Option<String>,
     /// It was not asked for, because its host had failed too often. A resume asks for it again, and it gets another record.
     pub given_up: bool,

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use super::{Href, Lease, LeaseKind, Outcome, Validators};
-use crate::address::{BaseUrl, CanonicalUrl};
+use crate::address::{AddressError, BaseUrl, CanonicalUrl};
 use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
 
 /// What a server replied to the request for a lease, and what the page says of its links: all that
@@ -115,7 +115,7 @@ impl Redirect {
     /// for it is no link that anybody found.
     pub(crate) fn of(gate: &Gate, lease: &Lease, location: &str) -> Result<Self, Refusal> {
         let (url, base) = gate.canonicalizer().page(lease.url()).map_err(|error| Refusal::from(&error))?;
-        Self::join(gate, lease, &url, &base, location)
+        Self::join(gate, lease, &url, &base, location).map_err(|error| Refusal::from(&error))
     }
 
     /// As [`of`](Self::of), of a lease whose URL was parsed before.
@@ -125,12 +125,12 @@ impl Redirect {
         url: &CanonicalUrl,
         base: &BaseUrl,
         location: &str,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, AddressError> {
         if lease.kind() == LeaseKind::Robots {
-            let to = gate.canonicalizer().join(base, location).map_err(|error| Refusal::from(&error))?;
+            let to = gate.canonicalizer().join(base, location)?;
             return Ok(Self::Same(to.wire().to_owned()));
         }
-        let to = gate.join(base, location).map_err(|error| Refusal::from(&error))?;
+        let to = gate.join(base, location)?;
         Ok(if url.key() == to.key() {
             Self::Same(to.wire().to_owned())
         } else {
