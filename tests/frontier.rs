@@ -460,7 +460,7 @@ fn refresh(outcome: impl Fn(&Lease) -> Outcome) -> (Frontier, Timestamp) {
 fn rules_that_are_known_stay_in_force_while_no_newer_ones_are_to_be_had() {
     let failures =
         [Failure::BadResponse, Failure::Incomplete, Failure::Timeout].map(|failure| Outcome::Failed(failure.into()));
-    let statuses = [500, 503, 429].map(|status| Outcome::Response { status, retry_after: None });
+    let statuses = [500, 503, 408, 425, 429].map(|status| Outcome::Response { status, retry_after: None });
     for outcome in failures.into_iter().chain(statuses) {
         let (mut frontier, now) = refresh(|_| outcome.clone());
         for url in ["https://a.example/2", "https://a.example/3"] {
@@ -546,22 +546,24 @@ fn a_fetcher_that_vanishes_is_not_held_against_the_host() {
 
 #[test]
 fn retry_after_is_obeyed_up_to_a_day() {
-    let mut frontier = Frontier::new(&plain()).unwrap();
-    frontier.seed("https://a.example/", secs(0)).unwrap();
-    let mut now = secs(0);
-    // Shorter than the delay is the delay.
-    for (asked, rest) in [(120, 120), (0, 1)] {
+    for status in [408, 425, 429, 503] {
+        let mut frontier = Frontier::new(&plain()).unwrap();
+        frontier.seed("https://a.example/", secs(0)).unwrap();
+        let mut now = secs(0);
+        // Shorter than the delay is the delay.
+        for (asked, rest) in [(120, 120), (0, 1)] {
+            let page = lease(&mut frontier, now);
+            let outcome = Outcome::Response { status, retry_after: Some(Duration::from_secs(asked)) };
+            let due = now + Duration::from_secs(rest);
+            assert_eq!(frontier.complete(page, outcome, now).unwrap(), Completion::Retry(due), "{status}");
+            now = due;
+        }
+        frontier.seed("https://a.example/other", now).unwrap();
         let page = lease(&mut frontier, now);
-        let outcome = Outcome::Response { status: 429, retry_after: Some(Duration::from_secs(asked)) };
-        let due = now + Duration::from_secs(rest);
-        assert_eq!(frontier.complete(page, outcome, now).unwrap(), Completion::Retry(due));
-        now = due;
+        let outcome = Outcome::Response { status, retry_after: Some(Duration::MAX) };
+        assert_eq!(frontier.complete(page, outcome, now).unwrap(), Completion::Done, "the third try");
+        assert!(matches!(frontier.next(now).unwrap(), Next::Wait(until) if until == now + Duration::from_secs(86_400)));
     }
-    frontier.seed("https://a.example/other", now).unwrap();
-    let page = lease(&mut frontier, now);
-    let outcome = Outcome::Response { status: 503, retry_after: Some(Duration::MAX) };
-    assert_eq!(frontier.complete(page, outcome, now).unwrap(), Completion::Done, "the third try");
-    assert!(matches!(frontier.next(now).unwrap(), Next::Wait(until) if until == now + Duration::from_secs(86_400)));
 }
 
 #[test]

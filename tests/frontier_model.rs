@@ -663,7 +663,7 @@ impl Model {
             if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
                 group.due = now + group.delay;
             }
-            if let End::Status { status: 429 | 503, retry_after: Some(asked), .. } = end
+            if let End::Status { status: 408 | 425 | 429 | 503, retry_after: Some(asked), .. } = end
                 && group.address.is_none()
             {
                 group.due = group.due.max(now + Duration::from_secs(asked).min(most));
@@ -956,7 +956,7 @@ fn failed(failure: Failure) -> Setback {
 
 fn answered(status: u16, retry_after: Option<u64>) -> Option<Setback> {
     let blame = match status {
-        429 | 503 => Blame::Load,
+        408 | 425 | 429 | 503 => Blame::Load,
         500.. => Blame::Page,
         _ => return None,
     };
@@ -981,7 +981,7 @@ fn ends() -> impl Strategy<Value = End> {
         Failure::Timeout,
         Failure::Tls,
     ]);
-    let status = prop::sample::select(vec![200, 200, 200, 200, 301, 404, 404, 429, 500, 502, 503]);
+    let status = prop::sample::select(vec![200, 200, 200, 200, 301, 404, 404, 408, 425, 429, 500, 502, 503]);
     prop_oneof![
         12 => (status, prop::option::weighted(0.2, 0..100u64), any::<bool>())
             .prop_map(|(status, retry_after, crawl_delay)| End::Status { status, retry_after, crawl_delay }),

@@ -304,7 +304,7 @@ pub(super) fn command() -> Command {
         .subcommand(
             subcommands::goes_on(
                 "retry",
-                "As resume, and ask again for pages that failed: no whole response, 429, 5xx",
+                "As resume, and ask again for pages that failed: no whole response, 408, 425, 429, 5xx",
             )
             .args(some(is_resumable)),
         )

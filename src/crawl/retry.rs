@@ -11,7 +11,7 @@ use crate::gate::Via;
 use crate::job::JobJournal;
 
 impl Crawl<JobJournal> {
-    /// Queues each page whose last record in `pages` is a failure: no whole response, 429 or 5xx. Says how many there are.
+    /// Queues each page whose last record in `pages` is a failure: no whole response, 408, 425, 429 or 5xx. Says how many there are.
     ///
     /// While URLs are still waiting, nothing is queued: these pages may be among them. Reads the file once, and holds 16 bytes for
     /// each failure.
@@ -71,7 +71,7 @@ fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
 }
 
 fn has_failed(record: &PageRecord) -> bool {
-    record.error.is_some() || record.status.is_some_and(|status| status == 429 || status >= 500)
+    record.error.is_some() || record.status.is_some_and(|status| matches!(status, 408 | 425 | 429 | 500..))
 }
 
 #[cfg(test)]
@@ -92,13 +92,14 @@ mod tests {
             page("a", Some(200), None, false),
             page("d", None, Some("connect"), true),
             page("e", Some(429), None, false),
+            page("f", Some(425), None, false),
             page("b", None, Some("incomplete"), false),
         ];
         let lines: Vec<String> = records.iter().map(serde_line).collect();
         let starts: Vec<u64> =
             (0..lines.len()).map(|at| lines[..at].iter().map(|line| line.len() as u64).sum()).collect();
         let text = lines.concat();
-        assert_eq!(failures(&mut text.as_bytes()).unwrap(), [starts[5], starts[6]]);
+        assert_eq!(failures(&mut text.as_bytes()).unwrap(), [starts[5], starts[6], starts[7]]);
     }
 
     fn serde_line(record: &PageRecord) -> String {

@@ -20,7 +20,7 @@ pub(super) fn yielded_by(
     let Outcome::Response { status, retry_after } = visit.outcome else { return None };
     let is_missing = match status {
         429 => false,
-        500.. => retry_after.is_none() && lease.is_last_try(),
+        408 | 425 | 500.. => retry_after.is_none() && lease.is_last_try(),
         _ => status >= 400,
     };
     let brings = match (visit.content, redirect) {

@@ -36,7 +36,7 @@ impl UrlSource for RobotsSource {
 
     fn links(&self, _: &Lease, response: &Response, options: &ReadOptions) -> Option<ReadLinks> {
         let is_there = response.is_success() && !response.raw && response.incomplete.is_none();
-        let is_missing = (400..500).contains(&response.status) && response.status != 429;
+        let is_missing = (400..500).contains(&response.status) && !matches!(response.status, 408 | 425 | 429);
         (options.sitemaps.enabled && (is_there || is_missing)).then_some(read)
     }
 

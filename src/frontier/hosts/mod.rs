@@ -6,7 +6,7 @@
 //!
 //! # How a host fails
 //!
-//! An answer makes a host well, whatever happened before; a status of 429, 503 or another 5xx is the exception. Each failure that
+//! An answer makes a host well, whatever happened before; a status of 408, 425, 429, 503 or another 5xx is the exception. Each failure that
 //! counts against the host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire
 //! it. What is wrong with it is its [`Illness`]; what that lets one hope for, its [`Prospect`]. Hosts of which nothing can be hoped
 //! for do not hold up the end of a crawl: [`Struggle`] counts them, and [`Patience`] is how long the others are waited for.

@@ -56,9 +56,8 @@ impl Outcome {
     /// The rest that a response asks for which says "not now".
     pub(crate) fn asks_for(&self) -> Option<Duration> {
         match self {
-            Self::Response { status: 429 | 503, retry_after } | Self::Robots { status: 429 | 503, retry_after, .. } => {
-                *retry_after
-            }
+            Self::Response { status: 408 | 425 | 429 | 503, retry_after }
+            | Self::Robots { status: 408 | 425 | 429 | 503, retry_after, .. } => *retry_after,
             _ => None,
         }
     }

@@ -6,8 +6,8 @@
 //! | 301, 302, 303, 307, 308 to the same key | the page is asked for there | the file is asked for there |
 //! | the same, to another key | done; the target goes through the gate | the file is asked for there |
 //! | 304 | done | the rules are as they were |
-//! | other 3xx, 4xx but 429 | done | there is none: all is allowed |
-//! | 429, 5xx | another try | another try; known rules hold on |
+//! | other 3xx, 4xx but 408, 425, 429 | done | there is none: all is allowed |
+//! | 408, 425, 429, 5xx | another try | another try; known rules hold on |
 //!
 //! All of it but the last step needs the gate alone, so many tasks do it side by side, and take the frontier's lock with the result.
 

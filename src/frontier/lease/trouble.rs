@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `Connect`, `Dns`, `NoSuchHost`, `ProxyRefusal`, `Tls`, `Robots`, `Server` | host | counts, rests longer each time | keeps its tries |
 //! | `Address`, `Port` | host | is retired at once | keeps its tries |
-//! | `Timeout`, 429, 503 | load | counts, and rests as it asks or longer each time | has one try less |
+//! | `Timeout`, 408, 425, 429, 503 | load | counts, and rests as it asks or longer each time | has one try less |
 //! | `Incomplete`, other 5xx | page | goes on; every fourth page in a row counts | waits for its next try |
 //! | `BadResponse` | page | as above | is done: it would answer the same again |
 //! | `Lost`, `Proxy` | fetcher | goes on | has one try less |
@@ -82,7 +82,7 @@ pub enum Failure {
     ProxyRefusal,
     /// The host's robots.txt is not to be had, so nothing of the host may be (RFC 9309 section 2.3.1.4).
     Robots,
-    /// The host answers, and what it says is that it cannot: 429 or 5xx, page after page.
+    /// The host answers, and what it says is that it cannot: 408, 425, 429 or 5xx, page after page.
     Server,
     /// The response took too long.
     Timeout,
@@ -190,8 +190,9 @@ impl Blame {
     /// The blame for a response with this status; `None` for an answer that is final.
     pub(crate) const fn of_status(status: u16) -> Option<Self> {
         match status {
-            // "Not now", whatever was asked for.
-            429 | 503 => Some(Self::Load),
+            // "Not now", whatever was asked for. RFC 9110 section 15.5.9 lets a request be repeated that came too slowly, and RFC 8470
+            // section 5.2 one that came too early.
+            408 | 425 | 429 | 503 => Some(Self::Load),
             500.. => Some(Self::Page),
             _ => None,
         }

@@ -26,14 +26,14 @@ use crate::gate::{Position, Refusal};
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back. O(log hosts).
     ///
-    /// A response below 500, other than 429, is final. Everything else is somebody's failure:
+    /// A response below 500, other than 408, 425 and 429, is final. Everything else is somebody's failure:
     ///
     /// - The *host's*, where there is no connection ([`Connect`](Failure::Connect), [`Dns`](Failure::Dns),
     ///   [`Tls`](Failure::Tls)) or no robots.txt. It rests for a [backoff](crate::frontier::Politeness::backoff) that doubles with each
     ///   failure in a row, and the page keeps its tries. After [`host_failures`](crate::frontier::Politeness::host_failures) in a row the
     ///   host is retired: its URLs are [given up](crate::frontier::Next::GiveUp) as their turn comes, until it is
     ///   [asked again](Self::ask_again).
-    /// - The *host's and the page's*, where the host may have too much to do: a timeout, 429, 503. It rests as above, or for as
+    /// - The *host's and the page's*, where the host may have too much to do: a timeout, 408, 425, 429, 503. It rests as above, or for as
     ///   long as its Retry-After says, and the page has one of its [`attempts`](crate::frontier::Politeness::attempts) less.
     /// - The *page's*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Only where
     ///   four different pages in a row break does it count as one failure of the host. Its robots.txt is asked for next, and where

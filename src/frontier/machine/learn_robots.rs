@@ -5,8 +5,8 @@
 //! | 2xx | its rules, for `politeness.robots_ttl` |
 //! | 3xx | where to ask next, up to five times; then as if it were missing |
 //! | 304 | what was known, for as long again |
-//! | 4xx, but 429 | there is none, everything is allowed, for as long |
-//! | 429, 5xx, no response | what was known, up to 30 days beyond its time; where nothing was, the host waits |
+//! | 4xx, but 408, 425, 429 | there is none, everything is allowed, for as long |
+//! | 408, 425, 429, 5xx, no response | what was known, up to 30 days beyond its time; where nothing was, the host waits |
 //!
 //! A redirect is followed for the host that was asked, wherever it leads: the rules found there are this host's, and the host there is
 //! asked for its own robots.txt when a page of it goes out. Each hop is a lease of its own, with the host's rest between them.
