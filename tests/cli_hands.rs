@@ -301,6 +301,33 @@ fn a_seed_is_asked_again_once_the_reason_of_its_refusal_is_gone() {
     }
 }
 
+/// What is denied is not told as what was not allowed, and a resume is advised where it can help.
+#[test]
+fn a_denied_address_is_told_as_denied() {
+    let (desk, site) = (Desk::new(), Site::new());
+    let url = site.url();
+    let denied = [&*url, "--allow-private-addresses", "--deny-network=127.0.0.0/8", "--job=denied"];
+    desk.run(denied)
+        .says(3, &["1 failed: private_address; addresses in fetch.deny_networks are never asked"])
+        .says(3, &["1 host, 1 URL; a resume with other settings can ask them: crawler resume"])
+        .keeps_silent_about("--allow-network");
+    let private = "addresses that are not public are asked only with --allow-network or --allow-private-addresses";
+    desk.run([&*url, "--job=private"])
+        .says(3, &[private, "; a resume with other settings can ask them: crawler resume"])
+        .keeps_silent_about("deny_networks");
+    desk.run(["http://127.0.0.1:6667/", "--job=port"])
+        .says(3, &["1 failed: blocked_port", "1 host, 1 URL; their ports are never asked"])
+        .keeps_silent_about("crawler resume");
+    assert!(site.asked().is_empty());
+    for (url, job, advice) in [
+        (&*url, "denied", "is denied by fetch.deny_networks; a resume with other settings can ask it"),
+        ("http://127.0.0.1:6667/", "port", "belongs to another protocol; its port is never asked"),
+    ] {
+        let told = desk.run(["explain", url, "--job", job]).out;
+        assert!(told.contains(advice), "{told}");
+    }
+}
+
 /// The advice that a refusal gives is to be followed in the same directory.
 #[test]
 fn the_advice_of_a_refusal_can_be_followed() {

@@ -181,7 +181,10 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     saved.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_path()))?;
     drawn.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_page_path()))?;
     if let Some(unreachable) = report.unreachable() {
-        output::note(&format!("unreachable: {unreachable}: crawler resume {}", job.directory().display()));
+        let is_mendable = unreachable.contains("a resume");
+        let resume =
+            if is_mendable { format!(": crawler resume {}", job.directory().display()) } else { String::new() };
+        output::note(&format!("unreachable: {unreachable}{resume}"));
     }
     ending::waiting(&job, &finished);
     ending::ended(&job, &finished, &signals)

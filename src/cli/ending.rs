@@ -9,7 +9,7 @@ use super::output::{self, print};
 use super::parts;
 use super::settings::AllSettings;
 use super::signals::Signals;
-use crate::crawl::{FinishReason, Finished, NameCounts, SeedCounts, Tally};
+use crate::crawl::{DENIED, FinishReason, Finished, NameCounts, SeedCounts, Tally};
 use crate::frontier::Failure as Failed;
 use crate::job::Job;
 use crate::report::{Report, ReportPart};
@@ -115,9 +115,15 @@ fn nothing_crawled(finished: &Finished) -> String {
     reasons.extend(pages.unwanted.most_first().iter().map(|(name, count)| format!("{count} refused: {name}")));
     reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
     if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {
-        reasons.push(
-            "addresses that are not public are asked only with --allow-network or --allow-private-addresses".to_owned(),
-        );
+        let examples = [robots, pages].into_iter().filter_map(|of| of.examples.get(Failed::Address.name())).flatten();
+        let (denied, private): (Vec<_>, Vec<_>) = examples.partition(|example| example.message.ends_with(DENIED));
+        if !denied.is_empty() {
+            reasons.push("addresses in fetch.deny_networks are never asked".to_owned());
+        }
+        if denied.is_empty() || !private.is_empty() {
+            let rule = "addresses that are not public are asked only with --allow-network or --allow-private-addresses";
+            reasons.push(rule.to_owned());
+        }
     }
     if reasons.is_empty() {
         reasons.push(match (finished.seeds, finished.reason) {

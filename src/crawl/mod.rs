@@ -95,6 +95,8 @@ pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
 pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};
+#[cfg(feature = "cli")]
+pub(crate) use http::DENIED;
 #[cfg(feature = "cluster")]
 pub(crate) use http::MayAsk;
 pub use http::{

@@ -7,6 +7,9 @@ use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::frontier::Failure;
 
+/// What the message of a denied address ends with.
+pub(crate) const DENIED: &str = "is denied by fetch.deny_networks";
+
 /// Which addresses may be connected to.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
@@ -58,7 +61,7 @@ impl Guard {
     pub(super) fn refusal(&self, address: IpAddr) -> Option<&'static str> {
         let is_in = |networks: &[Network], address| networks.iter().any(|network| network.contains(address));
         if !self.denied.is_empty() && reached_by(address).any(|reached| is_in(&self.denied, reached)) {
-            return Some("is denied by fetch.deny_networks");
+            return Some(DENIED);
         }
         let is_allowed = self.allows_private || is_global(address) || is_in(&self.allowed, address);
         (!is_allowed).then_some("is not public")

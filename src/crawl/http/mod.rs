@@ -48,6 +48,8 @@ pub use exchange::{Exchange, Truncated};
 pub use fetch::Fetcher;
 pub use fetch_error::FetchError;
 pub use fetcher_error::FetcherError;
+#[cfg(feature = "cli")]
+pub(crate) use guard::DENIED;
 pub use network::{Network, NetworkError};
 pub use proxy::{ProxyAddress, ProxyChoice};
 pub use response::Response;

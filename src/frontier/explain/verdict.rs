@@ -13,7 +13,7 @@
 use std::fmt;
 
 use super::{Chance, Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, times};
-use crate::frontier::{Timestamp, Trouble};
+use crate::frontier::{Failure, Timestamp, Trouble};
 use crate::gate::Refusal;
 use crate::seen::Sighting;
 
@@ -238,7 +238,11 @@ impl fmt::Display for Verdict {
                     write!(f, ", failed {} in a row", times((*failures).into()))?;
                 }
                 trouble.iter().try_for_each(|trouble| write!(f, ": {trouble}"))?;
-                f.write_str("; a resume asks it again")
+                f.write_str(match trouble.as_ref().map(|trouble| trouble.failure) {
+                    Some(Failure::Address) => "; a resume with other settings can ask it",
+                    Some(Failure::Port) => "; its port is never asked",
+                    _ => "; a resume asks it again",
+                })
             }
             Self::Waiting { attempts, ahead, due, held_by, is_robots_first, trouble } => {
                 f.write_str("waiting: ")?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::page::TextPage;
 use crate::crawl::FinishReason;
+use crate::frontier::Failure;
 use crate::report::figures::{about, counted, duration, thousands};
 use crate::report::{Report, Settings};
 
@@ -60,11 +61,22 @@ impl Report {
         }
     }
 
-    /// What could not be reached; `None` if everything could.
+    /// What could not be reached, and whether a resume can help; `None` if everything could.
     pub fn unreachable(&self) -> Option<String> {
         let urls: u64 = self.urls.unreachable.values().sum();
         let (hosts, urls) = (counted(self.hosts.unreachable, "host", "hosts"), (urls, counted(urls, "URL", "URLs")));
-        (urls.0 > 0).then(|| format!("{hosts}, {}; a resume asks them again", urls.1))
+        let is_all_of = |failures: &[Failure]| {
+            let is_of = |name: &str| failures.iter().any(|failure| failure.name() == name);
+            self.urls.unreachable.iter().all(|(name, count)| *count == 0 || is_of(name))
+        };
+        let then = if is_all_of(&[Failure::Port]) {
+            "their ports are never asked"
+        } else if is_all_of(&[Failure::Address, Failure::Port]) {
+            "a resume with other settings can ask them"
+        } else {
+            "a resume asks them again"
+        };
+        (urls.0 > 0).then(|| format!("{hosts}, {}; {then}", urls.1))
     }
 
     /// What must not be, and what makes the numbers mean something else. Each begins with two exclamation marks.
