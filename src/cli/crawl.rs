@@ -22,6 +22,7 @@ use crate::crawl::{
     Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, Places, Resumed, Sink, Visits,
     Writer, WriterThread, raise_open_files,
 };
+use crate::frontier::Failure;
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, JobJournal, replace};
 use crate::report::{self, Cost, Report, Urls};
@@ -181,7 +182,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     saved.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_path()))?;
     drawn.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_page_path()))?;
     if let Some(unreachable) = report.unreachable() {
-        let is_mendable = unreachable.contains("a resume");
+        let is_mendable = report.urls.unreachable.keys().any(|failure| failure != Failure::Port.name());
         let resume =
             if is_mendable { format!(": crawler resume {}", job.directory().display()) } else { String::new() };
         output::note(&format!("unreachable: {unreachable}{resume}"));

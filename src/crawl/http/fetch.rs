@@ -309,12 +309,12 @@ impl Fetcher {
         max_bytes: usize,
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
-        let transfer_codings = transfer_codings(codings(head.headers(), &header::TRANSFER_ENCODING));
-        if let Some(coding) = Decoder::new(transfer_codings.iter().copied(), 0).refused() {
-            let error = FetchError::new(Failure::BadResponse, format!("the transfer coding {coding:?} is not known"));
+        let transfer = transfer_codings(codings(head.headers(), &header::TRANSFER_ENCODING));
+        if Decoder::new(transfer.iter().copied(), 0).refused().is_some() {
+            let error = FetchError::new(Failure::BadResponse, format!("the transfer codings {transfer:?} are unknown"));
             return Err(FetchError { sent_at: Some(response.sent_at), ..error });
         }
-        let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer_codings);
+        let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer);
         let mut decoder = Decoder::new(codings, max_bytes).with_digest(ask.makes_digest);
         let most_wire =
             if ask.may_refuse && response.is_success() { self.wanted.most(max_bytes) } else { max_bytes as u64 };

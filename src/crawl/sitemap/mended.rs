@@ -154,7 +154,6 @@ fn in_tag(rest: &mut [u8], mut tag: Tag, is_over: bool) -> (usize, Place) {
             }
             (None, b'"' | b'\'') if tag.last == b'=' => (tag.value, tag.end_in_value) = (Some((byte, at)), None),
             (None, b'"' | b'\'') => rest[at] = b' ',
-            (None, _) => {}
             (Some((quote, _)), _) if byte == quote => tag.value = None,
             (Some(_), b'>') => tag.end_in_value = tag.end_in_value.or(Some(at)),
             (Some((_, open)), b'<') => {
@@ -163,7 +162,7 @@ fn in_tag(rest: &mut [u8], mut tag: Tag, is_over: bool) -> (usize, Place) {
                     return (end + 1, Place::Text);
                 }
             }
-            (Some(_), _) => {}
+            _ => {}
         }
         if !byte.is_ascii_whitespace() {
             tag.last = byte;

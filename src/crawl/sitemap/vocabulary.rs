@@ -62,13 +62,10 @@ pub(super) fn is_passed_over(format: SitemapFormat, name: &str) -> bool {
 pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
     match (format, name) {
         (SitemapFormat::Rss, "guid") | (SitemapFormat::Atom, "id") => Some(FieldName::Instead),
-        (SitemapFormat::Rss, "pubdate" | "date") | (SitemapFormat::Atom, "updated" | "published") => {
-            Some(FieldName::Changed)
-        }
-        // Atom 0.3.
-        (SitemapFormat::Atom, "created" | "issued" | "modified") => Some(FieldName::Changed),
+        (SitemapFormat::Rss, "pubdate" | "date")
+        | (SitemapFormat::Atom, "updated" | "published" | "created" | "issued" | "modified")
+        | (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(FieldName::Changed),
         (SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => Some(FieldName::Url),
-        (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(FieldName::Changed),
         (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(FieldName::Priority),
         (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(FieldName::Other),
         _ => None,
