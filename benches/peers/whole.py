@@ -28,9 +28,12 @@ from serve import Server
 
 EVERYTHING = ["--warc", "--links", "--resources"]
 SETTINGS = {"CRAWLER_PARSE_NOFOLLOW": "false", "CRAWLER_PARSE_MAX_LINKS": "1_000_000"}
-_CHOICE = "a[href], area[href], frame[src], iframe[src], base[href], meta[http-equiv], link[rel][href], img, input, video, audio, source, track, embed, script"
+_CHOICE = (
+    "a[href], area[href], frame[src], iframe[src], base[href], meta[http-equiv], link[rel], img, input, video, audio, source, track, embed, script, "
+    "object[data], body[background], table[background], td[background], th[background], tr[background], svg a, svg image, svg use"
+)
 _FOLLOWED = {"alternate", "canonical", "next", "prev"}
-_PARTS = {"stylesheet", "icon", "apple-touch-icon"}
+_PARTS = {"stylesheet", "icon", "apple-touch-icon", "mask-icon", "preload", "modulepreload", "manifest"}
 
 
 def main() -> None:
@@ -152,9 +155,10 @@ def judge(job: Path, wanted: set[str]) -> bool:
 
 
 def expected(cache: Path, corpus: Corpus) -> set[str]:
-    """The keys of all that is to be fetched: found once, then kept beside the corpus."""
+    """The keys of all that is to be fetched: found once, then kept beside the corpus until that or this file is another."""
     kept = cache / "everything-real.txt"
-    if not kept.exists() or kept.stat().st_mtime < (corpus.root / ".done").stat().st_mtime:
+    newest = max((corpus.root / ".done").stat().st_mtime, Path(__file__).stat().st_mtime)
+    if not kept.exists() or kept.stat().st_mtime < newest:
         kept.write_text("".join(f"{key}\n" for key in sorted(closure(corpus))))
     return set(kept.read_text().splitlines())
 
@@ -209,18 +213,28 @@ def hrefs(page: bytes) -> tuple[str | None, list[str]]:
             if (attributes.get("http-equiv") or "").lower() == "refresh" and "url=" in content.lower():
                 found[content[content.lower().index("url=") + 4 :].strip().strip("'\"")] = None
         elif node.tag == "link":
-            if set((attributes.get("rel") or "").lower().split()) & (_FOLLOWED | _PARTS):
-                found[attributes.get("href") or ""] = None
-        elif node.tag in ("a", "area"):
-            found[attributes.get("href") or ""] = None
+            relations = set((attributes.get("rel") or "").lower().replace(",", " ").split())
+            if relations & (_FOLLOWED | _PARTS) and (attributes.get("href") or "").strip():
+                found[attributes["href"]] = None
+            if "preload" in relations:
+                found.update(images(attributes.get("imagesrcset")))
+        elif node.tag in ("a", "area", "image", "use"):
+            href = attributes.get("href", attributes.get("xlink:href"))
+            # A part of the page itself is no file.
+            if href is not None and (node.tag in ("a", "area") or href.split("#")[0].strip()):
+                found[href] = None
         elif node.tag != "input" or (attributes.get("type") or "").lower() == "image":
-            if attributes.get("src") is not None:
-                found[attributes.get("src") or ""] = None
-            if node.tag == "video" and attributes.get("poster") is not None:
-                found[attributes.get("poster") or ""] = None
+            # Without letters it is no address.
+            sources = [attributes.get(name) for name in ("src", "poster", "data", "background", "xlink:href")]
+            found.update((source, None) for source in sources if (source or "").split("#")[0].strip())
             if node.tag in ("img", "source"):
-                found.update((part.split()[0], None) for part in (attributes.get("srcset") or "").split(", ") if part.strip())
+                found.update(images(attributes.get("srcset")))
     return base, list(found)
+
+
+def images(srcset: str | None) -> list[tuple[str, None]]:
+    """The addresses of a `srcset`."""
+    return [(part.split()[0], None) for part in (srcset or "").split(", ") if part.strip()]
 
 
 if __name__ == "__main__":
