@@ -46,6 +46,7 @@ fn laughs() -> Vec<u8> {
 pub(crate) fn codings() -> Vec<Row> {
     let link = LINK.as_bytes();
     let zeros = vec![b' '; 32 << 20];
+    let five_times = (0..5).fold(link.to_vec(), |body, _| gzip(&body));
     let cut = &gzip(&LINK.repeat(1_000).into_bytes())[..40];
     vec![
         Row::page("H6", "gzip", coded("gzip", &gzip(link))).found(1).asked(1),
@@ -56,8 +57,10 @@ pub(crate) fn codings() -> Vec<Row> {
         Row::page("H6", "brotli-bomb", coded("br", &brotli(&zeros))).truncated().asked(1),
         Row::page("H6", "zstd-bomb", coded("zstd", &zstd::encode_all(&zeros[..], 3).unwrap())).truncated().asked(1),
         Row::page("H6", "zstd-window", coded("zstd", &zstd_with_a_large_window())).error("bad_response").asked(1),
-        Row::page("H6", "codings-without-end", coded("gzip, gzip, gzip, gzip, gzip", link)).found(0),
-        Row::page("H6", "coding-unknown", coded("snappy", link)).found(0).asked(1),
+        Row::page("H6", "codings-without-end", coded("gzip, gzip, gzip, gzip, gzip", &five_times))
+            .error("bad_response"),
+        Row::page("H6", "coding-unknown", coded("snappy", &[b"\0\x01", link].concat())).error("bad_response").asked(1),
+        Row::page("H6", "coding-of-no-meaning", coded("utf-8", link)).found(1).asked(1),
         Row::page("H6", "coding-is-a-lie", coded("gzip", link)).error("bad_response").asked(1),
         Row::page("H6", "coding-ends-early", coded("gzip", cut)).error("incomplete"),
         Row::page("H6", "coding-with-litter", coded("gzip", &[&gzip(link)[..], b"litter"].concat())).found(1),

@@ -11,7 +11,7 @@ pub(crate) fn recoveries() -> Vec<Row> {
     vec![
         Row::robots("R2", "robots-304", raw("HTTP/1.1 304 Not Modified\r\n\r\n")),
         Row::robots("R2", "robots-coding-is-a-lie", html_with("Content-Encoding: gzip", b"User-agent: *\nAllow: /\n")),
-        Row::robots("R2", "robots-coding-unknown", html_with("Content-Encoding: snappy", b"User-agent: *\nAllow: /\n")),
+        Row::robots("R2", "robots-coding-unknown", html_with("Content-Encoding: snappy", b"\x19\x01User-agent: *\n")),
         Row::robots(
             "R2",
             "robots-two-lengths",
