@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{env, fs};
+use std::{env, fs, iter};
 
 use tempfile::TempDir;
 
@@ -43,9 +44,13 @@ pub(crate) struct Servers {
     running: Vec<Option<Child>>,
 }
 
+/// Ports that nobody listens at, each once. They are below those that the system gives to connections: of these one could be taken before a
+/// server has it, or while it is dead.
 fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let next = || std::process::id().wrapping_mul(97).wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
+    let ports = iter::repeat_with(|| u16::try_from(10_000 + next() % 20_000).unwrap());
+    ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).take(count).collect()
 }
 
 impl Servers {
@@ -98,9 +103,15 @@ impl Servers {
     }
 
     /// Waits until all that run keep messages.
-    pub(crate) fn await_health(&self) {
-        for (monitor, _) in self.monitors.iter().zip(&self.running).filter(|(_, server)| server.is_some()) {
-            until("a server is healthy", || is_healthy(*monitor));
+    pub(crate) fn await_health(&mut self) {
+        for (number, server) in self.running.iter_mut().enumerate() {
+            let Some(server) = server else { continue };
+            until("a server is healthy", || {
+                let ended = server.try_wait().unwrap();
+                let log = || fs::read_to_string(self.directory.path().join(format!("n{number}.log"))).unwrap();
+                assert!(ended.is_none(), "server {number} has ended: {}", log());
+                is_healthy(self.monitors[number])
+            });
         }
     }
 }
