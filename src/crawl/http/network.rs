@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 /// A block of addresses, as prefix and length (RFC 4632, RFC 4291 section 2.3): `10.0.0.0/8`, `fd00::/8`, or one address.
 ///
-/// An IPv6 address that maps an IPv4 address is that one, so a block of them has 96 bits or more. Bits of the address behind the prefix count for nothing.
+/// An IPv6 address that maps an IPv4 address is that one, so a block of them has 96 bits or more. Bits of the address behind
+/// the prefix count for nothing.
 ///
 /// ```
 /// use crawler::crawl::Network;

@@ -16,7 +16,7 @@
 use std::io::{self, BufRead, Read};
 use std::mem::discriminant;
 
-use super::text::{MAX_ELEMENT, SitemapText};
+use super::text::{MAX_ELEMENT, SitemapText, of_element};
 
 /// Stands for a `<` that is text. No XML has this character (XML 1.0 section 2.2).
 pub(super) const LESS: u8 = 1;
@@ -179,12 +179,7 @@ impl Tag {
 impl BufRead for MendedText<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.fill()?;
-        let ready = &self.held[self.read..self.ready];
-        let room = MAX_ELEMENT.saturating_sub(self.element);
-        if room == 0 && !ready.is_empty() {
-            return Err(io::Error::other("a tag or a text of more than a MiB"));
-        }
-        Ok(&ready[..ready.len().min(room)])
+        of_element(&self.held[self.read..self.ready], self.element)
     }
 
     fn consume(&mut self, bytes: usize) {

@@ -110,12 +110,7 @@ impl<'a> SitemapText<'a> {
 impl BufRead for SitemapText<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.fill();
-        let rest = &self.part.as_bytes()[self.at..];
-        let room = MAX_ELEMENT.saturating_sub(self.element);
-        if room == 0 && !rest.is_empty() {
-            return Err(io::Error::other("a tag or a text of more than a MiB"));
-        }
-        Ok(&rest[..rest.len().min(room)])
+        of_element(&self.part.as_bytes()[self.at..], self.element)
     }
 
     fn consume(&mut self, bytes: usize) {
@@ -129,6 +124,15 @@ impl Read for SitemapText<'_> {
         self.consume(read);
         Ok(read)
     }
+}
+
+/// As much of a text as an element may have of which so many bytes were read.
+pub(super) fn of_element(rest: &[u8], read: usize) -> io::Result<&[u8]> {
+    let room = MAX_ELEMENT.saturating_sub(read);
+    if room == 0 && !rest.is_empty() {
+        return Err(io::Error::other("a tag or a text of more than a MiB"));
+    }
+    Ok(&rest[..rest.len().min(room)])
 }
 
 /// The last place of a text, up to `most`, where a letter begins.

@@ -44,13 +44,14 @@ impl Decoder {
         let names = names.map(|name| name.split(';').next().unwrap_or_default().trim());
         let (mut stages, mut refused) = (Vec::new(), None);
         for name in names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity")) {
-            match Stage::new(name).filter(|_| stages.len() < MAX_CODINGS) {
-                Some(stage) => stages.push(stage),
-                None => _ = refused.get_or_insert_with(|| name.to_owned()),
-            }
-        }
-        if refused.is_some() {
-            stages.clear();
+            // A head may name thousands, and each takes a window.
+            let stage = if stages.len() < MAX_CODINGS { Stage::new(name) } else { None };
+            let Some(stage) = stage else {
+                stages.clear();
+                refused = Some(name.to_owned());
+                break;
+            };
+            stages.push(stage);
         }
         stages.reverse();
         Self {
