@@ -79,7 +79,7 @@ impl OpenEntry {
         match name {
             FieldName::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at, bases }),
             FieldName::Instead => self.add_instead(text, at),
-            // A feed has the day when an item was written, too.
+            // The latest counts: a feed has the day when an item was written, too.
             FieldName::Changed if day_of(text) > self.lastmod.as_deref().and_then(day_of) || self.lastmod.is_none() => {
                 self.lastmod = Some(text.to_owned());
             }
