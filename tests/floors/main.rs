@@ -241,7 +241,7 @@ const DOORS: &[(&str, &[&str])] = &[
 ];
 
 /// Lines in a file. Beyond it, it is about more than one noun.
-const MAX_LINES: usize = 400;
+const MAX_LINES: usize = 600;
 
 /// Modules that would be about nothing in particular.
 const DRAWERS: [&str; 8] = ["common", "helper", "helpers", "manager", "misc", "types", "util", "utils"];
