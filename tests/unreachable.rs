@@ -137,8 +137,15 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
     assert!(said.contains(&format!("unreachable: {dead} hosts, {dead} URLs")), "{said}");
     let text = String::from_utf8(crawler(desk.path(), &["stats", "job"]).stdout).unwrap();
     assert!(text.contains(&format!("unreachable       {dead} URLs on {dead} hosts: ")), "{text}");
-    // The first failure of each kind is said at once, and three are kept; the others are counted.
-    assert_eq!(said.matches("others like it are counted").count(), 5, "{said}");
+    // Each host that begins to fail is said once, with the reason; three examples of each kind are kept.
+    assert_eq!(said.matches("the host begins to fail: ").count() as u64, dead, "{said}");
+    assert!(
+        said.contains(&format!(
+            "http://{}/robots.txt: the host begins to fail: connect: Connection refused",
+            closed[0]
+        )),
+        "{said}"
+    );
     let examples = report["robots"]["examples"].as_object().unwrap();
     assert_eq!(examples["connect"].as_array().unwrap().len(), 3, "{examples:?}");
     let message = examples["connect"][0]["message"].as_str().unwrap();
@@ -202,4 +209,23 @@ fn a_retry_asks_again_for_pages_that_failed() {
     assert!(ran.status.success() && said.contains("1 page that failed is asked for again"), "{said}");
     assert_eq!(statuses(&broken), [500, 200]);
     assert_eq!((statuses(&seed), statuses(&format!("{seed}gone"))), (vec![200], vec![404]));
+}
+
+#[test]
+fn a_host_that_begins_and_ceases_to_fail_has_a_line_for_each() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let recovers = Arc::clone(&is_well);
+    let port = serve(&is_well, move |stream, _| {
+        recovers.store(true, Ordering::Relaxed);
+        say(stream, "503 Service Unavailable", "");
+    });
+    let desk = tempfile::tempdir().unwrap();
+    let ran = crawler(desk.path(), &[&format!("http://127.0.0.1:{port}/"), "--no-progress"]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(0), "{said}");
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("the host ")).collect();
+    let robots = format!("crawler: warning: http://127.0.0.1:{port}/robots.txt: the host");
+    let [fails, recovers] = lines[..] else { panic!("{said}") };
+    assert!(fails.starts_with(&format!("{robots} begins to fail: status 503")), "{said}");
+    assert_eq!(recovers, format!("{robots} answers again"));
 }

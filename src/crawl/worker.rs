@@ -21,7 +21,7 @@ use super::source::{UrlSource, guess_sitemap, source_of};
 use super::visit::{Reader, Visit};
 use super::yielded::{leads_on, yielded_by};
 use crate::address::{BaseUrl, CanonicalUrl};
-use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
+use crate::frontier::{Completion, Failure, Frontier, HostTurn, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
 use crate::gate::{Admission, Refusal};
 use crate::lending::HeldLease;
 
@@ -120,7 +120,7 @@ impl<J: Journal> Worker<J> {
         let shared = &self.shared;
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
         let settled = lease.settle(Vec::new(), Outcome::Released, Receipts::default(), None, || {}, page.is_some());
-        let (_, next) = settled.inspect_err(|_| shared.abort(FinishReason::StorageFailed))?;
+        let (.., next) = settled.inspect_err(|_| shared.abort(FinishReason::StorageFailed))?;
         Ok(Settled { is_recorded: false, next: next.zip(page) })
     }
 
@@ -345,7 +345,7 @@ impl<J: Journal> Worker<J> {
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
         let goes_on = page.is_some();
         let has_record = additions.is_some();
-        let (completion, next) = match additions {
+        let (completion, turn, next) = match additions {
             None => lease.settle(admitted, visit.outcome, Receipts::default(), None, || {}, goes_on)?,
             Some(mut additions) => {
                 let (receipts, mut ends) = additions.finish(&mut visit.record, shared.ends());
@@ -371,11 +371,32 @@ impl<J: Journal> Worker<J> {
         };
         if self.logs_all {
             log_page(&visit.record, is_done);
-        } else if is_first_failure {
+        }
+        if let Some(turn) = turn {
+            tell_turn(turn, &visit.record);
+        } else if is_first_failure && !self.logs_all {
             tell_failure(&visit.record, is_done);
         }
         let is_recorded = is_done && source.is_page() && !is_given_up;
         Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
+    }
+}
+
+/// Says that a host begins to fail, or has ceased to: a line each, at the default level.
+fn tell_turn(turn: HostTurn, record: &PageRecord) {
+    let url = &record.url;
+    match turn {
+        HostTurn::Recovers => tracing::warn!("{url}: the host answers again"),
+        HostTurn::Fails => {
+            let error = record
+                .error
+                .as_deref()
+                .map_or_else(|| format!("status {}", record.status.unwrap_or_default()), str::to_owned);
+            let message = record.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
+            tracing::warn!(
+                "{url}: the host begins to fail: {error}{message}; it rests longer after each failure in a row"
+            );
+        }
     }
 }
 

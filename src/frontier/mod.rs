@@ -79,7 +79,7 @@ pub(crate) use explain::{History, Remembered};
 #[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
 pub(crate) use explain::{Place, RobotsAnswer};
 #[cfg(feature = "crawl")]
-pub(crate) use hosts::{AddressSharing, Sharing};
+pub(crate) use hosts::{AddressSharing, HostTurn, Sharing};
 pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
 #[cfg(feature = "cli")]
 pub(crate) use hosts::{HostList, HostOrder, ListedHost, Manners};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::lender::Lender;
-#[cfg(feature = "crawl")]
-use crate::frontier::Next;
 use crate::frontier::{
     Arena, Completion, Failure, Frontier, FrontierError, Journal, Lease, Outcome, Receipt, Receipts, ReceiptsBuf,
     Reply, Resolved, Timestamp,
 };
+#[cfg(feature = "crawl")]
+use crate::frontier::{HostTurn, Next};
 use crate::gate::Admitted;
 #[cfg(feature = "crawl")]
 use crate::gate::Yielded;
@@ -101,7 +101,8 @@ impl<J: Journal> HeldLease<J> {
 
     /// Queues what the page brought, takes the lease back and, where the caller goes on, lends out what is due, all under one lock. The
     /// records are flushed with those of other leases, when [`flush_due`](super::SharedFrontier::flush_due) says so. `again` is when
-    /// a page that is done is to be fetched again, and the metadata that it has then, if those change.
+    /// a page that is done is to be fetched again, and the metadata that it has then, if those change. The host's turn is what the
+    /// outcome has changed in it.
     #[cfg(feature = "crawl")]
     pub(crate) fn settle(
         mut self,
@@ -111,8 +112,8 @@ impl<J: Journal> HeldLease<J> {
         again: Option<(Timestamp, Option<Vec<u8>>)>,
         write: impl FnOnce(),
         goes_on: bool,
-    ) -> Result<(Completion, Option<Self>), FrontierError> {
-        let Some(mut lease) = self.lease.take() else { return Ok((Completion::Done, None)) };
+    ) -> Result<(Completion, Option<HostTurn>, Option<Self>), FrontierError> {
+        let Some(mut lease) = self.lease.take() else { return Ok((Completion::Done, None, None)) };
         let lender = Arc::clone(&self.lender);
         let mut frontier = lender.lock();
         let now = lender.clock.now();
@@ -122,7 +123,10 @@ impl<J: Journal> HeldLease<J> {
             }
             frontier.schedule_again(&lease, at)?;
         }
+        let host = lease.host;
+        let was_failing = frontier.is_failing(host);
         let completed = settle(&mut frontier, lease, admitted, outcome, receipts, write, now);
+        let turn = HostTurn::between(was_failing, frontier.is_failing(host));
         if frontier.flush_due(now)?.is_some() {
             lender.unflushed.tell();
         }
@@ -130,10 +134,10 @@ impl<J: Journal> HeldLease<J> {
         if goes_on && let Next::Fetch(next) | Next::GiveUp(next) = frontier.next(now)? {
             lender.passed_by(&frontier, now);
             self.lease = Some(next);
-            return Ok((completion, Some(self)));
+            return Ok((completion, turn, Some(self)));
         }
         lender.wake();
-        Ok((completion, None))
+        Ok((completion, turn, None))
     }
 
     /// Does the same as `settle`, and flushes the records at once.

@@ -170,14 +170,14 @@ mod tests {
         let mut reply = Reply::from(200);
         reply.links = links.into();
         let (outcome, admitted) = reply.pass(frontier.gate(), &lease);
-        let (_, next) = lease.settle(admitted, outcome, Receipts::default(), None, || {}, true).unwrap();
+        let (_, _, next) = lease.settle(admitted, outcome, Receipts::default(), None, || {}, true).unwrap();
         assert_eq!(next.as_ref().map(|next| next.url()), Some("http://b.test/"));
         let other = timeout(Duration::from_secs(60), in_line).await.expect("it is woken").unwrap().unwrap();
         assert_eq!(other.url(), "http://c.test/");
 
-        let (_, none) = other.settle(Vec::new(), RESPONSE, Receipts::default(), None, || {}, true).unwrap();
+        let (_, _, none) = other.settle(Vec::new(), RESPONSE, Receipts::default(), None, || {}, true).unwrap();
         assert!(none.is_none(), "the hosts rest");
-        let (_, none) = next.unwrap().settle(Vec::new(), RESPONSE, Receipts::default(), None, || {}, false).unwrap();
+        let (_, _, none) = next.unwrap().settle(Vec::new(), RESPONSE, Receipts::default(), None, || {}, false).unwrap();
         assert!(none.is_none());
     }
 }

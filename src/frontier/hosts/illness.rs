@@ -11,6 +11,28 @@ use crate::frontier::durable::Ill;
 /// that is broken, and a host that is broken has nothing else.
 pub(super) const BROKEN_PAGES: u16 = 4;
 
+/// The change in a host that an outcome has made, for the log.
+#[cfg(feature = "crawl")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostTurn {
+    /// It answered, or was never asked; its first failure that counts against it has come.
+    Fails,
+    /// It failed, and answers again.
+    Recovers,
+}
+
+#[cfg(feature = "crawl")]
+impl HostTurn {
+    /// The turn between two moments; `None` where the host fails at both or at neither.
+    pub(crate) fn between(was_failing: bool, is_failing: bool) -> Option<Self> {
+        match (was_failing, is_failing) {
+            (false, true) => Some(Self::Fails),
+            (true, false) => Some(Self::Recovers),
+            _ => None,
+        }
+    }
+}
+
 /// What is wrong with a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Illness {

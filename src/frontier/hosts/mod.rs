@@ -44,6 +44,8 @@ pub(crate) use host_id::HostId;
 pub(crate) use host_list::{HostList, HostOrder, ListedHost};
 pub use host_rules::{HostGroup, HostRule, HostRules};
 pub use host_statistics::HostStatistics;
+#[cfg(feature = "crawl")]
+pub(crate) use illness::HostTurn;
 pub(crate) use illness::{Illness, Prospect};
 pub(crate) use manners::{AddressSharing, CountsByAddress, Manners, Sharing, Treatment};
 pub use politeness::Politeness;

@@ -122,6 +122,12 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
+    /// Whether the host of a lease counts as failing: its last requests brought no answer, or one that counts against it.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn is_failing(&self, host: HostId) -> bool {
+        self.state.host(host).failures > 0
+    }
+
     /// Whether this frontier has lent it. A lease cannot be copied, so it is out for as long as there is one.
     pub(crate) fn check_is_out(&self, lease: &Lease) -> Result<(), FrontierError> {
         if lease.frontier == self.id { Ok(()) } else { Err(FrontierError::ForeignLease) }
