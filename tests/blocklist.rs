@@ -229,6 +229,12 @@ mod command {
         let url = format!("http://{other}/");
         let (_, out, _) = run(&place, &["explain", &url, "--job", "some"]);
         assert!(out.contains(&format!("refused: blocked (scope.blocklists: {}:2)", list.display())), "{out}");
+        // A seed is named with the line that blocks it, and explained by it: it opened nothing, but that is not why.
+        let seeds = [&crawl[..], &[&url, "--scope", "host", "--job", "seed", "--blocklist", "list.txt"]].concat();
+        let (_, _, err) = run(&place, &seeds);
+        assert!(err.contains("refused: blocked (scope.blocklists: list.txt:2)"), "{err}");
+        let (_, out, _) = run(&place, &["explain", &url, "--job", "seed"]);
+        assert!(out.contains(&format!("refused: blocked (scope.blocklists: {}:2)", list.display())), "{out}");
         fs::remove_file(&list).unwrap();
         let (code, _, err) = run(&place, &["explain", &url, "--job", "some"]);
         assert!(code == Some(0) && err.contains(&format!("blocklist {} is gone", list.display())), "{code:?} {err}");

@@ -13,7 +13,7 @@ use super::settings::SeedSettings;
 use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules, Seed, SeedError, SeedList};
 use crate::crawl::{Crawl, CrawlError, CrawlOptions};
 use crate::frontier::{History, Journal, Place};
-use crate::gate::Refusal;
+use crate::gate::{Found, Refusal};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, explain, replace_with};
 use crate::report;
@@ -138,6 +138,7 @@ impl SeedLists {
             return Ok(());
         }
         let (mut taken, mut refused) = (again, 0);
+        let mut lines_named = 0;
         let mut failure = None;
         let kept = replace_with(&job.seeds_path(), |file| {
             let mut kept = BufWriter::new(file);
@@ -148,7 +149,7 @@ impl SeedLists {
                 for seed in SeedList::new(list, name.clone(), crawl.gate().canonicalizer()) {
                     match seed
                         .map_err(|error| (error, &name))
-                        .map(|seed| (seed.url.clone(), plant_one(crawl, &name, seed)))
+                        .map(|seed| (seed.url.clone(), plant_one(crawl, &name, seed, &mut lines_named)))
                     {
                         Ok((url, Ok(is_taken))) => {
                             taken += u64::from(is_taken == Some(true));
@@ -212,11 +213,16 @@ pub(super) fn ask_again<J: Journal + Send + 'static>(
 /// The name of the job's own list in messages.
 const SEEDS: &str = "seeds.txt";
 
-/// Gives one seed to the crawl. Returns whether it was taken; `None` where it was known.
+/// To name the line of a blocklist all lists are read, for seconds where they are long: so it is named for this many seeds.
+const LINES_NAMED: u32 = 8;
+
+/// Gives one seed to the crawl. Returns whether it was taken; `None` where it was known. `lines_named` counts the seeds that a line of a
+/// blocklist was looked up for.
 fn plant_one<J: Journal + Send + 'static>(
     crawl: &Crawl<J>,
     name: &str,
     seed: Seed,
+    lines_named: &mut u32,
 ) -> Result<Option<bool>, CrawlError> {
     if seed.assumed_https {
         tracing::info!(list = name, line = seed.line, url = seed.url.wire(), "taken as https");
@@ -224,12 +230,21 @@ fn plant_one<J: Journal + Send + 'static>(
     if seed.had_userinfo {
         output::warn(&format!("{name}:{}: {}: {NO_USERINFO}", seed.line, seed.url.wire()));
     }
+    let found = Found::seed(seed.url.clone());
     Ok(match crawl.seed(seed.url)? {
         None => Some(true),
         // To give the same seed twice is not an error.
         Some(Refusal::Seen) => None,
         Some(refusal) => {
-            output::warn(&format!("{name}:{}: refused: {refusal}", seed.line));
+            let mut is_named = true;
+            if refusal == Refusal::Blocked {
+                is_named = *lines_named < LINES_NAMED;
+                *lines_named += 1;
+            }
+            let (scope, traps) = if is_named { crawl.gate().explain(&found) } else { Default::default() };
+            let ruling = [scope, traps].into_iter().find(|ruled| ruled.refusal == Some(refusal));
+            let rule = ruling.and_then(|ruled| ruled.rule).map_or_else(String::new, |rule| format!(" ({rule})"));
+            output::warn(&format!("{name}:{}: refused: {refusal}{rule}", seed.line));
             Some(false)
         }
     })

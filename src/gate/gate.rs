@@ -325,7 +325,7 @@ impl Gate {
 
     /// What scope and traps say of a URL, and by which rules. Nothing changes by it: even a seed opens nothing.
     pub(crate) fn explain(&self, found: &Found) -> (Ruled, Ruled) {
-        let (scope, trap) = (self.scope.judge(&self.scope.roots(), found), self.traps.judge(found));
+        let (scope, trap) = (self.scope.judge_to_explain(found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
         let mut traps = Ruled { refusal: trap.err(), rule: self.traps.rule(trap) };
         if traps.refusal.is_none()

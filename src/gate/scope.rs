@@ -129,6 +129,15 @@ impl Scope {
         Ok(())
     }
 
+    /// The verdict of [`judge`](Self::judge), to be explained. Where what a seed opened decides, a rule that bars seeds too is named before it:
+    /// a seed that such a rule refused has opened nothing.
+    pub(crate) fn judge_to_explain(&self, found: &Found) -> Result<(), Refusal> {
+        match self.judge(&self.roots(), found) {
+            Err(Refusal::OutOfScope) => self.check(&found.url).and(Err(Refusal::OutOfScope)),
+            verdict => verdict,
+        }
+    }
+
     /// Whether a URL may belong to the crawl at all, even as a seed. The patterns come before the lists: they are in memory, and a
     /// pattern is what the user wrote for this crawl.
     fn check(&self, url: &CanonicalUrl) -> Result<(), Refusal> {
