@@ -273,6 +273,10 @@ fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
     let (short, long) = (desk.run(&["-h"]), desk.run(&["--help"]));
     assert_eq!((short.code, long.code), (Some(0), Some(0)));
     assert!(short.out.lines().count() <= 53, "{}", short.out);
+    for command in ["canonicalize", "completions", "crawl", "man", "merge", "schema", "simulate", "unmet"] {
+        let is_listed = |help: &str| help.contains(&format!("\n  {command} "));
+        assert_eq!((is_listed(&short.out), is_listed(&long.out)), (false, command != "crawl"), "{command}");
+    }
     for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "130  ", "143  "] {
         assert!(long.out.contains(&format!("\n  {code}")), "{code}");
     }
@@ -285,6 +289,22 @@ fn numbers_schemas_and_metrics_have_one_name_for_one_number() {
     let ran = desk.run(&["numbers", "Expected_Lost"]);
     assert!(ran.out.contains("seen.merged.expected_lost\n    URLs that the filter took for seen"), "{}", ran.out);
     assert!(!ran.out.contains("audit") && !ran.out.contains("shards"), "{}", ran.out);
+    // A key of crawler.toml that advice names is one that there is, and so is a number.
+    let (numbers, defaults) = (desk.run(&["numbers"]).out, desk.run(&["config", "--defaults"]).out);
+    let mut section = "";
+    let mut known: Vec<String> = numbers.lines().filter(|line| !line.starts_with(' ')).map(str::to_owned).collect();
+    for line in defaults.lines() {
+        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            Some(name) => section = name,
+            None => known.extend(line.split_once(" = ").map(|(name, _)| format!("{section}.{name}"))),
+        }
+    }
+    let named = numbers.split('`').skip(1).step_by(2);
+    for key in
+        named.filter(|word| word.split_once('.').is_some_and(|(section, _)| defaults.contains(&format!("[{section}]"))))
+    {
+        assert!(known.iter().any(|one| one == key), "`{key}` is no key and no number");
+    }
     let ran = desk.run(&["numbers", "nosuch"]);
     assert!(ran.code == Some(2) && ran.err.contains("no number has `nosuch`"), "{}", ran.err);
     for of in ["report", "pages", "links", "skipped"] {
@@ -326,7 +346,9 @@ fn a_log_file_has_what_is_said_and_what_is_logged() {
     let json = std::fs::read_to_string(desk.path().join("log.json")).unwrap();
     let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let messages = || lines.iter().filter_map(|line| line["message"].as_str());
-    assert_eq!(messages().filter(|message| message.starts_with("warning: robots.txt is ignored")).count(), 2, "{json}");
+    assert_eq!(messages().filter(|message| message.starts_with("robots.txt is ignored")).count(), 2, "{json}");
+    let level = |of: &str| lines.iter().find(|line| line["message"].as_str().is_some_and(|said| said.contains(of)));
+    assert_eq!(level("robots.txt is ignored").unwrap()["level"], "WARN", "{json}");
     assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{json}");
     assert!(lines.iter().any(|line| line["target"] != "crawler::said"), "{json}");
 
@@ -660,7 +682,7 @@ fn each_command_has_a_manual_page() {
     assert!(code == Some(0) && page.contains(".TH crawler-stats 1") && page.contains("OpenMetrics"), "{page}");
     assert_eq!(run(&["man", "nonsense"]).0, Some(2));
     assert_eq!(run(&["man", "--to", "nowhere"]).0, Some(1));
-    assert_eq!(run(&["man", "--to", "."]).0, Some(0));
+    assert_eq!(run(&["man", "--output", "."]).0, Some(0));
     let pages: Vec<_> =
         std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(pages.contains(&"crawler.1".to_owned()) && pages.contains(&"crawler-seen-plan.1".to_owned()), "{pages:?}");

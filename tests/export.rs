@@ -46,7 +46,7 @@ async fn a_damaged_record_is_named_by_its_file_and_line() {
         let mut lines: Vec<&str> = whole.lines().collect();
         lines[1] = "{\"url\": half";
         fs::write(&file, lines.join("\n") + "\n").unwrap();
-        for to in [&["--as", "csv"][..], &["-o", "x.csv"]] {
+        for to in [&["--format", "csv"][..], &["-o", "x.csv"]] {
             let ran = run(place, &web, &[&["export", "crawl", "--of", of], to].concat());
             assert_eq!(ran.code, Some(1), "{}", ran.err);
             let said = format!("cannot read crawl/{of}.jsonl: line 2 is no record: ");
@@ -79,7 +79,7 @@ async fn a_file_has_all_records_whole_and_once_after_each_run() {
     for name in ["x.tsv", "x.json", "x.csv.xz", "x.jsonl.bz2"] {
         let ran = run(place, &web, &["resume", "crawl", "-o", name]);
         assert!(ran.code == Some(2) && ran.err.contains("its ending is none of .jsonl"), "{name}: {}", ran.err);
-        let ran = run(place, &web, &["export", "crawl", "-o", name, "--as", "csv"]);
+        let ran = run(place, &web, &["export", "crawl", "--to", name, "--as", "csv"]);
         assert!(
             ran.code == Some(0) && fs::read_to_string(place.join(name)).unwrap().starts_with("url,key,"),
             "{}",
@@ -101,7 +101,7 @@ async fn a_file_has_all_records_whole_and_once_after_each_run() {
     }
     assert_eq!(fs::read_to_string(place.join("crawl/pages.jsonl")).unwrap(), all);
 
-    let ran = run(place, &web, &["export", "crawl", "--as", "csv", "--keep-status", "2xx,599"]);
+    let ran = run(place, &web, &["export", "crawl", "--format", "csv", "--keep-status", "2xx,599"]);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("url,key,status,redirect,depth,"), "{}", ran.err);
     let is_kept = |line: &&str| line.contains(r#""status":2"#);
@@ -155,7 +155,7 @@ async fn a_table_with_types_has_what_the_records_have() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     for (of, arguments, file) in [
         ("pages", None, "pages.parquet"),
-        ("pages", Some(&["--as", "parquet", "--keep-status", "2xx", "-o", "some"][..]), "some"),
+        ("pages", Some(&["--format", "parquet", "--keep-status", "2xx", "-o", "some"][..]), "some"),
         ("links", Some(&["-o", "links.parquet"]), "links.parquet"),
         ("skipped", Some(&["-o", "skipped.parquet"]), "skipped.parquet"),
     ] {

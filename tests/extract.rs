@@ -65,7 +65,7 @@ fn records_have_the_fields_of_their_pages() {
     for record in others {
         assert!(record.get("fields").is_none(), "{record}");
     }
-    let ran = run(place, &["export", "crawl", "--as", "csv", "--keep-types", "html", "--keep-status", "200"]);
+    let ran = run(place, &["export", "crawl", "--format", "csv", "--keep-types", "html", "--keep-status", "200"]);
     let mut table = ran.out.lines();
     assert!(table.next().unwrap().ends_with(",fields.heading,fields.next,fields.none"), "{}", ran.out);
     assert!(table.next().unwrap().contains(r#","[""catalog/"#), "each has its own cell: {}", ran.out);

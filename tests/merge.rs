@@ -153,7 +153,7 @@ fn a_plain_job_is_what_it_was() {
     let ran = desk.merge(&["job"]);
     assert_eq!(ran.out, read(&desk.at("job/pages.jsonl")), "{}", ran.err);
     // As a table, and filtered, it is what is exported.
-    for flags in [&["--as", "csv"][..], &["--as", "csv", "--keep-status", "2xx"]] {
+    for flags in [&["--format", "csv"][..], &["--format", "csv", "--keep-status", "2xx"]] {
         let [merged, exported] = ["merge", "export"].map(|command| desk.run(&[&[command, "job"], flags].concat()));
         assert!(merged.out.lines().count() > 1, "{}", merged.err);
         assert_eq!(merged.out, exported.out);
@@ -224,7 +224,7 @@ fn links_are_those_of_the_records_that_are_kept() {
     };
     let links_of = |line: &str| &links[place(line, "offset")..][..place(line, "length")];
     assert_eq!(merged, links.strip_prefix(links_of(first)).unwrap().to_owned() + links_of(last));
-    let table = desk.merge(&["--of", "links", "--as", "csv", "plain"]).out;
+    let table = desk.merge(&["--of", "links", "--format", "csv", "plain"]).out;
     assert!(table.starts_with("from,to,kind,text,rel\n") && table.lines().count() > 100, "{table}");
     // Bytes that are not those of the record are told by their place.
     let other = links.replacen("http", "hTTP", 1);

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 
@@ -30,7 +31,7 @@ use super::settings::AllSettings;
 use super::simulate::SimulateRequest;
 use super::stats_form::StatsForm;
 use super::subcommands;
-use super::suggest::nearest;
+use super::suggest::{advice_for, nearest};
 use super::table::{TABLE, row_of};
 use crate::crawl::{FieldRule, Secret};
 use crate::report::SchemaOf;
@@ -108,7 +109,11 @@ impl CommandLine {
     /// # Errors
     /// How to exit when there is nothing left to do.
     pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Exit> {
-        let matches = command().try_get_matches_from(arguments).map_err(|error| {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let is_long = arguments.iter().any(|argument| argument == "--help");
+        let command = if is_long { command() } else { without_rare(command()) };
+        let matches = command.try_get_matches_from(arguments).map_err(|error| {
+            let error = advised(error);
             match error.print() {
                 Err(unwritten) if !error.use_stderr() && unwritten.kind() != io::ErrorKind::BrokenPipe => {
                     let failure = CommandError::caused(Exit::Failed, "cannot print the help", &unwritten);
@@ -146,13 +151,13 @@ impl CommandLine {
             "export" => Request::Export {
                 job: path("job"),
                 of: text("of"),
-                to: own.get_one("to").cloned(),
+                to: own.get_one("output").cloned(),
                 format: subcommands::format(own),
             },
             "extract" => Request::Extract { from: text("from"), rule: subcommands::field_rule(own) },
             "robots" => Request::Robots { file: path("file"), agent: text("agent") },
             "repair" => Request::Repair { job: path("job"), yes: is_on("yes") },
-            "man" => Request::Man { of: own.get_one("of").cloned(), to: own.get_one("to").cloned() },
+            "man" => Request::Man { of: own.get_one("of").cloned(), to: own.get_one("output").cloned() },
             "merge" => Request::Merge(subcommands::merged(own)),
             "numbers" => Request::Numbers { like: text("like") },
             "report" => Request::Report { job: path("job"), to: own.get_one("output").cloned(), opens: is_on("open") },
@@ -235,8 +240,28 @@ fn completions(matches: &ArgMatches) -> Vec<u8> {
 }
 
 const NAME: &str = "crawler";
-/// Commands that the short help leaves out.
-const RARE: [&str; 7] = ["canonicalize", "completions", "man", "merge", "schema", "simulate", "unmet"];
+
+/// Hides the commands that the short help leaves out, so that it fits a screen.
+fn without_rare(command: Command) -> Command {
+    const RARE: [&str; 7] = ["canonicalize", "completions", "man", "merge", "schema", "simulate", "unmet"];
+    command.mut_subcommands(|command| {
+        let is_rare = RARE.contains(&command.get_name());
+        command.hide(is_rare)
+    })
+}
+
+/// Puts advice in the place of clap's tip where an unknown flag is one of other crawlers.
+fn advised(mut error: clap::Error) -> clap::Error {
+    let advice = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => advice_for(flag),
+        _ => None,
+    };
+    if let Some(advice) = advice {
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    error
+}
 
 /// The whole command.
 pub(super) fn command() -> Command {
@@ -247,7 +272,7 @@ pub(super) fn command() -> Command {
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
     let settings = || TABLE.iter().copied().flat_map(flags);
     let some = |is_meant: fn(&Setting) -> bool| TABLE.iter().copied().filter(move |one| is_meant(one)).flat_map(flags);
-    let command = Command::new(NAME)
+    Command::new(NAME)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Crawls the web politely and tells what its URL-seen filter lost")
         .override_usage("crawler [OPTIONS] --seeds <FILE> | <URL>...\n       crawler <COMMAND>")
@@ -325,12 +350,7 @@ pub(super) fn command() -> Command {
         .subcommand(subcommands::stats().args(some(is_of_servers)))
         .subcommand(subcommands::top())
         .subcommand(subcommands::unmet())
-        .mut_subcommands(|command| {
-            let is_rare = RARE.contains(&command.get_name());
-            command.hide(is_rare)
-        });
-    let further = after_long_help(&command);
-    command.after_long_help(further)
+        .after_long_help(after_long_help())
 }
 
 /// The flag of a setting.
@@ -359,6 +379,12 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
                 words => arg.value_parser(PossibleValuesParser::new(words)).hide_possible_values(true),
             }
         }
+    };
+    // The names that other commands had for it.
+    let arg = match flag.long {
+        "format" => arg.alias("as"),
+        "output" => arg.alias("to"),
+        _ => arg,
     };
     match flag.short {
         Some(letter) => arg.short(letter),
@@ -391,10 +417,22 @@ fn seed_url(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::suggest::GUESSES;
     use super::*;
 
     #[test]
     fn clap_finds_no_fault_with_the_command() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn advice_names_flags_that_there_are() {
+        let command = command();
+        let has = |flag: &str| command.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"));
+        for (guesses, advice) in GUESSES {
+            assert!(guesses.iter().all(|guess| !has(guess)), "{guesses:?}");
+            let named = advice.split([' ', '\'']).filter(|word| word.starts_with("--"));
+            named.for_each(|flag| assert!(has(flag), "{flag}"));
+        }
     }
 }

@@ -1,20 +1,14 @@
 //! What stands below the options in the long help: examples, where settings come from, exit codes.
 
-use clap::Command;
-
 use super::exit::Exit;
 
 /// The text below the options of `--help`.
-pub(super) fn after_long_help(command: &Command) -> String {
+pub(super) fn after_long_help() -> String {
     let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
-    let rare = command.get_subcommands().filter(|command| command.is_hide_set());
-    let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
-    let rare: Vec<_> = rare.map(|command| format!("  {:<12}  {}\n", command.get_name(), about(command))).collect();
-    let rare = rare.concat();
     let codes = Exit::MEANINGS.map(|(exit, meaning)| format!("  {:>3}  {meaning}\n", exit as u8)).concat();
     format!(
-        "Further commands:\n{rare}\nExamples:\n{examples}\n\
-         Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment\n\
+        "Examples:\n{examples}\n\
+         Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment \
          (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` tells which.\n\n\
          Exit codes:\n{codes}"
     )

@@ -58,7 +58,11 @@ fn say(kind: &str, message: &str) {
     }
     text.push('\n');
     // For the log file: on the screen it is already.
-    tracing::info!(target: SAID, "{kind}: {message}");
+    match kind {
+        "error" => tracing::error!(target: SAID, "{message}"),
+        "warning" => tracing::warn!(target: SAID, "{message}"),
+        _ => tracing::info!(target: SAID, "{message}"),
+    }
     // Nobody could be told that standard error is closed.
     let _ = match SCREEN.get() {
         Some(screen) => screen.clone().write_all(text.as_bytes()),

@@ -20,7 +20,7 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// What is said of a file whose name says nothing.
 const ENDINGS: &str = "its ending is none of .jsonl, .csv and .parquet, nor .jsonl.gz, .jsonl.zst, .csv.gz and .csv.zst: \
-                       name it so, or say what it is (--format; --as of export and merge)";
+                       name it so, or say what it is (--format)";
 
 /// A line that is whole and no record.
 #[derive(Debug, Error)]

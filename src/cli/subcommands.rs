@@ -112,14 +112,17 @@ pub(super) fn explain() -> Command {
         .arg(switch("json", "As JSON, a line for each URL"))
 }
 
+/// Where something is written to: `-o`, `--output`, in every command.
+fn output(value: &'static str, help: &'static str) -> Arg {
+    option("output", value, help).short('o').alias("to").value_parser(value_parser!(PathBuf))
+}
+
 /// Where records are written to, and how.
 fn record_file() -> [Arg; 2] {
     [
-        option("to", "FILE", "The file, which is replaced; standard output without it")
-            .short('o')
-            .value_parser(value_parser!(PathBuf))
-            .value_hint(ValueHint::FilePath),
-        option("as", "FORMAT", "auto (by the ending), jsonl, csv or parquet")
+        output("FILE", "The file, which is replaced; standard output without it").value_hint(ValueHint::FilePath),
+        option("format", "FORMAT", "auto (by the ending), jsonl, csv or parquet")
+            .alias("as")
             .default_value("auto")
             .value_parser(PossibleValuesParser::new(["auto", "jsonl", "csv", "parquet"])),
     ]
@@ -127,7 +130,7 @@ fn record_file() -> [Arg; 2] {
 
 /// How records are written.
 pub(super) fn format(given: &ArgMatches) -> RecordFormat {
-    match given.get_one::<String>("as").map(String::as_str) {
+    match given.get_one::<String>("format").map(String::as_str) {
         Some("csv") => RecordFormat::Csv,
         Some("jsonl") => RecordFormat::Jsonl,
         Some("parquet") => RecordFormat::Parquet,
@@ -217,8 +220,7 @@ pub(super) fn man() -> Command {
         .about("Print the manual page, or that of a command; for man -l -")
         .arg(operand("of", "COMMAND").required(false).help("The command: stats, explain, seen"))
         .arg(
-            option("to", "DIR", "Write all pages into this directory instead")
-                .value_parser(value_parser!(PathBuf))
+            output("DIR", "Write all pages into this directory instead")
                 .value_hint(ValueHint::DirPath)
                 .conflicts_with("of"),
         )
@@ -250,7 +252,7 @@ pub(super) fn merged(given: &ArgMatches) -> MergeRequest {
     MergeRequest {
         jobs: given.get_many("jobs").into_iter().flatten().cloned().collect(),
         of: given.get_one("of").cloned().unwrap_or_default(),
-        to: given.get_one("to").cloned(),
+        to: given.get_one("output").cloned(),
         format: format(given),
     }
 }
@@ -279,9 +281,7 @@ pub(super) fn report() -> Command {
                 .value_hint(ValueHint::DirPath),
         )
         .arg(
-            option("output", "FILE", "Write it there, and not to the job's report.html; - is standard output")
-                .short('o')
-                .value_parser(value_parser!(PathBuf))
+            output("FILE", "Write it there, and not to the job's report.html; - is standard output")
                 .value_hint(ValueHint::FilePath),
         )
         .arg(switch("open", "Show it in the browser"))

@@ -22,6 +22,32 @@ fn likeness(word: &str, candidate: &str) -> f64 {
     same(name, other_name) * (0.9 + 0.1 * same(section, other_section))
 }
 
+/// Advice for a flag that other crawlers have and this one has under another name; `None` for any other word. A name that is near by
+/// its letters would lead astray here: `--force` is no `--format`.
+pub(super) fn advice_for(flag: &str) -> Option<&'static str> {
+    GUESSES.iter().find(|(guesses, _)| guesses.contains(&flag)).map(|&(_, advice)| advice)
+}
+
+/// Flags as wget, curl, Scrapy and lychee have them, each with what to type here.
+pub(super) const GUESSES: [(&[&str], &str); 12] = [
+    (&["--level", "--max-depth"], "links from a seed at most: '--depth N'"),
+    (&["--limit", "--max-urls", "--pages"], "pages of a job at most: '--max-pages N'"),
+    (&["--concurrency", "--max-concurrency", "--threads"], "fetches at once: '--workers N'"),
+    (&["--continue", "--resume"], "a job goes on with 'crawler resume JOB', or with the same command again"),
+    (&["--clobber", "--force"], "a job that is there is replaced with '--overwrite'"),
+    (&["--delay", "--wait"], "the rest between two requests to a host: '--host-delay TIME'"),
+    (
+        &["--connect-timeout", "--max-time", "--read-timeout", "--timeout"],
+        "times out by the keys of [fetch] in crawler.toml: connect_timeout, first_byte_timeout, idle_timeout, total_timeout; \
+         or by the environment: CRAWLER_FETCH_TOTAL_TIMEOUT=30s",
+    ),
+    (&["--ignore-robots"], "robots.txt is passed over with '--no-robots'"),
+    (&["--input-file"], "a list of URLs: '--seeds FILE'"),
+    (&["--domains", "--span-hosts"], "how far from the seeds: '--scope host', 'domain' or 'any'"),
+    (&["--limit-rate"], "bytes a second: '--byte-rate SIZE'"),
+    (&["--no-check-certificate"], "certificates are not checked with '--insecure'"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

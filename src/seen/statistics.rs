@@ -59,7 +59,7 @@ pub struct ShardStatistics {
     /// `expected_lost` follows from it.
     pub false_positive_rate_mean: f64,
     /// URLs that the filter took for seen so far, though they were new. An expectation, not a
-    /// count. Where it is too many: a lower `seen.rate`, or a layout that loses nothing.
+    /// count. Where it is too many: a lower `seen.false_positive_rate`, or a layout that loses nothing.
     pub expected_lost: f64,
     /// The same as it was measured; `None` where no sample is audited.
     pub audit: Option<AuditStatistics>,
