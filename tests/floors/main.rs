@@ -42,7 +42,6 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "src/cli/argument.rs",
             "src/cli/arguments.rs",
-            "src/cli/help.rs",
             "src/cli/man.rs",
             "src/cli/seen/arguments.rs",
             "src/cli/subcommands.rs",
