@@ -563,7 +563,7 @@ impl Rules {
 
 #[test]
 fn ignoring_robots_is_loud_and_recorded() {
-    let ran = Desk::new().crawl("job", &["--no-robots", "-q"]);
+    let ran = Desk::new().crawl("job", &["--no-robots"]);
     assert!(ran.err.contains("crawler: warning: robots.txt is ignored"), "{}", ran.err);
     assert!(ran.out.contains("robots.txt was NOT honored"), "{}", ran.out);
 }

@@ -167,12 +167,24 @@ const SLIPS: &[Row] = &[
     (&["crawl"], 2, "neither a URL nor a command"),
     (&["resmue"], 2, "did you mean `resume`?"),
     (&["empty.txt"], 2, "--seeds empty.txt"),
-    (&["resume"], 2, "<JOB>"),
+    (&["resume"], 5, "crawl holds no job"),
     (&["resume", "none"], 5, "none holds no job"),
     (&["resume", "dir"], 5, "dir holds no job"),
     (&["resume", "file"], 5, "Not a directory"),
     (&["resume", "dir", "http://127.0.0.1/"], 2, "unexpected argument"),
-    (&["stats"], 2, "<JOB>"),
+    (&["stats"], 5, "crawl holds no job"),
+    (&["report"], 5, "crawl holds no job"),
+    (&["retry"], 5, "crawl holds no job"),
+    (&["top"], 5, "crawl holds no job"),
+    (&["dashboard"], 5, "crawl holds no job"),
+    (&["export"], 5, "crawl holds no job"),
+    (&["repair"], 5, "crawl holds no job"),
+    (&["config", "--include", "("], 2, "--include: scope.include"),
+    (&["config", "--seen-rate", "2"], 2, "--seen-rate"),
+    (&["config", "--user-agent", "é"], 2, "--user-agent"),
+    (&["config", "--keep-status", "many"], 2, "--keep-status"),
+    (&["config", "--simulate", "--simulate-pages", "0"], 2, "--simulate-pages"),
+    (&["--simulate", "http://127.0.0.1:9/", "--job", "real"], 3, "1 seeds refused"),
     (&["stats", "none"], 5, "none holds no job"),
     (&["stats", "file"], 5, "Not a directory"),
     (&["explain"], 2, "<URL>"),
@@ -649,4 +661,50 @@ fn a_jobs_own_filter_can_be_asked() {
         desk.command(["seen", "query", "crawl"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(format!("{0}1\n{0}none\n", site.url()).as_bytes()).unwrap();
     assert_eq!(Ran::from(child.wait_with_output().unwrap()).out, "seen\nnew\n");
+}
+
+#[test]
+fn a_simulated_crawl_sends_no_real_request() {
+    let (desk, site) = (Desk::new(), Site::new());
+    desk.write("seeds.txt", format!("{}\nhttp://www.simulated.test/\n", site.url()));
+    let simulated = ["--simulate", "--max-pages=5", "--job"];
+    let ran = desk.run([&["--seeds", "seeds.txt"][..], &simulated, &["mixed"]].concat());
+    let words = format!("seeds.txt:1: {}: not asked: --simulate crawls a simulated web", site.url());
+    ran.says(0, &[&words]);
+    assert!(fs::read_to_string(desk.at("mixed/seeds.txt")).unwrap() == "http://www.simulated.test/\n");
+
+    // Nor does a crawl of the real web that goes on so.
+    desk.run(quick(&[&site.url(), "--job", "real", "--max-pages=1"])).says(0, &[]);
+    let asked = site.asked().len();
+    desk.run([&["resume", "real"][..], &["--simulate", "--max-pages=9"]].concat())
+        .says(5, &["real is a crawl of the real web"]);
+    desk.run([&["http://www.simulated.test/", "--add"][..], &simulated, &["real"]].concat())
+        .says(5, &["of the real web"]);
+    assert_eq!(site.asked().len(), asked, "{:?}", site.asked());
+}
+
+#[test]
+fn quiet_means_quiet_and_a_job_remembers_how_to_be_loud() {
+    let desk = Desk::new();
+    let crawl =
+        |more: &[&str]| desk.run([&["--simulate", "http://www.simulated.test/", "--max-pages=3"][..], more].concat());
+    let plain = crawl(&["--job=plain"]);
+    assert!(
+        plain.code == Some(0) && plain.out.contains("Lost to the filter") && plain.err.contains("note: "),
+        "{plain:?}"
+    );
+    let quiet = crawl(&["--job=quiet", "-q"]);
+    assert!(quiet.code == Some(0) && quiet.out.is_empty() && quiet.err.contains("note: "), "{quiet:?}");
+    let silent = crawl(&["--job=silent", "-qq", "--no-robots"]);
+    assert!(silent.code == Some(0) && silent.out.is_empty() && silent.err.is_empty(), "{silent:?}");
+    // Data that was asked for comes all the same, and so does the reason of a failure.
+    let json = crawl(&["--job=json", "-qq", "--json"]);
+    assert!(json.out.starts_with('{') && json.err.is_empty(), "{json:?}");
+    desk.run(["http://127.0.0.1:6667/", "--job=none", "-qq"]).says(3, &["error: nothing was crawled"]);
+
+    let kept = |flag: &str| {
+        crawl(&["--job=bar", flag]);
+        fs::read_to_string(desk.at("bar/crawler.toml")).unwrap().contains("\nprogress = true ")
+    };
+    assert_eq!([kept("--no-progress"), kept("--progress")], [false, true]);
 }

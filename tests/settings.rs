@@ -72,7 +72,7 @@ fn what_is_printed_is_read_back_as_the_same() {
 #[test]
 fn each_flag_names_its_one_key_in_the_help() {
     let help = print(&["--help"]);
-    let options = help.split_once("Options:").unwrap().1.split_once("Further commands:").unwrap().0;
+    let options = help.split_once("Options:").unwrap().1.split_once("\n\nExamples:").unwrap().0;
     let keys = keys(SHIPPED);
     let mut flags = BTreeSet::new();
     for option in options.split("\n\n").map(str::trim).filter(|option| !option.is_empty()) {
@@ -99,6 +99,10 @@ fn each_key_is_an_environment_variable() {
             "[]" if key.ends_with("_networks") => "10.1.0.0/16",
             "[]" if key == "fetch.no_proxy" => "example.org",
             "[]" if ["fetch.types", "output.types"].contains(&&**key) => "html",
+            "[]" if key == "fetch.ca_files" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/client-authority.pem"),
+            "[]" if key == "fetch.load_cookies" => "/dev/null",
+            "[]" if key == "output.status" => "404",
+            "[]" if key == "scope.reject_extensions" => "zip",
             "[]" => "https://example.org/",
             text => text,
         };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, value_parser};
+use clap::{Arg, ArgAction, ValueHint, value_parser};
 
 /// A flag without a value.
 pub(super) fn switch(name: &'static str, help: &'static str) -> Arg {
@@ -17,6 +17,11 @@ pub(super) fn option(name: &'static str, value: &'static str, help: &'static str
 /// An argument without a flag, which must be given.
 pub(super) fn operand(name: &'static str, value: &'static str) -> Arg {
     Arg::new(name).required(true).value_name(value)
+}
+
+/// A job directory; `crawl/`, where a crawl puts its job, if none is given.
+pub(super) fn job(help: &'static str) -> Arg {
+    path("job", "JOB", help).required(false).default_value("crawl").value_hint(ValueHint::DirPath)
 }
 
 /// A path, which must be given.

@@ -94,6 +94,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let web = if is_served { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
     let (job, seeds) = job(layers, seeds, &mut options)?;
+    web.as_ref().map_or(Ok(()), |_| seeds::check_simulated(&job))?;
     let is_kept = settings.output.is_kept();
     let sinks = sinks(settings, job.manifest().id);
     if !is_kept && !sinks.is_empty() {
@@ -129,7 +130,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     if retry {
         try_again(&crawl, &job)?;
     }
-    seeds.plant(&crawl, &job)?;
+    seeds.plant(&crawl, &job, web.is_some())?;
     // This comes before the begin: a job that is begun goes on without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
@@ -249,6 +250,25 @@ pub(super) fn sinks(settings: &AllSettings, number: u64) -> Vec<Arc<dyn Sink>> {
     sinks
 }
 
+/// Checks all that a crawl checks before it touches anything, but for what it reads: seeds, blocklists, and jobs.
+pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
+    let settings = &layers.settings;
+    log::check(&settings.output.log)
+        .map_err(|reason| CommandError::new(Exit::Usage, layers.refusal("output.log", &reason)))?;
+    export::check(layers)?;
+    if settings.simulate.enabled {
+        world(layers)?;
+    }
+    check_options(layers, &settings.crawl)
+}
+
+/// Checks the options by making a crawl of them. The blocklists are read when the job is opened.
+fn check_options(layers: &Layers, options: &CrawlOptions) -> Result<(), CommandError> {
+    let mut checked = options.clone();
+    checked.frontier.scope.blocklists.clear();
+    Crawl::new(&checked).map(drop).map_err(|error| unfit(layers, &error))
+}
+
 /// Opens the job in the directory or drafts a new one, and returns the seeds that it does not have yet.
 fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<(Job, SeedLists), CommandError> {
     let settings = &layers.settings.job;
@@ -275,10 +295,7 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
     let key = asked.unwrap_or_else(FingerprintKey::random);
     options.frontier.fingerprint_key = Some(key);
     options.frontier.seen.directory = Some(settings.dir.clone());
-    // The lists are read when the crawl is opened.
-    let mut checked = options.clone();
-    checked.frontier.scope.blocklists.clear();
-    Crawl::new(&checked).map_err(|error| unfit(layers, &error))?;
+    check_options(layers, options)?;
     let job = Job::draft(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))?;
     Ok((job, seeds))
 }

@@ -14,13 +14,14 @@ use crate::frontier::Failure as Failed;
 use crate::job::Job;
 use crate::report::{Report, ReportPart};
 
-/// Prints the report to standard output, unless the page records go there: in full, where the user wants to be told more. Of a crawl
-/// of nothing, only the reason is told.
+/// Prints the report to standard output, unless the page records go there: in full, where the user wants to be told more, and not at all,
+/// where of errors alone. Of a crawl of nothing, only the reason is told.
 pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result<(), CommandError> {
     if settings.output.json {
         return print(|out| report.write_json(out));
     }
-    if report.urls.fetched == 0 && report.finish != FinishReason::Stopped {
+    let is_quiet = log::is_quiet(&settings.output.log);
+    if is_quiet || (report.urls.fetched == 0 && report.finish != FinishReason::Stopped) {
         return Ok(());
     }
     let parts: &[ReportPart] = if log::is_verbose(&settings.output.log) { &ReportPart::ALL } else { &[] };

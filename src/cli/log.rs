@@ -17,7 +17,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use super::output::{SAID, Safe, is_colored, show_on};
+use super::output::{SAID, Safe, hush, is_colored, show_on};
 use super::progress::Screen;
 
 /// How the log file is written.
@@ -46,6 +46,9 @@ pub(super) fn start(directives: &str, file: Option<(&Path, LogFormat)>, screen: 
     let filter = |more: &str| {
         EnvFilter::try_new(format!("{directives}{more}")).map_err(|error| LogError::Directives(error.to_string()))
     };
+    if is_silent(directives) {
+        hush();
+    }
     let screen = show_on(screen);
     let unsaid = filter_fn(|event| event.target() != SAID).with_max_level_hint(LevelFilter::TRACE);
     let shown = layer()
@@ -67,9 +70,32 @@ pub(super) fn start(directives: &str, file: Option<(&Path, LogFormat)>, screen: 
     Ok(())
 }
 
+/// Whether these directives parse.
+///
+/// # Errors
+/// Why they do not.
+pub(super) fn check(directives: &str) -> Result<(), String> {
+    EnvFilter::try_new(directives).map(drop).map_err(|error| error.to_string())
+}
+
 /// Whether these directives ask for more than warnings.
 pub(super) fn is_verbose(directives: &str) -> bool {
-    EnvFilter::try_new(directives).is_ok_and(|filter| filter.max_level_hint() >= Some(LevelFilter::INFO))
+    most(directives).is_some_and(|most| most >= LevelFilter::INFO)
+}
+
+/// Whether these directives ask for errors at most: then no report is printed.
+pub(super) fn is_quiet(directives: &str) -> bool {
+    most(directives).is_some_and(|most| most <= LevelFilter::ERROR)
+}
+
+/// Whether these directives ask for nothing: then notes and warnings are left out too.
+pub(super) fn is_silent(directives: &str) -> bool {
+    most(directives) == Some(LevelFilter::OFF)
+}
+
+/// The finest level that these directives ask for; `None` where they do not parse, or a target's level is a field's.
+fn most(directives: &str) -> Option<LevelFilter> {
+    EnvFilter::try_new(directives).ok()?.max_level_hint()
 }
 
 /// A log event as one line: `crawler: warning: message field=value`.

@@ -103,6 +103,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Config { defaults: true } => print(|out| out.write_all(config::defaults().as_bytes()))?,
         Request::Config { defaults: false } => {
             let layers = settings(line)?.checked()?;
+            crawl::check(&layers)?;
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),

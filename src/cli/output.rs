@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::command_error::CommandError;
 use super::exit::Exit;
@@ -40,7 +41,7 @@ pub(super) fn complain(failure: &CommandError) {
     failure.messages.iter().for_each(|message| say("error", message));
 }
 
-/// Prints a warning to standard error, which no log level hides.
+/// Prints a warning to standard error, which no log level but `off` hides.
 pub(super) fn warn(message: &str) {
     say("warning", message);
 }
@@ -63,12 +64,22 @@ fn say(kind: &str, message: &str) {
         "warning" => tracing::warn!(target: SAID, "{message}"),
         _ => tracing::info!(target: SAID, "{message}"),
     }
+    if kind != "error" && IS_HUSHED.load(Ordering::Relaxed) {
+        return;
+    }
     // Nobody could be told that standard error is closed.
     let _ = match SCREEN.get() {
         Some(screen) => screen.clone().write_all(text.as_bytes()),
         None => io::stderr().write_all(text.as_bytes()),
     };
 }
+
+/// Leaves out notes and warnings from here on: the user wants to hear of errors alone.
+pub(super) fn hush() {
+    IS_HUSHED.store(true, Ordering::Relaxed);
+}
+
+static IS_HUSHED: AtomicBool = AtomicBool::new(false);
 
 /// The target of what is said whatever is logged.
 pub(super) const SAID: &str = "crawler::said";

@@ -10,6 +10,7 @@ use super::exit::Exit;
 use super::layers::NO_USERINFO;
 use super::output;
 use super::settings::SeedSettings;
+use super::simulated::is_simulated;
 use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules, Seed, SeedError, SeedList};
 use crate::crawl::{Crawl, CrawlError, CrawlOptions};
 use crate::frontier::{History, Journal, Place};
@@ -129,8 +130,14 @@ impl SeedLists {
     }
 
     /// Gives the seeds to the crawl, and those of earlier runs that were refused: the reason may be gone. A bad line gets a warning
-    /// and is passed over. The job keeps all seeds, refused ones too.
-    pub(super) fn plant<J: Journal + Send + 'static>(self, crawl: &Crawl<J>, job: &Job) -> Result<(), CommandError> {
+    /// and is passed over. The job keeps all seeds, refused ones too. Where the web is simulated, a seed of the real one is a bad line: a
+    /// crawl of both would send real requests at the pace of a test.
+    pub(super) fn plant<J: Journal + Send + 'static>(
+        self,
+        crawl: &Crawl<J>,
+        job: &Job,
+        of_simulated: bool,
+    ) -> Result<(), CommandError> {
         let mut known = Known::of(job)?;
         let again = plant_again(crawl, job)?;
         if self.is_empty() {
@@ -147,6 +154,14 @@ impl SeedLists {
             }
             for (name, list) in self.lists {
                 for seed in SeedList::new(list, name.clone(), crawl.gate().canonicalizer()) {
+                    if let Ok(Seed { line, url, .. }) = &seed
+                        && of_simulated
+                        && !is_simulated(url)
+                    {
+                        refused += 1;
+                        output::warn(&format!("{name}:{line}: {}: {NOT_SIMULATED}", url.wire()));
+                        continue;
+                    }
                     match seed
                         .map_err(|error| (error, &name))
                         .map(|seed| (seed.url.clone(), plant_one(crawl, &name, seed, &mut lines_named)))
@@ -184,6 +199,27 @@ impl SeedLists {
         Ok(())
     }
 }
+
+/// Checks that a job whose web is simulated now was never given a seed of the real one.
+///
+/// # Errors
+/// Where it was: what is queued there would be asked for in earnest, or of a web that has no such page.
+pub(super) fn check_simulated(job: &Job) -> Result<(), CommandError> {
+    let Some(list) = list_of(job)? else { return Ok(()) };
+    let canonicalizer = Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX);
+    let mut seeds = SeedList::new(list, SEEDS, &canonicalizer).filter_map(Result::ok);
+    seeds.find(|seed| !is_simulated(&seed.url)).map_or(Ok(()), |seed| {
+        let (directory, url) = (job.directory().display(), seed.url.wire());
+        let message =
+            format!("{directory} is a crawl of the real web: {url} is among its seeds, and --simulate is given");
+        Err(CommandError::new(Exit::ForeignJob, message)
+            .and("give the simulated web a directory of its own: --job DIR".to_owned()))
+    })
+}
+
+/// What is said of a seed that is of no simulated web.
+const NOT_SIMULATED: &str =
+    "not asked: --simulate crawls a simulated web, whose hosts end in .test; leave it out to crawl this";
 
 /// Asks once more for the seeds that robots.txt disallowed in a drained job: it may allow them now. Returns how many.
 pub(super) fn ask_again<J: Journal + Send + 'static>(

@@ -3,6 +3,7 @@
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::layers::Layers;
+use crate::address::CanonicalUrl;
 use crate::crawl::{CrawlOptions, FinishReason, Finished};
 use crate::gate::ScopeKind;
 use crate::report;
@@ -44,6 +45,12 @@ impl SimulatedWeb {
         }
         section(&judgment)
     }
+}
+
+/// Whether a URL may be of a simulated web: its host's name ends in `.test`, which no real one does (RFC 6761 section 6.2), and it says no
+/// port, where something else on this machine may listen.
+pub(super) fn is_simulated(url: &CanonicalUrl) -> bool {
+    url.host().rsplit('.').next() == Some("test") && url.origin().matches(':').count() == 1
 }
 
 /// The web that the settings describe.

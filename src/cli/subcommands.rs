@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 
-use super::argument::{operand, option, path, switch};
+use super::argument::{job, operand, option, path, switch};
 use super::cluster_request::ClusterRequest;
 use super::diff_form::DiffForm;
 use super::merge::MergeRequest;
@@ -18,7 +18,7 @@ use crate::report::SchemaOf;
 
 /// A command that continues a job.
 pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
-    Command::new(name).about(about).arg(path("job", "JOB", "The job directory").value_hint(ValueHint::DirPath))
+    Command::new(name).about(about).arg(job("The job directory"))
 }
 
 /// `crawler cluster`; its settings are added to each of its commands.
@@ -49,10 +49,7 @@ pub(super) fn dashboard() -> Command {
     let secret = |text: &str| text.parse::<Secret>().map_err(|()| "expected env:VARIABLE or file:PATH");
     Command::new("dashboard")
         .about("Show a job as a live page, whether it has ended, was killed, or is being crawled")
-        .arg(
-            path("job", "JOB", "The job directory; another process may be crawling into it")
-                .value_hint(ValueHint::DirPath),
-        )
+        .arg(job("The job directory; another process may be crawling into it"))
         .arg(
             option("listen", "ADDRESS", "Where the page is served")
                 .default_value("127.0.0.1:8080")
@@ -70,11 +67,11 @@ pub(super) fn dashboard() -> Command {
 
 /// `crawler diff`.
 pub(super) fn diff() -> Command {
-    let job = |name, value, help| path(name, value, help).value_hint(ValueHint::DirPath);
+    let one = |name, value, help| path(name, value, help).value_hint(ValueHint::DirPath);
     Command::new("diff")
         .about("Say how a job differs from an earlier one: its pages and its numbers")
-        .arg(job("old", "OLD_JOB", "The earlier one"))
-        .arg(job("new", "JOB", "The later one"))
+        .arg(one("old", "OLD_JOB", "The earlier one"))
+        .arg(one("new", "JOB", "The later one"))
         .arg(switch("json", "As JSON, with all numbers that differ").conflicts_with("pages"))
         .arg(switch("pages", "Each page that differs: new, changed, gone or unmet, its URL, and what is different"))
 }
@@ -142,10 +139,7 @@ pub(super) fn format(given: &ArgMatches) -> RecordFormat {
 pub(super) fn export() -> Command {
     Command::new("export")
         .about("Print a job's records, or write them to a file: .jsonl, .csv or .parquet")
-        .arg(
-            path("job", "JOB", "The job directory; another process may be crawling into it")
-                .value_hint(ValueHint::DirPath),
-        )
+        .arg(job("The job directory; another process may be crawling into it"))
         .arg(
             option("of", "WHAT", "pages, links or skipped")
                 .default_value("pages")
@@ -268,7 +262,7 @@ pub(super) fn numbers() -> Command {
 pub(super) fn repair() -> Command {
     Command::new("repair")
         .about("Say what is damaged in a job's files, and mend what can be")
-        .arg(path("job", "JOB", "The job directory; nobody may be crawling into it").value_hint(ValueHint::DirPath))
+        .arg(job("The job directory; nobody may be crawling into it"))
         .arg(switch("yes", "Do it without asking. What was there is kept, as NAME.damaged"))
 }
 
@@ -276,10 +270,7 @@ pub(super) fn repair() -> Command {
 pub(super) fn report() -> Command {
     Command::new("report")
         .about("Write the report of a job as a page, and print where it is")
-        .arg(
-            path("job", "JOB", "The job directory; another process may be crawling into it")
-                .value_hint(ValueHint::DirPath),
-        )
+        .arg(job("The job directory; another process may be crawling into it"))
         .arg(
             output("FILE", "Write it there, and not to the job's report.html; - is standard output")
                 .value_hint(ValueHint::FilePath),
@@ -306,12 +297,8 @@ pub(super) fn stats() -> Command {
     Command::new("stats")
         .about("Print a job's report again, or parts of it in full; several jobs make one report")
         .arg(
-            path(
-                "job",
-                "JOB",
-                "The job directory; of several, whose hosts differ, one report; with --cluster, a crawl's name",
-            )
-            .num_args(1..),
+            job("The job directory; of several, whose hosts differ, one report; with --cluster, a crawl's name")
+                .num_args(1..),
         )
         .arg(switch("json", "As JSON"))
         .arg(switch("metrics", "As metrics, in the text format of OpenMetrics").conflicts_with("json"))
@@ -320,9 +307,9 @@ pub(super) fn stats() -> Command {
 
 /// `crawler top`.
 pub(super) fn top() -> Command {
-    Command::new("top").about("Show a job in the terminal, running or ended; keys to sort, find, pause and stop").arg(
-        path("job", "JOB", "The job directory; another process may be crawling into it").value_hint(ValueHint::DirPath),
-    )
+    Command::new("top")
+        .about("Show a job in the terminal, running or ended; keys to sort, find, pause and stop")
+        .arg(job("The job directory; another process may be crawling into it"))
 }
 
 /// `crawler unmet`.

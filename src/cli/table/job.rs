@@ -73,12 +73,12 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "output.links" => output.links,
         "Write each page's links (from, to, kind, text, rel) to the job's links.jsonl")
     .flags(&[switch("links", &["true"]).rare()]),
-    setting!(One, "output.log" => output.log, "What is logged, as crate=level: error, warn, info, debug, trace").flags(
+    setting!(One, "output.log" => output.log, "What is logged, as crate=level: error (and no report is printed), warn, info, debug, trace").flags(
         &[
             switch("verbose", &["warn,crawler=info", "warn,crawler=debug", "debug,crawler=trace"])
                 .short('v')
                 .says("Log each page and each refused link; -vv and -vvv even more"),
-            switch("quiet", &["error", "off"]).short('q').says("Log errors only; -qq not even those"),
+            switch("quiet", &["error", "off"]).short('q').says("Log errors only, and print no report; -qq no notes and warnings either"),
         ],
     ),
     setting!(Maybe, "output.log_file" => output.log_file,
@@ -86,12 +86,10 @@ pub(super) static ROWS: &[Setting] = &[
     .flags(&[value("log-file", "FILE").rare()]),
     setting!(Choice, "output.log_format" => output.log_format, "How that file is written: text or json", LOG_FORMATS)
         .flags(&[value("log-format", "FORMAT").rare()]),
-    setting!(One, "output.progress" => output.progress, "Say how far the crawl is while it runs").flags(&[switch(
-        "no-progress",
-        &["false"],
-    )
-    .says("Do not say how far the crawl is")
-    .rare()]),
+    setting!(One, "output.progress" => output.progress, "Say how far the crawl is while it runs").flags(&[
+        switch("progress", &["true"]).says("Say how far the crawl is, in a job that was told not to").rare(),
+        switch("no-progress", &["false"]).says("Do not say how far the crawl is").rare(),
+    ]),
     setting!(One, "output.skipped" => output.skipped,
         "List refused links, with reason and referrer, in the job's skipped.jsonl; beyond 32 MiB a sample")
     .flags(&[switch("skipped", &["true"]).rare()]),
