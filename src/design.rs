@@ -26,7 +26,8 @@
 //! together stay under the target: the first is given `p (1 - r)` and not `p` (Almeida and others 2007).
 //!
 //! **It is audited.** Of a sample of the fingerprint space, chosen by hash, an exact set is kept. What the filter takes for seen and
-//! the set does not hold is a page lost. So a report says what was measured beside what is expected.
+//! the set does not hold is a page lost. So a report says what was measured beside what is expected. The sample is all of the space at
+//! first, and is halved whenever it holds 57,344 URLs: what a small crawl lost is counted, and of a large one the interval is narrow.
 //!
 //! # The gate
 //!

@@ -84,6 +84,16 @@ fn shards_that_cannot_be_are_refused() {
     }
 }
 
+/// In a set that audits at least one URL in 4.
+#[test]
+fn audits_that_cannot_be_are_refused() {
+    const AUDIT: usize = 4;
+    for sample in [0_u64, 3, 8, 1 << 63] {
+        let told = refused(Layout::Blocked, AUDIT, &|audit| audit[40..48].copy_from_slice(&sample.to_le_bytes()));
+        assert_eq!(told, "an audit that cannot be", "{sample}");
+    }
+}
+
 #[test]
 fn filters_that_cannot_be_are_refused() {
     let with_cells = |layout, change: &dyn Fn(u64) -> u64| {

@@ -36,8 +36,9 @@ fn answers(seen: &SeenSet, urls: u64) -> Vec<bool> {
 
 #[test]
 fn lines_side_by_side_are_one_filter() {
-    // Once in a single layer, and once in several, of which the shards have not all begun the last.
-    for (capacity, urls) in [(20_000, 10_000), (2_000, 9_000)] {
+    // Once in a single layer, and once in several, of which the shards have not all begun the last; and once of a set
+    // of which a sample is audited, not all.
+    for (capacity, urls) in [(20_000, 10_000), (2_000, 9_000), (160_000, 80_000)] {
         for shards in [8, 2, 1] {
             let seen = filled(Layout::Blocked, capacity, 16, urls);
             let (before, as_before) = (seen.statistics().merged, answers(&seen, urls));
@@ -48,36 +49,41 @@ fn lines_side_by_side_are_one_filter() {
             assert_eq!((after.bits_set, after.inserted, after.tests), (before.bits_set, before.inserted, before.tests));
             let (audit, audit_before) = (after.audit.clone().unwrap(), before.audit.unwrap());
             assert_eq!((audit.shown, audit.false_positives), (audit_before.shown, audit_before.false_positives));
+            assert_eq!([audit.distinct, audit.lost], [audit_before.distinct, audit_before.lost]);
+            assert_eq!(audit.lost_variance > 0.0, urls == 80_000, "{audit:?}");
             assert!(after.false_positive_rate_estimated < 0.06, "{after:?}");
             // And it goes on, into further layers.
             let lost = (urls..4 * urls).filter(|&count| seen.insert(key(count)) == Sighting::Seen).count() as f64;
             assert!(lost / (3.0 * urls as f64) < 0.055, "{lost} lost");
             assert!((0..4 * urls).all(|count| seen.insert(key(count)) == Sighting::Seen));
             let audit = seen.statistics().merged.audit.unwrap();
-            assert!((audit.shown as f64 - urls as f64).abs() < 0.05 * urls as f64, "{audit:?} of {urls}");
+            assert!((audit.distinct / (4 * urls) as f64 - 1.0).abs() < 0.01, "{audit:?} of {urls}");
         }
     }
 }
 
 #[test]
 fn lines_that_divide_make_more_shards() {
-    let seen = filled(Layout::Blocked, 20_000, 16, 10_000).reshard(1).unwrap();
-    let (before, as_before) = (seen.statistics().merged, answers(&seen, 10_000));
-    let seen = seen.reshard(16).unwrap();
-    assert!(answers(&seen, 10_000) == as_before);
-    let statistics = seen.statistics();
-    assert_eq!(statistics.merged.bits_set, before.bits_set);
-    assert_eq!(statistics.merged.inserted, before.inserted);
-    let shown = before.audit.unwrap().shown;
-    assert_eq!(statistics.merged.audit.unwrap().shown, shown);
-    let share = |bits_set: u64| bits_set as f64 / before.bits_set as f64 * 16.0;
-    assert!(statistics.shards.iter().all(|shard| (0.8..1.2).contains(&share(shard.bits_set))));
-    // The audit knows those shown before, wherever they are now.
-    for count in 0..10_000 {
-        seen.insert(key(count));
+    for urls in [10_000, 90_000] {
+        let seen = filled(Layout::Blocked, 2 * urls, 16, urls).reshard(1).unwrap();
+        let (before, as_before) = (seen.statistics().merged, answers(&seen, urls));
+        let seen = seen.reshard(16).unwrap();
+        assert!(answers(&seen, urls) == as_before);
+        let statistics = seen.statistics();
+        assert_eq!(statistics.merged.bits_set, before.bits_set);
+        assert_eq!(statistics.merged.inserted, before.inserted);
+        let audited = before.audit.unwrap();
+        assert_eq!(statistics.merged.audit.unwrap(), audited);
+        assert_eq!(audited.sample > 1, urls == 90_000);
+        let share = |bits_set: u64| bits_set as f64 / before.bits_set as f64 * 16.0;
+        assert!(statistics.shards.iter().all(|shard| (0.8..1.2).contains(&share(shard.bits_set))));
+        // The audit knows those shown before, wherever they are now.
+        for count in 0..urls {
+            seen.insert(key(count));
+        }
+        let again = seen.statistics().merged;
+        assert_eq!(again.audit.unwrap(), audited);
     }
-    let again = seen.statistics().merged;
-    assert_eq!(again.audit.unwrap().shown, shown);
 
     let odd = filled(Layout::Blocked, 20_000, 1, 0).reshard(1 << 10).map(drop).unwrap_err();
     assert_eq!(odd.to_string(), "the blocked layout cannot reshard: its lines do not divide evenly among so many");

@@ -55,6 +55,36 @@ fn statistics(seen: &SeenSet) -> SeenStatistics {
 }
 
 #[test]
+fn an_audit_of_a_sample_comes_back_and_goes_on() {
+    let mut options = options(Layout::Blocked, 100_000);
+    (options.audit, options.false_positive_rate) = (1024, 0.1);
+    let audit = |seen: &SeenSet| seen.statistics().merged.audit.unwrap();
+    let seen = filled(&options, 0..90_000);
+    let again = load(&saved(&seen)).unwrap();
+    assert_eq!((audit(&seen).sample, audit(&again)), (2, audit(&seen)));
+    for count in 45_000..250_000 {
+        assert_eq!(seen.insert(key(count)), again.insert(key(count)));
+    }
+    assert_eq!((audit(&seen).sample, audit(&again)), (8, audit(&seen)));
+
+    // Of a set that is audited throughout, and of one with a sample: neither is counted again.
+    for in_memory in [true, false] {
+        let (all, sample) = (filled(&options, 0..20_000), filled(&options, 20_000..160_000));
+        let [one, other] = [audit(&all), audit(&sample)];
+        assert_eq!((one.sample, other.sample), (1, 4));
+        let (large, small) = if in_memory { (sample, all) } else { (all, sample) };
+        let union = united(large, &small, in_memory).unwrap();
+        for count in 0..160_000 {
+            union.insert(key(count));
+        }
+        let of_both = audit(&union);
+        assert_eq!((of_both.shown, of_both.sample), (one.shown + other.shown, 4));
+        assert_eq!((of_both.lost, of_both.distinct), (one.lost + other.lost, one.distinct + other.distinct));
+        assert_eq!(of_both.lost_variance, other.lost_variance);
+    }
+}
+
+#[test]
 fn what_was_saved_comes_back() {
     for layout in Layout::ALL {
         // Beyond its capacity, so that there are layers.
@@ -125,12 +155,12 @@ fn a_full_set_comes_back_full() {
     assert!(back.options() == &options);
 }
 
-/// What is in the files under `tests/data` was written by format version 1, and every later version must read it.
+/// What is in the files under `tests/data` was written by format version 2, the first with a sample of its own in each audit.
 #[test]
-fn version_1_is_read_and_written_as_ever() {
+fn version_2_is_read_and_written_as_ever() {
     for layout in Layout::ALL {
         let seen = filled(&options(layout, 20), 0..40);
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/seen-1-{layout}"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/seen-2-{layout}"));
         if std::env::var_os("WRITE_GOLDEN").is_some() {
             std::fs::write(&path, saved(&seen)).unwrap();
         }
@@ -182,8 +212,8 @@ fn what_this_version_cannot_read_is_refused() {
     let file = saved(&filled(&options(Layout::Blocked, 20), 0..40));
     let error = |file: &[u8]| load(file).unwrap_err().to_string();
     let mut newer = file.clone();
-    newer[8] = 2;
-    assert_eq!(error(&newer), "format version 2 is not known here; this version has 1");
+    newer[8] = 3;
+    assert_eq!(error(&newer), "format version 3 is not known here; this version has 2");
     let strategy = with_header(&file, |header| header[0] = 9);
     assert_eq!(error(&strategy), "hash strategy 9 is not known here; this version has 1");
     let strategy = with_header(&file, |header| header[4] = 7);

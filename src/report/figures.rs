@@ -76,6 +76,16 @@ pub(crate) fn expected(number: f64) -> String {
     }
 }
 
+/// What an audit measured, with its interval: `12 measured (8 to 18)`. Where all was counted there is no interval, and where it is
+/// wider than the number is large, only its end: `at most 380 measured`.
+pub(crate) fn measured(lost: f64, low: f64, high: f64) -> String {
+    match high - low {
+        0.0 => format!("{} measured", about(lost)),
+        width if width <= lost => format!("{} measured ({} to {})", about(lost), about(low), about(high)),
+        _ => format!("at most {} measured", about(high)),
+    }
+}
+
 /// The same for people in a hurry: what is far below one is said to be so.
 pub(crate) fn about(number: f64) -> String {
     if number > 0.0 && number < 0.001 { "under 0.001".to_owned() } else { expected(number) }

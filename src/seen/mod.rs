@@ -52,8 +52,9 @@
 //!
 //! # Audit
 //!
-//! What the filter takes for seen by error is not only estimated. For one URL in 1,024 every
-//! fingerprint is also kept exactly, and each answer compared: [`AuditStatistics`] has the rate as
+//! What the filter takes for seen by error is not only estimated. Up to 57,344 URLs, every
+//! fingerprint is also kept exactly, and each answer compared; beyond that the fingerprints of a sample, whose share is
+//! halved as the set grows, down to one in 1,024. [`AuditStatistics`] has the rate as
 //! it was, and how far it may be from that of all URLs.
 //!
 //! # Snapshots

@@ -52,8 +52,9 @@ pub struct SeenOptions {
     pub shards: usize,
     /// What happens at capacity.
     pub on_full: OnFull,
-    /// The sample over which the filter's true errors are counted: one URL in this many, a power of
-    /// two. 0 means no audit. The verified layout has none, since it makes no errors.
+    /// The smallest sample over which the filter's true errors are counted: one URL in this many, a power of
+    /// two. All URLs are in the sample up to 57,344, in 0.6 MB; its share is halved from there on, down to this. 0 means
+    /// no audit. The verified layout has none, since it makes no errors.
     pub audit: u32,
     /// Bits a URL, in a counting filter counters, instead of those that follow from the rate. The
     /// rate then follows from them.

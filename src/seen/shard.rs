@@ -63,7 +63,7 @@ impl Shard {
             growth: Arc::clone(growth),
             split_bits,
             layers: Vec::new(),
-            audit: audited.then(|| Audit::new(options.audit, options.capacity / options.shards as u64)),
+            audit: audited.then(|| Audit::new(options.audit, options.shards)),
             verified: directory.map(|directory| Verified::new(directory, split_bits)),
             full: false,
             counts: ShardCounts::default(),

@@ -2,7 +2,7 @@
 
 use super::counts::add;
 use super::maths::arithmetic::share;
-use super::maths::interval::clopper_pearson;
+use super::maths::interval::not_sampled;
 
 /// What one shard holds and costs; in the merged row the sums and means of these.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -143,45 +143,56 @@ pub struct VerifiedStatistics {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AuditStatistics {
-    /// One URL in this many is in the sample.
+    /// One URL in this many is in the sample now: 1 up to some 57,000 URLs, then ever more. In the
+    /// merged row the largest of the shards'.
     pub sample: u32,
-    /// Distinct URLs of the sample that were shown.
+    /// Distinct URLs that were shown while they were in the sample.
     pub shown: u64,
     /// URLs of the sample that were taken for seen when they were new.
     pub false_positives: u64,
+    /// Distinct URLs that were shown, in the sample or not: estimated, and exact where `sample` is 1.
+    pub distinct: f64,
     /// Share of new URLs taken for seen, as a mean over the fill so far, 0 to 1: measured.
     pub rate: f64,
-    /// Lower bound of the 95 % confidence interval of `rate` (Clopper and Pearson).
+    /// Lower bound of the 95 % interval of `rate`.
     pub rate_low: f64,
-    /// Upper bound of the 95 % confidence interval of `rate`.
+    /// Upper bound of the 95 % interval of `rate`.
     pub rate_high: f64,
-    /// URLs lost in the whole set: the rate times the distinct URLs shown.
+    /// URLs lost in the whole set, estimated: each false positive of the sample stands for those that were not in it at the
+    /// time. Where `sample` is 1, the count.
     pub lost: f64,
-    /// Lower bound of the 95 % confidence interval of `lost`.
+    /// The variance of `lost` that comes from sampling: URLs, squared.
+    pub lost_variance: f64,
+    /// Lower bound of the 95 % interval of `lost`.
     pub lost_low: f64,
-    /// Upper bound of the 95 % confidence interval of `lost`.
+    /// Upper bound of the 95 % interval of `lost`.
     pub lost_high: f64,
 }
 
 impl AuditStatistics {
-    /// Statistics with the counts alone; [`over`](Self::over) fills in the rest.
-    pub(super) fn of(sample: u32, shown: u64, false_positives: u64) -> Self {
-        Self { sample, shown, false_positives, ..Self::default() }
+    /// Whether the interval of `lost` says something: it is at most as wide as the number is large. Else too few
+    /// false positives were in the sample.
+    pub fn tells(&self) -> bool {
+        self.lost_high - self.lost_low <= self.lost
     }
 
     /// Adds another shard's counts.
     pub(super) fn add(&mut self, other: &Self) {
-        self.sample = other.sample;
+        self.sample = self.sample.max(other.sample);
         self.shown += other.shown;
         self.false_positives += other.false_positives;
+        self.distinct += other.distinct;
+        self.lost += other.lost;
+        self.lost_variance += other.lost_variance;
     }
 
-    /// Fills in what follows from the counts, for a set that was shown this many distinct URLs.
-    pub(super) fn over(self, cardinality: f64) -> Self {
-        let rate = share(self.false_positives as f64, self.shown as f64);
-        let (rate_low, rate_high) = clopper_pearson(self.false_positives, self.shown);
-        let (lost, lost_low, lost_high) = (rate * cardinality, rate_low * cardinality, rate_high * cardinality);
-        Self { rate, rate_low, rate_high, lost, lost_low, lost_high, ..self }
+    /// Fills in what follows from the counts.
+    pub(super) fn finish(&mut self) {
+        let counted = self.false_positives as f64;
+        let (low, high) = not_sampled(self.lost - counted, self.lost_variance, f64::from(self.sample));
+        (self.lost_low, self.lost_high) = (counted + low, counted + high);
+        let of_all = |lost| share(lost, self.distinct);
+        (self.rate, self.rate_low, self.rate_high) = (of_all(self.lost), of_all(self.lost_low), of_all(self.lost_high));
     }
 }
 
@@ -205,7 +216,7 @@ impl ShardStatistics {
     pub(super) fn finish(&mut self) {
         self.fill_ratio = share(self.bits_set as f64, self.bits as f64);
         self.false_positive_rate_mean = share(self.expected_lost, self.cardinality);
-        self.audit = self.audit.take().map(|audit| audit.over(self.cardinality));
+        self.audit.iter_mut().for_each(AuditStatistics::finish);
     }
 }
 

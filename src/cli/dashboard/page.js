@@ -113,8 +113,10 @@ function draw(rate) {
 function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes_per_second, left_us, report }) {
   const { urls, pages, hosts, politeness, seen } = report;
   const filter = seen.merged;
-  const lost = filter.audit
-    ? [few.format(filter.audit.lost), "measured"]
+  // An interval that is wider than the number is large says less than what is expected.
+  const { audit } = filter;
+  const lost = audit && audit.lost_high - audit.lost_low <= audit.lost
+    ? [few.format(audit.lost), "measured"]
     : [few.format(filter.expected_lost), "expected"];
   document.title = `${now}: ${count(urls.fetched)} pages, ${job}`;
   $("job").textContent = job;

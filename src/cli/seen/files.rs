@@ -140,7 +140,9 @@ fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError)
         let capacity = thousands(*capacity);
         let rate = chance(*false_positive_rate);
         let path = path.display();
-        format!("{path}: layout {layout}, capacity {capacity} at a rate of {rate}, {shards} shards, audit 1 in {audit}")
+        format!(
+            "{path}: layout {layout}, capacity {capacity} at a rate of {rate}, {shards} shards, audit at least 1 in {audit}"
+        )
     };
     let advice = if ours.key != theirs.key {
         "their fingerprints are keyed apart: build both again from their URLs, with one seen.fingerprint_key".to_owned()
@@ -189,12 +191,10 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), CommandError> {
         ("URLs lost, expected", expected(all.expected_lost)),
     ];
     if let Some(audit) = &all.audit {
-        let interval = format!(
-            "{}, {} to {} with 95 %",
-            expected(audit.lost),
-            expected(audit.lost_low),
-            expected(audit.lost_high)
-        );
+        let interval = match [audit.lost, audit.lost_low, audit.lost_high].map(expected) {
+            [lost, ..] if audit.sample == 1 => lost,
+            [lost, low, high] => format!("{lost}, {low} to {high} with 95 %"),
+        };
         rows.push(("URLs lost, measured", interval));
     }
     if !all.generations.is_empty() {

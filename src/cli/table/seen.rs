@@ -47,7 +47,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Choice, crawl.frontier: seen.on_full,
         "At capacity: grow, stop (the crawl) or warn (and lose more)", ON_FULL),
     setting!(One, crawl.frontier: seen.audit,
-        "One URL in so many is kept exactly, to count the filter's true errors; 0 is none"),
+        "All URLs up to 57,344, then fewer, down to one in N, are kept exactly, to count what the filter loses; 0 is none"),
     setting!(Maybe, crawl.frontier: seen.bits_per_url, "Bits a URL, instead of those that the rate asks for", "auto"),
     setting!(Maybe, crawl.frontier: seen.probes, "Probes a URL, with bits_per_url", "auto"),
     setting!(One, crawl.frontier: seen.identity_bits, "Bits of a fingerprint in the exact layout: 16 to 56"),

@@ -14,7 +14,7 @@ use super::host_line::HostLine;
 use super::view::{LowerPart, View};
 use crate::cli::output::Safe;
 use crate::frontier::HostOrder;
-use crate::report::figures::{about, bytes, counted, duration, one_in, percent, short, thousands, whole};
+use crate::report::figures::{about, bytes, counted, duration, measured, one_in, percent, short, thousands, whole};
 
 /// Columns of the names in front of the facts.
 const NAMES: u16 = 9;
@@ -176,8 +176,12 @@ fn filter(figures: &Figures) -> String {
     let number = |name: &str| figures.number(&format!("report.seen.merged.{name}"));
     let full = percent(number("cardinality"), number("capacity"));
     let expected = about(number("expected_lost"));
-    let lost = match figures.numbered("report.seen.merged.audit.lost") {
-        Some(lost) => format!("{} measured, {expected} expected", about(lost)),
+    let [lost, low, high] =
+        ["lost", "lost_low", "lost_high"].map(|name| figures.numbered(&format!("report.seen.merged.audit.{name}")));
+    let lost = match lost {
+        Some(lost) => {
+            format!("{}, {expected} expected", measured(lost, low.unwrap_or(lost), high.unwrap_or(lost)))
+        }
         None => format!("{expected} expected"),
     };
     let rate = one_in(number("false_positive_rate_estimated"));

@@ -99,9 +99,13 @@ impl Report {
         let took = Duration::from_micros(self.elapsed_us);
         let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
         let (lost, how) = match &filter.audit {
-            Some(audit) => {
+            Some(audit) if audit.sample == 1 => (about(audit.lost), "measured".to_owned()),
+            Some(audit) if audit.tells() => {
                 let [low, high] = [audit.lost_low, audit.lost_high].map(about);
                 (about(audit.lost), format!("measured, {low} to {high}"))
+            }
+            Some(audit) => {
+                (about(filter.expected_lost), format!("expected; at most {} measured", about(audit.lost_high)))
             }
             None => (about(filter.expected_lost), "expected".to_owned()),
         };

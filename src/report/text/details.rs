@@ -25,7 +25,10 @@ impl Report {
         if let Some(audit) = &filter.audit {
             let [low, high] = [audit.lost_low, audit.lost_high].map(expected);
             let [errors, sample] = [audit.false_positives, audit.shown].map(short);
-            let interval = format!("measured, 95 %: {low} to {high}; {errors} of {sample} sampled");
+            let interval = match audit.sample {
+                1 => "measured: all were audited".to_owned(),
+                _ => format!("measured, 95 %: {low} to {high}; {errors} of {sample} sampled"),
+            };
             page.fact("", &expected(audit.lost), &interval);
         }
         let retries = format!("after {} retries", thousands(self.pages.retries));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
-use crate::report::figures::{about, bytes, counted, duration, one_in, percent, shard_names, thousands};
+use crate::report::figures::{about, bytes, counted, duration, measured, one_in, percent, shard_names, thousands};
 use crate::report::{HostRow, Report};
 
 /// Hosts with a line of their own.
@@ -26,7 +26,7 @@ impl Report {
         page.heading("Was anything lost?");
         let filter = &self.seen.merged;
         let lost = match &filter.audit {
-            Some(audit) => format!("{} measured", about(audit.lost)),
+            Some(audit) => measured(audit.lost, audit.lost_low, audit.lost_high),
             None => format!("{} expected", about(filter.expected_lost)),
         };
         page.entry("to the filter", &format!("{lost}, of {}", counted(filter.inserted, "new URL", "new URLs")));

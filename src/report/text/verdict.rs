@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::page::TextPage;
 use crate::crawl::FinishReason;
 use crate::frontier::Failure;
-use crate::report::figures::{about, counted, duration, thousands};
+use crate::report::figures::{about, counted, duration, measured, thousands};
 use crate::report::{Report, Settings};
 
 impl Report {
@@ -28,8 +28,8 @@ impl Report {
         let expects = about(filter.expected_lost);
         page.push(&match &filter.audit {
             Some(audit) => {
-                let [lost, low, high] = [audit.lost, audit.lost_low, audit.lost_high].map(about);
-                format!("Lost to the filter: {lost} measured ({low} to {high}), {expects} expected.")
+                let lost = measured(audit.lost, audit.lost_low, audit.lost_high);
+                format!("Lost to the filter: {lost}, {expects} expected.")
             }
             None => format!("Lost to the filter: {expects} expected."),
         });

@@ -1,32 +1,47 @@
-//! How far a measured share may be from the true one.
+//! How far a measured number may be from the true one.
 
-/// The Clopper–Pearson interval, where of `trials` independent ones `hits` came true. In at least
-/// 95 of 100 such experiments the true share lies between these bounds (Clopper and Pearson 1934).
-/// Without trials the bounds are 0 and 1.
+/// How many URLs were lost outside a sample: the bounds between which the true number lies in 95 of 100 cases.
 ///
-/// This interval, and not the usual one by the normal distribution, since false positives are rare:
-/// of a few hits in a million that one would be wrong, and of none it would say that there can be
+/// `mean` is what is estimated from the sample and `variance` the variance of that: of a false positive that stands for `n`
+/// URLs, `n - 1` and `n (n - 1)`. `sample`: what the next one would stand for.
+///
+/// Where all stand for `n`, the sample has each URL that was lost with chance `1 / n`, so how many it
+/// missed before it had found `r` is distributed as negative binomial of `r`. The bounds are those at which as few or as many found would be
+/// a chance of 2.5 % (as Clopper and Pearson 1934 have it for a share). Where they stand for different numbers, it is the negative binomial
+/// distribution of the same mean and variance. The upper bound has one more false positive, that was nearly found (as Fay and Feuer 1997
+/// have it for sums of Poisson numbers with weights).
+///
+/// These bounds, and not the usual ones by the normal distribution, since false positives are rare:
+/// of a few hits in a million those would be wrong, and of none they would say that there can be
 /// none.
-pub(in crate::seen) fn clopper_pearson(hits: u64, trials: u64) -> (f64, f64) {
+pub(in crate::seen) fn not_sampled(mean: f64, variance: f64, sample: f64) -> (f64, f64) {
     const TAIL: f64 = 0.025;
-    let (hit, missed) = (hits as f64, trials.saturating_sub(hits) as f64);
-    let low = if hits == 0 { 0.0 } else { inverse_beta(TAIL, hit, missed + 1.0) };
-    let high = if hits >= trials { 1.0 } else { inverse_beta(1.0 - TAIL, hit + 1.0, missed) };
+    let low = missed(TAIL, mean, variance, 1.0);
+    let high = missed(1.0 - TAIL, mean + (sample - 1.0), variance + sample * (sample - 1.0), 0.0);
     (low, high)
 }
 
-/// Where the regularized incomplete beta function reaches `share`. It grows, so bisection finds the
-/// place, to 16 digits even where that is close to 0.
-fn inverse_beta(share: f64, a: f64, b: f64) -> f64 {
-    let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    for _ in 0..200 {
-        let middle = f64::midpoint(low, high);
-        if middle <= low || middle >= high {
+/// Where the negative binomial distribution of this mean and variance reaches `share`. Of the whole number at which it does so,
+/// `below` is taken away.
+fn missed(share: f64, mean: f64, variance: f64, below: f64) -> f64 {
+    if mean <= 0.0 || variance <= mean {
+        return mean.max(0.0);
+    }
+    let (found, chance) = (mean * mean / (variance - mean), mean / variance);
+    let reached = |missed: f64| beta(chance, found, missed) >= share;
+    let (mut low, mut high) = (0.0, below.max(mean));
+    // Bounded, since a forged snapshot may have numbers for which it is never reached.
+    for _ in 0..64 {
+        if reached(high) {
             break;
         }
-        if beta(middle, a, b) < share { low = middle } else { high = middle }
+        (low, high) = (high, high * 2.0);
     }
-    f64::midpoint(low, high)
+    while high - low > 1e-9 * high {
+        let middle = f64::midpoint(low, high);
+        if reached(middle) { high = middle } else { low = middle }
+    }
+    (high - below).max(0.0)
 }
 
 /// The regularized incomplete beta function `I_x(a, b)`, for `x` inside 0 to 1 and `a`, `b` above
@@ -89,18 +104,62 @@ mod tests {
         assert!((value - tabulated).abs() <= 1e-8 * tabulated.abs().max(1e-3), "{value} is not {tabulated}");
     }
 
-    #[test]
-    fn bounds_are_the_tabulated_ones() {
-        // scipy.stats.binomtest(hits, trials).proportion_ci(method="exact")
-        for (hits, trials, low, high) in BOUNDS {
-            let bounds = clopper_pearson(hits, trials);
-            close(bounds.0, low);
-            close(bounds.1, high);
-        }
-        assert_eq!(clopper_pearson(0, 0), (0.0, 1.0));
+    /// Of a sample of which each false positive stands for `n`.
+    fn bounds(found: u32, n: f64) -> (f64, f64) {
+        let found = f64::from(found);
+        not_sampled(found * (n - 1.0), found * n * (n - 1.0), n)
     }
 
-    const BOUNDS: [(u64, u64, f64, f64); 10] = [
+    #[test]
+    fn at_the_bounds_what_was_found_is_a_chance_of_2_5_percent() {
+        // None found of `missed`: (1 - 1 / n) ^ missed.
+        for n in [2.0, 8.0, 1024.0_f64] {
+            let (low, high) = bounds(0, n);
+            assert!(low.abs() < 1e-9);
+            close(high, 0.025_f64.ln() / (-1.0 / n).ln_1p());
+        }
+        // One found of one; or of `missed + 1` in one way of each.
+        let (low, high) = bounds(1, 2.0);
+        assert!(low.abs() < 1e-9, "half of all times nothing is missed");
+        close((high + 1.0) * 0.5_f64.powf(high + 1.0) + 0.5_f64.powf(high + 1.0), 0.025);
+        let (low, high) = bounds(1, 1024.0);
+        close(low, 0.975_f64.ln() / (-1.0 / 1024.0_f64).ln_1p() - 1.0);
+        assert!((5600.0..5750.0).contains(&high), "5.57 of a Poisson number, by 1024: {high}");
+    }
+
+    #[test]
+    fn what_was_counted_has_no_bounds() {
+        assert_eq!(not_sampled(0.0, 0.0, 1.0), (0.0, 0.0));
+        // 900 were counted, and 100 of a sample of one in two stand for another 100.
+        let (low, high) = not_sampled(100.0, 200.0, 2.0);
+        assert!((70.0..80.0).contains(&low) && (125.0..135.0).contains(&high), "{low} to {high}");
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_have_some_bounds() {
+        for (mean, variance) in [(-3.0, 5.0), (1e19, 1.8e19), (1.0, 1.8e19), (1e19, 1.0)] {
+            let (low, high) = not_sampled(mean, variance, 2_147_483_648.0);
+            assert!(low >= 0.0 && high >= 0.0, "{low} to {high}");
+        }
+    }
+
+    #[test]
+    fn beta_is_the_tabulated_one() {
+        // scipy.stats.binomtest(hits, trials).proportion_ci(method="exact"), at whose ends it is 2.5 and 97.5 %
+        for (hits, trials, low, high) in BOUNDS {
+            let (hit, missed) = (f64::from(hits), f64::from(trials - hits));
+            // A share of 0 has no lower bound, and one of 1 no upper one.
+            let tail = |share: f64, is: f64| assert!((share - is).abs() < 1e-8, "{hits} of {trials}: {share}");
+            if hits > 0 {
+                tail(beta(low, hit, missed + 1.0), 0.025);
+            }
+            if hits < trials {
+                tail(beta(high, hit + 1.0, missed), 0.975);
+            }
+        }
+    }
+
+    const BOUNDS: [(u32, u32, f64, f64); 10] = [
         (0, 10, 0.0, 0.308_497_107_818_763),
         (1, 10, 0.002_528_578_544_462_573, 0.445_016_117_028_195),
         (5, 10, 0.187_086_028_447_404_5, 0.812_913_971_552_595_5),

@@ -109,13 +109,10 @@ impl SeenSet {
             let to = &mut new[index * shards / before];
             to.counts.add(old.counts);
             if let (Some(audit), Some(theirs)) = (&mut to.audit, &old.audit) {
-                audit.count_from(theirs);
-            }
-            for bits in old.audit.iter().flat_map(|audit| audit.held.iter()) {
-                let to = shard(Fingerprint::from_bits(bits), new[0].split_bits);
-                new[to].audit.iter_mut().for_each(|audit| audit.held.extend([bits]));
+                audit.count_from(theirs.counts());
             }
         }
+        deal_out_audits(&mut new, &old);
         let full = old.iter().any(|shard| shard.full);
         for shard in &mut new {
             shard.full = full;
@@ -166,6 +163,17 @@ fn deal_out(new: &mut [Shard], range: Range) {
     }
 }
 
+/// Deals the samples of all audits out.
+fn deal_out_audits(new: &mut [Shard], old: &[Shard]) {
+    for (number, new) in new.iter_mut().enumerate() {
+        let split_bits = new.split_bits;
+        if let Some(audit) = &mut new.audit {
+            let is_ours = |bits| shard(Fingerprint::from_bits(bits), split_bits) == number;
+            audit.absorb(old.iter().filter_map(|old| old.audit.as_ref()), is_ours);
+        }
+    }
+}
+
 /// Inserts what the old set has once: the answer does not matter.
 fn show(set: &SeenSet, bits: u64) {
     set.insert(Fingerprint::from_bits(bits));
@@ -209,8 +217,11 @@ fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
         whole.full |= part.full;
         whole.counts.add(part.counts);
         if let (Some(audit), Some(theirs)) = (&mut whole.audit, &part.audit) {
-            audit.absorb(theirs);
+            audit.count_from(theirs.counts());
         }
+    }
+    if let Some(audit) = &mut whole.audit {
+        audit.absorb(parts.iter().filter_map(|part| part.audit.as_ref()), |_| true);
     }
     whole
 }
@@ -235,17 +246,15 @@ fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
         }
     }
     parts[0].counts = whole.counts;
-    if let Some(audit) = &whole.audit {
-        for bits in audit.held.iter() {
-            let fingerprint = Fingerprint::from_bits(bits);
-            let part = shard(fingerprint, parts[0].split_bits) % times;
-            if let Some(audit) = &mut parts[part].audit {
-                audit.held.insert(fingerprint);
-            }
-        }
-        parts[0].audit.iter_mut().for_each(|part| part.count_from(audit));
+    if let (Some(part), Some(audit)) = (&mut parts[0].audit, &whole.audit) {
+        part.count_from(audit.counts());
     }
-    for part in &mut parts {
+    for (number, part) in parts.iter_mut().enumerate() {
+        let split_bits = part.split_bits;
+        if let Some(audit) = &mut part.audit {
+            let is_ours = |bits| shard(Fingerprint::from_bits(bits), split_bits) % times == number;
+            audit.absorb(whole.audit.as_ref(), is_ours);
+        }
         part.full = whole.full;
     }
     parts

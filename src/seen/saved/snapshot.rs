@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! snapshot:  magic     8 bytes, "seen set"
-//!            version   4 bytes, 1
+//!            version   4 bytes, 2
 //!            frames    (see `bytes/frames.rs`; of at most 64 KiB, their seed is 0), in this order:
 //!
 //! header:    hash strategy     u32   how keys become fingerprints, 1
@@ -30,7 +30,7 @@
 //!         words:   as above: 8 a line, as `layouts/lines/line.rs` has them
 //!         words:   as above: two for each slot beyond the lines, its home and the slot
 //!   and where audited:
-//!     audit:     shown u64, false positives u64, words u64
+//!     audit:     shown, false positives, distinct, lost, variance, sample, words u64
 //!     words:     as above: the fingerprints of the sample, ascending
 //!   and of the verified layout:
 //!     verified:  lookups, from_memory, rescued, pages_read, bytes_written, failures, words u64
@@ -47,6 +47,7 @@ use std::sync::Arc;
 use super::lines::{load_lines, memory_for, save_lines};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
 use crate::bytes::{FrameReader, FrameWriter};
+use crate::seen::audit::AuditCounts;
 use crate::seen::error::SnapshotError;
 use crate::seen::layer::Layer;
 use crate::seen::layout::Layout;
@@ -62,7 +63,7 @@ use crate::seen::shard::Shard;
 /// The beginning of the file.
 const MAGIC: [u8; 8] = *b"seen set";
 /// The format that is written, and the only one that is read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes in the longest frame's payload.
 pub(super) const LONGEST: u32 = 1 << 16;
 const NO_MEANING: &str = "a code without a meaning";
@@ -227,9 +228,11 @@ pub(super) fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -
         }
     }
     if let Some(audit) = &shard.audit {
-        frames.put(audit.shown.to_le_bytes()).put(audit.false_positives.to_le_bytes());
-        let held = audit.held.ascending();
-        frames.put((held.len() as u64).to_le_bytes()).end()?;
+        for count in audit.counts().all() {
+            frames.put(count.to_le_bytes());
+        }
+        let (sample, held) = audit.saved();
+        frames.put(sample.to_le_bytes()).put((held.len() as u64).to_le_bytes()).end()?;
         frames.words(&held)?;
     }
     shard.verified.as_ref().map_or(Ok(()), |verified| save_verified(frames, verified))
@@ -275,13 +278,17 @@ pub(in crate::seen) fn absorb_shard<R: Read>(
     }
     if let Some(audit) = &mut shard.audit {
         let words = frames.fields(|fields| {
-            audit.shown = audit.shown.saturating_add(fields.u64()?);
-            audit.false_positives = audit.false_positives.saturating_add(fields.u64()?);
-            fields.u64()
+            let mut counts = AuditCounts::default();
+            for count in counts.all() {
+                *count = fields.u64()?;
+            }
+            audit.count_from(counts);
+            let (sample, words) = (fields.u64()?, fields.u64()?);
+            if audit.absorb_sample(sample) { Ok(words) } else { Err("an audit that cannot be") }
         })?;
         // Nothing is allocated for a count beyond all memory: the file will end before it.
         frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, words| {
-            audit.held.extend(words.iter().copied());
+            audit.absorb_held(words);
             Ok(())
         })?;
     }
