@@ -10,11 +10,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use crawler::address::FingerprintKey;
-use crawler::crawl::{Crawl, CrawlOptions, Writer};
+use crawler::crawl::{Cost, Crawl, CrawlOptions, Writer};
 use crawler::frontier::Journal;
 use crawler::gate::ScopeKind;
 use crawler::job::Job;
-use crawler::report::Cost;
 use crawler::simulate::{Server, SimulateOptions, World};
 
 /// Where the process that crawls is told what to do.

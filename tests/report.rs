@@ -5,9 +5,9 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crawler::crawl::{CrawlOptions, Finished, PageRecord, PolitenessWatch, Tally};
+use crawler::crawl::{Cost, CrawlOptions, Finished, PageRecord, PolitenessWatch, Tally};
 use crawler::frontier::{Completion, Frontier, Href, LeaseKind, Next, Reply, Timestamp};
-use crawler::report::{Cost, PolitenessFigures, Report, ReportError, ReportPart, read};
+use crawler::report::{PolitenessFigures, Report, ReportError, ReportPart, read};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)

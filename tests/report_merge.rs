@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crawler::crawl::{CrawlOptions, Finished, PageRecord, Tally, Timings};
+use crawler::crawl::{Cost, CrawlOptions, Finished, PageRecord, Tally, Timings};
 use crawler::frontier::{Frontier, Timestamp};
-use crawler::report::{Cost, Report, read};
+use crawler::report::{Report, read};
 use proptest::prelude::*;
 use random::Random;
 use serde_json::Value;

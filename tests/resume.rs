@@ -33,6 +33,11 @@ impl Desk {
         outputs::report(&self.at(""))
     }
 
+    /// Page records while the crawl runs: the last may be half.
+    fn pages_so_far(&self) -> usize {
+        fs::read_to_string(self.at("pages.jsonl")).map_or(0, |text| text.matches('\n').count())
+    }
+
     /// The newest file of this kind in the job's frontier.
     fn newest(&self, kind: &str) -> PathBuf {
         self.frontier(kind).pop().unwrap()
@@ -82,6 +87,39 @@ fn the_report_of_an_earlier_run_is_gone_while_the_job_goes_on() {
     child.wait().unwrap();
     ran.says(0, "job is being crawled, or was cut off");
     assert!(ran.out.contains("\nNot finished"), "{}", ran.out);
+}
+
+/// A killed run's pages are counted by their records. Its time and its CPU time count too, up to its last second.
+#[test]
+fn time_and_costs_are_of_all_runs_however_often_it_is_killed() {
+    let desk = Desk::new();
+    let began = Instant::now();
+    let flags = ["--simulate", "http://www.simulated.test/", "--job", "job", "--host-delay", "600ms"];
+    // 15 pages of four hosts take two seconds by their delays, of which a kill takes one at most.
+    let mut spent = [0; 2];
+    for run in 1..=2 {
+        let mut child = desk.command(&flags).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        while !desk.at("pages.jsonl").exists() || desk.pages_so_far() < 15 * run {
+            assert!(began.elapsed() < Duration::from_secs(120) && child.try_wait().unwrap().is_none());
+            thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let bytes = fs::read(desk.at("frontier/spent")).unwrap();
+        let [elapsed_us, cpu_us] = [0, 8].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()));
+        assert!(elapsed_us >= spent[0] + 1_000_000, "{elapsed_us} after {}", spent[0]);
+        assert!(cpu_us >= spent[1], "{cpu_us} after {}", spent[1]);
+        spent = [elapsed_us, cpu_us];
+        let ran = desk.run(&["stats", "job", "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!([&told["elapsed_us"], &told["cost"]["cpu_us"]], spent.map(serde_json::Value::from).each_ref());
+    }
+    desk.resume(&["--host-delay", "1ms"]).says(0, "");
+    let report = desk.report();
+    let elapsed = Duration::from_micros(report["elapsed_us"].as_u64().unwrap());
+    assert!((Duration::from_micros(spent[0])..began.elapsed()).contains(&elapsed), "{elapsed:?} after {spent:?}");
+    assert!(report["cost"]["cpu_us"].as_u64().unwrap() > spent[1], "{} after {spent:?}", report["cost"]);
+    assert_eq!(report["resumes"], 2);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crawler::crawl::Progress;
-use crawler::report::Cost;
+use crawler::crawl::{Cost, Progress};
 use crawler::simulate::SimulateOptions;
 use tokio::runtime::Builder;
 

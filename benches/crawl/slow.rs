@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crawler::crawl::Progress;
-use crawler::report::Cost;
+use crawler::crawl::{Cost, Progress};
 use crawler::simulate::{SimulateOptions, World};
 use tokio::runtime::Builder;
 

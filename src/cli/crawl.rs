@@ -25,7 +25,7 @@ use crate::crawl::{
 use crate::frontier::Failure;
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, JobJournal, replace};
-use crate::report::{self, Cost, Report, Urls};
+use crate::report::{self, Report, Urls};
 
 /// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are asked for again.
 pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> {
@@ -168,7 +168,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     // The simulated web has seen only this run.
     let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
-    let report = Report::of(&finished, &options, Cost::of_this_process(), simulated);
+    let report = Report::of(&finished, &options, finished.cost, simulated);
     let saved = report.save(&job.report_path());
     let drawn = replace(&job.report_page_path(), report.html().as_bytes());
     drop(watched);

@@ -109,7 +109,7 @@ impl PageRate {
         }
         let (then, pages, bytes) = match self.0.front() {
             Some(first) if self.0.len() > 1 => *first,
-            _ => (Duration::ZERO, 0, 0),
+            _ => (Duration::ZERO, now.earlier_pages, now.earlier_wire_bytes),
         };
         let seconds = now.elapsed.saturating_sub(then).as_secs_f64();
         let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
@@ -233,6 +233,22 @@ mod tests {
             .into();
         assert_eq!(rates, [0.0, 10.0, 10.0, 5.0, 0.0, 2.0].map(|pages| [pages, pages * 1024.0]));
         assert!(rate.0.len() <= 3, "what is past is forgotten");
+    }
+
+    /// A crawl that went on with 8,000 pages told 891.5 a second at first, of the 50 that it may ask for.
+    #[test]
+    fn the_first_rate_counts_no_page_of_an_earlier_run() {
+        let resumed = |seconds, pages| Progress {
+            earlier_pages: 8_000,
+            earlier_wire_bytes: 8_000 << 10,
+            ..at(seconds, 8_000 + pages)
+        };
+        for seconds in [1, 10] {
+            let mut rate = PageRate::default();
+            let moments = [(seconds, 50 * seconds), (seconds + 10, 50 * seconds + 250)];
+            let rates: Vec<_> = moments.map(|(seconds, pages)| rate.after(&resumed(seconds, pages))).into();
+            assert_eq!(rates, [50.0, 25.0].map(|pages| [pages, pages * 1024.0]));
+        }
     }
 
     #[test]

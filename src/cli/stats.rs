@@ -12,7 +12,7 @@ use super::stats_form::StatsForm;
 use super::unfit::{refused, unfit};
 use crate::crawl::{Underway, look};
 use crate::job::Job;
-use crate::report::{self, Cost, Report, ReportError, metrics};
+use crate::report::{self, Report, ReportError, metrics};
 
 /// Prints the report of a job again; of several jobs, one report of all. For a job that is being crawled or was killed, these are the numbers that its files
 /// hold so far.
@@ -58,7 +58,7 @@ fn so_far(line: &CommandLine, job: &Job) -> Result<Report, CommandError> {
         "{directory} is being crawled, or was cut off: as of {}, by {checkpoint} and {records} records behind it",
         finished.ended
     ));
-    Ok(Report::of(&finished, options, Cost::default(), None))
+    Ok(Report::of(&finished, options, finished.cost, None))
 }
 
 fn is_missing(error: &ReportError) -> bool {

@@ -141,6 +141,8 @@ impl<T: ClusterTransport> Ground<T> {
             sum.pages += one.pages;
             sum.errors += one.errors;
             sum.wire_bytes += one.wire_bytes;
+            sum.earlier_pages += one.earlier_pages;
+            sum.earlier_wire_bytes += one.earlier_wire_bytes;
             sum.duplicates += one.duplicates;
             sum.now = sum.now.max(one.now);
             sum.is_filter_full |= one.is_filter_full;

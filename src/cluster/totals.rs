@@ -10,11 +10,11 @@ use super::error::ClusterError;
 use super::snapshot::restore;
 use super::transport::ClusterTransport;
 use super::values::{self, CountsValue};
-use crate::crawl::{Carried, CrawlError, CrawlOptions, FinishReason, Finished, Inlet, Observer, Tally};
+use crate::crawl::{Carried, Cost, CrawlError, CrawlOptions, FinishReason, Finished, Inlet, Observer, Tally};
 use crate::frontier::Frontier;
 use crate::job::JobJournal;
 use crate::lending::Clock;
-use crate::report::{Cost, Report, Settings};
+use crate::report::{Report, Settings};
 
 /// Partitions that are read at once, so that their messages share reads and writes.
 const READ: usize = 32;

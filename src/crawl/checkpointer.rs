@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::free_space;
 use super::finish::FinishReason;
-use super::numbers::Carried;
+use super::numbers::{Carried, SpentFile};
 use super::options::JobOptions;
 use super::records::{Bodies, OutputFiles, Written};
 use super::shared::{Shared, micros};
@@ -153,11 +153,14 @@ impl Checkpointer {
     fn work(mut self, ended: &mpsc::Receiver<()>) -> Result<CheckpointCosts, CheckpointError> {
         // Options and seeds are kept before the first request.
         self.checkpoint()?;
+        let path = SpentFile::path(&self.directory);
+        let mut spent = SpentFile::open(&self.directory).map_err(FileError::of("open", &path))?;
         let mut last = Instant::now();
         while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             let now = self.shared.frontier.clock().now();
             let flushed = self.shared.frontier.with(|frontier| frontier.flush(now)).map_err(io::Error::from);
             flushed.map_err(FileError::of("write", &self.directory))?;
+            spent.write(self.shared.spent()).map_err(FileError::of("write", &path))?;
             self.check_disk()?;
             self.check_files()?;
             if self.cookies_saved.elapsed() >= self.cookies_took * SHARE {

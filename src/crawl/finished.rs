@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::checkpointer::CheckpointCosts;
 use super::finish::FinishReason;
-use super::numbers::{Carried, PolitenessCounts, SeedCounts, Tally, Timeline, Violation};
+use super::numbers::{Carried, Cost, PolitenessCounts, SeedCounts, Tally, Timeline, Violation};
 use super::records::OutputEnd;
 use crate::frontier::{Frontier, FrontierStatistics, HostStatistics, Journal, Timestamp};
 use crate::gate::Gate;
@@ -46,6 +46,8 @@ pub struct Finished {
     pub ended: Timestamp,
     /// How long all its runs took together.
     pub elapsed: Duration,
+    /// What all its runs have cost this process and those before it. Of a crawl that other processes run, up to a second ago.
+    pub cost: Cost,
     /// Runs but the first.
     pub resumes: u64,
     /// The seeds of all runs, by [`Crawl::count_seeds`](super::Crawl::count_seeds).
@@ -79,6 +81,7 @@ impl Finished {
             started: ended,
             ended,
             elapsed: Duration::ZERO,
+            cost: Cost::default(),
             resumes: 0,
             seeds: SeedCounts::default(),
             timeline: Timeline::default(),
@@ -94,6 +97,7 @@ impl Finished {
         Self {
             started: carried.started(),
             elapsed: carried.elapsed(),
+            cost: carried.cost,
             resumes: carried.resumes,
             seeds: carried.seeds,
             politeness: carried.politeness,

@@ -2,12 +2,12 @@
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::CrawlError;
 use super::finish::FinishReason;
 use super::finished::Finished;
-use super::numbers::{Carried, Tally};
+use super::numbers::{Carried, Spent, Tally};
 use super::options::CrawlOptions;
 use super::records::{OutputEnds, each_record};
 use crate::frontier::{Frontier, Timestamp};
@@ -52,19 +52,19 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     }
     let frontier = frontier?;
     let directory = job.frontier_directory();
-    let latest =
-        |of: &str| latest(&directory, of).map_err(FileError::of("read", &directory)).map_err(CheckpointError::from);
-    let ended = latest("")?.unwrap_or(now);
+    let latest = latest(&directory).map_err(FileError::of("read", &directory)).map_err(CheckpointError::from);
+    let ended = latest?.unwrap_or(now);
     let opening = frontier.opening();
     let mut carried = read_totals(job, &opening.extra)?.unwrap_or_else(|| Carried::begin(ended));
-    let since = latest("checkpoint-")?.map_or(Duration::ZERO, |checkpoint| ended.since(checkpoint));
+    carried
+        .catch_up(Spent::read(&directory).map_err(FileError::of("read", &directory)).map_err(CheckpointError::from)?);
     let path = job.pages_path();
     let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
     let tally = tally.map_err(FileError::of("read", &path)).map_err(CheckpointError::from)?;
     carried.tally.merge(&tally);
     carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
     let finished = Finished::of(&frontier, std::mem::take(&mut carried.tally), ended).with(&carried);
-    let finished = Finished { reason: FinishReason::Unfinished, elapsed: carried.elapsed() + since, ..finished };
+    let finished = Finished { reason: FinishReason::Unfinished, ..finished };
     let (checkpoint, records) = (opening.checkpoint, opening.recovery.records);
     let damaged = opening.damaged.iter().map(ToString::to_string).collect();
     Ok(Underway { frontier, finished, checkpoint, records, damaged })
@@ -85,15 +85,12 @@ pub(super) fn tally(path: &Path, from: u64, to: u64, ends: &mut OutputEnds) -> i
     Ok(tally)
 }
 
-/// When a file with this prefix was last written.
-fn latest(directory: &Path, prefix: &str) -> io::Result<Option<Timestamp>> {
+/// When a file of this directory was last written.
+fn latest(directory: &Path) -> io::Result<Option<Timestamp>> {
     let mut latest: Option<SystemTime> = None;
     for entry in directory.read_dir()? {
-        let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            // A file that is gone by now was not the last.
-            latest = latest.max(entry.metadata().and_then(|data| data.modified()).ok());
-        }
+        // A file that is gone by now was not the last.
+        latest = latest.max(entry?.metadata().and_then(|data| data.modified()).ok());
     }
     let since = latest.map(|latest| latest.duration_since(UNIX_EPOCH).unwrap_or_default());
     Ok(since.map(|since| Timestamp::default() + since))

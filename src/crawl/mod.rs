@@ -113,7 +113,7 @@ pub(crate) use media_types::MediaTypes;
 pub(crate) use numbers::Carried;
 pub(crate) use numbers::merge_examples;
 pub use numbers::{
-    Breakdown, DuplicateCounts, Example, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
+    Breakdown, Cost, DuplicateCounts, Example, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
     RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, StatusClasses, Tally, Timeline, Traffic, Violation,
     WaitTimes,
 };

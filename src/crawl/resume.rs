@@ -8,7 +8,7 @@ use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
 use super::http::{AccessError, FetcherError};
 use super::look::{read_totals, tally};
-use super::numbers::{Carried, NameCounts};
+use super::numbers::{Carried, NameCounts, Spent, SpentFile};
 use super::options::CrawlOptions;
 use super::records::{
     Bodies, EarlierOutputs, Output, OutputEnds, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree,
@@ -97,6 +97,10 @@ impl Crawl<JobJournal> {
             return Err(CrawlError::Record { path, offset: opening.output });
         }
         let mut carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
+        if !job.is_new() {
+            let frontier = job.frontier_directory();
+            carried.catch_up(Spent::read(&frontier).map_err(FileError::of("read", &SpentFile::path(&frontier)))?);
+        }
         // The checkpoint has not counted what came behind it.
         let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
         carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);

@@ -17,7 +17,7 @@ use super::finish::FinishReason;
 use super::finished::Finished;
 use super::lock::lock;
 use super::means::Means;
-use super::numbers::{Carried, PolitenessWatch, Progress};
+use super::numbers::{Carried, Cost, PolitenessWatch, Progress};
 use super::observer::Observer;
 use super::options::CrawlOptions;
 use super::records::{Bodies, Outputs, SinkOutput, SkipList, Writer, WriterThread};
@@ -103,6 +103,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             tally: Mutex::default(),
             output_ends: Arc::new(Mutex::new(carried.outputs.clone())),
             carried: Mutex::new(carried),
+            began: Cost::of_this_process(),
             quiesce: RwLock::default(),
             broken: AtomicBool::new(false),
             has_receipts,

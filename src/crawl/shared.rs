@@ -9,7 +9,7 @@ use super::elsewhere::Elsewhere;
 use super::finish::FinishReason;
 use super::http::Fetcher;
 use super::lock::lock;
-use super::numbers::{Carried, Moment, PolitenessWatch, Progress, Tally};
+use super::numbers::{Carried, Cost, Moment, PolitenessWatch, Progress, Spent, Tally};
 use super::records::OutputEnds;
 use super::source::ReadOptions;
 use super::stop::Stop;
@@ -35,6 +35,8 @@ pub(super) struct Shared<J: Journal> {
     pub(super) tally: Mutex<Tally>,
     /// What the runs before counted.
     pub(super) carried: Mutex<Carried>,
+    /// What the process had cost when this run began.
+    pub(super) began: Cost,
     /// Held by each page on its way from the gate to the journal and the counters. A task that holds it alone sees all of a page or nothing.
     pub(super) quiesce: RwLock<()>,
     /// Where the outputs end.
@@ -54,16 +56,16 @@ pub(super) struct Shared<J: Journal> {
 impl<J: Journal> Shared<J> {
     /// The crawl's numbers now.
     pub(super) fn progress(&self) -> Progress {
-        let (mut pages, mut errors, mut wire_bytes) = (0, 0, 0);
-        for tally in [&*lock(&self.tally), &lock(&self.carried).tally] {
-            (pages, errors) = (pages + tally.records(), errors + tally.failed);
-            wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
-        }
+        let counts = |tally: &Tally| [tally.records(), tally.failed, tally.pages.wire_bytes + tally.robots.wire_bytes];
+        let [earlier_pages, earlier_errors, earlier_wire_bytes] = counts(&lock(&self.carried).tally);
+        let [pages, errors, wire_bytes] = counts(&lock(&self.tally));
         let gate = self.frontier.gate();
         Progress {
-            pages,
-            errors,
-            wire_bytes,
+            pages: earlier_pages + pages,
+            errors: earlier_errors + errors,
+            wire_bytes: earlier_wire_bytes + wire_bytes,
+            earlier_pages,
+            earlier_wire_bytes,
             duplicates: gate.refusals().of(Refusal::Seen),
             elapsed: self.frontier.clock().elapsed(),
             now: self.frontier.clock().now(),
@@ -108,7 +110,8 @@ impl<J: Journal> Shared<J> {
     /// The totals of this run and those before, for a checkpoint or the report. No page may be on its way.
     pub(super) fn carried(&self) -> Carried {
         let mut carried = lock(&self.carried).clone();
-        carried.elapsed_us += micros(self.frontier.clock().elapsed());
+        let Spent { elapsed_us, cost } = self.spent();
+        (carried.elapsed_us, carried.cost) = (elapsed_us, cost);
         carried.tally.merge(&lock(&self.tally));
         carried.tally.connections.merge(&self.fetcher.connection_times());
         carried.tally.refused_shapes.merge(&self.frontier.gate().budgets().most_refused().into_iter().collect());
@@ -117,6 +120,15 @@ impl<J: Journal> Shared<J> {
         }
         carried.politeness.merge(lock(&self.politeness).counts());
         carried
+    }
+
+    /// What all runs have taken up to now. Of a part of a crawl on many machines the costs are not known: parts share a process.
+    pub(super) fn spent(&self) -> Spent {
+        let before = lock(&self.carried).spent();
+        let elapsed_us = before.elapsed_us + micros(self.frontier.clock().elapsed());
+        let of_this_run = || Cost::of_this_process_since(self.began);
+        let cost = if self.elsewhere.is_none() { before.cost.then(of_this_run()) } else { before.cost };
+        Spent { elapsed_us, cost }
     }
 
     /// Does what the user has asked for where the filter is full: it loses more pages than was promised then.

@@ -56,7 +56,7 @@ const OUTPUTS: [&str; 18] = [
     SOCKET,
 ];
 /// The prefixes of the names of the files in [`FRONTIER`].
-const KEPT: [&str; 5] = ["checkpoint-", "evicted-", "hosts-", "journal-", "seen-"];
+const KEPT: [&str; 6] = ["checkpoint-", "evicted-", "hosts-", "journal-", "seen-", "spent"];
 /// Files that a process may leave when it dies while it creates a job.
 const LEFTOVERS: [&str; 3] = [LOCK, "manifest.new", "manifest.new.new"];
 

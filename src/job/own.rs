@@ -1,6 +1,6 @@
 //! How a job's files are opened: regular files only, under their own names. A link that somebody put there is not followed.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,28 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Where the file is missing, or is a link, a directory or a pipe; where the file system refuses.
 pub(crate) fn open(path: &Path, is_read_only: bool) -> io::Result<File> {
+    open_as(path, File::options().read(true).append(!is_read_only))
+}
+
+/// Opens a file to write over what it has, or makes it where it is missing.
+///
+/// # Errors
+/// As [`open`] and [`create`].
+#[cfg(feature = "crawl")]
+pub(crate) fn open_or_create_in_place(path: &Path) -> io::Result<File> {
+    match open_as(path, File::options().read(true).write(true)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            File::options().read(true).write(true).create_new(true).open(path)
+        }
+        opened => opened,
+    }
+}
+
+fn open_as(path: &Path, options: &OpenOptions) -> io::Result<File> {
     // Checked before the open: to open a pipe would wait for a writer.
     let named = fs::symlink_metadata(path)?;
     refuse_others(&named)?;
-    let file = File::options().read(true).append(!is_read_only).open(path)?;
+    let file = options.open(path)?;
     // Somebody may have replaced the file between the check and the open.
     if Inode::of(&named) == Inode::of(&file.metadata()?) { Ok(file) } else { Err(other("it was replaced just now")) }
 }

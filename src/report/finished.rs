@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::cost::Cost;
 use super::format::{
     DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Settings,
     Simulated, Sources, TooEarly, Urls,
@@ -12,7 +11,7 @@ use super::format::{
 use super::histograms::Histograms;
 use super::other_sets::OtherSets;
 use super::times::{ConnectionFigures, Percentiles, WaitFigures};
-use crate::crawl::{CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation};
+use crate::crawl::{Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation};
 use crate::frontier::HostStatistics;
 use crate::seen::{SeenSet, ShardStatistics};
 

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::cost::Cost;
 use super::histograms::Histograms;
 use super::other_sets::OtherSets;
 use super::times::{ConnectionFigures, Percentiles, WaitFigures};
 use crate::crawl::{
-    Breakdown, CheckpointCosts, Example, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts,
+    Breakdown, CheckpointCosts, Cost, Example, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts,
     SourceCounts, Timeline, is_zero,
 };
 use crate::seen::SeenStatistics;

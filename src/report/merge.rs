@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::cost::Cost;
 use super::format::{
     DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Simulated,
     TooEarly, Urls,
@@ -16,7 +15,7 @@ use super::other_sets::OtherSets;
 use super::times::Percentiles;
 #[cfg(feature = "cluster")]
 use crate::crawl::{Carried, Timeline};
-use crate::crawl::{CheckpointCosts, FinishReason, NameCounts, merge_examples};
+use crate::crawl::{CheckpointCosts, Cost, FinishReason, NameCounts, merge_examples};
 use crate::frontier::Timestamp;
 use crate::seen::{SeenStatistics, ShardStatistics};
 

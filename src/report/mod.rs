@@ -9,7 +9,6 @@
 //! `_bytes` is a size, any other number is a count. The keys in `seen` are those of [`ShardStatistics`](crate::seen::ShardStatistics).
 //! `version` is [`Report::VERSION`]. A change that a reader of this version could not read, or would misread, makes the next version.
 
-mod cost;
 pub(crate) mod figures;
 mod file;
 mod finished;
@@ -28,7 +27,6 @@ mod schema;
 mod text;
 mod times;
 
-pub use cost::Cost;
 pub use file::{ReportError, read, write_json};
 pub use format::{
     DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Settings,

@@ -17,7 +17,7 @@ use crate::crawl::{CrawlOptions, Progress, Stop, Underway, look, look_up, look_u
 use crate::frontier::{HostList, HostOrder, Timestamp};
 use crate::job::{Job, explain as explain_from};
 use crate::lending::Clock;
-use crate::report::{self, Cost, Report, ReportError};
+use crate::report::{self, Report, ReportError};
 
 /// A job's files.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Subject for JobFiles {
                 let Some(Reading { underway: Underway { finished, .. }, .. }) = &*read else {
                     return Err("nothing was read".to_owned());
                 };
-                let report = Report::so_far(finished, &self.options, Cost::default(), None);
+                let report = Report::so_far(finished, &self.options, finished.cost, None);
                 Ok(Look { report, progress: progress_of(finished), limits: Limits::default() })
             }
             Err(error) => Err(error.to_string()),

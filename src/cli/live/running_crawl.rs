@@ -9,7 +9,7 @@ use crate::cli::progress::Limits;
 use crate::crawl::{Crawl, CrawlOptions, Observer, Progress, Stop};
 use crate::frontier::{HostList, HostOrder, Timestamp};
 use crate::job::JobJournal;
-use crate::report::{Cost, Report};
+use crate::report::Report;
 
 /// The crawl of this process.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Subject for RunningCrawl {
     fn look(&self) -> Result<Look, String> {
         let finished = self.observer.so_far();
         let progress = Progress { is_paused: self.stop.is_paused(), ..progress_of(&finished) };
-        let report = Report::so_far(&finished, &self.options, Cost::of_this_process(), None);
+        let report = Report::so_far(&finished, &self.options, finished.cost, None);
         let limits = Limits::of(&self.options, self.began.elapsed());
         Ok(Look { report, progress, limits })
     }

@@ -103,6 +103,9 @@ pub(in crate::cli) fn progress_of(finished: &Finished) -> Progress {
         errors: tally.failed,
         wire_bytes: tally.pages.wire_bytes + tally.robots.wire_bytes,
         duplicates: gate.refusals().of(Refusal::Seen),
+        // Pages and time are of all runs.
+        earlier_pages: 0,
+        earlier_wire_bytes: 0,
         elapsed: finished.elapsed,
         now: finished.ended,
         filter_used: used(gate.seen()),

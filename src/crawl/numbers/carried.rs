@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::Cost;
 use super::politeness_watch::PolitenessCounts;
 use super::seed_counts::SeedCounts;
+use super::spent::Spent;
 use super::tally::Tally;
 use super::timeline::Timeline;
 use crate::crawl::records::OutputEnds;
@@ -20,6 +22,8 @@ pub(crate) struct Carried {
     pub(in crate::crawl) started_us: u64,
     /// How long all runs took, in microseconds.
     pub(in crate::crawl) elapsed_us: u64,
+    /// What all runs have cost.
+    pub(in crate::crawl) cost: Cost,
     /// Runs but the first.
     pub(in crate::crawl) resumes: u64,
     pub(in crate::crawl) seeds: SeedCounts,
@@ -49,6 +53,18 @@ impl Carried {
     /// Where the bytes cannot be read. They are never taken for a new beginning.
     pub(crate) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         if bytes.is_empty() { Ok(None) } else { Ok(serde_json::from_slice(bytes).map(Some)?) }
+    }
+
+    /// Takes over what a run took since the checkpoint that this comes from.
+    pub(in crate::crawl) fn catch_up(&mut self, spent: Spent) {
+        self.elapsed_us = self.elapsed_us.max(spent.elapsed_us);
+        self.cost.cpu_us = self.cost.cpu_us.max(spent.cost.cpu_us);
+        self.cost.peak_memory_bytes = self.cost.peak_memory_bytes.max(spent.cost.peak_memory_bytes);
+    }
+
+    /// What all runs have taken.
+    pub(in crate::crawl) fn spent(&self) -> Spent {
+        Spent { elapsed_us: self.elapsed_us, cost: self.cost }
     }
 
     pub(in crate::crawl) fn started(&self) -> Timestamp {

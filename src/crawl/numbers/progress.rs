@@ -16,7 +16,11 @@ pub struct Progress {
     pub wire_bytes: u64,
     /// Links seen before.
     pub duplicates: u64,
-    /// Time since the crawl was made.
+    /// Page records among these that earlier runs have written.
+    pub earlier_pages: u64,
+    /// Bytes among these that came to earlier runs.
+    pub earlier_wire_bytes: u64,
+    /// Time since the crawl was made, of this run alone.
     pub elapsed: Duration,
     /// The crawl's time.
     pub now: Timestamp,

@@ -1,16 +1,17 @@
-//! The time and memory that a crawl took.
+//! The CPU time and memory that a crawl took.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// The time and memory that a crawl took.
+/// The CPU time and memory that a crawl took, in all its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Cost {
-    /// Microseconds of CPU time of the process, user and system, to ten milliseconds; `null` where the system does not say.
+    /// Microseconds of CPU time of the process while the crawl ran, user and system, to ten milliseconds: the sum over all runs. `null` where
+    /// the system does not say.
     pub cpu_us: Option<u64>,
-    /// The most memory that was resident at once; `null` where the system does not say.
+    /// The most memory that was resident at once, in any run; `null` where the system does not say.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -20,6 +21,25 @@ impl Cost {
         Self {
             cpu_us: fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_us(&stat)),
             peak_memory_bytes: fs::read_to_string("/proc/self/status").ok().and_then(|status| peak_memory(&status)),
+        }
+    }
+
+    /// What this process has taken since `began`. Its memory is that of its whole life.
+    pub(in crate::crawl) fn of_this_process_since(began: Self) -> Self {
+        let now = Self::of_this_process();
+        let since = |now: u64| now.saturating_sub(began.cpu_us.unwrap_or_default());
+        Self { cpu_us: now.cpu_us.map(since), ..now }
+    }
+
+    /// The cost of one run and the next.
+    pub(in crate::crawl) fn then(self, next: Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>, of: fn(u64, u64) -> u64| match (one, other) {
+            (Some(one), Some(other)) => Some(of(one, other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            cpu_us: both(self.cpu_us, next.cpu_us, u64::saturating_add),
+            peak_memory_bytes: both(self.peak_memory_bytes, next.peak_memory_bytes, u64::max),
         }
     }
 }
