@@ -24,6 +24,25 @@ fn zstd_with_a_large_window() -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// A stream of brotli that makes 3 MB of tables before it says anything, after so many bytes of metadata that nobody reads.
+pub(crate) fn tables_of_brotli(metadata: usize) -> Vec<u8> {
+    let mut bits: Vec<bool> = Vec::new();
+    let mut put = |fields: &[(usize, u32)]| {
+        bits.extend(fields.iter().flat_map(|(value, count)| (0..*count).map(move |bit| value >> bit & 1 == 1)));
+    };
+    // A window of 64 KiB, and a block of metadata.
+    put(&[(0, 1), (0, 1), (0b11, 2), (0, 1), (2, 2), (metadata - 1, 16), (0, 1)]);
+    put(&vec![(0, 8); metadata]);
+    // A block of 65,536 bytes with 256 types of each kind, each with codes of one symbol.
+    put(&[(0, 1), (0, 2), (0xffff, 16), (0, 1)]);
+    put(&[(0b1111, 4), (127, 7), (0b0001, 4), (0, 9), (0b0001, 4), (0, 5), (0, 2)].repeat(3));
+    put(&[&[(0, 6)], &[(0, 2); 256][..]].concat());
+    // Two maps to 256 codes.
+    put(&[(0b1111, 4), (127, 7), (0, 1), (0b0001, 4), (0, 8), (0, 1)].repeat(2));
+    put(&[(0, 32)]);
+    bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect()
+}
+
 fn coded(coding: &str, body: &[u8]) -> Does {
     html_with(&format!("Content-Encoding: {coding}"), body)
 }
@@ -55,6 +74,7 @@ pub(crate) fn codings() -> Vec<Row> {
         Row::page("H6", "gzip-bomb", coded("gzip", &gzip(&zeros))).truncated().asked(1),
         Row::page("H6", "gzip-bomb-twice", coded("gzip, gzip", &gzip(&gzip(&zeros)))).truncated().asked(1),
         Row::page("H6", "brotli-bomb", coded("br", &brotli(&zeros))).truncated().asked(1),
+        Row::page("H6", "brotli-tables", coded("br", &tables_of_brotli(300))).truncated().asked(1),
         Row::page("H6", "zstd-bomb", coded("zstd", &zstd::encode_all(&zeros[..], 3).unwrap())).truncated().asked(1),
         Row::page("H6", "zstd-window", coded("zstd", &zstd_with_a_large_window())).error("bad_response").asked(1),
         Row::page("H6", "codings-without-end", coded("gzip, gzip, gzip, gzip, gzip", &five_times))

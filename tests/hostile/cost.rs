@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use crate::content::gzip;
-use crate::row::{Row, answer, each};
+use crate::content::{gzip, tables_of_brotli};
+use crate::row::{Does, Row, answer, each};
 use crate::server::Server;
 use crate::{alone, rows};
 
@@ -82,8 +82,34 @@ fn sixty_four_big_pages_at_once_fit() {
     big_pages_at_once(64);
 }
 
+/// What a decoder makes of a few bytes counts: 200 hosts that say no more than 4 kB of brotli want 700 MB.
+#[test]
+fn tables_of_many_silent_hosts_fit() {
+    let _alone = alone();
+    let says = Does::Acts(|visit| {
+        if visit.path == "/robots.txt" {
+            visit.say("HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            return;
+        }
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\nContent-Length: 9999\r\n\r\n";
+        visit.say([head.as_bytes(), &tables_of_brotli(4_000)].concat());
+        visit.hang();
+    });
+    let server = Server::of(&Arc::new(vec![Row::page("T4", "silent-brotli", says)]));
+    let seeds: Vec<_> = (0..200).map(|host| format!("http://h{host}.silent-brotli.test/")).collect();
+    let (cpu_us, memory) =
+        cost_with(&server, &seeds, &[("CRAWLER_FETCH_IDLE_TIMEOUT", "500ms"), ("CRAWLER_POLITENESS_ATTEMPTS", "1")]);
+    println!("200 of silent-brotli: {} ms, {} MB", cpu_us / 1000, memory >> 20);
+    assert!(memory < 300 << 20, "{memory} bytes");
+}
+
 /// Crawls in a process of its own; microseconds of CPU and most bytes of memory, by its own report.
 fn cost(server: &Server, seeds: &[String]) -> (u64, u64) {
+    cost_with(server, seeds, &[])
+}
+
+/// The same, with these settings.
+fn cost_with(server: &Server, seeds: &[String], settings: &[(&str, &str)]) -> (u64, u64) {
     let desk = tempfile::tempdir().unwrap();
     let job = desk.path().join("job");
     let output = Command::new(env!("CARGO_BIN_EXE_crawler"))
@@ -93,6 +119,7 @@ fn cost(server: &Server, seeds: &[String]) -> (u64, u64) {
         .env("CRAWLER_FETCH_RESOLVE_ALL_TO", server.address.to_string())
         .env("CRAWLER_POLITENESS_BACKOFF", "10ms")
         .env("CRAWLER_POLITENESS_MAX_BACKOFF", "100ms")
+        .envs(settings.iter().copied())
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -1,35 +1,48 @@
 //! The content codings that can be undone, each by its crate.
 
-use brotli::{BrotliDecompressStream, BrotliResult, BrotliState, HeapAlloc, HuffmanCode};
+use std::mem::{size_of, size_of_val};
+
+use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState, HeapAlloc, HuffmanCode, SliceWrapper};
 use flate2::{Decompress, FlushDecompress, Status};
-use zstd::stream::raw::{DParameter, Decoder as Zstd, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::{DParameter, InBuffer, OutBuffer};
+use zstd::zstd_safe::DCtx;
 
 /// zstd's window is at most 8 MiB on the web (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
 /// The largest window of zlib and gzip, as a power of two.
 const ZLIB_WINDOW_BITS: u8 = 15;
+/// Bytes that inflating takes, its window among them. They are allocated at once.
+const INFLATE: usize = 48 << 10;
+/// Bytes that zstd takes beside the output that it looks back at: its tables, and a block of input and one of output.
+const ZSTD: usize = 512 << 10;
+/// Bytes of brotli's tables, at most (RFC 7932 section 9.2): three kinds of up to 256 codes of 1,080 entries, some more for the blocks,
+/// and two maps from contexts to codes.
+const BROTLI_TABLES: usize =
+    (3 * 256 + 8) * 1_080 * size_of::<HuffmanCode>() + 3 * 256 * size_of::<u32>() + (68 << 8) + 256;
+
+type Brotli = BrotliState<Counted<u8>, Counted<u32>, Counted<HuffmanCode>>;
 
 /// A content coding, and how far it has come.
 pub(super) enum Codec {
-    Brotli(Box<BrotliState<HeapAlloc<u8>, HeapAlloc<u32>, HeapAlloc<HuffmanCode>>>),
+    Brotli(Box<Brotli>),
     Deflate(Decompress),
     Gzip(Decompress),
-    Zstd(Zstd<'static>),
+    Zstd(DCtx<'static>),
 }
 
 impl Codec {
     pub(super) fn new(name: &str) -> Option<Self> {
         match name {
             "br" => {
-                let codes = HeapAlloc::new(HuffmanCode::default());
                 // Strict: without the "large window", which RFC 7932 does not have.
-                let state = BrotliState::new_strict(HeapAlloc::new(0), HeapAlloc::new(0), codes);
+                let state = BrotliState::new_strict(Counted::default(), Counted::default(), Counted::default());
                 Some(Self::Brotli(Box::new(state)))
             }
             "deflate" => Some(Self::Deflate(Decompress::new(true))),
             "gzip" | "x-gzip" => Some(Self::Gzip(Decompress::new_gzip(ZLIB_WINDOW_BITS))),
             "zstd" => {
-                let mut decoder = Zstd::new().ok()?;
+                let mut decoder = DCtx::try_create()?;
+                decoder.init().ok()?;
                 decoder.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW_LOG)).ok()?;
                 Some(Self::Zstd(decoder))
             }
@@ -46,12 +59,29 @@ impl Codec {
         }
     }
 
-    /// Bytes of output that it keeps to look back at.
-    pub(super) fn window(&self) -> usize {
+    /// Bytes of memory that it holds after so many bytes of output. A part of a window that nothing was written to takes none.
+    pub(super) fn held(&self, produced: usize) -> usize {
         match self {
-            Self::Brotli(_) => 16 << 20,
-            Self::Deflate(_) | Self::Gzip(_) => 1 << ZLIB_WINDOW_BITS,
-            Self::Zstd(_) => 1 << ZSTD_WINDOW_LOG,
+            Self::Brotli(state) => state.ringbuffer.slice().len().min(produced) + tables(state),
+            Self::Deflate(_) | Self::Gzip(_) => INFLATE,
+            Self::Zstd(decoder) => decoder.sizeof().min(produced.saturating_add(ZSTD)),
+        }
+    }
+
+    /// Bytes of memory beside its window that it may take with the next byte.
+    pub(super) fn growth(&self) -> usize {
+        match self {
+            Self::Brotli(state) => BROTLI_TABLES.saturating_sub(tables(state)),
+            Self::Deflate(_) | Self::Gzip(_) => 0,
+            Self::Zstd(decoder) => ZSTD.saturating_sub(decoder.sizeof()),
+        }
+    }
+
+    /// Bytes of memory that the input alone has made it take, without any output.
+    pub(super) fn tables(&self) -> usize {
+        match self {
+            Self::Brotli(state) => tables(state),
+            Self::Deflate(_) | Self::Gzip(_) | Self::Zstd(_) => 0,
         }
     }
 
@@ -111,10 +141,37 @@ impl Codec {
             }
             Self::Zstd(decoder) => {
                 let (mut from, mut to) = (InBuffer::around(input), OutBuffer::around(output));
-                let left = decoder.run(&mut from, &mut to);
+                let left = decoder.decompress_stream(&mut to, &mut from);
                 (*read, *written) = (from.pos(), to.pos());
                 left.ok().map(|left| left == 0)
             }
         }
+    }
+}
+
+/// Bytes that brotli has allocated, beside its window.
+fn tables(state: &Brotli) -> usize {
+    let all = state.alloc_u8.held + state.alloc_u32.held + state.alloc_hc.held;
+    all.saturating_sub(state.ringbuffer.slice().len())
+}
+
+/// Allocates for brotli, and counts the bytes that it holds. A hundred bytes on the wire suffice for 3 MB of tables.
+#[derive(Default)]
+pub(super) struct Counted<T: Clone + Default> {
+    heap: HeapAlloc<T>,
+    held: usize,
+}
+
+impl<T: Clone + Default> Allocator<T> for Counted<T> {
+    type AllocatedMemory = <HeapAlloc<T> as Allocator<T>>::AllocatedMemory;
+
+    fn alloc_cell(&mut self, length: usize) -> Self::AllocatedMemory {
+        self.held += length * size_of::<T>();
+        self.heap.alloc_cell(length)
+    }
+
+    fn free_cell(&mut self, cell: Self::AllocatedMemory) {
+        self.held = self.held.saturating_sub(size_of_val(cell.slice()));
+        self.heap.free_cell(cell);
     }
 }

@@ -25,8 +25,8 @@ const PART: usize = 1024;
 /// Decoded bytes for one on the wire. Only a bomb needs more: deflate reaches 1,032.
 const MAX_RATIO: u64 = 1_000;
 
-/// Undoes a body's content codings piece by piece. Whatever the input, it holds the output up to its limit, and for each coding 32 KiB
-/// and the codec's window.
+/// Undoes a body's content codings piece by piece. Whatever the input, it holds the output up to its limit, and for each coding 32 KiB,
+/// the codec's window and its tables. It says how much that is.
 #[derive(Debug)]
 pub(super) struct Decoder {
     /// In the order in which they are undone: the last one applied comes first.
@@ -117,11 +117,9 @@ impl Decoder {
         self.output.taken
     }
 
-    /// Bytes of memory that it holds, at most: the output that is kept, and each codec's window.
+    /// Bytes of memory that it holds, at most: the output that is kept, and what each stage takes.
     pub(super) fn held(&self) -> usize {
-        let produced = |stage: &Stage| usize::try_from(stage.produced).unwrap_or(usize::MAX);
-        let windows = self.stages.iter().map(|stage| stage.codec.window().min(produced(stage)));
-        self.output.bytes.len() + windows.sum::<usize>()
+        self.output.bytes.len() + self.stages.iter().map(Stage::held).sum::<usize>()
     }
 
     /// Divides a piece into parts. Each grows to [`growth`](Self::growth) at most.
@@ -138,7 +136,8 @@ impl Decoder {
         let rest = self.output.max_bytes - self.output.taken;
         // Other codings than deflate repeat without end.
         let is_bounded = self.stages.iter().all(|stage| matches!(stage.codec, Codec::Deflate(_) | Codec::Gzip(_)));
-        if is_bounded && self.stages.len() == 1 { rest.min(PART * 1_032) } else { rest }
+        let output = if is_bounded && self.stages.len() == 1 { rest.min(PART * 1_032) } else { rest };
+        output + self.stages.iter().map(|stage| stage.codec.growth()).sum::<usize>()
     }
 
     /// From here on keeps no more than so many bytes, and counts the others.
@@ -178,7 +177,8 @@ impl Output {
             step.result?;
             // A bomb between two codings costs as much as one behind the last, so each stage is held to the limits.
             let ratio = wire_bytes.saturating_mul(MAX_RATIO).max(RATIO_FROM);
-            if stage.produced > ratio.min(self.max_bytes as u64) {
+            // So does one that makes tables.
+            if stage.produced > ratio.min(self.max_bytes as u64) || stage.codec.tables() as u64 > ratio {
                 return Err(DecodeError::TooLong);
             }
             if piece.is_empty() && step.written < stage.buffer.len() {
@@ -263,6 +263,24 @@ mod tests {
             let wire = codings.iter().fold(bytes.clone(), |bytes, coding| encode(coding, &bytes));
             let header = codings.join(", ").replace("raw deflate", "Deflate");
             prop_assert_eq!(decode(&header, &wire, piece, 100_000), (bytes, true, None));
+        }
+
+        #[test]
+        fn no_part_takes_more_than_was_asked_for(
+            bytes in proptest::collection::vec(0_u8..4, 0..100_000),
+            coding in proptest::sample::select(&CODINGS[..]),
+        ) {
+            let wire = encode(coding, &bytes);
+            let header = coding.replace("raw ", "");
+            let mut decoder = Decoder::new(std::iter::once(&*header), 200_000);
+            let mut wire_bytes = 0;
+            for part in wire.chunks(PART) {
+                wire_bytes += part.len() as u64;
+                let most = decoder.held() + decoder.growth(part);
+                decoder.push(part, wire_bytes).unwrap();
+                prop_assert!(decoder.held() <= most, "{} of {most}", decoder.held());
+            }
+            prop_assert_eq!(decoder.into_bytes(), bytes);
         }
 
         #[test]
@@ -356,6 +374,67 @@ mod tests {
             );
             assert_eq!(decode(coding, b"", 5, 100), (vec![], true, None));
         }
+    }
+
+    /// A stream of brotli that makes 3 MB of tables before it says anything, after so many bytes of metadata that nobody reads.
+    fn tables_of_brotli(metadata: usize) -> Vec<u8> {
+        let mut bits: Vec<bool> = Vec::new();
+        let mut put = |value: usize, count: u32| bits.extend((0..count).map(|bit| value >> bit & 1 == 1));
+        // A window of 64 KiB. Then a block of metadata, of which the length has two bytes; it begins at a whole byte.
+        put(0, 1);
+        put(0, 1);
+        put(0b11, 2);
+        put(0, 1);
+        put(2, 2);
+        put(metadata - 1, 16);
+        put(0, 1);
+        for _ in 0..metadata {
+            put(0, 8);
+        }
+        // A block of 65,536 bytes with 256 types of each kind, and each kind of types has codes of one symbol.
+        put(0, 1);
+        put(0, 2);
+        put(0xffff, 16);
+        put(0, 1);
+        let many = |put: &mut dyn FnMut(usize, u32)| {
+            put(0b1111, 4);
+            put(127, 7);
+        };
+        for _ in 0..3 {
+            many(&mut put);
+            put(0b0001, 4);
+            put(0, 9);
+            put(0b0001, 4);
+            put(0, 5);
+            put(0, 2);
+        }
+        put(0, 6);
+        for _ in 0..256 {
+            put(0, 2);
+        }
+        // Two maps, without runs, to 256 codes.
+        for _ in 0..2 {
+            many(&mut put);
+            put(0, 1);
+            put(0b0001, 4);
+            put(0, 8);
+            put(0, 1);
+        }
+        put(0, 32);
+        bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect()
+    }
+
+    #[test]
+    fn tables_count() {
+        let wire = tables_of_brotli(4_000);
+        let mut decoder = Decoder::new(std::iter::once("br"), 1 << 20);
+        let may_hold = decoder.held() + decoder.growth(&wire);
+        decoder.push(&wire, wire.len() as u64).unwrap();
+        assert!(decoder.held() > 3 << 20 && decoder.produced() == 0, "{}", decoder.held());
+        assert!(decoder.held() <= may_hold, "{} of {may_hold}", decoder.held());
+        let wire = tables_of_brotli(300);
+        assert!(wire.len() < 500);
+        assert_eq!(decode("br", &wire, 4_096, 1 << 20), (vec![], false, Some(DecodeError::TooLong)), "a bomb");
     }
 
     #[test]

@@ -62,6 +62,11 @@ impl Stage {
         self.state != State::Running
     }
 
+    /// Bytes of memory that it holds.
+    pub(super) fn held(&self) -> usize {
+        STEP + self.codec.held(usize::try_from(self.produced).unwrap_or(usize::MAX))
+    }
+
     /// Decodes from `input` into the buffer, until either is at its end.
     pub(super) fn step(&mut self, input: &[u8]) -> Step {
         let mut step = Step { read: 0, written: 0, result: Ok(()) };
