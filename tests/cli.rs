@@ -277,7 +277,7 @@ fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
         let is_listed = |help: &str| help.contains(&format!("\n  {command} "));
         assert_eq!((is_listed(&short.out), is_listed(&long.out)), (false, command != "crawl"), "{command}");
     }
-    for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "130  ", "143  "] {
+    for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "129  ", "130  ", "143  "] {
         assert!(long.out.contains(&format!("\n  {code}")), "{code}");
     }
     assert!(!short.out.contains('\x1b') && !long.out.contains('\x1b'), "a pipe gets no colors");
@@ -607,68 +607,6 @@ fn what_a_floor_refuses_is_told_by_the_place_it_came_from() {
     let ran = desk.crawl("job", &["--shards=2", "--user-agent=a\nb"]);
     assert!(ran.err.starts_with("crawler: error: --user-agent: fetch.user_agent = "), "{}", ran.err);
     assert!(!desk.path().join("job").exists(), "nothing is made before the settings are checked");
-}
-
-/// A host that takes connections and never answers.
-#[cfg(unix)]
-struct Silent(std::net::TcpListener);
-
-#[cfg(unix)]
-impl Silent {
-    fn new() -> Self {
-        Self(std::net::TcpListener::bind("127.0.0.1:0").unwrap())
-    }
-
-    /// Starts a crawl of it, and waits until it is asked.
-    fn crawl(&self, desk: &Desk) -> (std::process::Child, std::net::TcpStream) {
-        let url = format!("http://{}/", self.0.local_addr().unwrap());
-        let mut command = desk.command(&[&url, "--allow-private-addresses"]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut asked = self.0.accept().unwrap().0;
-        asked.read_exact(&mut [0]).unwrap();
-        (child, asked)
-    }
-}
-
-#[cfg(unix)]
-fn send(signal: &str, to: &std::process::Child) {
-    assert!(Command::new("kill").args([signal, &to.id().to_string()]).status().unwrap().success());
-}
-
-#[cfg(unix)]
-#[test]
-fn the_first_signal_drains() {
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
-        let (desk, silent) = (Desk::new(), Silent::new());
-        let (mut child, mut asked) = silent.crawl(&desk);
-        send(signal, &child);
-        let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
-        assert!(line.contains("stopping"), "{line}");
-        // What is in flight is finished: the answer is waited for, and taken.
-        asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
-        let ran = Ran::from(child.wait_with_output().unwrap());
-        assert_eq!(ran.code, Some(code));
-        assert!(ran.out.contains("\nStopped on request. "), "{}", ran.out);
-        let full = desk.run(&["stats", "crawl", "--errors"]);
-        assert!(full.out.contains("status 404"), "{}", full.out);
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn the_second_signal_stops_now_and_there_is_a_report() {
-    let (desk, silent) = (Desk::new(), Silent::new());
-    let (mut child, asked) = silent.crawl(&desk);
-    send("-INT", &child);
-    let mut line = String::new();
-    std::io::BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    send("-TERM", &child);
-    let ran = Ran::from(child.wait_with_output().unwrap());
-    assert_eq!(ran.code, Some(130), "by the first");
-    assert!(ran.out.contains("\nStopped on request. ") && !ran.out.contains("timeout"), "{}", ran.out);
-    drop(asked);
 }
 
 #[test]

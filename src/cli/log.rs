@@ -3,8 +3,8 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::path::Path;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tracing::field::Field;
 use tracing::{Event, Level, Subscriber};
@@ -58,9 +58,10 @@ pub(super) fn start(directives: &str, file: Option<(&Path, LogFormat)>, screen: 
         .event_format(Line)
         .with_filter(filter("")?.and(unsaid));
     let kept = file.map(|(path, format)| {
-        let file = File::options().create(true).append(true).open(path).map_err(LogError::File)?;
+        let file = LogFile::open(path).map_err(LogError::File)?;
+        let file = LOG_FILE.get_or_init(|| file);
         let filter = filter(&format!(",{SAID}=info"))?;
-        let layer = layer().with_ansi(false).with_writer(Mutex::new(file));
+        let layer = layer().with_ansi(false).with_writer(move || file);
         Ok(match format {
             LogFormat::Json => layer.json().flatten_event(true).with_filter(filter).boxed(),
             LogFormat::Text => layer.fmt_fields(format::debug_fn(write_field)).with_filter(filter).boxed(),
@@ -76,6 +77,50 @@ pub(super) fn start(directives: &str, file: Option<(&Path, LogFormat)>, screen: 
 /// Why they do not.
 pub(super) fn check(directives: &str) -> Result<(), String> {
     EnvFilter::try_new(directives).map(drop).map_err(|error| error.to_string())
+}
+
+/// Opens the log file again by its name, where there is one: it was moved away, as logrotate does. Where that fails, the old one goes on.
+#[cfg(unix)]
+pub(super) fn reopen() {
+    if let Some(Err(error)) = LOG_FILE.get().map(LogFile::reopen) {
+        super::output::warn(&format!("the log file cannot be opened again: {error}"));
+    }
+}
+
+/// The log file, if there is one.
+static LOG_FILE: OnceLock<LogFile> = OnceLock::new();
+
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl LogFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        // Whoever opens it again may stand elsewhere.
+        Ok(Self { path: std::path::absolute(path)?, file: Mutex::new(Self::append_to(path)?) })
+    }
+
+    fn append_to(path: &Path) -> io::Result<File> {
+        File::options().create(true).append(true).open(path)
+    }
+
+    #[cfg(unix)]
+    fn reopen(&self) -> io::Result<()> {
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Self::append_to(&self.path)?;
+        Ok(())
+    }
+}
+
+impl io::Write for &LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether these directives ask for more than warnings.

@@ -81,7 +81,7 @@ use output::print;
 /// Runs the command with this process's arguments, environment and streams.
 #[must_use]
 pub fn main() -> ExitCode {
-    signals::outlive_file_limits();
+    signals::outlive();
     let exit = CommandLine::parse(std::env::args_os()).map_or_else(
         |exit| exit,
         |line| {

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: at the first signal, fetches in flight get a few seconds to end; at the second they are given up.
+//! Ctrl-C, SIGTERM and the end of the terminal: at the first signal, fetches in flight get a few seconds to end; at the second they are
+//! given up. Without a terminal, SIGHUP opens the log anew.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -6,25 +7,31 @@ use std::sync::{Arc, OnceLock};
 use tokio::task::JoinHandle;
 
 use super::exit::Exit;
+#[cfg(unix)]
+use super::log;
 use super::output;
 use crate::crawl::Stop;
 
-/// Makes a write beyond the largest file allowed fail, instead of ending the process. It is then reported as a full disk is.
+/// Keeps this process alive where a signal would end it for no reason of a crawl's: a write beyond the largest file allowed fails instead, and is
+/// reported as a full disk is; SIGUSR1 and SIGUSR2, which other programs take for "say how far you are", are ignored.
 #[cfg(unix)]
-pub(super) fn outlive_file_limits() {
+pub(super) fn outlive() {
     use tokio::signal::unix::{SignalKind, signal};
     // To listen once for a signal replaces the system's reaction to it for the life of the process.
     if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
         let _guard = runtime.enter();
-        let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+        let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        for kind in [too_large, SignalKind::user_defined1(), SignalKind::user_defined2()] {
+            let _ = signal(kind);
+        }
     }
 }
 
 /// Only Unix ends a process by such a signal.
 #[cfg(not(unix))]
-pub(super) fn outlive_file_limits() {}
+pub(super) fn outlive() {}
 
-/// Calls `tell` at the first Ctrl-C or SIGTERM, which then does not end the process; a second one does. It is listened for from here on.
+/// Calls `tell` at the first signal to stop, which then does not end the process; a second one does. It is listened for from here on.
 ///
 /// # Errors
 /// Where the system has no room for that.
@@ -82,22 +89,69 @@ impl Drop for Signals {
 
 /// Waits for a signal. One that cannot be listened for never comes.
 #[cfg(unix)]
-struct Incoming(Option<[tokio::signal::unix::Signal; 2]>);
+struct Incoming(Option<UnixSignals>);
+
+#[cfg(unix)]
+struct UnixSignals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    /// `None` where whoever began this process has it ignored, as nohup does.
+    hang_up: Option<tokio::signal::unix::Signal>,
+    /// Without one, whoever sends SIGHUP means the log: it was moved away.
+    has_terminal: bool,
+}
 
 #[cfg(unix)]
 impl Incoming {
     fn new() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
-        Self(signal(SignalKind::interrupt()).and_then(|one| Ok([one, signal(SignalKind::terminate())?])).ok())
+        Self(UnixSignals::new().ok())
     }
 
     async fn next(&mut self) -> Exit {
-        let Some([interrupt, terminate]) = &mut self.0 else { return std::future::pending().await };
-        tokio::select! {
-            _ = interrupt.recv() => Exit::Interrupted,
-            _ = terminate.recv() => Exit::Terminated,
+        let Some(signals) = &mut self.0 else { return std::future::pending().await };
+        loop {
+            let hang_up = async {
+                match &mut signals.hang_up {
+                    Some(hang_up) => hang_up.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = signals.interrupt.recv() => return Exit::Interrupted,
+                _ = signals.terminate.recv() => return Exit::Terminated,
+                _ = hang_up => {}
+            }
+            if signals.has_terminal {
+                return Exit::HungUp;
+            }
+            log::reopen();
         }
     }
+}
+
+#[cfg(unix)]
+impl UnixSignals {
+    fn new() -> io::Result<Self> {
+        use std::io::IsTerminal;
+
+        use tokio::signal::unix::{SignalKind, signal};
+        let hang_up = SignalKind::hangup();
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: if is_ignored(hang_up.as_raw_value()) { None } else { Some(signal(hang_up)?) },
+            has_terminal: io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal(),
+        })
+    }
+}
+
+/// Whether this process was begun with a signal ignored, as far as the system says.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// Waits for Ctrl-C.
