@@ -8,7 +8,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::server::{
-    CONTINUATION, DATA, END_HEADERS, HEADERS, OK, PING, RESET, SETTINGS, Server, Visit, WINDOW_UPDATE, field, frame,
+    ALTSVC, CONTINUATION, DATA, END_HEADERS, GO_AWAY, HEADERS, OK, PING, PRIORITY, RESET, SETTINGS, Server, Visit,
+    WINDOW_UPDATE, field, frame,
 };
 use super::{SOON, client};
 
@@ -58,15 +59,31 @@ async fn fails(name: &str, first: Vec<u8>, again: Vec<u8>, failures: &[Failure])
     assert!(error.sent_at.is_some(), "{name}");
 }
 
+/// Frames of each kind that bring nothing. A limit ends them long before a clock would.
+fn idle_frames() -> [(&'static str, Vec<u8>); 8] {
+    let last = u32::MAX >> 1;
+    [
+        ("ALTSVC", frame(ALTSVC, 0, 1, &[&[0, 0][..], b"h3=\":443\""].concat())),
+        ("GOAWAY", frame(GO_AWAY, 0, 0, &[last.to_be_bytes(), 0_u32.to_be_bytes()].concat())),
+        ("PING", frame(PING, 0, 0, &[0; 8])),
+        ("PRIORITY", frame(PRIORITY, 0, 1, &[0, 0, 0, 3, 16])),
+        ("SETTINGS", frame(SETTINGS, 0, 0, &[])),
+        ("unknown frames", frame(0xee, 0, 0, &[0; 100])),
+        ("large unknown frames", frame(0xee, 0, 0, &[0; 16_000])),
+        ("WINDOW_UPDATE", frame(WINDOW_UPDATE, 0, 0, &1_u32.to_be_bytes())),
+    ]
+    .map(|(name, frame)| (name, frame.repeat(300)))
+}
+
 #[ignore = "wants its authority"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn floods_before_a_head_have_an_end() {
     let late = [Failure::Timeout];
     let bad = [Failure::BadResponse];
     fails("silence", Vec::new(), Vec::new(), &late).await;
-    fails("SETTINGS", Vec::new(), frame(SETTINGS, 0, 0, &[]).repeat(500), &late).await;
-    fails("PING", Vec::new(), frame(PING, 0, 0, &[0; 8]).repeat(500), &late).await;
-    fails("unknown frames", Vec::new(), frame(0xee, 0, 0, &[0; 100]).repeat(100), &late).await;
+    for (name, again) in idle_frames() {
+        fails(name, Vec::new(), again, &bad).await;
+    }
     let more = frame(CONTINUATION, 0, 1, &field("a", "b"));
     fails("CONTINUATION", frame(HEADERS, 0, 1, OK), more.repeat(100), &bad).await;
     fails("empty CONTINUATION", frame(HEADERS, 0, 1, OK), frame(CONTINUATION, 0, 1, &[]).repeat(100), &bad).await;
@@ -109,10 +126,52 @@ async fn floods_inside_a_body_have_an_end() {
     };
     let late = [Failure::Timeout];
     breaks("silence", Vec::new(), &late).await;
-    breaks("PING", frame(PING, 0, 0, &[0; 8]).repeat(500), &late).await;
+    for (name, again) in idle_frames() {
+        breaks(name, again, &[Failure::BadResponse]).await;
+    }
     let ends = [Failure::Timeout, Failure::BadResponse, Failure::Incomplete];
     breaks("empty DATA", frame(DATA, 0, 1, &[]).repeat(500), &ends).await;
     breaks("crumbs", frame(DATA, 0, 1, b"x").repeat(500), &ends).await;
     breaks("padding", frame(DATA, 8, 1, &[[255].as_slice(), b"x", &[0; 255]].concat()).repeat(50), &ends).await;
     breaks("a reset", frame(RESET, 0, 1, &2_u32.to_be_bytes()), &[Failure::Incomplete]).await;
+}
+
+/// What the command pays for each of them at default settings, however often it asks.
+#[cfg(feature = "cli")]
+#[ignore = "wants its authority"]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_costs_the_command_less_than_a_second_of_cpu() {
+    for (name, again) in idle_frames() {
+        let script = move |mut visit: Visit, _| {
+            let again = again.clone();
+            async move {
+                visit.begin(&[]).await?;
+                visit.request().await?;
+                loop {
+                    visit.say(&again).await?;
+                }
+            }
+        };
+        let server = Server::start(&["h2"], script).await;
+        let desk = tempfile::tempdir().unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args([
+            &*server.url(0),
+            "--allow-private-addresses",
+            "--job",
+            "job",
+            "--quiet",
+            "--connections-per-host",
+            "8",
+        ]);
+        command.env("CRAWLER_POLITENESS_BACKOFF", "10ms").env("CRAWLER_POLITENESS_MAX_BACKOFF", "100ms");
+        command.current_dir(&desk);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let report = std::fs::read(desk.path().join("job/report.json"))
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+        let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+        let cpu_us = report["cost"]["cpu_us"].as_u64().unwrap();
+        println!("{name}: {} ms, {} connections", cpu_us / 1000, server.connections());
+        assert!(cpu_us < 1_000_000 && server.connections() > 0, "{name} took {cpu_us} µs of CPU");
+    }
 }

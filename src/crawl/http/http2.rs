@@ -15,6 +15,7 @@ use hyper::header::HOST;
 use hyper::http::uri::{Authority, Scheme};
 use hyper::{Uri, Version};
 
+use super::frame_guard::FrameGuard;
 use super::no_head::{MAX_HEAD, NoHead};
 use super::request::Get;
 use super::transport::Transport;
@@ -36,7 +37,7 @@ pub(super) struct Http2 {
     remote_addr: Option<SocketAddr>,
     requests: SendRequest<Bytes>,
     /// Moves bytes between the transport and the streams. `None` once the connection is closed.
-    driver: Mutex<Option<Driver<Transport, Bytes>>>,
+    driver: Mutex<Option<Driver<FrameGuard<Transport>, Bytes>>>,
     has_streams: AtomicBool,
     is_distrusted: AtomicBool,
     task: AtomicWaker,
@@ -57,7 +58,7 @@ impl Http2 {
             // Until the server says how many it takes.
             .initial_max_send_streams(1)
             .max_header_list_size(MAX_HEAD)
-            .handshake(transport)
+            .handshake(FrameGuard::of(transport))
             .await?;
         let connection = Arc::new(Self {
             origin: origin.into(),

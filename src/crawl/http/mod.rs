@@ -15,6 +15,7 @@ mod exchange;
 mod fetch;
 mod fetch_error;
 mod fetcher_error;
+mod frame_guard;
 mod guard;
 mod head;
 mod http1;

@@ -7,6 +7,7 @@ use h2::Reason;
 
 use super::causes::causes;
 use super::deadline::Deadline;
+use super::frame_guard::FLOOD;
 use super::tls;
 
 /// Headers of a response, at most.
@@ -39,6 +40,9 @@ pub(super) enum NoHead {
 /// How a connection or a stream broke.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
+    /// The server sends frames without end that bring nothing.
+    #[error(transparent)]
+    Flood(io::Error),
     #[error(transparent)]
     Http1(#[from] hyper::Error),
     #[error(transparent)]
@@ -49,10 +53,10 @@ pub(super) enum Broken {
 }
 
 impl Broken {
-    /// Whether a body's chunks were not framed as chunks are, or went beyond a limit. Only the client's own decoder has errors of these
+    /// Whether a body's chunks or frames were not framed as they are, or went beyond a limit. Only the client's own decoder has errors of these
     /// kinds: the system's own have a number, and those of TLS are told apart.
     pub(super) fn is_misframed(&self) -> bool {
-        let Self::Http1(error) = self else { return false };
+        let Self::Http1(error) = self else { return matches!(self, Self::Flood(_)) };
         let Some(error) = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>) else { return false };
         let is_decoders = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
         is_decoders && error.raw_os_error().is_none() && !causes(error).any(tls::is_tls)
@@ -64,7 +68,8 @@ impl From<h2::Error> for Broken {
         if !error.is_io() {
             return Self::Http2(error);
         }
-        Self::Io(error.into_io().unwrap_or_else(|| io::ErrorKind::Other.into()))
+        let error = error.into_io().unwrap_or_else(|| io::ErrorKind::Other.into());
+        if error.kind() == FLOOD { Self::Flood(error) } else { Self::Io(error) }
     }
 }
 
@@ -102,6 +107,7 @@ impl NoHead {
         match self {
             Self::Broken(Broken::Http1(error)) => error.is_parse(),
             Self::Broken(Broken::Http2(error)) => !error.is_remote(),
+            Self::Broken(Broken::Flood(_)) => true,
             _ => false,
         }
     }
