@@ -260,3 +260,223 @@ async fn duplicates_and_budgets_outlive_kills() {
     // Some were asked for again after each kill; without budgets this would not end.
     assert!(judgment.trapped < 1000, "{judgment}: {} trapped", judgment.trapped);
 }
+
+/// What a crawl with small budgets asked of a web that answers so, without its robots.txt files.
+async fn asked_by(
+    answer: impl Fn(&str) -> Option<String> + Send + 'static,
+    seeds: &[String],
+    change: impl FnOnce(&mut CrawlOptions),
+) -> (Vec<String>, Finished) {
+    let server = Loopback::serve(move |url| {
+        let Some(page) = answer(url) else { return loopback::response("404 Not Found", b"") };
+        let kind = match page.as_bytes() {
+            [b'<', b'?', ..] => "application/xml",
+            [b'<', ..] => "text/html",
+            _ => "text/plain",
+        };
+        loopback::response(&format!("200 OK\r\nContent-Type: {kind}"), page.as_bytes())
+    });
+    let mut options = CrawlOptions::default();
+    options.fetch.resolve_all_to = Some(server.address);
+    options.sitemaps.enabled = false;
+    options.frontier.scope.kind = ScopeKind::Any;
+    options.frontier.traps = small();
+    options.frontier.politeness.host_delay = Duration::ZERO;
+    change(&mut options);
+    let crawl = Crawl::new(&options).unwrap();
+    crawled::seed(&crawl, seeds);
+    let (finished, _) = crawled::run(crawl).await;
+    let mut asked = server.asked();
+    asked.retain(|url| !url.ends_with("/robots.txt"));
+    (asked, finished)
+}
+
+/// Words that no page of another number has.
+fn words(number: usize) -> String {
+    const WORDS: [&str; 9] = ["alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak"];
+    (0..20).map(|place| WORDS[number / 9_usize.pow(place % 5) % 9].to_owned() + " ").collect()
+}
+
+/// A page of a manual that has so many, and links to all of them.
+fn manual(page: &str, pages: usize) -> Option<String> {
+    let number: usize = page.strip_prefix("page-")?.strip_suffix(".html")?.parse().ok()?;
+    let links: String = (0..pages).map(|other| format!("<a href=page-{other}.html>{other}</a>")).collect();
+    (number < pages).then(|| format!("{links}<p>{}", words(number)))
+}
+
+/// URLs that budgets refused.
+fn refused_by_budgets(finished: &Finished) -> u64 {
+    let refusals = finished.gate.refusals();
+    refusals.iter().filter(|(refusal, _)| is_of_budget(*refusal)).map(|(_, urls)| urls).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_and_translations_of_a_manual_are_fetched_whole() {
+    const PAGES: usize = 40;
+    let beside: Vec<String> = (6..13).map(|version| format!("3.{version}/")).collect();
+    let with_root = beside.iter().cloned().chain([String::new()]).collect();
+    let languages = ["de", "en", "fr", "ja"];
+    let translated = languages.iter().flat_map(|language| beside.iter().map(move |of| format!("{language}/{of}")));
+    for places in [beside.clone(), with_root, translated.collect()] {
+        let front: String = places.iter().map(|place| format!("<a href='/{place}page-0.html'>{place}</a>")).collect();
+        let pages = places.len() * PAGES + 1;
+        let answer = move |url: &str| match url.strip_prefix("docs.test/").unwrap() {
+            "" => Some(front.clone()),
+            path => {
+                let (place, page) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
+                places.iter().any(|known| known == place).then(|| manual(page, PAGES)).flatten()
+            }
+        };
+        // Each place costs two pages of its shape.
+        let places_cost = |options: &mut CrawlOptions| options.frontier.traps.shape_budget = 30;
+        let (asked, finished) = asked_by(answer, &["http://docs.test/".to_owned()], places_cost).await;
+        assert_eq!((asked.len(), refused_by_budgets(&finished)), (pages, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_on_hosts_of_seeds_are_fetched_whole() {
+    // More hosts of one domain than a domain's budget, and more than are compared as mirrors.
+    for (hosts, pages) in [(12, 40), (70, 15)] {
+        let seeds: Vec<String> = (0..hosts).map(|host| format!("http://h{host}.docs.test/page-0.html")).collect();
+        let answer = move |url: &str| manual(url.split_once('/').unwrap().1, pages);
+        let (asked, finished) = asked_by(answer, &seeds, |_| {}).await;
+        assert_eq!((asked.len(), refused_by_budgets(&finished)), (hosts * pages, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mirror_without_end_is_left_after_so_many_copies() {
+    const PAGES: usize = 30;
+    // Each copy links to itself and to the next one.
+    let answer = |url: &str| {
+        let (place, page) = url.strip_prefix("docs.test/mirror-")?.split_once('/')?;
+        let next: usize = place.parse::<usize>().ok()? + 1;
+        Some(manual(page, PAGES)? + &format!("<a href='/mirror-{next}/page-0.html'>next</a>"))
+    };
+    let seed = ["http://docs.test/mirror-0/page-0.html".to_owned()];
+    for (copies, most) in [(8, 9 * PAGES + 100), (0, 150)] {
+        let (asked, finished) = asked_by(answer, &seed, |options| options.frontier.traps.copies = copies).await;
+        println!("{copies} copies: {} asked", asked.len());
+        assert!(asked.len() >= (copies as usize + 1) * PAGES && asked.len() < most, "{copies}: {}", asked.len());
+        assert!(refused_by_budgets(&finished) > 0);
+    }
+}
+
+/// A farm: each of its hosts has a page that leads to five more of its hosts, and says `says`. Beside it there is a good site.
+async fn asked_of_a_farm(says: fn(usize) -> String) -> (usize, usize) {
+    let answer = move |url: &str| {
+        let (host, path) = url.split_once('/').unwrap();
+        if host == "good.test" {
+            return manual(path, 60).map(|page| page + "<a href='http://h0.farm.test/'>a farm</a>");
+        }
+        let number: usize = host.strip_prefix('h')?.strip_suffix(".farm.test")?.parse().ok()?;
+        let links: String =
+            (1..6).map(|nth| format!("<a href='http://h{}.farm.test/'>x</a>", number * 5 + nth)).collect();
+        (path.is_empty()).then(|| links + &says(number))
+    };
+    let limit = |options: &mut CrawlOptions| options.max_pages = Some(600);
+    let (asked, finished) = asked_by(answer, &["http://good.test/page-0.html".to_owned()], limit).await;
+    assert!(finished.gate.refusals().of(Refusal::BarrenDomain) > 0);
+    let farm = asked.iter().filter(|url| url.contains(".farm.")).count();
+    (asked.len() - farm, farm)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_farm_of_texts_costs_what_its_domain_may() {
+    for says in [(|_| "x".to_owned()) as fn(usize) -> String, |number| words(number)] {
+        let (good, farm) = asked_of_a_farm(says).await;
+        println!("{good} good pages, {farm} of the farm");
+        assert!(good == 60 && farm < 40, "{good} good pages, {farm} of the farm");
+    }
+}
+
+/// A sitemap that is gone says nothing of its host's pages, and one that is named late is asked for, whatever its host's pages have brought.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sitemaps_have_no_budget_and_spend_none() {
+    let answer = |url: &str| match url.split_once('/')? {
+        ("gone.test", "robots.txt") => {
+            Some((0..9).map(|nth| format!("Sitemap: http://gone.test/gone-{nth}.xml\n")).collect())
+        }
+        // Each page links to the next one.
+        ("gone.test", path) => {
+            let number: usize = path.strip_prefix("page-")?.parse().ok()?;
+            Some(format!("<p>{}<a href='page-{}'>next</a>", words(number), number + 1)).filter(|_| number < 40)
+        }
+        ("same.test", "") => Some((0..40).map(|number| format!("<a href='page-{number}'>{number}</a>")).collect()),
+        // The ninth page is the last one that is asked for.
+        ("same.test", "page-8") => Some(format!("<p>{}<a href='http://late.test/'></a>", words(0))),
+        ("same.test", path) if path.starts_with("page-") => Some(format!("<p>{}", words(0))),
+        ("late.test", "robots.txt") => Some("Sitemap: http://same.test/late.xml\n".to_owned()),
+        _ => None,
+    };
+    let seeds = ["http://gone.test/page-0", "http://same.test/"].map(str::to_owned);
+    let (asked, finished) = asked_by(answer, &seeds, |options| {
+        options.sitemaps.enabled = true;
+        (options.frontier.traps.host_budget, options.frontier.traps.budget_growth) = (7, 0);
+    })
+    .await;
+    let count = |prefix: &str| asked.iter().filter(|url| url.starts_with(prefix)).count();
+    assert_eq!((count("gone.test/gone-"), count("gone.test/page-")), (9, 41));
+    assert_eq!((count("same.test/page-"), count("same.test/late.xml")), (9, 1), "{asked:?}");
+    assert_eq!(finished.gate.refusals().of(Refusal::BarrenHost), 31);
+}
+
+/// A seed's host with a manual, and its mirror, which has three pages more. All pages of the mirror are linked from the last one of the manual.
+fn mirrored(url: &str) -> Option<String> {
+    const PAGES: usize = 30;
+    let (host, path) = url.split_once('/')?;
+    let links = |host, name, pages| {
+        (0..pages).map(move |number| format!("<a href='http://{host}/{name}-{number}.html'>{number}</a>"))
+    };
+    let copies = || links("copy.test", "page", PAGES).chain(links("copy.test", "own", 3)).collect::<String>();
+    match host {
+        "seed.test" if path == format!("page-{}.html", PAGES - 1) => manual(path, PAGES).map(|page| copies() + &page),
+        "seed.test" | "copy.test" if path.starts_with("page") => manual(path, PAGES),
+        "copy.test" => {
+            path.strip_prefix("own-")?.strip_suffix(".html")?.parse().ok().map(|own: usize| words(1000 + own))
+        }
+        _ => None,
+    }
+}
+
+/// How many pages of a mirror were asked for that its original has, and how many that it has alone.
+fn of_the_mirror(asked: &[String]) -> (usize, usize) {
+    let count = |prefix: &str| asked.iter().filter(|url| url.starts_with(prefix)).count();
+    (count("copy.test/page-"), count("copy.test/own-"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mirror_is_left_when_the_turn_of_its_pages_comes() {
+    let (asked, finished) = asked_by(mirrored, &["http://seed.test/page-0.html".to_owned()], |options| {
+        options.frontier.traps = TrapLimits::default();
+        options.frontier.traps.mirror_budget = 5;
+        options.frontier.politeness.host_delay = Duration::from_millis(1);
+    })
+    .await;
+    let (copies, own) = of_the_mirror(&asked);
+    assert!((6..=8).contains(&copies) && own == 3, "{copies} copies, {own} of its own");
+    assert_eq!(finished.gate.refusals().of(Refusal::KnownMirror), 30 - copies as u64);
+}
+
+#[test]
+fn a_mirror_is_left_after_a_resume() {
+    let server = Loopback::serve(|url| match mirrored(url) {
+        Some(page) => loopback::response("200 OK\r\nContent-Type: text/html", page.as_bytes()),
+        None => loopback::response("404 Not Found", b""),
+    });
+    let directory = tempfile::tempdir().unwrap();
+    // The mirror is known with its sixth page: what is left of it waits.
+    for most in ["36", "1000"] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(["http://seed.test/page-0.html", "--scope", "any", "--job", "job", "--max-pages", most, "-q"]);
+        command.current_dir(directory.path()).env("CRAWLER_FETCH_RESOLVE_ALL_TO", server.address.to_string());
+        command.env("CRAWLER_TRAPS_MIRROR_BUDGET", "5").env("CRAWLER_POLITENESS_HOST_DELAY", "1ms");
+        assert!(command.env("CRAWLER_SITEMAPS_ENABLED", "false").status().unwrap().success());
+        assert!(of_the_mirror(&server.asked()).0 <= 6);
+    }
+    assert_eq!(of_the_mirror(&server.asked()), (6, 3));
+    let report = std::fs::read_to_string(directory.path().join("job/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["urls"]["refused"]["known_mirror"], 24);
+}

@@ -19,8 +19,8 @@ use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, guess_sitemap, source_of};
 use super::visit::{Reader, Visit};
-use super::yielded::{leads_on, yielded_by};
-use crate::address::{BaseUrl, CanonicalUrl};
+use super::yielded::{leads_on, relays, yielded_by};
+use crate::address::{BaseUrl, CanonicalUrl, host_of};
 use crate::frontier::{Completion, Failure, Frontier, HostTurn, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
 use crate::gate::{Admission, Refusal};
 use crate::lending::HeldLease;
@@ -308,6 +308,8 @@ impl<J: Journal> Worker<J> {
         }
         let redirect = visit.redirect.take().map(|found| gate.admit(found));
         let yielded = yielded_by(gate, &lease, source, &visit, redirect.as_ref());
+        let may_relay = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_relay())
+            && !visit.links.lead_into(host_of(lease.origin()), lease.url());
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
         match redirect {
             Some(Admission::Admitted(proof)) => admitted.push(proof),
@@ -323,6 +325,7 @@ impl<J: Journal> Worker<J> {
             if leads_on(&lease, &admitted) {
                 yielded.set_leads();
             }
+            yielded.relays = may_relay && relays(&lease, &admitted, &refused);
             lease.yielded(yielded);
         }
         // A seen set that is exact must not go on as one that is not.

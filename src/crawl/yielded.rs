@@ -4,7 +4,7 @@ use super::source::UrlSource;
 use super::visit::Visit;
 use crate::address::{host_of, path_and_query};
 use crate::frontier::{Lease, Outcome};
-use crate::gate::{Admission, Admitted, Brings, Gate, Refusal, Yielded};
+use crate::gate::{Admission, Admitted, Brings, Gate, Refusal, RefusalCounts, Yielded, domain};
 
 /// What a page yielded: what it says, or nothing where there is none at its URL; and who said it first. `None` where that is not known: of
 /// files that are not read, while it will be tried again, and where its host said when to come back.
@@ -46,4 +46,14 @@ pub(super) fn leads_on(lease: &Lease, admitted: &[Admitted]) -> bool {
     let path = |url: &str| url.split('?').next().unwrap_or_default().len();
     let own = &lease.url()[..path(lease.url())];
     admitted.iter().map(|new| new.found().url.wire()).any(|url| &url[..path(url)] != own)
+}
+
+/// Whether a page leads to new hosts of its own domain and nowhere else: all its new URLs are on such hosts. Links that the domain's budget
+/// refused count as such ones, or a spent budget would be lifted again by the pages that come after.
+pub(super) fn relays(lease: &Lease, admitted: &[Admitted], refused: &RefusalCounts) -> bool {
+    let host = host_of(lease.origin());
+    let own = domain(host);
+    let mut hosts = admitted.iter().map(|new| new.found().url.host());
+    (!admitted.is_empty() || refused.of(Refusal::BarrenDomain) > 0)
+        && hosts.all(|other| other != host && domain(other) == own)
 }

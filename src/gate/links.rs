@@ -111,6 +111,12 @@ impl Links {
         self.open.iter().map(|open| size_of::<Open>() + 2 * open.found.url.wire().len()).sum()
     }
 
+    /// Whether one of them leads to a page of this host other than its own URL.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn lead_into(&self, host: &str, own: &str) -> bool {
+        self.open.iter().any(|open| open.found.url.host() == host && open.found.url.wire() != own)
+    }
+
     /// Takes out the links that scope and traps let pass, and that are `elsewhere`. The gate has neither seen nor counted them.
     #[cfg(feature = "crawl")]
     pub(crate) fn split_off(&mut self, elsewhere: impl Fn(&CanonicalUrl) -> bool) -> Vec<(Found, Fingerprint)> {

@@ -82,7 +82,7 @@ pub use admission::{Admission, Admitted};
 pub use blocklist::Blocklist;
 #[cfg(any(feature = "crawl", test))]
 pub(crate) use budget::Brings;
-pub(crate) use budget::{Combined, Content, Mirrored, Session, What, Yielded};
+pub(crate) use budget::{Combined, Content, Copied, Mirrored, Session, What, Yielded};
 pub use found::{Found, Via};
 pub use gate::Gate;
 pub use links::Links;

@@ -41,6 +41,9 @@ pub struct TrapLimits {
     pub session_budget: u32,
     /// Pages of one host that may be like the page at the same path of a seed's host. Beyond, it is taken for a mirror.
     pub mirror_budget: u32,
+    /// Directories beside each other whose pages may be those of one more directory, at no cost: versions and translations. Beyond, pages
+    /// that are in another directory too are as barren as all copies.
+    pub copies: u32,
     /// How much more each of these budgets is for each page that did bring something new.
     pub budget_growth: u32,
 }
@@ -60,6 +63,7 @@ impl Default for TrapLimits {
             domain_budget: 100,
             session_budget: 20,
             mirror_budget: 20,
+            copies: 32,
             budget_growth: 4,
         }
     }

@@ -60,6 +60,8 @@ pub(super) static ROWS: &[Setting] = &[
         "Pages of one host that may be like another but for an id in the URL, before ids are taken for sessions"),
     setting!(One, crawl.frontier: traps.mirror_budget,
         "Pages of one host that may be like the page at the same path of a seed's host, before it is taken for a mirror"),
+    setting!(One, crawl.frontier: traps.copies,
+        "Directories beside each other that may hold the same pages (versions, translations) at no cost to the budgets"),
     setting!(One, crawl.frontier: traps.budget_growth, "How much each budget grows with each page that brings something new"),
     setting!(Maybe, "politeness.agent" => agent,
         "Name that robots rules know us by; empty takes it from fetch.user_agent", ""),

@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::copies::place;
 use super::evidence::{Brought, Evidence};
 use super::most_refused::MostRefused;
 use super::originals::Originals;
 use super::shape::{section, shape, without_ids};
-use super::{Brings, Combined, Content, Mirrored, Session, What, Yielded};
-use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey};
+use super::{Brings, Combined, Content, Copied, Mirrored, Session, What, Yielded};
+use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, host_of};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
 
@@ -39,8 +40,16 @@ enum Kind {
     Set,
     /// How many of these a path has.
     Sets,
+    /// A directory or a host that has pages of another one.
+    CopySet,
+    /// All such places that are beside each other.
+    Beside,
+    /// The host of a seed.
+    Seed,
 }
 
+/// Pages of one place that must be copies before it is taken for a copy of a set.
+const SET: u8 = 3;
 /// Bytes for the URLs of pages that were first with something. Each takes two places: for its body and for its words.
 const FIRSTS: usize = 16 << 20;
 
@@ -72,6 +81,13 @@ impl fmt::Debug for Budgets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budgets").field("limits", &self.limits).finish_non_exhaustive()
     }
+}
+
+/// A page that said before what another one says.
+struct Original {
+    url: Box<str>,
+    /// It was the first of the crawl. Where that one is not known, the first that came since stands in for it.
+    is_first: bool,
 }
 
 /// What a refusal was decided by.
@@ -157,6 +173,7 @@ impl Budgets {
     /// A seed is at this origin, or redirects there.
     pub(in crate::gate) fn add_original(&self, origin: &str) {
         self.originals.add(origin);
+        self.contents.insert(self.print(Kind::Seed, host_of(origin), ""));
     }
 
     /// Where the seeds are, for a checkpoint.
@@ -240,7 +257,7 @@ impl Budgets {
             })
             .or_else(|| {
                 let spent = ask(Refusal::BarrenDomain, Kind::Domain, "", "domain_budget", domain_budget)?;
-                (!self.contents.contains(self.print(Kind::Host, host, ""))).then_some(spent)
+                (!self.contents.contains(self.print(Kind::Host, host, "")) && !self.is_seeds(host)).then_some(spent)
             })
     }
 
@@ -258,7 +275,7 @@ impl Budgets {
         // Before it is learned: a page is not like itself.
         let mirrored =
             content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
-        let (what, first) = match brings {
+        let (what, original) = match brings {
             Brings::Page(content) => self.learn(content, url),
             Brings::Way => (What::Fresh, None),
             Brings::Nothing => (What::Nothing, None),
@@ -274,10 +291,44 @@ impl Budgets {
                 Session { key, is_known: !is_new(key) }
             }),
             mirrored,
+            copied: original.as_ref().and_then(|original| self.copied(host, url, &original.url)),
             content,
             combined: self.combined(host, path_and_query),
+            relays: false,
         };
-        (yielded, first)
+        (yielded, original.filter(|original| original.is_first).map(|original| original.url))
+    }
+
+    /// Whether a page is one of a set that is at another place too: it has the file name of the page that said it first, and is in other
+    /// directories, or on another host that is a seed's. The first two pages of a place are counted as barren; from the third on they are
+    /// excused, at `copies` places beside each other.
+    fn copied(&self, host: &str, url: &str, first: &str) -> Option<Copied> {
+        let place = place(url, first).filter(|place| !place.is_other_host || self.is_seeds(host))?;
+        let set = self.print(Kind::CopySet, host, place.directory);
+        let beside = self.print(Kind::Beside, host, place.above);
+        let copied = |nth| Some(Copied { set, beside, nth });
+        let is_new = |nth| self.contents.insert(self.copy(set, nth)) == Sighting::New;
+        if let Some(nth) = (1..SET).find(|nth| is_new(*nth)) {
+            return copied(nth);
+        }
+        if self.contents.contains(self.copy(set, SET)) {
+            return copied(SET + 1);
+        }
+        let known = self.evidence.get().map_or(0, |evidence| evidence.of(beside).fresh);
+        if known >= self.limits.copies.into() {
+            return None;
+        }
+        copied(if is_new(SET) { SET } else { SET + 1 })
+    }
+
+    /// Stands for the nth page of a place that has copies.
+    fn copy(&self, set: Fingerprint, nth: u8) -> Fingerprint {
+        self.salted(Kind::CopySet).fingerprint_bytes([set.bits(), nth.into()].map(u64::to_le_bytes).as_flattened())
+    }
+
+    /// Whether a seed is on this host, or redirects there.
+    fn is_seeds(&self, host: &str) -> bool {
+        self.contents.contains(self.print(Kind::Seed, host, ""))
     }
 
     /// What a page says of mirrors, whose host is a seed's or not. Its path is remembered. One that was the first with what it says, and
@@ -295,7 +346,7 @@ impl Budgets {
     /// this and the journal asks for the page again, and it must not be its own duplicate.
     ///
     /// The body is asked first. A page with a known body has known words too, so its words are not looked at.
-    fn learn(&self, Content { page, body, words }: Content, url: &str) -> (What, Option<Box<str>>) {
+    fn learn(&self, Content { page, body, words }: Content, url: &str) -> (What, Option<Original>) {
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
             // Held over the verdict: who is told that it is the first is noted as the first.
@@ -303,19 +354,28 @@ impl Budgets {
             if self.contents.insert(said) == Sighting::New {
                 firsts.note(said.bits(), url);
                 self.contents.insert(first);
-                Ok(())
-            } else if self.contents.contains(first) {
-                Ok(())
-            } else {
-                Err(firsts.of(&said.bits()).map(Box::from))
+                return Ok(());
             }
+            if self.contents.contains(first) {
+                return Ok(());
+            }
+            if let Some(first) = firsts.of(&said.bits()) {
+                return Err(Some(Original { url: first.into(), is_first: true }));
+            }
+            // The first one came in an earlier run, or is forgotten: this one stands in for it.
+            let stand_in = !said.bits();
+            let original = firsts.of(&stand_in).map(|url| Original { url: url.into(), is_first: false });
+            if original.is_none() {
+                firsts.note(stand_in, url);
+            }
+            Err(original)
         };
-        if let Err(first) = say(body) {
-            return (What::Same, first);
+        if let Err(original) = say(body) {
+            return (What::Same, original);
         }
         match words.map_or(Ok(()), say) {
             Ok(()) => (What::Fresh, None),
-            Err(first) => (What::Near, first),
+            Err(original) => (What::Near, original),
         }
     }
 
@@ -336,6 +396,9 @@ impl Budgets {
             self.contents.insert(mirrored.path);
         }
         let Some(Content { page, body, words }) = yielded.content else { return };
+        if let Some(copied) = yielded.copied.filter(|copied| copied.nth <= SET) {
+            self.contents.insert(self.copy(copied.set, copied.nth));
+        }
         let words = words.filter(|_| yielded.what.is_fresh());
         for said in Some(body).filter(|_| yielded.what != What::Same).into_iter().chain(words) {
             self.contents.insert(said);
@@ -355,15 +418,21 @@ impl Budgets {
             }
         };
         let note = |key, budget| note_as(key, is_fresh, budget);
-        // That a copy came first says nothing of its original.
-        if is_fresh || !yielded.mirrored.is_some_and(Mirrored::was_copied) {
+        // That a copy came first says nothing of its original. A set that is at several places is finite.
+        let was_copied = yielded.mirrored.is_some_and(Mirrored::was_copied);
+        let is_of_set = yielded.copied.is_some_and(|copied| copied.nth >= SET);
+        if let Some(copied) = yielded.copied.filter(|copied| copied.nth == SET) {
+            evidence.note(copied.beside, true);
+        }
+        if is_fresh || !was_copied && !is_of_set {
             note(yielded.shape, shape_budget);
             note(yielded.section, section_budget);
             note(self.print(Kind::Host, host, ""), host_budget);
             self.of_combined(yielded).into_iter().for_each(|(key, is_fresh)| note_as(key, is_fresh, shape_budget));
         }
-        if yielded.opened_host {
-            note(self.print(Kind::Domain, domain(host), ""), domain_budget);
+        // A way to a URL that is new says something of its domain only where it leads to one more host of it.
+        if (yielded.opened_host || yielded.relays) && !self.is_seeds(host) {
+            note_as(self.print(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
         }
         if yielded.session.is_some_and(|session| session.is_known) {
             note(self.print(Kind::Sessions, host, ""), session_budget);

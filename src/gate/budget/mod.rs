@@ -25,6 +25,21 @@
 //! names, and one that has a name twice. It is barren unless its text is new and it brought a URL that is new at another path. All these
 //! pages of a path have one more `shape_budget`. An archive of a million threads has a handful of sets, and is not asked.
 //!
+//! # Copies
+//!
+//! The versions of a manual, its translations, and the hosts on which a user names it each have its pages once more: a finite set, and what the
+//! user wants. So a barren page is excused where it has the file name and query of the page that said its text first, in other directories of
+//! the same host or on another host that is a seed's. The first two such pages of a place count all the same: sessions and calendars have
+//! many places of few pages each. And at most `copies` places beside each other are excused, so that a mirror that leads into a further one
+//! ends. Only the page that was first is compared with, never a copy: a text has at most as many excused places as its own path has
+//! directories, times `copies`.
+//!
+//! # Domains
+//!
+//! A domain on which every name is a host is told by the first pages of its hosts, of which `domain_budget` may be barren. One that leads to
+//! new hosts of its domain and nowhere else is barren for the domain whatever it says: texts are made at no cost. The hosts of seeds neither
+//! count for this nor are they refused by it.
+//!
 //! # Sessions
 //!
 //! A URL may have an id in it: a long text, drawn at random. Where a page with the same URL but for the id came before, and most often the two
@@ -56,6 +71,7 @@
 //! contents in a file of their own. What a page said is remembered anew when its record is read again, unless the outputs have lost it.
 
 mod budgets;
+mod copies;
 mod evidence;
 mod most_refused;
 mod originals;
@@ -64,4 +80,4 @@ mod yielded;
 
 pub(crate) use budgets::Budgets;
 pub(crate) use shape::count_parameters;
-pub(crate) use yielded::{Brings, Combined, Content, Mirrored, Session, What, Yielded};
+pub(crate) use yielded::{Brings, Combined, Content, Copied, Mirrored, Session, What, Yielded};

@@ -29,8 +29,12 @@ pub(crate) struct Yielded {
     pub(crate) session: Option<Session>,
     /// What it says of mirrors; of a page only, and where seeds are on few hosts.
     pub(crate) mirrored: Option<Mirrored>,
+    /// That it copies a page of another directory or host; of a page only.
+    pub(crate) copied: Option<Copied>,
     /// What it says; of a page only.
     pub(crate) content: Option<Content>,
+    /// It leads to new hosts of its own domain, and nowhere else. For the domain it is barren, whatever it says.
+    pub(crate) relays: bool,
     /// How its query combines parameters, where that tells anything.
     pub(crate) combined: Option<Combined>,
 }
@@ -76,6 +80,17 @@ pub(crate) struct Session {
     pub(crate) is_known: bool,
 }
 
+/// A page that is a copy of one at another place, with the same file name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copied {
+    /// Stands for its place.
+    pub(crate) set: Fingerprint,
+    /// Stands for all places beside that.
+    pub(crate) beside: Fingerprint,
+    /// Which copy of its place it is: 1, 2 or 3, by which the place is known for a copy of a set, or 4 of all further ones.
+    pub(crate) nth: u8,
+}
+
 /// A page on a seed's host, and the pages at its path on all others; or the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mirrored {
@@ -91,6 +106,12 @@ impl Yielded {
     /// Whether it led to a new URL, and was no page.
     pub(crate) const fn is_way(&self) -> bool {
         self.what.is_fresh() && self.content.is_none()
+    }
+
+    /// Whether its domain is judged by it: it is the first page of its host, or a way to a URL that is new.
+    #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
+    pub(crate) const fn may_relay(&self) -> bool {
+        self.opened_host || self.is_way()
     }
 
     /// It brought a URL that is new, at another path than its own. For combinations, this is what counts.

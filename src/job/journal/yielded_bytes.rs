@@ -4,7 +4,7 @@
 //! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its URL
 //!           has an id, bit 4 a page with that URL but for the id is known, bit 5 there is a content, bit 6 it has words,
 //!           bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of names, 2 further, 3 further and
-//!           it led to something new)
+//!           it led to something new), bit 10 it is a copy, bit 11 it leads to new hosts of its domain alone
 //! shape     u64
 //! section   u64
 //! session   u64, the URL without its ids; only where it has some
@@ -12,12 +12,13 @@
 //! words     u64; only where there are some
 //! combined  u64 for its path, u64 for the set where that is new; only where it combines
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
+//! copied    u64 for its place, u64 for those beside it, u8 which copy of its place it is, 1 to 4; only with bit 10
 //! ```
 
 use super::host_record::flag;
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::gate::{Combined, Content, Mirrored, Session, What, Yielded};
+use crate::gate::{Combined, Content, Copied, Mirrored, Session, What, Yielded};
 
 const OPENED_HOST: u16 = 1 << 2;
 const HAS_SESSION: u16 = 1 << 3;
@@ -27,13 +28,17 @@ const HAS_WORDS: u16 = 1 << 6;
 const HAS_MIRRORED: u16 = 1 << 7;
 /// Where the number stands that says how parameters are combined, and what it may say.
 const COMBINED: u16 = 8;
+const HAS_COPIED: u16 = 1 << 10;
+const RELAYS: u16 = 1 << 11;
+/// Bits that mean something.
+const FLAGS: u32 = 12;
 const FIRST: u16 = 1;
 const FURTHER: u16 = 2;
 const LEADS: u16 = 3;
 
 /// Appends what a page yielded.
 pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
-    let Yielded { what, opened_host, shape, section, session, mirrored, content, combined } = *yielded;
+    let Yielded { what, opened_host, shape, section, session, mirrored, copied, content, combined, relays } = *yielded;
     let words = content.and_then(|content| content.words);
     let what = match what {
         What::Fresh => 0,
@@ -46,7 +51,9 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
         | flag(session.is_some_and(|session| session.is_known), IS_KNOWN)
         | flag(content.is_some(), HAS_CONTENT)
         | flag(words.is_some(), HAS_WORDS)
-        | flag(mirrored.is_some(), HAS_MIRRORED);
+        | flag(mirrored.is_some(), HAS_MIRRORED)
+        | flag(copied.is_some(), HAS_COPIED)
+        | flag(relays, RELAYS);
     let (combination, path, set) = match combined {
         None => (0, None, None),
         Some(Combined::First { path, set }) => (FIRST, Some(path), Some(set)),
@@ -61,6 +68,10 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
         to.extend(path.bits().to_le_bytes());
         to.push(u8::from(is_original) | u8::from(is_known) << 1);
     }
+    if let Some(Copied { set, beside, nth }) = copied {
+        to.extend([set, beside].map(|print| print.bits().to_le_bytes()).as_flattened());
+        to.push(nth);
+    }
 }
 
 /// Reads what [`write_yielded`] wrote.
@@ -70,13 +81,14 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
 pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static str> {
     let flags = fields.u16()?;
     let has = |flag| flags & flag != 0;
-    if has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) || flags >> COMBINED > LEADS {
+    if has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) || flags >> FLAGS != 0 {
         return Err("unknown flags");
     }
     let mut print = || fields.u64().map(Fingerprint::from_bits);
     Ok(Yielded {
         what: [What::Fresh, What::Near, What::Same, What::Nothing][usize::from(flags & 3)],
         opened_host: has(OPENED_HOST),
+        relays: has(RELAYS),
         shape: print()?,
         section: print()?,
         session: if has(HAS_SESSION) { Some(Session { key: print()?, is_known: has(IS_KNOWN) }) } else { None },
@@ -85,12 +97,13 @@ pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static 
         } else {
             None
         },
-        combined: match flags >> COMBINED {
+        combined: match flags >> COMBINED & 3 {
             0 => None,
             FIRST => Some(Combined::First { path: print()?, set: print()? }),
             combination => Some(Combined::Further { path: print()?, leads: combination == LEADS }),
         },
         mirrored: if has(HAS_MIRRORED) { Some(read_mirrored(fields)?) } else { None },
+        copied: if has(HAS_COPIED) { Some(read_copied(fields)?) } else { None },
     })
 }
 
@@ -98,6 +111,12 @@ fn read_mirrored(fields: &mut Fields<'_>) -> Result<Mirrored, &'static str> {
     let (path, flags) = (Fingerprint::from_bits(fields.u64()?), fields.u8()?);
     let (is_original, is_known) = (flags & 1 != 0, flags & 2 != 0);
     if flags < 4 { Ok(Mirrored { path, is_original, is_known }) } else { Err("unknown flags") }
+}
+
+fn read_copied(fields: &mut Fields<'_>) -> Result<Copied, &'static str> {
+    let [set, beside] = [fields.u64()?, fields.u64()?].map(Fingerprint::from_bits);
+    let nth = fields.u8()?;
+    if (1..=4).contains(&nth) { Ok(Copied { set, beside, nth }) } else { Err("no copy has this number") }
 }
 
 #[cfg(test)]
@@ -116,6 +135,8 @@ mod tests {
             section,
             session: None,
             mirrored: None,
+            copied: None,
+            relays: false,
             content: None,
             combined: None,
         };
@@ -128,6 +149,8 @@ mod tests {
         let words = Some(Content { page, body, words: Some(key) });
         for yielded in [
             nothing,
+            Yielded { relays: true, opened_host: true, ..nothing },
+            Yielded { what: What::Same, content, copied: Some(Copied { set: key, beside: page, nth: 4 }), ..nothing },
             Yielded { combined: first, content, ..nothing },
             Yielded { combined: barren, ..nothing },
             Yielded { what: What::Same, content, ..nothing },
@@ -154,6 +177,8 @@ mod tests {
             (0..bytes.len()).for_each(|length| assert!(read_yielded(&mut Fields::of(&bytes[..length])).is_err()));
         }
         assert_eq!(read_yielded(&mut Fields::of(&[0x40; 50])), Err("unknown flags"));
-        assert_eq!(read_yielded(&mut Fields::of(&[0, 4, 0])), Err("unknown flags"));
+        assert_eq!(read_yielded(&mut Fields::of(&[0, 0x10, 0])), Err("unknown flags"));
+        let copied = [&[0, 4][..], &[0; 32], &[5]].concat();
+        assert_eq!(read_yielded(&mut Fields::of(&copied)), Err("no copy has this number"));
     }
 }

@@ -250,3 +250,83 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
     (0..50).for_each(|page| _ = done(&budgets, "copy.example", "/page-0", 1 + page % 3));
     assert!(!is_mirror("copy.example"));
 }
+
+/// A page is done that says this, here and where its record is read again. Gives the page that said it first.
+fn done_at(url: &str, says: u64, [live, read]: [&Budgets; 2], relays: bool) -> Option<String> {
+    let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
+    let content = Content { page: FingerprintKey::from_u64(1).fingerprint(url), body: print(says), words: None };
+    let (mut yielded, first) = live.recognize((host, &format!("/{path}")), url, Brings::Page(content));
+    yielded.relays = relays && yielded.may_relay();
+    live.note(host, &yielded);
+    read.remember(host, &yielded);
+    read.note(host, &yielded);
+    first.map(String::from)
+}
+
+#[test]
+fn a_set_at_a_few_places_is_no_trap_and_one_at_many_is() {
+    const PAGES: u64 = 30;
+    let version = |number: u64, budgets: [&Budgets; 2]| {
+        let url = |page: u64| format!("http://{HOST}/docs/v{number}/part/page-{page}");
+        (0..PAGES).map(|page| done_at(&url(page), 1 + page, budgets, false)).collect::<Vec<_>>()
+    };
+    let [few, few_read, many, many_read] = [3, 3, 8, 8]
+        .map(|copies| budgets(|limits| (limits.host_budget, limits.section_budget, limits.copies) = (0, 0, copies)));
+    for number in 1..=7 {
+        version(number, [&few, &few_read]);
+        let firsts = version(number, [&many, &many_read]);
+        let expected = (number > 1).then(|| format!("http://{HOST}/docs/v1/part/page-0"));
+        assert_eq!(firsts[0], expected);
+    }
+    for budgets in [&few, &few_read] {
+        assert_eq!(budgets.judge(HOST, "/docs/v8/part/page-1"), Err(Refusal::BarrenShape));
+    }
+    // After a resume nobody knows the first page. The next one that says the same stands in for it, and is not called the first.
+    let [none, again] = [2, 3].map(|number| version(number, [&many_read, &many]));
+    assert!(none.iter().chain(&again).all(Option::is_none));
+    (4..=9).for_each(|number| _ = version(number, [&many_read, &many]));
+    for budgets in [&many, &many_read] {
+        assert_eq!(budgets.judge(HOST, "/docs/v9/part/page-1"), Ok(()));
+    }
+    (10..=20).for_each(|number| _ = version(number, [&many_read, &many]));
+    assert_eq!(many_read.judge(HOST, "/docs/v9/part/page-1"), Err(Refusal::BarrenShape));
+}
+
+#[test]
+fn seeds_may_say_what_other_seeds_say_and_others_may_not() {
+    let budgets = budgets(|limits| (limits.host_budget, limits.section_budget) = (0, 0));
+    let host = |number: u64| format!("h{number}.docs.example");
+    (0..70).for_each(|number| budgets.add_original(&format!("https://{}", host(number))));
+    for number in 0..75 {
+        for page in 0..60 {
+            done_at(&format!("http://{}/page-{page}", host(number)), 1 + page, [&budgets; 2], false);
+        }
+    }
+    (0..70).for_each(|number| assert_eq!(budgets.judge(&host(number), "/page-70"), Ok(()), "{number}"));
+    (70..75).for_each(|number| {
+        assert_eq!(budgets.judge(&host(number), "/page-70"), Err(Refusal::BarrenShape), "{number}");
+    });
+    (75..80).for_each(|number| _ = done_at(&format!("http://{}/", host(number)), 1, [&budgets; 2], false));
+    assert_eq!(budgets.judge(&host(99), "/"), Err(Refusal::BarrenDomain));
+    budgets.add_original("https://h99.docs.example");
+    assert_eq!(budgets.judge(&host(99), "/"), Ok(()), "a seed's host needs no budget of its domain");
+}
+
+#[test]
+fn hosts_that_lead_to_hosts_of_their_domain_alone_are_barren_for_it() {
+    let [live, read] = [0, 1].map(|_| budgets(|_| {}));
+    for number in 0..40 {
+        let url = |domain: &str| format!("http://h{number}.{domain}.example/");
+        done_at(&url("ring"), 1000 + number, [&live, &read], number % 4 > 0);
+        done_at(&url("farm"), 2000 + number, [&live, &read], true);
+    }
+    for budgets in [&live, &read] {
+        assert_eq!(budgets.judge("new.farm.example", "/"), Err(Refusal::BarrenDomain));
+        assert_eq!(budgets.judge("h3.farm.example", "/further"), Ok(()), "it is known");
+        assert_eq!(budgets.judge("new.ring.example", "/"), Err(Refusal::BarrenDomain));
+    }
+    for number in 0..20 {
+        done_at(&format!("http://r{number}.ring.example/"), 3000 + number, [&live, &read], false);
+    }
+    assert_eq!(live.judge("new.ring.example", "/"), Ok(()), "one page in three brings something");
+}

@@ -20,7 +20,7 @@ use crate::frontier::{
     DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf, Record, Resume,
     Settled, Standing, Timestamp,
 };
-use crate::gate::{Position, Refusal};
+use crate::gate::{Gate, Position, Refusal};
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
 
@@ -153,11 +153,14 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     let (_kept, replayed, _) = resume(directory.path(), &all, &output, rules, segment);
     let mut replayed = replayed;
     prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
-    if layout != Layout::Counting {
+    // A seed that a counting filter takes for seen has no record: its host is known to the live crawl alone.
+    let knows_seeds = layout != Layout::Counting;
+    if knows_seeds {
         prop_assert_eq!(roots(&frontier.state), roots(replayed.state()));
     }
     prop_assert_eq!(cells(frontier.gate().seen()), cells(replayed.state().gate().seen()), "{:?}", layout);
-    prop_assert_eq!(cells(frontier.gate().contents()), cells(replayed.state().gate().contents()), "contents");
+    let same_contents = |live: &Gate, again: &Gate| !knows_seeds || cells(live.contents()) == cells(again.contents());
+    prop_assert!(same_contents(frontier.gate(), replayed.state().gate()), "contents of {:?}", layout);
 
     let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
     let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, rules, segment);
@@ -183,7 +186,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         }
     }
     prop_assert_eq!(cells(frontier.gate().seen()), cells(again.gate().seen()), "{:?}", layout);
-    prop_assert_eq!(cells(frontier.gate().contents()), cells(again.gate().contents()), "contents");
+    prop_assert!(same_contents(frontier.gate(), again.gate()), "contents of {:?}", layout);
     let later = now + Duration::from_secs(20_000);
     let (mut was, mut is) = (drain(&mut frontier, later), drain(&mut again, later));
     if patience.is_zero() {

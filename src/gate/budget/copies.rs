@@ -1,0 +1,76 @@
+//! Copies of a set of pages: where a page is, and where the page is that said the same first.
+
+/// Where a copy is. Its path is `above`, then directories that differ from those of the page that it copies, then what both paths have.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CopyPlace<'a> {
+    /// The path up to where both go on with the same: it stands for the copy of the set.
+    pub(super) directory: &'a str,
+    /// The path up to where they first differ: all copies of the set are below it.
+    pub(super) above: &'a str,
+    /// It is not on the host of that page.
+    pub(super) is_other_host: bool,
+}
+
+/// Where a page is that has the file name and query of another page, and is in other directories or on another host. `None` of other pages.
+pub(super) fn place<'a>(url: &'a str, first: &str) -> Option<CopyPlace<'a>> {
+    let ((host, path), (first_host, first_path)) = (split(url)?, split(first)?);
+    let ((own, file), (others, first_file)) = (at_file(path), at_file(first_path));
+    if file != first_file {
+        return None;
+    }
+    let is_other_host = host != first_host;
+    if own == others {
+        return is_other_host.then_some(CopyPlace { directory: "", above: "", is_other_host });
+    }
+    let count = |path: &str| path.split('/').count();
+    let front = own.split('/').zip(others.split('/')).take_while(|(own, other)| own == other).count();
+    let most = count(own).min(count(others)) - front;
+    let end = own.rsplit('/').zip(others.rsplit('/')).take_while(|(own, other)| own == other).take(most).count();
+    let up_to = |directories: usize| own.match_indices('/').nth(directories).map_or(own, |(at, _)| &own[..at]);
+    Some(CopyPlace { directory: up_to(count(own) - end - 1), above: up_to(front - 1), is_other_host })
+}
+
+/// The directories of a path, and its file name with the query. Both begin with a slash.
+fn at_file(path: &str) -> (&str, &str) {
+    let length = path.find('?').unwrap_or(path.len());
+    path.split_at(path[..length].rfind('/').unwrap_or_default())
+}
+
+/// Host and path of a URL.
+fn split(url: &str) -> Option<(&str, &str)> {
+    let rest = &url[url.find("//")? + 2..];
+    rest.find('/').map(|slash| rest.split_at(slash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_in_another_directory_or_on_another_host() {
+        for (url, first, expected) in [
+            ("http://a/3.9/x/y.html", "http://a/3.8/x/y.html", Some(("/3.9", "", false))),
+            ("http://a/en/3.10/x/", "http://a/en/3.1/x/", Some(("/en/3.10", "/en", false))),
+            ("http://a/de/3.10/x/", "http://a/en/3.1/x/", Some(("/de/3.10", "", false))),
+            ("http://b/py/x", "http://a/py/x", Some(("", "", true))),
+            ("http://b/2/x", "http://a/1/x", Some(("/2", "", true))),
+            ("http://a/1/2/x", "http://a/2/1/x", Some(("/1/2", "", false))),
+            ("http://a/1/", "http://a/2/", Some(("/1", "", false))),
+            // A root beside versions.
+            ("http://a/x", "http://a/1/x", Some(("", "", false))),
+            ("http://a/1/x", "http://a/x", Some(("/1", "", false))),
+            ("http://a/b/x", "http://a/b/1/x", Some(("/b", "/b", false))),
+            ("http://a/a/a/x", "http://a/a/x", Some(("/a/a", "/a", false))),
+            // Months, lists in another order, another file of the same directory, and the page itself.
+            ("http://a/month/2", "http://a/month/1", None),
+            ("http://a/x?b=/2/", "http://a/x?b=/1/", None),
+            ("http://a/1/x?a=2", "http://a/2/x?a=1", None),
+            ("http://a/x", "http://a/x", None),
+            ("no url", "http://a/x", None),
+        ] {
+            let expected =
+                expected.map(|(directory, above, is_other_host)| CopyPlace { directory, above, is_other_host });
+            assert_eq!(place(url, first), expected, "{url} {first}");
+        }
+    }
+}
