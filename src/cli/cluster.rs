@@ -314,6 +314,11 @@ mod within {
             ClusterError::Crawl(error) => crate::cli::unfit::unfit(layers, error),
             ClusterError::NoSeeds { .. } => CommandError::caused(Exit::Usage, "cluster", error),
             ClusterError::SignIn { .. } => CommandError::new(Exit::Usage, error.to_string()),
+            ClusterError::Gone { .. } => {
+                let advice = "nothing more can be kept of it. What each node has fetched is in its job directory (crawler merge JOB...); a \
+                              crawl of another name begins anew (--cluster-name)";
+                CommandError::caused(Exit::Failed, "cluster", error).and(advice.to_owned())
+            }
             ClusterError::Storage { .. } => CommandError::caused(Exit::NotKept, "cluster", error),
             _ => CommandError::caused(Exit::Failed, "cluster", error),
         }

@@ -42,6 +42,12 @@ pub enum ClusterError {
     /// The directory of the job, or of a partition.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// The servers have lost the crawl.
+    #[error("the servers do not have {what} of this crawl any more: it was deleted, or their store was lost")]
+    Gone {
+        /// What of it.
+        what: String,
+    },
     /// What the crawl has at the servers cannot be read, or is not whole.
     #[error("the log of the crawl is damaged: {0}")]
     Log(String),

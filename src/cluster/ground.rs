@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use super::roots::RootList;
 use super::transport::ClusterTransport;
 use crate::address::Canonicalizer;
 use crate::crawl::{CrawlOptions, Inlet, Means, PartOutputs, Progress, Stop};
+use crate::lending::Clock;
 
 /// Partitions that are opened at once, at most: each reads its log.
 const OPENING: usize = 4;
@@ -42,6 +43,8 @@ pub(crate) struct Ground<T: ClusterTransport> {
     /// Each request and each refused link is logged.
     pub(crate) logs_all: bool,
     pub(crate) lease: Arc<NodeLease>,
+    /// By how many microseconds this machine's clock is ahead of the servers', as far as that matters.
+    pub(crate) clock_ahead: AtomicI64,
     pub(crate) roots: RootList,
     pub(crate) opening: Semaphore,
     pub(crate) post: Arc<Post>,
@@ -122,6 +125,11 @@ impl<T: ClusterTransport> Ground<T> {
     /// When all partitions next do together what each does so often: their messages share reads, writes and turns then.
     pub(crate) fn beat(&self, every: Duration) -> Instant {
         self.begun + next_beat(self.begun.elapsed(), every)
+    }
+
+    /// The clock of a partition. It is right by the servers', so that the next owner does not wait for times that never were.
+    pub(crate) fn clock(&self) -> Clock {
+        Clock::start().set_back(self.clock_ahead.load(Ordering::Relaxed))
     }
 
     /// How many partitions may be opened at once.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -227,6 +227,14 @@ impl ClusterTransport for InProcess {
         Ok(Arrivals::new(move |context| {
             arrivals.poll_recv(context).map(|arrival| arrival.expect("a listener is kept"))
         }))
+    }
+
+    async fn kept_at(&self, _: &ClusterSubject) -> Result<Option<SystemTime>, Unreachable> {
+        Ok(None)
+    }
+
+    async fn missing(&self) -> Result<Option<String>, Unreachable> {
+        Ok(None)
     }
 
     async fn rest(&self, _: Duration) {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -194,6 +195,7 @@ impl Member {
             outputs: self.outputs.clone(),
             logs_all: self.options.logs_all,
             lease: Arc::new(NodeLease::new(*lease)),
+            clock_ahead: AtomicI64::default(),
             roots: RootList::default(),
             opening: Ground::<Nats>::turns(),
             post: Arc::new(Post::new(draw())),

@@ -18,7 +18,8 @@
 //! | a partition that this machine had before is taken from its own disk | `local_copy` |
 //! | a partition is read, opened, crawled and given back | `owner` |
 //! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
-//! | all nodes agree on what is crawled; its seeds | `terms`, `roots` |
+//! | all nodes agree on what is crawled, and how politely; its seeds | `terms`, `roots` |
+//! | servers that say nothing, have lost the crawl, or have another time | `server_watch` |
 //! | the crawl is over; one report of all partitions | `ending`, `totals` |
 //! | why a URL was not fetched | `inquiry` |
 //! | what carries the messages | `transport`; `nats` |
@@ -73,6 +74,7 @@ mod post;
 mod publisher;
 mod recent_set;
 mod roots;
+mod server_watch;
 mod sign_in;
 mod snapshot;
 mod snapshot_maker;

@@ -9,7 +9,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_nats::header::{NATS_LAST_SEQUENCE, NATS_SEQUENCE};
 use async_nats::jetstream::context::{Context, ContextBuilder, PublishErrorKind};
@@ -37,6 +37,8 @@ const IN_FLIGHT: usize = 200;
 const UNTAKEN: usize = 256;
 /// How long what was just made may answer oddly.
 const SETTLES: Duration = Duration::from_secs(15);
+/// What servers say of a stream that they do not have.
+const NOT_FOUND: &str = "stream not found";
 /// How long a crawl waits for a connection when it begins.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -205,7 +207,7 @@ async fn stream(
             },
             Err(error) => chain(&error),
         };
-        let is_missing = !makes && reason.contains("stream not found");
+        let is_missing = !makes && reason.contains(NOT_FOUND);
         if is_missing || Instant::now() >= until {
             let crawl = crawl.to_owned();
             return Err(if makes {
@@ -318,6 +320,30 @@ impl ClusterTransport for Nats {
                 }
             }
         }))
+    }
+
+    async fn kept_at(&self, subject: &ClusterSubject) -> Result<Option<SystemTime>, Unreachable> {
+        let (stream, name) = self.place(subject)?;
+        match stream.get_last_raw_message_by_subject(&name).await {
+            Ok(message) => {
+                let nanos = u64::try_from(message.time.unix_timestamp_nanos()).unwrap_or_default();
+                Ok(Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos)))
+            }
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(Unreachable(chain(&error))),
+        }
+    }
+
+    async fn missing(&self) -> Result<Option<String>, Unreachable> {
+        for stream in std::iter::once(&self.keys).chain(self.logs.get().into_iter().flatten()) {
+            let name = &stream.cached_info().config.name;
+            match self.context.get_stream(name).await.map_err(|error| chain(&error)) {
+                Ok(_) => {}
+                Err(reason) if reason.contains(NOT_FOUND) => return Ok(Some(format!("the stream {name}"))),
+                Err(reason) => return Err(Unreachable(reason)),
+            }
+        }
+        Ok(None)
     }
 
     async fn rest(&self, time: Duration) {

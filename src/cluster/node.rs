@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -13,8 +14,10 @@ use super::error::ClusterError;
 use super::ground::Ground;
 use super::owner::{Command, OwnerEnd, own};
 use super::peers::{Peers, is_gone};
+use super::server_watch::{ServerWatch, clock_ahead};
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::append;
+use super::terms::Terms;
 use super::transport::{AbortOnDrop, ClusterTransport, Unreachable};
 use super::values::{self, MarkValue, NodeValue, OwnerValue};
 use crate::crawl::{FinishReason, Stop};
@@ -22,6 +25,8 @@ use crate::lending::Clock;
 
 /// It looks at the others at least so often.
 const LOOK: Duration = Duration::from_secs(1);
+/// After so many renewals the clock is compared with the servers' again.
+const COMPARES: u64 = 50;
 /// How long a farewell may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -50,6 +55,7 @@ pub(crate) struct Node<T: ClusterTransport> {
     ground: Arc<Ground<T>>,
     name: String,
     peers: Peers,
+    watch: ServerWatch,
     owned: BTreeMap<u32, Owned>,
     owners: JoinSet<(u32, Result<OwnerEnd, ClusterError>)>,
     /// It takes nothing any more, and gives back what it has.
@@ -66,6 +72,7 @@ impl<T: ClusterTransport> Node<T> {
             ground,
             name,
             peers: Peers::default(),
+            watch: ServerWatch::default(),
             owned: BTreeMap::new(),
             owners: JoinSet::new(),
             leaving: watch::Sender::new(false),
@@ -119,6 +126,12 @@ impl<T: ClusterTransport> Node<T> {
                             tracing::debug!(%error, "the servers do not answer");
                         }
                     }
+                    if self.failed.is_none() && let Some(error) = self.watch_servers().await {
+                        tracing::error!(%error, "this node cannot go on");
+                        self.failed = Some(error);
+                        self.leave(NodeEnd::Left(FinishReason::StorageFailed));
+                        self.tell(Command::Drop);
+                    }
                     look_at = Instant::now() + every;
                 }
             }
@@ -129,6 +142,22 @@ impl<T: ClusterTransport> Node<T> {
             let _ = timeout(FAREWELL, farewell(&ground)).await;
         }
         self.failed.map_or(Ok(self.end), Err)
+    }
+
+    /// Says that the servers are silent. Why there is no use in waiting for them, if there is none.
+    async fn watch_servers(&mut self) -> Option<ClusterError> {
+        let lease = &self.ground.lease;
+        let (life, now) = (lease.life(), std::time::Instant::now());
+        if self.watch.is_silent(lease.is_fresh(), life, now) {
+            tracing::warn!("the servers have not answered for {life:?}: nothing is fetched until they do");
+        }
+        if !self.watch.is_due(life, now) {
+            return None;
+        }
+        // Where no answer comes, nothing is known.
+        let missing = timeout(life, missing(&self.ground)).await.ok()?.ok()?;
+        let is_gone = self.watch.is_gone(missing.is_some(), life, std::time::Instant::now());
+        missing.filter(|_| is_gone).map(|what| ClusterError::Gone { what })
     }
 
     /// Takes nothing any more, and gives back what it has.
@@ -244,6 +273,36 @@ impl<T: ClusterTransport> Node<T> {
     }
 }
 
+/// What the servers do not have any more of the crawl; `None` where they have all of it.
+async fn missing<T: ClusterTransport>(ground: &Ground<T>) -> Result<Option<String>, Unreachable> {
+    let missing = ground.transport.missing().await?;
+    if missing.is_some() {
+        return Ok(missing);
+    }
+    let terms = ground.transport.last(&ClusterSubject::Key(ClusterKey::Crawl)).await?;
+    let is_ours =
+        terms.and_then(|terms| values::read::<Terms>(&terms.bytes)).is_some_and(|terms| terms.id == ground.id);
+    Ok(if is_ours { None } else { Some("the terms".to_owned()) })
+}
+
+/// Compares this machine's clock with the servers', who kept the last message of a subject after `sent`, and says where it is wrong.
+async fn compare_clocks<T: ClusterTransport>(ground: &Ground<T>, subject: &ClusterSubject, sent: SystemTime) {
+    let asked = timeout(ground.lease.interval(), ground.transport.kept_at(subject)).await;
+    let Ok(Ok(Some(kept))) = asked else { return };
+    let ahead = clock_ahead(sent, kept, SystemTime::now());
+    let before = ground.clock_ahead.swap(ahead, Ordering::Relaxed);
+    let length = Duration::from_micros(ahead.unsigned_abs());
+    if ahead.signum() != before.signum() {
+        match ahead {
+            0 => tracing::info!("this machine's clock is right again"),
+            1.. => {
+                tracing::warn!("this machine's clock is {length:.0?} ahead of the servers': partitions go by theirs")
+            }
+            _ => tracing::warn!("this machine's clock is {length:.0?} behind the servers': partitions go by theirs"),
+        }
+    }
+}
+
 /// A number that nobody else has drawn.
 pub(crate) fn draw() -> u64 {
     std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
@@ -252,9 +311,9 @@ pub(crate) fn draw() -> u64 {
 /// Renews the lease of a node, without end: until others have taken it for dead.
 async fn renew<T: ClusterTransport>(ground: Arc<Ground<T>>, name: String, leaving: watch::Receiver<bool>) {
     let key = ClusterSubject::Key(ClusterKey::Node(ground.node.clone()));
-    let (mut last, mut beat) = (0, draw());
+    let (mut last, mut beat, mut renewals) = (0, draw(), 0_u64);
     loop {
-        let sent = Instant::now();
+        let (sent, sent_at) = (Instant::now(), SystemTime::now());
         beat = beat.wrapping_add(1);
         let progress = ground.progress();
         let value = NodeValue {
@@ -271,6 +330,11 @@ async fn renew<T: ClusterTransport>(ground: Arc<Ground<T>>, name: String, leavin
             return ground.lease.lose();
         };
         last = sequence;
+        // Before the first partition is opened, and now and then.
+        if renewals.is_multiple_of(COMPARES) {
+            compare_clocks(&ground, &key, sent_at).await;
+        }
+        renewals += 1;
         ground.lease.renewed(sent.into_std());
         sleep_until(sent + ground.lease.interval()).await;
     }

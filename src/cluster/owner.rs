@@ -310,6 +310,7 @@ fn open_crawl<T: ClusterTransport>(
     let (carried, refused) = before(&fold.counts);
     let part = CrawlPart {
         means: &ground.means,
+        clock: ground.clock(),
         elsewhere: outbox,
         tap: Arc::clone(pieces) as Arc<dyn crate::job::journal::Tap>,
         carried: &carried,

@@ -13,10 +13,11 @@ use super::transport::{Backoff, ClusterTransport};
 use super::values;
 use crate::address::{CanonicalUrl, FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 use crate::crawl::CrawlOptions;
+use crate::frontier::Politeness;
 use crate::seen::SeenOptions;
 
 /// The version of messages and terms.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of settings that are kept, at most.
 const MOST_SETTINGS: usize = 256 << 10;
 /// How often the servers are asked before a node gives up.
@@ -39,6 +40,8 @@ pub(crate) struct Terms {
     scope: String,
     keys: String,
     filter: String,
+    politeness: String,
+    host_rules: String,
     seeds: String,
     /// The settings of whoever began the crawl, for those who ask what became of it; none where they are too long for one message.
     #[serde(default)]
@@ -57,6 +60,9 @@ impl Terms {
         settings: &str,
     ) -> Self {
         let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
+        // What a machine may keep in memory is its own matter, and no host sees it.
+        let politeness =
+            Politeness { robots_memory: Politeness::default().robots_memory, ..options.frontier.politeness.clone() };
         let filter = SeenOptions { key: FingerprintKey::from_u64(0), directory: None, ..options.frontier.seen.clone() };
         Self {
             version: VERSION,
@@ -68,6 +74,8 @@ impl Terms {
             scope: format!("{:?}", options.frontier.scope),
             keys: format!("{:?}", options.frontier.keys),
             filter: format!("{filter:?}"),
+            politeness: format!("{politeness:#?}"),
+            host_rules: format!("{:#?}", options.frontier.rules),
             seeds: digest(seeds),
             settings: if settings.len() > MOST_SETTINGS { String::new() } else { settings.to_owned() },
             roots: None,
@@ -97,6 +105,8 @@ impl Terms {
         if (self.version, self.rules) != (wanted.version, wanted.rules) {
             return Err(ClusterError::Version { crawl: crawl.to_owned() });
         }
+        let politeness = difference(&self.politeness, &wanted.politeness);
+        let host_rules = difference(&self.host_rules, &wanted.host_rules);
         let number = |terms: &Self| terms.partitions.to_string();
         for (what, theirs, ours) in [
             ("number of partitions (cluster.partitions)", &number(self), &number(wanted)),
@@ -104,6 +114,8 @@ impl Terms {
             ("scope (scope.*)", &self.scope, &wanted.scope),
             ("rule of keys (keys.*)", &self.keys, &wanted.keys),
             ("filter (seen.*)", &self.filter, &wanted.filter),
+            ("politeness or agent (politeness.*, fetch.agent)", &politeness.0, &politeness.1),
+            ("rule for hosts (hosts, groups)", &host_rules.0, &host_rules.1),
             ("list of seeds", &self.seeds, if has_seeds { &wanted.seeds } else { &self.seeds }),
         ] {
             if theirs != ours {
@@ -113,6 +125,14 @@ impl Terms {
         }
         Ok(())
     }
+}
+
+/// The first lines of two texts that are not the same.
+fn difference(theirs: &str, ours: &str) -> (String, String) {
+    let mut lines = theirs.lines().zip(ours.lines());
+    let named = |line: &str| line.trim().trim_end_matches(',').to_owned();
+    let different = lines.find(|(theirs, ours)| theirs != ours);
+    different.map_or_else(Default::default, |(theirs, ours)| (named(theirs), named(ours)))
 }
 
 /// How many seeds there are, and a digest that does not depend on their order.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::subject::{ClusterSubject, KeyKind};
 
@@ -116,6 +116,13 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
 
     /// Tells of new messages from here on, of all of them where nothing goes wrong.
     fn arrivals(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Arrivals, Unreachable>> + Send;
+
+    /// When the last message of a subject was kept, by the servers' clock.
+    fn kept_at(&self, subject: &ClusterSubject)
+    -> impl Future<Output = Result<Option<SystemTime>, Unreachable>> + Send;
+
+    /// What the servers say that they do not have, of the places where messages are kept; `None` where all are there.
+    fn missing(&self) -> impl Future<Output = Result<Option<String>, Unreachable>> + Send;
 
     /// Waits.
     fn rest(&self, time: Duration) -> impl Future<Output = ()> + Send;

@@ -29,6 +29,8 @@ pub(crate) struct CrawlPart<'a> {
     pub(crate) means: &'a Means,
     /// Where the other parts are.
     pub(crate) elsewhere: Arc<dyn Elsewhere>,
+    /// What it lives by.
+    pub(crate) clock: Clock,
     /// Who is told what its journal writes.
     pub(crate) tap: Arc<dyn Tap>,
     /// What was counted before, as [`Inlet::carried`] gives it; empty where nothing was.
@@ -60,7 +62,7 @@ impl Crawl<JobJournal> {
         job: &Job,
         part: CrawlPart<'_>,
     ) -> Result<(Self, Option<Cut>), CrawlError> {
-        let clock = Clock::start();
+        let clock = part.clock;
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, |_, _| true, clock.now())?;
         frontier.journal_mut().tell(part.tap);
         let carried = Carried::read(part.carried)

@@ -19,6 +19,15 @@ impl Clock {
         Self { started: Instant::now(), epoch: Timestamp::default() + since_epoch }
     }
 
+    /// One that shows an earlier time by so many microseconds, or a later one by a number below 0: this machine's is known to be wrong.
+    #[must_use]
+    pub fn set_back(self, micros: i64) -> Self {
+        Self {
+            epoch: Timestamp::from_micros(self.epoch.as_micros().saturating_add_signed(micros.saturating_neg())),
+            ..self
+        }
+    }
+
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.timestamp(Instant::now())

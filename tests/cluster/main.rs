@@ -219,6 +219,35 @@ async fn a_new_owner_begins_with_a_snapshot() {
     assert_eq!(crawl.report()["finish"], "drained");
 }
 
+/// Servers that say nothing are told of, and those that have lost a crawl end it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_does_not_wait_for_a_crawl_that_is_gone() {
+    let Some(program) = program() else { return };
+    let mut servers = Servers::start(program, 1, "");
+    let web = Web::serve(40, 5000, Duration::from_millis(100)).await;
+    let crawl = Crawl::new(&web, servers.addresses(), "lost");
+    let mut node = crawl.start(0);
+    crawl.await_records(50);
+    servers.kill(0);
+    until("silence is told", || crawl.log(0).contains("the servers have not answered for 5s"));
+    servers.begin(0);
+    let records = crawl.records().len();
+    crawl.await_records(records + 50);
+    assert!(node.child.try_wait().unwrap().is_none(), "it goes on with what they have kept");
+    servers.kill(0);
+    servers.wipe(0);
+    servers.begin(0);
+    let mut status = None;
+    until("the node ends", || {
+        status = node.child.try_wait().unwrap();
+        status.is_some()
+    });
+    let log = crawl.log(0);
+    assert_eq!(status.unwrap().code(), Some(1), "{log}");
+    assert!(log.contains("the servers do not have the stream KV_crawler-lost of this crawl any more"), "{log}");
+    assert!(log.contains("crawler merge"), "{log}");
+}
+
 /// Each refusal has its exit code, and names what is to be changed.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_is_refused_by_name() {
@@ -257,6 +286,13 @@ async fn what_cannot_be_is_refused_by_name() {
     refused(signed(1).env("CRAWLER_CLUSTER_PARTITIONS", "13").output().unwrap(), 5, "cluster.partitions): 12, not 13");
     refused(signed(1).args(["--scope", "host"]).output().unwrap(), 5, "scope");
     refused(signed(1).env("CRAWLER_SEEN_LAYOUT", "exact").output().unwrap(), 5, "filter (seen.*)");
+    // A node that was impolite would be so to all hosts that come to it.
+    let politeness = "politeness or agent (politeness.*, fetch.agent): robots: true, not robots: false";
+    refused(signed(1).arg("--no-robots").output().unwrap(), 5, politeness);
+    refused(signed(1).args(["--host-delay", "7s"]).output().unwrap(), 5, "host_delay: 20ms, not host_delay: 7s");
+    let rules = crawl.at("rules.toml");
+    std::fs::write(&rules, "[hosts.\"www.simulated.test\"]\nhost_delay = \"9s\"\n").unwrap();
+    refused(signed(1).arg("--config").arg(&rules).output().unwrap(), 5, "rule for hosts (hosts, groups)");
     refused(signed(1).args(["--partition-by", "domain"]).output().unwrap(), 5, "host, not domain");
     refused(signed(1).arg("http://other.simulated.test/").output().unwrap(), 5, "list of seeds: 1 seeds");
     let mut other = crawl.command_of("another", 0);

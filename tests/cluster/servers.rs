@@ -102,6 +102,11 @@ impl Servers {
         }
     }
 
+    /// Takes from one that does not run all that it has kept.
+    pub(crate) fn wipe(&self, number: usize) {
+        fs::remove_dir_all(self.directory.path().join(format!("store{number}"))).unwrap();
+    }
+
     /// Waits until all that run keep messages.
     pub(crate) fn await_health(&mut self) {
         for (number, server) in self.running.iter_mut().enumerate() {
