@@ -15,7 +15,7 @@ const MOST_FETCHES: usize = 65_536;
 const FETCH_MEMORY: u64 = 64 << 10;
 /// The least memory that pages in flight may be given.
 const LEAST_MEMORY: u64 = 1 << 20;
-/// Idle connections at once, at most. Each has its buffers.
+/// Idle connections at once, at most.
 const IDLE_CONNECTIONS: u64 = 4096;
 /// Names that are looked up at once, at most. Each takes a thread, and an open file or two.
 const LOOKUPS: u64 = 256;
@@ -31,6 +31,8 @@ pub struct Places {
     pub fetches: usize,
     /// Connections that are kept open without use.
     pub idle_connections: usize,
+    /// Bytes of memory that these may take together: as much as a quarter of what pages in flight may take.
+    pub idle_memory: u64,
     /// Names being looked up.
     pub lookups: usize,
     /// Fetches at once that the user wants, or the default on a machine with enough open files and memory.
@@ -74,6 +76,7 @@ impl Places {
             open_files,
             fetches: count(fetches),
             idle_connections: count(idle),
+            idle_memory: memory / 4,
             lookups: count(lookups),
             wanted: count(asked),
         }

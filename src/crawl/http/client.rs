@@ -62,7 +62,7 @@ impl Client {
         let times = Arc::default();
         let names = Names::new(options, places.lookups, &times);
         let dialer = Dialer::new(names.clone(), options.connect_timeout);
-        let idle = Arc::new(IdleConnections::new(places.idle_connections));
+        let idle = Arc::new(IdleConnections::new(places.idle_connections, places.idle_memory));
         let shared = multiplexes.then(|| SharedConnections::new(Arc::clone(&idle)));
         let tls = tls.connector(options.insecure)?;
         Ok(Self { dialer, tls, names, times, proxies: Arc::new(proxies), idle, shared })
