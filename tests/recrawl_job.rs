@@ -446,6 +446,43 @@ fn pages_are_visited_again_whenever_it_is_killed() {
     assert!(busy[1..].iter().all(|change| *change == PageChange::Changed), "{busy:?}");
 }
 
+/// A 304 has no title and no body. It says that the page is as it was.
+#[test]
+fn what_was_not_modified_is_no_difference() {
+    let directory = TempDir::new().unwrap();
+    let site = Site::serve([
+        ("/", Page::of("<title>front</title><a href=/same><a href=/busy><a href=/gone>").etag("\"1\"")),
+        ("/same", Page::of("<title>same</title>").etag("\"s\"")),
+        ("/busy", Page::of("<title>busy</title> 1").etag("\"b1\"")),
+        ("/gone", Page::of("<title>gone</title>").etag("\"g\"")),
+    ]);
+    let seed = site.url("/");
+    let put = |path: &str, page: Page| _ = site.pages().insert(path.to_owned(), page);
+    let again = |old: &str, new: &str| run(directory.path(), &[&seed, "--job", new, "--recrawl", old, "--no-sitemaps"]);
+    run(directory.path(), &[&seed, "--job", "1", "--visits", "--no-sitemaps"]);
+    again("1", "2");
+    put("/busy", Page::of("<title>busy</title> 2").etag("\"b2\""));
+    put("/gone", Page::of("").answers(Answers::Status(404)));
+    again("2", "3");
+    again("3", "4");
+    for (old, new, differences) in [
+        ("1", "2", &[][..]),
+        ("2", "3", &["changed\t/busy\tbody", "gone\t/gone\tstatus 200 -> 404"]),
+        ("1", "3", &["changed\t/busy\tbody", "gone\t/gone\tstatus 200 -> 404"]),
+        ("3", "4", &[]),
+        ("1", "4", &["changed\t/busy\tbody", "gone\t/gone\tstatus 200 -> 404"]),
+    ] {
+        let told = run(directory.path(), &["diff", old, new, "--pages"]).out;
+        let mut lines: Vec<_> = told.lines().map(|line| line.replace(&*seed, "/")).collect();
+        lines.sort();
+        let is_so = lines.len() == differences.len();
+        assert!(
+            is_so && lines.iter().zip(differences).all(|(line, start)| line.starts_with(start)),
+            "{old} {new}: {lines:?}"
+        );
+    }
+}
+
 #[test]
 fn two_jobs_are_compared_page_by_page_and_number_by_number() {
     let directory = TempDir::new().unwrap();

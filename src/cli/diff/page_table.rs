@@ -6,9 +6,9 @@ use std::path::Path;
 
 use ahash::RandomState;
 
-use crate::crawl::PageRecord;
+use crate::crawl::{PageChange, PageRecord};
 
-/// The pages of a job by their keys: 48 bytes each, whatever the records have. Of a page with several records the last one counts.
+/// The pages of a job by their keys: 64 bytes each, whatever the records have. Of a page with several records the last one counts.
 #[derive(Debug)]
 pub(super) struct PageTable(Vec<Row>);
 
@@ -32,7 +32,15 @@ pub(super) struct Compared {
     bytes: u32,
     /// The body's digest where one is known, else 0.
     digest: u32,
+    /// When the body was fetched that it has, by the hash of that text. A page that is asked again and has not changed has that of its
+    /// earlier visit.
+    fetched: u32,
+    /// Of a page that was asked again and has changed, when the body was fetched that it had before; else 0.
+    changed_since: u32,
 }
+
+/// The answer that a page is as it was when it was fetched, without a body.
+const NOT_MODIFIED: u16 = 304;
 
 /// What is compared of a page by its text.
 const TEXTS: [&str; 4] = ["redirect", "content type", "title", "canonical"];
@@ -71,12 +79,16 @@ impl Compared {
     fn of(at: u64, record: &PageRecord) -> Self {
         let texts = [&record.redirect, &record.content_type, &record.title, &record.canonical];
         let hash = |text: &Option<String>| text.as_ref().map_or(0, |text| low_half(hash(text)));
+        let since = |change| record.recrawl.as_ref().filter(|recrawl| recrawl.change == change)?.since.as_ref();
+        let fetched = since(PageChange::Unchanged).unwrap_or(&record.fetched_at);
         Self {
             at,
             status: record.status.filter(|_| record.error.is_none()).unwrap_or_default(),
             texts: texts.map(hash),
             bytes: low_half(record.bytes),
             digest: [&record.body_digest, &record.payload_digest].into_iter().find(|one| one.is_some()).map_or(0, hash),
+            fetched: low_half(self::hash(fetched)),
+            changed_since: since(PageChange::Changed).map_or(0, |since| low_half(self::hash(since))),
         }
     }
 
@@ -86,9 +98,19 @@ impl Compared {
     }
 
     /// What is different now, in words; nothing where it is the same. Bodies are compared by their digests where both are known, and else
-    /// by their lengths.
+    /// by their lengths, and by what was found when the page was asked again. Where either is a 304, which has neither title nor body,
+    /// they are the same if they are of one fetch.
     pub(super) fn compare(&self, now: &Self) -> String {
         let mut what = Vec::new();
+        if [self.status, now.status].contains(&NOT_MODIFIED) {
+            // What was not modified is there.
+            let [was, is] = [self, now].map(|page| if page.status == NOT_MODIFIED { 200 } else { page.status });
+            return match self.fetched == now.fetched {
+                true => String::new(),
+                false if was != is => format!("status {} -> {}", status(was), status(is)),
+                false => "body".to_owned(),
+            };
+        }
         if self.status != now.status {
             what.push(format!("status {} -> {}", status(self.status), status(now.status)));
         }
@@ -98,6 +120,8 @@ impl Compared {
             what.extend((self.digest != now.digest).then(|| "body".to_owned()));
         } else if self.bytes != now.bytes {
             what.push(format!("bytes {} -> {}", self.bytes, now.bytes));
+        } else if now.changed_since == self.fetched {
+            what.push("body".to_owned());
         }
         what.join(", ")
     }
