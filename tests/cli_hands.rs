@@ -309,6 +309,30 @@ fn closed_streams_change_no_exit_code() {
     assert_eq!(desk.shell("\"$0\" resume none 2>&-", [""; 0]).code, Some(5));
 }
 
+/// A typing error in a seed, then the right one in the same directory.
+#[test]
+fn a_job_that_fetched_nothing_gives_way_to_other_seeds() {
+    let (desk, site) = (Desk::new(), Site::new());
+    let (wrong, right) = ("http://127.0.0.1:6667/", site.url());
+    let seeds = || fs::read_to_string(desk.at("crawl/seeds.txt")).unwrap();
+    desk.run(quick(&[wrong])).says(3, &["nothing was crawled"]);
+    desk.run(quick(&[&right])).says(0, &["crawl fetched no page: it begins afresh with these seeds"]);
+    assert_eq!(seeds(), format!("{right}\n"));
+    let report = desk.report("crawl");
+    assert_eq!([&report["seeds"]["taken"], &report["urls"]["fetched"], &report["resumes"]], [1, 10, 0]);
+    // Whether it is asked for or not, the job is one of pages now.
+    desk.run(quick(&[wrong])).says(5, &["holds another crawl"]);
+
+    // With --add, and with the same seeds, it goes on.
+    let desk = Desk::new();
+    let seeds = || fs::read_to_string(desk.at("crawl/seeds.txt")).unwrap();
+    desk.run(quick(&[wrong])).says(3, &[]);
+    let again = desk.run(quick(&[wrong]));
+    assert!(!again.err.contains("afresh"), "{}", again.err);
+    desk.run(quick(&[&right, "--add"])).says(0, &["crawl goes on"]);
+    assert_eq!(seeds(), format!("{wrong}\n{right}\n"));
+}
+
 #[test]
 fn a_seed_is_asked_again_once_the_reason_of_its_refusal_is_gone() {
     let site = Site::new();

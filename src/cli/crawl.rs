@@ -10,7 +10,7 @@ use super::layers::Layers;
 use super::log::{self, LogError};
 use super::output;
 use super::progress::{Reporter, Screen};
-use super::seeds::{self, SeedLists};
+use super::seeds::{self, ForJob, SeedLists};
 use super::settings::{AllSettings, OutputSettings};
 use super::signals::Signals;
 use super::simulated::{SimulatedWeb, world};
@@ -276,8 +276,17 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
     let asked = options.frontier.fingerprint_key;
     match found {
         Some(Ok(job)) if asked.is_none_or(|asked| asked == job.manifest().fingerprint_key) => {
-            let seeds = seeds.for_job(&job, settings.add)?;
-            return Ok((job, seeds));
+            match seeds.for_job(&job, settings.add)? {
+                ForJob::GoesOn(seeds) => return Ok((job, seeds)),
+                ForJob::BeginsAfresh(seeds) => {
+                    let directory = settings.dir.display();
+                    output::note(&format!(
+                        "{directory} fetched no page: it begins afresh with these seeds (--add keeps its own as well)"
+                    ));
+                    drop(job);
+                    return draft(layers, seeds, options, true);
+                }
+            }
         }
         Some(Ok(_)) => {
             return Err(CommandError::new(Exit::Usage, layers.refusal("seen.fingerprint_key", "the job has another")));
@@ -285,6 +294,17 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
         None | Some(Err(JobError::NoJob { .. } | JobError::Draft { .. })) => {}
         Some(Err(error)) => return Err(refused(&error)),
     }
+    draft(layers, seeds, options, settings.overwrite)
+}
+
+/// Drafts a new job in the directory; with `overwrite`, in the place of one.
+fn draft(
+    layers: &Layers,
+    seeds: SeedLists,
+    options: &mut CrawlOptions,
+    overwrite: bool,
+) -> Result<(Job, SeedLists), CommandError> {
+    let settings = &layers.settings.job;
     let seeds = match seeds {
         none if none.is_empty() && layers.settings.simulate.enabled => SeedLists::of_urls(&world(layers)?.seeds()),
         seeds => seeds,
@@ -292,11 +312,11 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
     if seeds.is_empty() {
         return Err(CommandError::new(Exit::Usage, "nothing to crawl: give URLs or --seeds FILE (see --help)"));
     }
-    let key = asked.unwrap_or_else(FingerprintKey::random);
+    let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
     options.frontier.fingerprint_key = Some(key);
     options.frontier.seen.directory = Some(settings.dir.clone());
     check_options(layers, options)?;
-    let job = Job::draft(&settings.dir, settings.overwrite, key).map_err(|error| refused(&error))?;
+    let job = Job::draft(&settings.dir, overwrite, key).map_err(|error| refused(&error))?;
     Ok((job, seeds))
 }
 

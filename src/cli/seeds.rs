@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 
 use super::command_error::CommandError;
@@ -22,6 +22,26 @@ use crate::report;
 /// All lists of seeds, opened: a missing file is an error before anything is written or sent.
 pub(super) struct SeedLists {
     lists: Vec<(String, Box<dyn BufRead>)>,
+}
+
+/// What seeds mean for a job that exists.
+pub(super) enum ForJob {
+    /// It goes on, and is given these.
+    GoesOn(SeedLists),
+    /// It fetched nothing, and a crawl of these seeds begins in its place.
+    BeginsAfresh(SeedLists),
+}
+
+/// Bytes at the begin of a list in which a job that fetched nothing looks for seeds that it does not know.
+const LOOKED_AT: u64 = 1 << 20;
+
+/// Whether a job has fetched no page.
+fn is_barren(job: &Job) -> bool {
+    match report::read(&job.report_path()) {
+        Ok(report) => report.urls.fetched == 0,
+        // A job that was killed has no report.
+        Err(_) => std::fs::metadata(job.pages_path()).map_or(true, |pages| pages.len() == 0),
+    }
 }
 
 /// The seeds that a job was ever given, by their keys under the default rules. So neither their spelling nor the job's own rules
@@ -84,19 +104,21 @@ impl SeedLists {
     }
 
     /// The seeds to give to a job that exists: none, where it has all of them. Without `add`, a seed that the job was never given is
-    /// an error, since it is most likely meant for another job.
+    /// an error, since it is most likely meant for another job. A job that fetched no page has nothing to lose, as after a typing error in
+    /// its seed: it gives way to a crawl of the new seeds.
     ///
     /// # Errors
     /// Where the job was never given one of the seeds.
-    pub(super) fn for_job(self, job: &Job, add: bool) -> Result<Self, CommandError> {
+    pub(super) fn for_job(mut self, job: &Job, add: bool) -> Result<ForJob, CommandError> {
         if add || self.is_empty() {
-            return Ok(self);
+            return Ok(ForJob::GoesOn(self));
         }
         let known = Known::of(job)?;
-        // A job that fetched nothing, as after a typing error in its seed, cannot be confused with another crawl.
-        let is_barren = report::read(&job.report_path()).is_ok_and(|report| report.urls.fetched == 0);
-        if known.keys.is_empty() || is_barren {
-            return Ok(self);
+        if known.keys.is_empty() {
+            return Ok(ForJob::GoesOn(self));
+        }
+        if is_barren(job) {
+            return Ok(if self.begin_strange(&known)? { ForJob::BeginsAfresh(self) } else { ForJob::GoesOn(self) });
         }
         let (mut strangers, mut stranger) = (0_u64, None);
         for (name, list) in self.lists {
@@ -114,7 +136,7 @@ impl SeedLists {
                 }
             }
         }
-        let Some(stranger) = stranger else { return Ok(Self { lists: Vec::new() }) };
+        let Some(stranger) = stranger else { return Ok(ForJob::GoesOn(Self { lists: Vec::new() })) };
         let directory = job.directory().display();
         let first = known.first.unwrap_or_default();
         let among = if known.keys.len() > 1 { format!(" and {} more", known.keys.len() - 1) } else { String::new() };
@@ -127,6 +149,27 @@ impl SeedLists {
             "give this crawl its own directory (--job DIR), add its seeds to that one (--add), or lose that one (--overwrite)"
                 .to_owned(),
         ))
+    }
+
+    /// Whether a seed among the first ones is not known. What is read of a list is put before the rest again: it may be a pipe.
+    fn begin_strange(&mut self, known: &Known) -> Result<bool, CommandError> {
+        let mut is_strange = false;
+        for (name, list) in &mut self.lists {
+            let mut begin = Vec::new();
+            let read = list.by_ref().take(LOOKED_AT).read_to_end(&mut begin);
+            read.map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read the seeds {name}"), &error))?;
+            // A line that is cut off is another URL.
+            let whole = if (begin.len() as u64) < LOOKED_AT {
+                begin.len()
+            } else {
+                begin.iter().rposition(|&byte| byte == b'\n').unwrap_or(0)
+            };
+            let mut seeds = SeedList::new(&begin[..whole], &**name, &known.canonicalizer).filter_map(Result::ok);
+            is_strange |= seeds.any(|seed| !known.has(&seed.url));
+            let rest = std::mem::replace(list, Box::new(io::empty()));
+            *list = Box::new(io::Cursor::new(begin).chain(rest));
+        }
+        Ok(is_strange)
     }
 
     /// Gives the seeds to the crawl, and those of earlier runs that were refused: the reason may be gone. A bad line gets a warning
