@@ -139,7 +139,11 @@ fn max_pages_is_of_the_job_and_max_duration_of_a_run() {
     // A run's time is its own: the same again goes on.
     desk.resume(&["--max-pages", "unlimited", "--max-duration", "1ms"]).says(0, "the time of this run was over");
     let ran = desk.run(&["--help"]);
-    assert!(ran.out.contains("all its runs together") && ran.out.contains("the next one has it anew"), "{}", ran.out);
+    assert!(
+        ran.out.contains("all its runs together") && ran.out.contains("a flag is of that run alone"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
@@ -178,6 +182,26 @@ fn a_setting_that_would_break_the_job_is_refused_by_name_and_others_are_kept() {
     desk.resume(&["--depth", "50", "--max-pages", "11"]).says(0, "");
     let settings = fs::read_to_string(desk.at("").join("crawler.toml")).unwrap();
     assert!(settings.contains("max_depth = 50 # --depth"), "{settings}");
+}
+
+#[test]
+fn flags_of_a_run_are_of_that_run_and_what_is_kept_is_said() {
+    let desk = Desk::new();
+    desk.crawl(&["--max-pages", "10", "--no-progress", "--max-duration", "2h", "-v"]).says(0, "");
+    let settings = || fs::read_to_string(desk.at("crawler.toml")).unwrap();
+    let of_run = ["\nprogress = true # ", "\nmax_duration = \"unlimited\" # ", "\njson = false # "];
+    assert!(of_run.iter().all(|line| settings().contains(line)), "{}", settings());
+    let ran = desk.resume(&["--no-progress", "--max-duration", "3h", "--json", "--max-pages", "11", "--depth", "50"]);
+    ran.says(0, "note: job keeps for its later runs: crawl.max_pages, scope.max_depth\n");
+    assert!(of_run.iter().all(|line| settings().contains(line)), "{}", settings());
+    assert!(settings().contains("\nmax_pages = 11 # --max-pages\n"), "{}", settings());
+    let ran = desk.resume(&["--max-pages", "11", "--max-duration", "1h"]);
+    assert!(!ran.err.contains("keeps"), "nothing has changed: {}", ran.err);
+    // What a file says is of each run.
+    let settings = settings().replace("max_duration = \"unlimited\"", "max_duration = \"5h\"");
+    fs::write(desk.at("crawler.toml"), settings).unwrap();
+    desk.resume(&["--max-duration", "1ms", "--max-pages", "12"]).says(0, "");
+    assert!(fs::read_to_string(desk.at("crawler.toml")).unwrap().contains("\nmax_duration = \"5h\" # "));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::layers::{Layers, Origin};
+use super::own_settings::{is_of_run, is_resumable};
 use super::rules;
 use super::setting::Setting;
 use super::settings::AllSettings;
@@ -11,27 +12,43 @@ use super::table::TABLE;
 
 /// The settings in force, each with where it came from.
 pub(super) fn effective(layers: &Layers) -> String {
-    rendered(layers, layers.settings.clone())
+    rendered(layers, layers.settings.clone(), |_| false)
 }
 
-/// The same, for the job: its paths lead to the same files from wherever it goes on.
+/// The same, for the job: its paths lead to the same files from wherever it goes on, and what flags said of this run alone is left out.
 pub(super) fn kept(layers: &Layers, working_directory: &Path) -> String {
     let mut settings = layers.settings.clone();
     for setting in TABLE.iter() {
         setting.field.place(&mut settings, working_directory);
     }
     rules::place(&mut settings.crawl, working_directory);
-    rendered(layers, settings)
+    rendered(layers, settings, is_of_run)
 }
 
-fn rendered(layers: &Layers, mut settings: AllSettings) -> String {
+/// The keys whose values flags or variables have changed for the later runs of a job that goes on, too.
+pub(super) fn changed(layers: &Layers) -> Vec<&'static str> {
+    let mut settings = layers.settings.clone();
+    let rows = layers.overridden.iter().map(|(row, (before, _))| (&TABLE[*row], before));
+    let rows = rows.filter(|(setting, _)| is_resumable(setting) && !is_of_run(setting));
+    rows.filter(|(setting, before)| setting.field.literal(&mut settings) != **before)
+        .map(|(setting, _)| setting.key)
+        .collect()
+}
+
+/// All settings with their origins. Where flags or variables have overridden one that `is_reset`, it is as it was before.
+fn rendered(layers: &Layers, mut settings: AllSettings, is_reset: impl Fn(&Setting) -> bool) -> String {
     let crawl = settings.crawl.clone();
     render(|row, setting| {
-        let from = match &layers.sources[row] {
+        let before = layers.overridden.get(&row).filter(|_| is_reset(setting));
+        let (value, source) = match before {
+            Some((value, source)) => (value.clone(), source),
+            None => (setting.field.literal(&mut settings), &layers.sources[row]),
+        };
+        let from = match source {
             Origin::File(position) => format!("{}:{}", position.file, position.line),
             source => source.to_string(),
         };
-        format!("{} = {} # {from}", setting.name(), setting.field.literal(&mut settings))
+        format!("{} = {value} # {from}", setting.name())
     }) + &rules::render(&crawl, |section, name, key| {
         let place = layers.rules.get(section, name, key);
         place.map(|place| format!(" # {}:{}", place.file, place.line)).unwrap_or_default()

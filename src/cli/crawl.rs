@@ -146,10 +146,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         export::at_end(layers, &job)?;
         return Ok(Exit::Done);
     }
-    let here = std::env::current_dir().map_err(CommandError::of(Exit::NotKept, "no working directory"))?;
-    let text = config::kept(layers, &here);
-    replace(&job.settings_path(), text.as_bytes())
-        .map_err(CommandError::of(Exit::NotKept, "cannot keep the settings"))?;
+    keep_settings(layers, &job, resumed.runs > 0)?;
     job.remove_report().map_err(|error| refused(&error))?;
     job.begin().map_err(CommandError::of(Exit::NotKept, "cannot begin the job"))?;
 
@@ -318,6 +315,18 @@ fn draft(
     check_options(layers, options)?;
     let job = Job::draft(&settings.dir, overwrite, key).map_err(|error| refused(&error))?;
     Ok((job, seeds))
+}
+
+/// Keeps the settings in the job. Of one that goes on, it says which are others for its later runs, too.
+fn keep_settings(layers: &Layers, job: &Job, goes_on: bool) -> Result<(), CommandError> {
+    let here = std::env::current_dir().map_err(CommandError::of(Exit::NotKept, "no working directory"))?;
+    let changed = config::changed(layers);
+    if goes_on && !changed.is_empty() {
+        let directory = job.directory().display();
+        output::note(&format!("{directory} keeps for its later runs: {}", changed.join(", ")));
+    }
+    let text = config::kept(layers, &here);
+    replace(&job.settings_path(), text.as_bytes()).map_err(CommandError::of(Exit::NotKept, "cannot keep the settings"))
 }
 
 /// Whether there is a report of a drained crawl with this many pages. A crawl that was killed at its very end has none.

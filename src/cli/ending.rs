@@ -61,8 +61,7 @@ fn how_to_go_on(job: &Job, finished: &Finished) -> String {
             finished.tally.page_records().max(1).saturating_mul(2)
         ),
         FinishReason::MaxDuration => format!(
-            "{waiting}; the time of this run was over (--max-duration is of each run), to go on for as long \
-             again: {resume}"
+            "{waiting}; the time of this run was over (--max-duration is of each run and not kept), to go on with them: {resume}"
         ),
         _ => format!("{waiting}; to go on with them: {resume}"),
     }

@@ -59,6 +59,8 @@ pub(super) struct Layers {
     pub(super) sources: Vec<Origin>,
     /// Where the rules of hosts and groups came from.
     pub(super) rules: RulePlaces,
+    /// Settings that flags or variables have overridden, by their rows: the value before, as a file has it, and where that came from.
+    pub(super) overridden: BTreeMap<usize, (String, Origin)>,
     /// What was given without effect, and is not an error.
     pub(super) warnings: Vec<String>,
     errors: Vec<String>,
@@ -71,6 +73,7 @@ impl Layers {
             settings: AllSettings::default(),
             sources: vec![Origin::Default; TABLE.len()],
             rules: RulePlaces::default(),
+            overridden: BTreeMap::new(),
             warnings: Vec::new(),
             errors: Vec::new(),
         }
@@ -216,6 +219,10 @@ impl Layers {
 
     fn take(&mut self, row: usize, given: &Given, source: Origin) {
         let setting = &TABLE[row];
+        if let Origin::Environment(_) | Origin::Flag(_) = source {
+            let before = || (setting.field.literal(&mut self.settings), self.sources[row].clone());
+            self.overridden.entry(row).or_insert_with(before);
+        }
         match setting.field.set(&mut self.settings, given) {
             Ok(()) => self.sources[row] = source,
             Err(expected) if setting.field.may_be_secret() => {

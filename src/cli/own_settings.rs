@@ -44,6 +44,11 @@ pub(super) fn is_resumable(setting: &Setting) -> bool {
     !["crawl.seeds", "crawl.urls", "job.add", "job.dir", "job.overwrite"].contains(&setting.key)
 }
 
+/// Whether a flag or a variable for this setting is of one run, and not kept for the later runs of its job.
+pub(super) fn is_of_run(setting: &Setting) -> bool {
+    ["crawl.max_duration", "output.json", "output.log", "output.progress"].contains(&setting.key)
+}
+
 /// Whether the desk of a cluster has this setting, too.
 pub(super) fn is_of_cluster(setting: &Setting) -> bool {
     is_of_servers(setting) || setting.key == "cluster.name"

@@ -23,7 +23,7 @@ pub(super) static ROWS: &[Setting] = &[
         "Pages of a job after which it ends, all its runs together", UNLIMITED)
     .flags(&[value("max-pages", "N")]),
     setting!(Maybe, "crawl.max_duration" => crawl.max_duration,
-        "Time after which a run ends; the next one has it anew", UNLIMITED)
+        "Time after which a run ends; a flag is of that run alone", UNLIMITED)
     .flags(&[value("max-duration", "TIME")]),
     setting!(Maybe, "crawl.workers" => crawl.workers,
         "Fetches under way at once; auto takes as many as open files allow, up to 2,048", "auto")

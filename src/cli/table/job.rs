@@ -87,7 +87,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Choice, "output.log_format" => output.log_format, "How that file is written: text or json", LOG_FORMATS)
         .flags(&[value("log-format", "FORMAT").rare()]),
     setting!(One, "output.progress" => output.progress, "Say how far the crawl is while it runs").flags(&[
-        switch("progress", &["true"]).says("Say how far the crawl is, in a job that was told not to").rare(),
+        switch("progress", &["true"]).says("Say how far the crawl is, whatever the file says").rare(),
         switch("no-progress", &["false"]).says("Do not say how far the crawl is").rare(),
     ]),
     setting!(One, "output.skipped" => output.skipped,
