@@ -544,6 +544,69 @@ fn a_fetcher_that_vanishes_is_not_held_against_the_host() {
     assert_eq!(frontier.top_hosts(1)[0].failures, 0);
 }
 
+/// Crawls twenty-one pages of a host that answers 429 where `is_too_often` says so of the seconds, the page and how often a 200 came. What
+/// each page was answered last, and how often the host was asked.
+fn crawl_limited(is_too_often: impl Fn(u64, &str, &[u64]) -> bool) -> (BTreeMap<String, String>, usize) {
+    let mut frontier = Frontier::new(&plain()).unwrap();
+    (0..21).for_each(|page| _ = frontier.seed(&format!("https://a.example/{page}"), secs(0)).unwrap());
+    let (mut now, mut last, mut fine, mut asked) = (secs(0), BTreeMap::new(), Vec::new(), 0);
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                asked += 1;
+                let (second, page) = (now.as_micros() / 1_000_000, path(lease.url()));
+                let status = if is_too_often(second, &page, &fine) { 429 } else { 200 };
+                if status == 200 {
+                    fine.push(second);
+                }
+                let outcome = Outcome::response(&lease, status, b"");
+                if frontier.complete(lease, outcome, now).unwrap() == Completion::Done {
+                    last.insert(page, status.to_string());
+                }
+            }
+            Next::GiveUp(lease) => {
+                last.insert(path(lease.url()), lease.trouble().unwrap().failure.to_string());
+                frontier.complete(lease, Outcome::GivenUp, now).unwrap();
+            }
+            Next::Wait(until) => now = until,
+            Next::Busy => panic!("nothing is lent out"),
+            Next::Drained => return (last, asked),
+        }
+        assert!(asked < 1000 && now < secs(86_400), "it ends");
+    }
+}
+
+#[test]
+fn a_host_that_is_asked_too_often_loses_no_page() {
+    // One in five seconds, one in a minute, and five in a minute.
+    let too_soon = |now: u64, last: Option<&u64>, window: u64| last.is_some_and(|last| now - last < window);
+    type Limit<'a> = &'a dyn Fn(u64, &[u64]) -> bool;
+    let limits: [Limit<'_>; 3] =
+        [&|now, fine| too_soon(now, fine.last(), 5), &|now, fine| too_soon(now, fine.last(), 60), &|now, fine| {
+            too_soon(now, fine.iter().rev().nth(4), 60)
+        }];
+    for (number, limit) in limits.into_iter().enumerate() {
+        let (last, asked) = crawl_limited(|now, _, fine| limit(now, fine));
+        assert!(last.len() == 21 && last.values().all(|status| status == "200"), "{number}: {last:?}");
+        assert!(asked <= 4 * 21, "it slows down: {asked}");
+    }
+}
+
+#[test]
+fn a_host_that_always_says_429_keeps_its_pages_for_a_resume() {
+    let (last, asked) = crawl_limited(|_, _, _| true);
+    assert_eq!((last.len(), asked), (21, 8));
+    assert!(last.values().all(|why| why == "refused"), "{last:?}");
+}
+
+#[test]
+fn a_page_that_always_says_429_does_not_hold_up_the_others_of_its_host() {
+    let (last, asked) = crawl_limited(|_, page, _| page == "/3");
+    assert_eq!((last.len(), &*last["/3"]), (21, "refused"), "it waits for a resume: {last:?}");
+    assert_eq!(last.values().filter(|status| *status == "200").count(), 20);
+    assert_eq!(asked, 20 + 4 + 8, "four times before the others, and eight after them");
+}
+
 #[test]
 fn retry_after_is_obeyed_up_to_a_day() {
     for status in [408, 425, 429, 503] {
@@ -561,8 +624,10 @@ fn retry_after_is_obeyed_up_to_a_day() {
         frontier.seed("https://a.example/other", now).unwrap();
         let page = lease(&mut frontier, now);
         let outcome = Outcome::Response { status, retry_after: Some(Duration::MAX) };
-        assert_eq!(frontier.complete(page, outcome, now).unwrap(), Completion::Done, "the third try");
-        assert!(matches!(frontier.next(now).unwrap(), Next::Wait(until) if until == now + Duration::from_secs(86_400)));
+        let (done, due) = (frontier.complete(page, outcome, now).unwrap(), now + Duration::from_secs(86_400));
+        // "Too often" takes no try away.
+        assert_eq!(done, if status == 429 { Completion::Retry(due) } else { Completion::Done }, "the third try");
+        assert!(matches!(frontier.next(now).unwrap(), Next::Wait(until) if until == due));
     }
 }
 

@@ -159,6 +159,7 @@ enum Blame {
     Host,
     Load,
     Page,
+    Rate,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -494,7 +495,7 @@ impl Model {
         let fails = |host: usize| {
             let Host { failures, ill, has_answered, .. } = self.hosts[host];
             let fails = |ill: &Ill| match ill.failure {
-                Failure::Server => false,
+                Failure::Refused | Failure::Server => false,
                 Failure::Timeout => !has_answered || failures >= 4,
                 _ => failures > 0,
             };
@@ -758,14 +759,16 @@ impl Model {
             }
         };
         self.set_back(host, attempt, setback, rest, now);
+        let is_half_way = self.hosts[host].failures == politeness.host_failures.div_ceil(2);
         let later = match setback.blame {
             Blame::Host => return self.come_back(url, 0, now),
+            Blame::Rate if !is_half_way || rest.is_late || self.is_retired(host) => return self.come_back(url, 0, now),
             _ if setback.failure == Failure::BadResponse || attempt >= politeness.attempts => {
                 return self.done(host, now);
             }
             _ if self.is_retired(host) || setback.blame == Blame::Fetcher => return self.come_back(url, 1, now),
             Blame::Load if setback.asked.is_some() => return self.come_back(url, 1, now),
-            Blame::Load => self.hosts[host].due,
+            Blame::Load | Blame::Rate => self.hosts[host].due,
             _ => now + backoff(&politeness, attempt.into()),
         };
         self.schedule(Url { attempts: attempt, ..url }, later);
@@ -855,7 +858,8 @@ impl Model {
         }
         let is_another = blame == Blame::Page && attempt == 1;
         let broken = self.hosts[host].ill.map_or(0, |ill| ill.broken) + u32::from(is_another);
-        let counts = matches!(blame, Blame::Host | Blame::Load) || (is_another && broken.is_multiple_of(4));
+        let counts =
+            matches!(blame, Blame::Host | Blame::Load | Blame::Rate) || (is_another && broken.is_multiple_of(4));
         let is_new = counts && !rest.is_late;
         self.hosts[host].failures += u32::from(is_new);
         let failures = self.hosts[host].failures;
@@ -956,11 +960,13 @@ fn failed(failure: Failure) -> Setback {
 
 fn answered(status: u16, retry_after: Option<u64>) -> Option<Setback> {
     let blame = match status {
-        408 | 425 | 429 | 503 => Blame::Load,
+        408 | 425 | 503 => Blame::Load,
+        429 => Blame::Rate,
         500.. => Blame::Page,
         _ => return None,
     };
-    Some(Setback { blame, failure: Failure::Server, asked: retry_after.map(Duration::from_secs) })
+    let failure = if blame == Blame::Rate { Failure::Refused } else { Failure::Server };
+    Some(Setback { blame, failure, asked: retry_after.map(Duration::from_secs) })
 }
 
 /// The same key: an empty query is dropped from it.

@@ -62,7 +62,8 @@ impl Conduct {
             }
             return None;
         };
-        Some(Setback { blame, trouble: Trouble::new(Failure::Server, &format!("status {status}")), retry_after })
+        let failure = if blame == Blame::Rate { Failure::Refused } else { Failure::Server };
+        Some(Setback { blame, trouble: Trouble::new(failure, &format!("status {status}")), retry_after })
     }
 
     /// The host is well again.
@@ -74,7 +75,7 @@ impl Conduct {
     /// rest had nothing failed.
     ///
     /// - The fetcher's own failure counts for nothing.
-    /// - A failure of the host, or a sign of too much load, counts, and the rest doubles with each in a row.
+    /// - A failure of the host, or a sign of too much load or of too many requests, counts, and the rest doubles with each in a row.
     /// - A broken page counts with every fourth of them. All tries of one page are one page that breaks, so only the first try counts.
     ///   The host is then asked for its robots.txt, and a good answer makes up for them.
     /// - A failure that is late has the cause of the one before it: the host rests, and nothing is counted.
@@ -98,7 +99,7 @@ impl Conduct {
         let broken = self.ill.as_ref().map_or(0, |ill| ill.broken).saturating_add(is_another.into());
         let counts = match blame {
             Blame::Fetcher => false,
-            Blame::Host | Blame::Load => true,
+            Blame::Host | Blame::Load | Blame::Rate => true,
             Blame::Page => is_another && broken.is_multiple_of(BROKEN_PAGES),
         };
         self.failures = self.failures.saturating_add((counts && !rest.is_late).into());

@@ -13,7 +13,7 @@ use super::{HostState, Illness, Manners, Prospect, RobotsFile, Seat};
 use crate::address::HostKey;
 use crate::frontier::durable::Standing;
 use crate::frontier::queues::Queue;
-use crate::frontier::{Failure, Timestamp};
+use crate::frontier::{Failure, Timestamp, Trouble};
 
 /// A host that has answered before may time out so often in a row, less one, before it counts as failing.
 const HANGING_PAGES: u16 = 4;
@@ -135,6 +135,11 @@ impl Host {
         self.ill.as_deref().is_some_and(|ill| ill.is_retired)
     }
 
+    /// Its last failure, where it fails.
+    pub(crate) fn trouble(&self) -> Option<&Trouble> {
+        self.ill.as_deref().filter(|ill| self.failures > 0 || ill.is_retired).map(|ill| &ill.trouble)
+    }
+
     /// URLs that wait: those of its queue, but for those that are lent out.
     pub(crate) fn waiting(&self) -> u64 {
         u64::from(self.queue.len()) - u64::from(self.seat.out)
@@ -154,7 +159,7 @@ impl Host {
         match ill.trouble.failure {
             Failure::NoSuchHost => Prospect::Hopeless,
             // It answers, if badly.
-            Failure::Server => Prospect::Good,
+            Failure::Refused | Failure::Server => Prospect::Good,
             // A page may hang by itself.
             Failure::Timeout if self.has_answered && self.failures < HANGING_PAGES => Prospect::Good,
             _ => Prospect::Struggling,

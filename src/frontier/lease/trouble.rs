@@ -2,9 +2,10 @@
 //!
 //! | failure, or status | blamed | the host | the page |
 //! |---|---|---|---|
-//! | `Connect`, `Dns`, `NoSuchHost`, `ProxyRefusal`, `Tls`, `Robots`, `Server` | host | counts, rests longer each time | keeps its tries |
+//! | `Connect`, `Dns`, `NoSuchHost`, `ProxyRefusal`, `Tls`, `Robots`, `Server`, `Refused` | host | counts, rests longer each time | keeps its tries |
 //! | `Address`, `Port` | host | is retired at once | keeps its tries |
-//! | `Timeout`, 408, 425, 429, 503 | load | counts, and rests as it asks or longer each time | has one try less |
+//! | 429 | rate | counts, and rests as it asks or longer each time | keeps its tries, and goes next |
+//! | `Timeout`, 408, 425, 503 | load | counts, and rests as it asks or longer each time | has one try less |
 //! | `Incomplete`, other 5xx | page | goes on; every fourth page in a row counts | waits for its next try |
 //! | `BadResponse` | page | as above | is done: it would answer the same again |
 //! | `Lost`, `Proxy` | fetcher | goes on | has one try less |
@@ -80,9 +81,11 @@ pub enum Failure {
     Proxy,
     /// The proxy is not allowed to ask this host, or does not want to.
     ProxyRefusal,
+    /// The host says that it is asked too often (429), whatever is asked and however long it has rested.
+    Refused,
     /// The host's robots.txt is not to be had, so nothing of the host may be (RFC 9309 section 2.3.1.4).
     Robots,
-    /// The host answers, and what it says is that it cannot: 408, 425, 429 or 5xx, page after page.
+    /// The host answers, and what it says is that it cannot: 408, 425 or 5xx, page after page.
     Server,
     /// The response took too long.
     Timeout,
@@ -104,6 +107,7 @@ impl Failure {
             Self::Port => "blocked_port",
             Self::Proxy => "proxy",
             Self::ProxyRefusal => "proxy_refusal",
+            Self::Refused => "refused",
             Self::Robots => "robots_unreachable",
             Self::Server => "server_error",
             Self::Timeout => "timeout",
@@ -128,6 +132,7 @@ impl Failure {
             Self::Port => 12,
             Self::Proxy => 13,
             Self::ProxyRefusal => 14,
+            Self::Refused => 15,
         }
     }
 
@@ -147,7 +152,7 @@ impl Failure {
     }
 
     /// Each of them.
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Address,
         Self::BadResponse,
         Self::Connect,
@@ -158,6 +163,7 @@ impl Failure {
         Self::Port,
         Self::Proxy,
         Self::ProxyRefusal,
+        Self::Refused,
         Self::Robots,
         Self::Server,
         Self::Timeout,
@@ -172,7 +178,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whom a try that came to nothing speaks against. The four kinds are those of
+/// Whom a try that came to nothing speaks against. The five kinds are those of
 /// [`Frontier::complete`](crate::frontier::Frontier::complete), which says what follows from each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {
@@ -184,6 +190,8 @@ pub(crate) enum Blame {
     Load,
     /// The page: it waits for its next try, and the host goes on.
     Page,
+    /// The host, which is asked too often: it rests, and the page still has all its tries.
+    Rate,
 }
 
 impl Blame {
@@ -192,7 +200,9 @@ impl Blame {
         match status {
             // "Not now", whatever was asked for. RFC 9110 section 15.5.9 lets a request be repeated that came too slowly, and RFC 8470
             // section 5.2 one that came too early.
-            408 | 425 | 429 | 503 => Some(Self::Load),
+            408 | 425 | 503 => Some(Self::Load),
+            // RFC 6585 section 4: too many requests, whatever they were for.
+            429 => Some(Self::Rate),
             500.. => Some(Self::Page),
             _ => None,
         }
@@ -208,6 +218,7 @@ impl Blame {
             | Failure::NoSuchHost
             | Failure::Port
             | Failure::ProxyRefusal
+            | Failure::Refused
             | Failure::Robots
             | Failure::Server
             | Failure::Tls => Self::Host,

@@ -33,7 +33,10 @@ impl<J: Journal> Frontier<J> {
     ///   failure in a row, and the page keeps its tries. After [`host_failures`](crate::frontier::Politeness::host_failures) in a row the
     ///   host is retired: its URLs are [given up](crate::frontier::Next::GiveUp) as their turn comes, until it is
     ///   [asked again](Self::ask_again).
-    /// - The *host's and the page's*, where the host may have too much to do: a timeout, 408, 425, 429, 503. It rests as above, or for as
+    /// - The *host's* again, where it says that it is asked too often: 429. It rests as above, or for as long as its Retry-After says, and the
+    ///   page is asked next, with all its tries. Only where half of the failures that retire a host came in a row has the page that was
+    ///   asked then one try less, and others go first: it may be this one page that is never answered.
+    /// - The *host's and the page's*, where the host may have too much to do: a timeout, 408, 425, 503. It rests as above, or for as
     ///   long as its Retry-After says, and the page has one of its [`attempts`](crate::frontier::Politeness::attempts) less.
     /// - The *page's*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Only where
     ///   four different pages in a row break does it count as one failure of the host. Its robots.txt is asked for next, and where
@@ -180,16 +183,24 @@ impl<J: Journal> Frontier<J> {
         let is_last = setback.trouble.failure.is_final() || lease.is_last_try();
         let after = match setback.blame {
             Blame::Host => After::Untried,
+            Blame::Rate if !counts || conduct.is_retired() || !self.doubts_page(conduct.failures) => After::Untried,
             _ if is_last => done,
             // Given up with the others of its host.
             _ if conduct.is_retired() => After::Tried,
             Blame::Fetcher => After::Tried,
             // The host is asked nothing else before.
             Blame::Load if setback.retry_after.is_some() => After::Tried,
-            Blame::Load => After::Later(conduct.due),
+            Blame::Load | Blame::Rate => After::Later(conduct.due),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
         };
         self.settle(lease, position, &conduct, after, receipts)
+    }
+
+    /// Whether a page that a host refuses to answer is to be asked after others, and to have one try less: once in a row of failures, half
+    /// way to where the host is retired. So one page that is always refused does not retire its host, and a host that refuses all pages
+    /// takes at most one try of one page each time.
+    fn doubts_page(&self, failures: u16) -> bool {
+        u32::from(failures) == self.politeness.host_failures.div_ceil(2)
     }
 
     /// Writes down what becomes of the page and of its host, as one record. Only a page that is done names its receipts: of others
