@@ -55,6 +55,14 @@ fn a_field_is_a_text_an_attribute_or_html() {
 }
 
 #[test]
+fn no_field_turns_the_order_in_which_it_is_read() {
+    let body = "<p title='a\u{202e}b'>x\u{202e}gpj.exe\u{2066}\u{200f} y</p>".as_bytes();
+    assert_eq!(take(rule("p"), body), one(r"x\u{202e}gpj.exe\u{2066}\u{200f} y"));
+    let attribute = FieldRule { part: FieldPart::Attribute("title".to_owned()), ..rule("p") };
+    assert_eq!(take(attribute, body), one(r"a\u{202e}b"));
+}
+
+#[test]
 fn a_field_is_in_the_encoding_of_its_page() {
     let late = [b"<p>caf\xe9</p>".as_slice(), &b" ".repeat(2000), b"<meta charset=windows-1252>"].concat();
     assert_eq!(take(rule("p"), &late), one("caf\u{e9}"));

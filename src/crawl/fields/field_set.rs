@@ -9,6 +9,7 @@ use super::selector::selector;
 use super::text::text;
 use super::{FieldError, FieldPart, FieldRule, FieldValue};
 use crate::crawl::html::{Page, boundary, tree};
+use crate::crawl::records::is_unsafe;
 
 /// Bytes of all fields of a page together. What is beyond is cut.
 const MAX_BYTES: usize = 1 << 20;
@@ -98,6 +99,21 @@ impl FieldSet {
     }
 }
 
+/// A text without the control characters that are no white space, and with what would change the order in which it is read escaped, as in
+/// other texts of records.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' | '\t' | '\u{c}' => plain.push(c),
+            _ if c.is_control() => {}
+            _ if is_unsafe(c) => plain.extend(c.escape_unicode()),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
 impl Field {
     /// What it takes of an element, within the bytes that are left.
     fn value(&self, element: ElementRef<'_>, bytes_left: &mut usize) -> Option<String> {
@@ -120,7 +136,7 @@ impl Field {
             }
             None => &part,
         };
-        let mut value: String = part.chars().filter(|c| !c.is_control() || c.is_whitespace()).collect();
+        let mut value = plain(part);
         value.truncate(boundary(&value, *bytes_left));
         *bytes_left -= value.len();
         Some(value)
