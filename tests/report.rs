@@ -155,7 +155,7 @@ fn the_text_stays_within_its_columns_and_obeys_nobody() {
         shard.expected_lost = 1e18;
     }
     report.seen.merged.full = 7;
-    for (text, lines) in [(report.to_string(), 50), (report.in_full(&ReportPart::ALL), 200)] {
+    for (text, lines) in [(report.to_string(), 56), (report.in_full(&ReportPart::ALL), 200)] {
         for line in text.lines() {
             assert!(line.len() <= 80, "{} columns: {line}", line.len());
             assert!(line.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()), "{line:?}");
@@ -171,12 +171,12 @@ fn the_text_stays_within_its_columns_and_obeys_nobody() {
 #[test]
 fn rare_statuses_and_types_are_summed() {
     let mut report = invented();
-    report.pages.statuses = (200..1000).map(|status| (status, 1)).collect();
+    report.urls.statuses = (200..1000).map(|status| (status, 1)).collect();
     report.robots.content_types = (0..30).map(|i| (format!("x/{i}"), 2)).collect();
     let text = report.in_full(&[ReportPart::Responses]);
     let row = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).map(str::split_whitespace);
     let cells = |name: &str| row(name).expect("a row").map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(cells("status 791 others"), ["status", "791", "others", "791", "0"]);
+    assert_eq!(cells("status 791 others"), ["status", "791", "others", "791", "0", "0", "0"]);
     assert_eq!(cells("26 others"), ["26", "others", "0", "52"]);
     assert!(text.contains("  text/html"), "the common ones have their own rows");
 }

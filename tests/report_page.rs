@@ -26,6 +26,11 @@ fn it_answers_without_a_request() {
         "https://docs.example.org",
         "out_of_scope",
         "shard 3",
+        "<title>docs.example.org and 409 more hosts: crawl of 2026-",
+        "https://docs.example.org/missing",
+        "refuses us: 403, 9 of 10 answers",
+        // A bar is as long as its number says.
+        ">0.4 %</td><td class=\"bar\"><svg width=\"100%\" height=\"12\" aria-hidden=\"true\"><rect class=\"bar2\" width=\"0.4%\"",
     ] {
         assert!(page.contains(words), "{words}");
     }
@@ -61,8 +66,8 @@ fn texts_of_the_web_stay_texts() {
     let name = report.pages.content_types.keys().next().cloned().expect("a type");
     let count = report.pages.content_types.remove(&name).expect("it");
     report.pages.content_types.insert(hostile.to_owned(), count);
-    let count = report.pages.errors.remove("timeout").expect("it");
-    report.pages.errors.insert(hostile.to_owned(), count);
+    let count = report.urls.errors.remove("timeout").expect("it");
+    report.urls.errors.insert(hostile.to_owned(), count);
     let page = report.html();
     assert_eq!(tags(&page).len(), calm, "no tag more");
     assert!(!page.contains("<script") && !page.contains("<img"));
@@ -75,8 +80,8 @@ fn it_stays_small_whatever_the_crawl() {
     let shard = report.seen.shards[0].clone();
     report.seen.shards = vec![shard; 65_536];
     report.pages.content_types = (0..100_000).map(|number| (format!("type/{number}"), 1)).collect();
-    report.pages.statuses = (100..1000).map(|status| (status, 1)).collect();
+    report.urls.statuses = (100..1000).map(|status| (status, 1)).collect();
     let page = report.html();
     assert!(page.len() < 200_000, "{} bytes", page.len());
-    assert!(page.contains("The 32 fullest of 65,536."));
+    assert!(page.contains("The 32 fullest of 65,536. A whole bar is all of a shard&#39;s bits."));
 }

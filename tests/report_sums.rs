@@ -10,6 +10,41 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
+fn command_out(directory: &TempDir, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    let ran = command.args(arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+/// Text, HTML and metrics say of statuses what JSON says.
+fn check_forms(report: &Value, stats: impl Fn(&str) -> String, job: &std::path::Path) {
+    let fetched = report["urls"]["fetched"].as_u64().unwrap();
+    let number = |text: &str| text.replace(',', "").trim_end_matches(".0").parse::<u64>().unwrap();
+    let metrics = stats("--metrics");
+    let of = |name: &str| {
+        metrics
+            .lines()
+            .filter(|line| line.starts_with(name))
+            .map(|line| number(line.rsplit(' ').next().unwrap()))
+            .sum::<u64>()
+    };
+    assert_eq!((of("crawler_urls_statuses_total"), of("crawler_urls_fetched_total")), (fetched, fetched), "{metrics}");
+    let again: u64 =
+        report["asked_again"]["statuses"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(of("crawler_asked_again_statuses_total"), again);
+    if fetched == 0 {
+        return;
+    }
+    let text = stats("--errors");
+    let rows = text.lines().filter_map(|line| line.trim().strip_prefix("status "));
+    let pages: u64 = rows.map(|row| number(row.split_whitespace().nth(1).unwrap())).sum();
+    assert_eq!(pages, fetched, "{text}");
+    let page = std::fs::read_to_string(job.join("report.html")).unwrap();
+    let part = page.split("<h2>Pages by status</h2>").nth(1).unwrap().split("</section>").next().unwrap();
+    let rows = part.split("<td class=\"number\">").skip(1).map(|row| number(row.split('<').next().unwrap()));
+    assert_eq!(rows.sum::<u64>(), fetched, "{part}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -48,6 +83,7 @@ proptest! {
             let given_up: u64 = report["urls"]["unreachable"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
             let records = outputs::pages(&job).len() as u64;
             assert_eq!(ended.iter().sum::<u64>() + given_up, records, "each has a record, and no other has");
+            check_forms(&report, |form| command_out(&directory, &["stats", "job", form]), &job);
         };
         let (first, mut recorded) = ("http://www.simulated.test/", 0);
         let mut limits: Vec<_> = steps.iter().map(|step| { recorded += step; recorded.to_string() }).collect();

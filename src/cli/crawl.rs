@@ -167,7 +167,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let simulated = web.filter(|_| finished.resumes == 0).map(|web| web.judge(&options, &finished));
     let report = Report::of(&finished, &options, finished.cost, simulated);
     let saved = report.save(&job.report_path());
-    let drawn = replace(&job.report_page_path(), report.html().as_bytes());
+    let drawn = replace(&job.report_page_path(), report.html_of(&job.directory().display().to_string()).as_bytes());
     drop(watched);
     if is_unread {
         ending::waiting(&job, &finished);

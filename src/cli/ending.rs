@@ -98,9 +98,14 @@ pub(super) fn ended(job: &Job, finished: &Finished, signals: &Signals) -> Result
             let resume = format!("resume it once that is mended: crawler resume {}", job.directory().display());
             Err(CommandError::new(Exit::Failed, "the proxy has failed").and(resume))
         }
-        _ if finished.tally.fetched == 0 => Err(CommandError::new(Exit::NothingCrawled, nothing_crawled(finished))),
+        _ if !has_page(&finished.tally) => Err(CommandError::new(Exit::NothingCrawled, nothing_crawled(finished))),
         _ => Ok(Exit::Done),
     }
+}
+
+/// Whether any URL was answered by a page or a way to one: a status below 400.
+fn has_page(tally: &Tally) -> bool {
+    tally.done.statuses.keys().any(|status| *status < 400)
 }
 
 /// Why no page was fetched: the results of most requests.
@@ -112,6 +117,8 @@ fn nothing_crawled(finished: &Finished) -> String {
     let refusals = finished.gate.refusals();
     let refused = refusals.iter().filter(|(_, count)| *count > 0);
     let mut reasons: Vec<String> = refused.map(|(refusal, count)| format!("{count} refused: {refusal}")).collect();
+    let statuses = finished.tally.done.statuses.iter();
+    reasons.extend(statuses.map(|(status, count)| format!("{count} answered: status {status}")));
     reasons.extend(pages.unwanted.most_first().iter().map(|(name, count)| format!("{count} refused: {name}")));
     reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
     if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {

@@ -21,7 +21,7 @@ use crate::report::SchemaOf;
 const BUFFER: usize = 1 << 18;
 
 /// The columns of a table of pages: paths of keys in page records. Those of the fields that were extracted follow.
-pub(super) const PAGE_COLUMNS: [&str; 42] = [
+pub(super) const PAGE_COLUMNS: [&str; 43] = [
     "url",
     "key",
     "status",
@@ -45,6 +45,7 @@ pub(super) const PAGE_COLUMNS: [&str; 42] = [
     "revisit_of.fetched_at",
     "canonical",
     "noindex",
+    "challenge",
     "links.found",
     "links.admitted",
     "links.seen",
@@ -243,6 +244,7 @@ mod tests {
             body_digest: Some(String::new()),
             payload_digest: Some(String::new()),
             revisit_of: Some(RevisitOf::default()),
+            challenge: true,
             links: LinkCounts { userinfo: 1, sent: 1, ..LinkCounts::default() },
             cluster: Some(ClusterPlace::default()),
             ..PageRecord::default()

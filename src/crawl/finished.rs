@@ -28,6 +28,8 @@ pub struct Finished {
     pub frontier: FrontierStatistics,
     /// The hosts with the most requests.
     pub top_hosts: Vec<HostStatistics>,
+    /// Hosts that fail or are not asked again, the worst first.
+    pub failing_hosts: Vec<HostStatistics>,
     /// How many hosts have had how many requests.
     pub hosts_by_requests: Vec<(RangeInclusive<u64>, u64)>,
     /// How fairly hosts with URLs waiting were asked, by Jain's index of their requests, 1/n to 1; `None` where fewer than two wait.
@@ -72,6 +74,7 @@ impl Finished {
             tally,
             frontier: frontier.statistics(),
             top_hosts: frontier.top_hosts(TOP_HOSTS),
+            failing_hosts: frontier.failing_hosts(TOP_HOSTS),
             hosts_by_requests: frontier.hosts_by_requests(),
             fairness: frontier.fairness(),
             longest_due: frontier.longest_due(ended),

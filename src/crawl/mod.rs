@@ -113,9 +113,9 @@ pub(crate) use media_types::MediaTypes;
 pub(crate) use numbers::Carried;
 pub(crate) use numbers::merge_examples;
 pub use numbers::{
-    Breakdown, Cost, DuplicateCounts, Example, Moment, NameCounts, PolitenessCounts, PolitenessWatch, Progress,
-    RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, StatusClasses, Tally, Timeline, Traffic, Violation,
-    WaitTimes,
+    AnswerCounts, Breakdown, Cost, DuplicateCounts, Example, FailedPage, FailedPages, HostAnswers, Moment, NameCounts,
+    PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts, RefusingHost, SeedCounts, SitemapCounts, SourceCounts,
+    StatusClasses, Tally, Timeline, Traffic, Violation, WaitTimes,
 };
 pub use observer::Observer;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
@@ -133,6 +133,7 @@ pub use records::{
 pub(crate) use records::{KeeperThread, PartKeeps, PartOutputs, look_through};
 pub use recrawl::{KnownPages, Visits};
 pub use resume::Resumed;
+pub(crate) use retry::is_asked_again;
 pub use run::Crawl;
 #[cfg(feature = "cli")]
 pub(crate) use shared::used;

@@ -71,7 +71,12 @@ fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
 }
 
 fn has_failed(record: &PageRecord) -> bool {
-    record.error.is_some() || record.status.is_some_and(|status| matches!(status, 408 | 425 | 429 | 500..))
+    record.error.is_some() || record.status.is_some_and(is_asked_again)
+}
+
+/// Whether a page that was answered so is asked for again.
+pub(crate) const fn is_asked_again(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500..)
 }
 
 #[cfg(test)]

@@ -26,6 +26,17 @@ const TREE: usize = 16;
 /// Bytes of a sitemap for each that is packed.
 const UNPACKED: usize = 16;
 
+/// Titles of pages by which people are to show that they are no robots, where their heads do not say so.
+const CHALLENGES: [&str; 7] = [
+    "Attention Required! | Cloudflare",
+    "Client Challenge",
+    "DDoS-Guard",
+    "Just a moment...",
+    "Making sure you're not a bot!",
+    "Pardon Our Interruption",
+    "Vercel Security Checkpoint",
+];
+
 /// What came of one lease: how it ended and what it found, for the frontier; its record, for the outputs.
 #[derive(Debug)]
 pub(super) struct Visit {
@@ -123,6 +134,7 @@ impl Visit {
             truncated: response.truncated,
             timings: Timings { first_byte_us: micros(response.first_byte), total_us: micros(response.total) },
             noindex: response.robots.noindex,
+            challenge: response.challenge,
             error: error.map(str::to_owned),
             message,
             ..blank_record(lease, url.key())
@@ -247,6 +259,7 @@ impl Visit {
         let (encoding, from) = extract.encoding.unzip();
         self.record.encoding = encoding.map(str::to_owned);
         self.record.encoding_source = from.map(|from| from.name().to_owned());
+        self.record.challenge |= extract.title.as_deref().is_some_and(|title| CHALLENGES.contains(&title));
         self.record.title = extract.title;
         self.record.canonical = extract.canonical;
         self.record.noindex |= extract.noindex;

@@ -5,14 +5,16 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::format::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Settings,
-    Simulated, Sources, TooEarly, Urls,
+    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report,
+    Requests, Settings, Simulated, Sources, TooEarly, Urls,
 };
 use super::histograms::Histograms;
 use super::other_sets::OtherSets;
 use super::times::{ConnectionFigures, Percentiles, WaitFigures};
-use crate::crawl::{Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation};
-use crate::frontier::HostStatistics;
+use crate::crawl::{
+    AnswerCounts, Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation,
+};
+use crate::frontier::{HostStatistics, Trouble};
 use crate::seen::{SeenSet, ShardStatistics};
 
 /// Names in a list of the most frequent ones.
@@ -48,6 +50,9 @@ impl Report {
                 admitted: gate.admitted(),
                 fetched: tally.fetched,
                 failed: tally.failed,
+                statuses: tally.done.statuses.clone(),
+                errors: by_name(&tally.done.errors),
+                failed_pages: tally.failed_pages.pages().to_vec(),
                 unwanted: tally.unwanted,
                 unreachable: by_name(&tally.unreachable),
                 queued: frontier.queued + frontier.scheduled + frontier.leased,
@@ -57,6 +62,8 @@ impl Report {
                 refused_shapes: top(&tally.refused_shapes),
             },
             pages: Requests::from(&tally.pages),
+            asked_again: AnswerFigures::from(&tally.asked_again),
+            guesses: AnswerFigures::from(&tally.guesses),
             robots: Requests::from(&tally.robots),
             breakdown: tally.breakdown.clone(),
             connections: ConnectionFigures::from(&tally.connections),
@@ -71,6 +78,9 @@ impl Report {
                 resting: frontier.resting_hosts,
                 failing: frontier.failing_hosts,
                 unreachable: frontier.retired_hosts,
+                refusing: tally.answers.refusing(),
+                refusing_hosts: tally.answers.top(TOP),
+                in_trouble: finished.failing_hosts.iter().map(HostRow::from).collect(),
                 fairness: finished.fairness,
                 longest_due_us: finished.longest_due.map(micros),
                 top: finished.top_hosts.iter().map(HostRow::from).collect(),
@@ -134,6 +144,12 @@ impl From<&CrawlOptions> for Settings {
     }
 }
 
+impl From<&AnswerCounts> for AnswerFigures {
+    fn from(counts: &AnswerCounts) -> Self {
+        Self { statuses: counts.statuses.clone(), errors: by_name(&counts.errors) }
+    }
+}
+
 impl From<&Traffic> for Requests {
     fn from(traffic: &Traffic) -> Self {
         Self {
@@ -163,6 +179,7 @@ impl From<&HostStatistics> for HostRow {
             failures: host.failures,
             delay_us: micros(host.delay),
             unreachable: host.retired,
+            reason: host.trouble.as_ref().map(said).unwrap_or_default(),
         }
     }
 }
@@ -182,6 +199,12 @@ impl From<&Violation> for TooEarly {
             taken: violation.taken,
         }
     }
+}
+
+/// A failure by its name, and in its own words.
+fn said(trouble: &Trouble) -> String {
+    let name = trouble.failure.name();
+    if trouble.words.is_empty() { name.to_owned() } else { format!("{name}: {}", trouble.words) }
 }
 
 /// The most frequent names.
@@ -228,7 +251,8 @@ mod tests {
         politeness.sent(host().as_str(), Timestamp::from_micros(0), Duration::ZERO);
         politeness.sent(host().as_str(), Timestamp::from_micros(250), Duration::from_millis(1));
         let delay = Duration::from_millis(1500);
-        let top = HostStatistics { host: host(), requests: 102, queued: 3, failures: 1, delay, retired: true };
+        let top =
+            HostStatistics { host: host(), requests: 102, queued: 3, failures: 1, delay, retired: true, trouble: None };
         let mut options = CrawlOptions::default();
         options.frontier.politeness.robots = false;
 
@@ -266,6 +290,7 @@ mod tests {
             failures: 1,
             delay_us: 1_500_000,
             unreachable: true,
+            reason: String::new(),
         };
         assert_eq!((report.hosts.known, report.hosts.unreachable, report.hosts.top), (5, 1, vec![row]));
         let worst = TooEarly { host: "http://a.test".to_owned(), waited_us: 250, delay_us: 1000, taken: 0 };

@@ -8,8 +8,8 @@ use super::histograms::Histograms;
 use super::other_sets::OtherSets;
 use super::times::{ConnectionFigures, Percentiles, WaitFigures};
 use crate::crawl::{
-    Breakdown, CheckpointCosts, Cost, Example, FinishReason, OutputEnd, RecrawlCounts, SeedCounts, SitemapCounts,
-    SourceCounts, Timeline, is_zero,
+    Breakdown, CheckpointCosts, Cost, Example, FailedPage, FinishReason, OutputEnd, RecrawlCounts, RefusingHost,
+    SeedCounts, SitemapCounts, SourceCounts, Timeline, is_zero,
 };
 use crate::seen::SeenStatistics;
 
@@ -40,11 +40,18 @@ pub struct Report {
     pub seeds: SeedCounts,
     /// What became of the URLs.
     pub urls: Urls,
-    /// Requests for pages and sitemaps.
+    /// Requests for pages and sitemaps: those after which a URL was done, those after which it was asked again, and those for sitemaps that
+    /// were guessed.
     pub pages: Requests,
+    /// Those of them after which the URL was asked for again: a try that failed, or a redirect to another spelling of it.
+    #[serde(default)]
+    pub asked_again: AnswerFigures,
+    /// Those of them for sitemaps that nobody named, and that were none. Such a URL has no record.
+    #[serde(default)]
+    pub guesses: AnswerFigures,
     /// Requests for robots.txt.
     pub robots: Requests,
-    /// What came back for pages and sitemaps, by depth and type.
+    /// What came back for pages and sitemaps that are done, by depth and type.
     #[serde(default)]
     pub breakdown: Breakdown,
     /// How long it took to reach servers.
@@ -184,6 +191,15 @@ pub struct Urls {
     pub fetched: u64,
     /// Tried without getting a whole response.
     pub failed: u64,
+    /// What was `fetched`, by HTTP status: each URL once, and its last answer. Those of 400 and more have failed: `crawler broken` lists them.
+    #[serde(default)]
+    pub statuses: BTreeMap<u16, u64>,
+    /// What has `failed`, by the kind of error: each URL once, and its last try.
+    #[serde(default)]
+    pub errors: BTreeMap<String, u64>,
+    /// The first pages that failed, by an error or a status of 400 or more, each with the page that links there. `crawler broken` lists all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_pages: Vec<FailedPage>,
     /// Refused by type or size once their heads had come: `fetch.types` and `fetch.max_bytes`.
     #[serde(default)]
     pub unwanted: u64,
@@ -217,6 +233,17 @@ pub struct Sources {
     /// On pages, in sitemaps and feeds, and where responses point to.
     #[serde(flatten)]
     pub found: SourceCounts,
+}
+
+/// Requests, by what came of them: each is counted once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AnswerFigures {
+    /// Whole answers, by HTTP status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests without a whole answer, by the kind of error.
+    pub errors: BTreeMap<String, u64>,
 }
 
 /// Requests of one kind, and what came back.
@@ -274,6 +301,16 @@ pub struct HostFigures {
     pub failing: u64,
     /// Hosts that could not be reached, and were not asked again. `crawler resume` asks them anew.
     pub unreachable: u64,
+    /// Hosts that refuse us: most of their answers to requests for pages were 401, 403, 407, 429, 451 or a challenge. A crawl that is drained
+    /// has not all of what they have.
+    #[serde(default)]
+    pub refusing: u64,
+    /// The first of them, those with most refusals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusing_hosts: Vec<RefusingHost>,
+    /// Hosts that fail or cannot be reached, with their reasons: the worst ten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_trouble: Vec<HostRow>,
     /// How fairly hosts with URLs waiting were asked: Jain's index of their requests, 1 where all had as many, and 1/n where one of n had them
     /// all. `null` where fewer than two wait.
     #[serde(default)]
@@ -317,6 +354,9 @@ pub struct HostRow {
     pub delay_us: u64,
     /// It could not be reached, and was not asked again.
     pub unreachable: bool,
+    /// Why it fails: the last failure. Left out where it does not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// Whether requests came too early, judged from the times at which they were really sent.

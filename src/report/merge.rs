@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::format::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Simulated,
-    TooEarly, Urls,
+    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report,
+    Requests, Simulated, TooEarly, Urls,
 };
 #[cfg(feature = "cluster")]
 use super::histograms::Histograms;
@@ -53,6 +53,8 @@ impl Report {
         self.seeds.refused += other.seeds.refused;
         self.urls.merge(&other.urls);
         self.pages.merge(&other.pages);
+        self.asked_again.merge(&other.asked_again);
+        self.guesses.merge(&other.guesses);
         self.robots.merge(&other.robots);
         self.breakdown.merge(&other.breakdown);
         self.sitemaps.merge(other.sitemaps);
@@ -178,11 +180,22 @@ impl Urls {
         self.sources.found.merge(other.sources.found);
         sum(&mut self.refused, &other.refused);
         sum(&mut self.unreachable, &other.unreachable);
+        sum(&mut self.statuses, &other.statuses);
+        sum(&mut self.errors, &other.errors);
+        self.failed_pages.extend(other.failed_pages.iter().cloned());
+        self.failed_pages.truncate(TOP);
         sum(&mut self.refused_shapes, &other.refused_shapes);
         // A shape begins with its host, so it is of one part alone.
         for rare in most_first(&self.refused_shapes).into_iter().skip(TOP) {
             self.refused_shapes.remove(&rare);
         }
+    }
+}
+
+impl AnswerFigures {
+    fn merge(&mut self, other: &Self) {
+        sum(&mut self.statuses, &other.statuses);
+        sum(&mut self.errors, &other.errors);
     }
 }
 
@@ -234,9 +247,16 @@ impl HostFigures {
             (&mut self.resting, other.resting),
             (&mut self.failing, other.failing),
             (&mut self.unreachable, other.unreachable),
+            (&mut self.refusing, other.refusing),
         ] {
             *ours += others;
         }
+        self.refusing_hosts.extend(other.refusing_hosts.iter().cloned());
+        self.refusing_hosts.sort_by_key(|host| Reverse(host.refused));
+        self.refusing_hosts.truncate(TOP);
+        self.in_trouble.extend(other.in_trouble.iter().cloned());
+        self.in_trouble.sort_by_key(|row| Reverse((row.unreachable, row.queued, row.requests)));
+        self.in_trouble.truncate(TOP);
         self.fairness = both(self.fairness, other.fairness, f64::min);
         self.longest_due_us = self.longest_due_us.max(other.longest_due_us);
         let mut rows: BTreeMap<String, HostRow> = BTreeMap::new();

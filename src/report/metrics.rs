@@ -14,8 +14,10 @@ use super::numbers::{Number, numbers};
 
 /// Numbers that are no metrics: what does not change, what is for charts, and what would be a series for each name of the web or each age of
 /// a fingerprint.
-const LEFT_OUT: [&str; 11] = [
+const LEFT_OUT: [&str; 14] = [
     "hosts.by_requests",
+    "hosts.in_trouble",
+    "hosts.refusing_hosts",
     "hosts.top",
     "outputs",
     "politeness.worst",
@@ -24,6 +26,7 @@ const LEFT_OUT: [&str; 11] = [
     "settings",
     "simulated",
     "timeline",
+    "urls.failed_pages",
     "urls.refused_shapes",
     "version",
 ];
@@ -34,7 +37,7 @@ const OF_SHARDS: [&str; 2] = ["seen.shards[].expected_lost", "seen.shards[].fill
 const MOST_SHARDS: usize = 256;
 
 /// Numbers that can fall. The others only grow, but for percentiles.
-const GAUGES: [&str; 41] = [
+const GAUGES: [&str; 42] = [
     "checkpoints.bytes",
     "checkpoints.last_us",
     "checkpoints.longest_pause_us",
@@ -48,6 +51,7 @@ const GAUGES: [&str; 41] = [
     "hosts.in_memory",
     "hosts.known",
     "hosts.longest_due_us",
+    "hosts.refusing",
     "hosts.resting",
     "hosts.unreachable",
     "other_sets.md5_bytes",

@@ -29,8 +29,8 @@ mod times;
 
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report, Requests, Settings,
-    Simulated, TooEarly, Urls,
+    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report,
+    Requests, Settings, Simulated, TooEarly, Urls,
 };
 #[cfg(feature = "cli")]
 pub(crate) use metrics::metrics;

@@ -19,6 +19,8 @@ pub(crate) fn check(report: &Value, was_killed: bool) {
     assert_eq!(of("urls.found"), of("urls.admitted") + sum(&urls["refused"]), "each URL found is admitted or refused");
     let ended = of("urls.fetched") + of("urls.failed") + of("urls.unwanted") + sum(&urls["unreachable"]);
     // Sitemaps that nobody named, and that are none, end without a record.
+    assert_eq!(sum(&urls["statuses"]), of("urls.fetched"), "one status for each URL that is fetched");
+    assert_eq!(sum(&urls["errors"]), of("urls.failed"), "one error for each that failed");
     let missing = of("sitemaps.missing");
     assert_eq!(of("urls.admitted"), ended + of("urls.queued") + missing, "each URL admitted is in one place: {urls}");
     assert!(of("urls.in_flight") <= of("urls.queued"));
@@ -49,10 +51,14 @@ fn check_requests(report: &Value) {
         assert_eq!(sum(&kind["content_types"]), sum(&kind["statuses"]), "{requests}");
         assert!(of("retries") <= of("requests"), "{requests}");
     }
+    let done = of("urls.fetched") + of("urls.failed") + of("urls.unwanted");
     for breakdown in ["by_depth", "by_type"] {
         let rows = report["breakdown"][breakdown].as_object().unwrap();
-        assert_eq!(rows.values().map(sum).sum::<u64>(), of("pages.requests"), "{breakdown}");
+        assert_eq!(rows.values().map(sum).sum::<u64>(), done, "{breakdown}");
     }
+    let others = ["asked_again", "guesses"].map(|of| sum(&report[of]["statuses"]) + sum(&report[of]["errors"]));
+    assert_eq!(others[0], of("pages.retries"), "what was asked again has a column of its own");
+    assert_eq!(done + others[0] + others[1], of("pages.requests"), "each request is in one column");
     let requests = of("pages.requests") + of("robots.requests");
     let buckets = report["hosts"]["by_requests"].as_array().unwrap();
     let bound = |of: &str| buckets.iter().map(|bucket| number(bucket, of) * number(bucket, "hosts")).sum::<u64>();

@@ -84,9 +84,16 @@ function showState(now) {
   if (before !== "connecting") $("said").textContent = `The crawl is ${now}.`;
 }
 
-function showErrors(pages) {
+// Pages that are done and failed: an error, or a status of 400 or more.
+function failed(urls) {
+  const statuses = Object.entries(urls.statuses).filter(([status]) => status >= 400);
+  return urls.failed + statuses.reduce((all, [, one]) => all + one, 0);
+}
+
+function showErrors(pages, urls, hosts) {
   const names = Object.keys(pages.errors).sort((a, b) => pages.errors[b] - pages.errors[a]);
-  const text = JSON.stringify([pages.errors, pages.examples]);
+  const refusing = hosts.refusing_hosts || [], broken = urls.failed_pages || [];
+  const text = JSON.stringify([pages.errors, pages.examples, hosts.refusing, refusing, broken, failed(urls)]);
   if ($("errors").dataset.shown === text) return;
   $("errors").dataset.shown = text;
   $("errors").replaceChildren(...names.flatMap(name => {
@@ -96,7 +103,21 @@ function showErrors(pages) {
     }
     return [element("h3", `${name}: ${count(pages.errors[name])}`), list];
   }));
-  if (!names.length) $("errors").append(element("p", "None."));
+  if (broken.length) {
+    const list = element("ul", undefined, "examples");
+    for (const { url, status, error, referrer } of broken) {
+      list.append(element("li", `${status || error} ${url}, ${referrer ? `found on ${referrer}` : "a seed"}`));
+    }
+    $("errors").prepend(element("h3", `Pages that failed: ${count(failed(urls))}`), list);
+  }
+  if (hosts.refusing) {
+    const list = element("ul", undefined, "examples");
+    for (const { host, answers, refused, by } of refusing) {
+      list.append(element("li", `${host} refuses us: ${by}, ${count(refused)} of ${count(answers)} answers`));
+    }
+    $("errors").prepend(element("h3", `Hosts that refuse us: ${count(hosts.refusing)}`), list);
+  }
+  if (!$("errors").hasChildNodes()) $("errors").append(element("p", "None."));
 }
 
 function draw(rate) {
@@ -127,7 +148,8 @@ function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes
     ["Bytes", bytes(pages.wire_bytes), `${bytes(wire_bytes_per_second)} a second`],
     ["Queued", count(urls.queued), left_us ? `${time(left_us)} left` : `${count(urls.in_flight)} in flight`],
     ["Hosts", count(hosts.active), `active, of ${count(hosts.known)}; ${count(hosts.resting)} rest`],
-    ["Failed", count(urls.failed), `${count(hosts.failing)} hosts fail, ${count(hosts.unreachable)} unreachable`],
+    ["Failed", count(failed(urls)),
+      `${count(hosts.failing)} hosts fail, ${count(hosts.unreachable)} unreachable${hosts.refusing ? `, ${count(hosts.refusing)} refuse us` : ""}`],
     ["Found", count(urls.found), `${count(sum(urls.refused))} refused`],
     ["Lost to the filter", lost[0], lost[1]],
     ["Running for", time(report.elapsed_us), report.cost.cpu_us ? `CPU ${time(report.cost.cpu_us)}` : " "],
@@ -139,7 +161,7 @@ function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes
   }
   $("alarm").hidden = !politeness.violations;
   if (politeness.violations) $("alarm").textContent = `${count(politeness.violations)} requests came too early.`;
-  showErrors(pages);
+  showErrors(pages, urls, hosts);
   $("fill").value = filter.fill_ratio;
   $("fill-text").textContent = share(filter.fill_ratio);
   fill($("filter"), [
@@ -150,7 +172,7 @@ function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes
     ["memory", bytes(filter.bytes)],
   ]);
   fill($("refused"), most(urls.refused, 10));
-  fill($("statuses"), most(pages.statuses, 10));
+  fill($("statuses"), most(urls.statuses, 10));
   draw(pages_per_second);
 }
 

@@ -164,7 +164,11 @@ fn pages(figures: &Figures) -> String {
 fn hosts(figures: &Figures) -> String {
     let count = |name: &str| thousands(figures.count(&format!("report.hosts.{name}")));
     let names = ["known", "active", "resting", "failing", "unreachable"];
-    names.map(|name| format!("{} {name}", count(name))).join(", ")
+    let told = names.map(|name| format!("{} {name}", count(name))).join(", ");
+    match figures.count("report.hosts.refusing") {
+        0 => told,
+        refusing => format!("{told}, {} REFUSE US", thousands(refusing)),
+    }
 }
 
 fn waits(figures: &Figures) -> String {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
-use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
@@ -21,6 +21,7 @@ const MAX_VALIDATOR: usize = 256;
 
 /// A response, whatever its status.
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
@@ -36,6 +37,8 @@ pub struct Response {
     pub canonical: Option<String>,
     /// What the X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
+    /// Its head says that it is a challenge in the place of what was asked for.
+    pub(in crate::crawl) challenge: bool,
     /// With these it can be asked for again on condition that it has changed.
     pub validators: Option<Box<Validators>>,
     /// The body with its codings undone, up to the limit. With another status than 2xx no more than 64 KiB or a second of it is taken.
@@ -104,6 +107,7 @@ impl Response {
                 .next()
                 .and_then(|value| retry_after(&value, Timestamp::now())),
             robots,
+            challenge: is_challenge(headers),
             validators: validators(headers),
             body: Vec::new(),
             body_bytes: 0,
@@ -125,6 +129,15 @@ impl Response {
     pub(in crate::crawl) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
+}
+
+/// Whether a head says that a challenge comes in the place of the page: Cloudflare's `cf-mitigated`, and that of AWS WAF.
+fn is_challenge(headers: &HeaderMap) -> bool {
+    let is = |name, words: &[&[u8]]| {
+        let value = headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
+        value.is_some_and(|value| words.iter().any(|word| value.eq_ignore_ascii_case(word)))
+    };
+    is("cf-mitigated", &[b"challenge"]) || is("x-amzn-waf-action", &[b"captcha", b"challenge"])
 }
 
 impl fmt::Debug for Response {

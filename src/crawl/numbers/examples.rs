@@ -51,7 +51,7 @@ pub(crate) fn merge(examples: &mut Examples, other: &Examples) {
     }
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -1,9 +1,12 @@
 //! A crawl's counters, and how one run of a job hands them to the next.
 
+mod answer_counts;
 mod carried;
 mod cost;
 mod duplicate_counts;
 mod examples;
+mod failed_pages;
+mod host_answers;
 mod name_counts;
 mod politeness_watch;
 mod progress;
@@ -17,11 +20,14 @@ mod tally;
 mod timeline;
 mod wait_times;
 
+pub use answer_counts::AnswerCounts;
 pub(crate) use carried::Carried;
 pub use cost::Cost;
 pub use duplicate_counts::DuplicateCounts;
 pub use examples::Example;
 pub(crate) use examples::merge as merge_examples;
+pub use failed_pages::{FailedPage, FailedPages};
+pub use host_answers::{HostAnswers, RefusingHost};
 pub use name_counts::NameCounts;
 pub(crate) use politeness_watch::Asking;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};

@@ -30,10 +30,10 @@ pub struct StatusClasses {
 #[serde(default)]
 #[non_exhaustive]
 pub struct Breakdown {
-    /// Requests by the links from a seed; 16 stands for all that are deeper. Many errors at one depth are pages of one make that link to
+    /// Pages that are done, by the links from a seed; 16 stands for all that are deeper. Many errors at one depth are pages of one make that link to
     /// what is not there.
     pub by_depth: BTreeMap<u32, StatusClasses>,
-    /// Requests by the kind of what came: `html`, `pdf`, `image` and so on; `other`, and `none` where no type was named.
+    /// Pages that are done, by the kind of what came: `html`, `pdf`, `image` and so on; `other`, and `none` where no type was named.
     pub by_type: BTreeMap<String, StatusClasses>,
 }
 
@@ -64,7 +64,7 @@ impl StatusClasses {
 }
 
 impl Breakdown {
-    /// Counts a request by its record, and by the media type of what came.
+    /// Counts a page that is done by its record, and by the media type of what came.
     pub(super) fn record(&mut self, record: &PageRecord, media_type: &str) {
         let classes = StatusClasses::of(record);
         self.by_depth.entry(record.depth.min(DEEPEST)).or_default().add(classes);

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::answer_counts::AnswerCounts;
 use super::duplicate_counts::DuplicateCounts;
 use super::examples::{self, Examples};
+use super::failed_pages::FailedPages;
+use super::host_answers::HostAnswers;
 use super::name_counts::NameCounts;
 use super::recrawl_counts::RecrawlCounts;
 use super::sitemap_counts::SitemapCounts;
@@ -18,7 +21,7 @@ use crate::crawl::http::ConnectionTimes;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
-/// A crawl's counters. They take a hundred KiB or two, whatever the web answers: all that is keyed by what it sends is bounded.
+/// A crawl's counters. They take two or three hundred KiB, whatever the web answers: all that is keyed by what it sends is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -33,6 +36,16 @@ pub struct Tally {
     pub failed: u64,
     /// URLs whose pages were refused by type or size: records with the error `unwanted_type` or `too_large`.
     pub unwanted: u64,
+    /// What became of URLs in the end: the whole answers of `fetched`, and the errors of `failed`.
+    pub done: AnswerCounts,
+    /// Requests for pages and sitemaps after which the URL was to be asked for again.
+    pub asked_again: AnswerCounts,
+    /// Requests for sitemaps that nobody had named, and that were none: they have no record.
+    pub guesses: AnswerCounts,
+    /// The first pages that failed.
+    pub failed_pages: FailedPages,
+    /// What hosts answered to requests for pages, by which those are known that refuse us.
+    pub answers: HostAnswers,
     /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
     /// response. URLs that were asked for again since do not count.
     pub unreachable: NameCounts,
@@ -46,7 +59,7 @@ pub struct Tally {
     pub duplicates: DuplicateCounts,
     /// Pages, by what has become of them since their last visit.
     pub recrawl: RecrawlCounts,
-    /// Requests for pages and sitemaps, by depth and type.
+    /// Pages and sitemaps that are done, by depth and type.
     pub breakdown: Breakdown,
     /// How long it took to reach servers.
     pub connections: ConnectionTimes,
@@ -100,7 +113,11 @@ impl Tally {
             return;
         }
         self.record_request(is_done, record);
+        self.answers.record(record);
         if is_done {
+            self.done.record(record);
+            self.failed_pages.record(record);
+            self.breakdown.record(record, &type_of(record));
             self.key_bytes += record.key.len() as u64;
             self.sitemaps.record(record);
             self.duplicates.record(record);
@@ -111,6 +128,8 @@ impl Tally {
                 Some(_) => &mut self.failed,
             };
             *count += 1;
+        } else {
+            self.asked_again.record(record);
         }
     }
 
@@ -123,12 +142,12 @@ impl Tally {
     /// Counts a request for a sitemap that nobody named, and that is none: it has no record.
     pub(in crate::crawl) fn record_guess(&mut self, record: &PageRecord) {
         self.record_request(true, record);
+        self.guesses.record(record);
         self.sitemaps.missing += u64::from(record.redirect.is_none());
     }
 
     fn record_request(&mut self, is_done: bool, record: &PageRecord) {
         self.pages.record(is_done, record);
-        self.breakdown.record(record, &type_of(record));
         self.links.merge(record.links);
         self.sources.record(record);
     }
@@ -160,6 +179,11 @@ impl Tally {
         self.waits.merge(&other.waits);
         self.refused_shapes.merge(&other.refused_shapes);
         self.key_bytes += other.key_bytes;
+        self.done.merge(&other.done);
+        self.asked_again.merge(&other.asked_again);
+        self.guesses.merge(&other.guesses);
+        self.failed_pages.merge(&other.failed_pages);
+        self.answers.merge(&other.answers);
         self.unreachable.merge(&other.unreachable);
         self.pages.merge(&other.pages);
         self.robots.merge(&other.robots);

@@ -16,6 +16,7 @@ use crate::job::repair::PageLine;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub struct PageRecord {
     /// The wire URL.
     pub url: String,
@@ -52,6 +53,10 @@ pub struct PageRecord {
     /// not.
     #[serde(skip_serializing_if = "is_false")]
     pub noindex: bool,
+    /// In the place of the page came a challenge: a page by which people are to show that they are no robots. Known by the headers of
+    /// Cloudflare and AWS, and by the titles of the common ones. Left out where none came.
+    #[serde(skip_serializing_if = "is_false")]
+    pub challenge: bool,
     /// What became of its links.
     pub links: LinkCounts,
     /// What was selected from it, by the names of the fields. Left out where no field is asked for, and of what is no HTML.
@@ -105,6 +110,12 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
+    /// Whether it failed: it has an error that nobody asked for, or a status of 400 or more.
+    pub(crate) fn has_failed(&self) -> bool {
+        let has_error = self.error.is_some() && !self.is_unwanted();
+        has_error || self.status.is_some_and(|status| status >= 400 && self.error.is_none())
+    }
+
     /// Whether its page was refused by its type or size, as the user has asked for. It has an error in its record, and nothing has failed.
     pub(in crate::crawl) fn is_unwanted(&self) -> bool {
         self.error.as_deref().is_some_and(is_unwanted)

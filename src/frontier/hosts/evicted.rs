@@ -22,6 +22,8 @@ pub(crate) struct Evicted {
     /// had more requests. These have as many now, or more, and are still in the list or in memory. So the first hundred
     /// of the list and of the memory together are the first hundred of all.
     top: Vec<HostStatistics>,
+    /// The first of those that failed when they were evicted.
+    failing: Vec<HostStatistics>,
     spread: HostSpread,
     /// When this process began, where the one before died: nobody knows which hosts that asked last, so none is asked within its
     /// rest of this.
@@ -33,6 +35,9 @@ impl Evicted {
     pub(crate) fn add(&mut self, row: HostStatistics) {
         self.hosts += 1;
         self.spread.add(row.requests);
+        if row.trouble.is_some() && self.failing.len() < TOP {
+            self.failing.push(row.clone());
+        }
         let place = self.top.partition_point(|other| other.most_first(&row).is_lt());
         if place < TOP {
             self.top.truncate(TOP - 1);
@@ -45,6 +50,13 @@ impl Evicted {
         self.hosts -= 1;
         self.spread.remove(host.requests.into());
         self.top.retain(|row| row.host != host.key);
+        self.failing.retain(|row| row.host != host.key);
+    }
+
+    /// Evicted hosts that fail, at most a hundred: the first that were evicted.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn failing(&self) -> &[HostStatistics] {
+        &self.failing
     }
 
     /// How many they are.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Host, Manners};
 use crate::address::HostKey;
+use crate::frontier::Trouble;
 
 /// One host in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct HostStatistics {
     pub delay: Duration,
     /// Not asked again in this run.
     pub retired: bool,
+    /// Its last failure, where it fails.
+    pub trouble: Option<Trouble>,
 }
 
 impl HostStatistics {
@@ -36,7 +39,15 @@ impl HostStatistics {
             failures: host.failures.into(),
             delay: host.delay(manners),
             retired: host.is_retired(),
+            trouble: host.trouble().cloned(),
         }
+    }
+
+    /// Which goes first in a list of hosts that fail: those that are not asked again, then those with most URLs waiting, then with most
+    /// requests.
+    pub(crate) fn worst_first(&self, other: &Self) -> Ordering {
+        let order = |host: &Self| (host.retired, host.queued);
+        order(other).cmp(&order(self)).then_with(|| self.most_first(other))
     }
 
     /// Which goes first in a list by requests; equals go by name.

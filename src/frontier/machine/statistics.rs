@@ -126,6 +126,17 @@ impl<J: Journal> Frontier<J> {
         top
     }
 
+    /// Hosts that fail or are not asked again, the worst first. Of evicted ones a hundred are known. O(hosts in memory).
+    #[cfg(feature = "crawl")]
+    pub(crate) fn failing_hosts(&self, most: usize) -> Vec<HostStatistics> {
+        let failing = self.state.hosts().iter().filter(|host| host.trouble().is_some());
+        let here = failing.map(|host| HostStatistics::of(host, &self.politeness));
+        let mut hosts: Vec<_> = here.chain(self.state.evicted().failing().iter().cloned()).collect();
+        hosts.sort_unstable_by(HostStatistics::worst_first);
+        hosts.truncate(most);
+        hosts
+    }
+
     /// How fairly hosts with URLs waiting were asked: Jain's index of their requests (Jain, Chiu, Hawe 1984), 1 where all had as many,
     /// and 1/n where one of n had them all. `None` where fewer than two wait. O(hosts in memory).
     #[cfg(feature = "crawl")]

@@ -6,15 +6,18 @@
 mod chart;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use askama::Template;
 
 use self::chart::{ChartLine, chart};
-use super::figures::{about, bytes, duration, expected, one_in, percent, shard_names, short, thousands, whole};
-use super::{HostBucket, HostRow, Percentiles, Report, ReportPart};
-use crate::crawl::Moment;
+use super::figures::{
+    about, bytes, counted, duration, expected, one_in, percent, shard_names, short, thousands, whole,
+};
+use super::text::{how, refuses};
+use super::{HostBucket, HostFigures, HostRow, Percentiles, Report, ReportPart};
+use crate::crawl::{FailedPage, Moment};
 
 /// Rows of a list with bars, at most. The rest is summed up.
 const ROWS: usize = 12;
@@ -25,12 +28,17 @@ const SHARDS: usize = 32;
 #[template(path = "page.html", config = "src/report/html/askama.toml")]
 struct HtmlPage<'a> {
     report: &'a Report,
+    /// What was crawled, and into which job.
+    title: String,
     /// How the crawl ended, and what it lost, a line each.
     verdict: Vec<String>,
     alarms: Vec<String>,
     cards: Vec<Card>,
     charts: Vec<Chart>,
     bars: Vec<Bars>,
+    failed: Vec<Row>,
+    /// How many pages failed that are not among these.
+    further: String,
     hosts: Vec<Row>,
     latency: Vec<Row>,
     text: String,
@@ -66,7 +74,7 @@ struct Bar {
 struct Row {
     name: String,
     cells: Vec<String>,
-    state: &'static str,
+    state: String,
 }
 
 impl Report {
@@ -75,6 +83,14 @@ impl Report {
     /// # Panics
     /// Never: texts and numbers are written to memory.
     pub fn html(&self) -> String {
+        self.html_of("")
+    }
+
+    /// The same, titled by the job's name too.
+    ///
+    /// # Panics
+    /// Never: texts and numbers are written to memory.
+    pub fn html_of(&self, job: &str) -> String {
         let judgement = self.judgement();
         let (alarms, verdict): (Vec<&str>, Vec<&str>) =
             judgement.lines().partition(|line| line.starts_with("!!") || line.starts_with(' '));
@@ -82,16 +98,61 @@ impl Report {
             std::iter::once(self.headline()).chain(verdict.into_iter().map(str::to_owned)).collect();
         let page = HtmlPage {
             report: self,
+            title: self.title(job),
             verdict,
             alarms: alarms.iter().map(|alarm| alarm.trim_start_matches(['!', ' ']).to_owned()).collect(),
             cards: self.cards(),
             charts: self.charts(),
             bars: self.bars(),
-            hosts: self.hosts.top.iter().map(host).collect(),
+            failed: self.failed(),
+            further: self.failed_further(),
+            hosts: self.rows_of_hosts(),
             latency: self.latencies(),
             text: self.in_full(&ReportPart::ALL),
         };
         page.render().expect("a template over texts, drawn by the tests")
+    }
+
+    /// Its site, as the host that was asked most, and its job.
+    fn title(&self, job: &str) -> String {
+        let site = self.hosts.top.first().map_or("no host", |row| &row.host);
+        let site = site.split_once("://").map_or(site, |(_, name)| name);
+        let others = match self.hosts.known.saturating_sub(1) {
+            0 => String::new(),
+            others => format!(" and {}", counted(others, "more host", "more hosts")),
+        };
+        let job = if job.is_empty() { String::new() } else { format!(", job {job}") };
+        format!("{site}{others}{job}")
+    }
+
+    /// The first pages that failed.
+    fn failed(&self) -> Vec<Row> {
+        let row = |page: &FailedPage| {
+            let from = page.referrer.clone().unwrap_or_else(|| "a seed".to_owned());
+            Row { name: how(page), cells: vec![page.url.clone(), from], state: String::new() }
+        };
+        self.urls.failed_pages.iter().map(row).collect()
+    }
+
+    fn failed_further(&self) -> String {
+        let all: u64 = self.failures().values().sum();
+        match all.saturating_sub(self.urls.failed_pages.len() as u64) {
+            0 => String::new(),
+            further => format!("{} more. ", thousands(further)),
+        }
+    }
+
+    /// Hosts that refuse us or fail, then those that were asked most, each once.
+    fn rows_of_hosts(&self) -> Vec<Row> {
+        let HostFigures { refusing_hosts, in_trouble, top, .. } = &self.hosts;
+        let mut told = BTreeSet::new();
+        let known = |name: &str| in_trouble.iter().chain(top).find(|row| row.host == name);
+        let refusing = refusing_hosts.iter().map(|it| match known(&it.host) {
+            Some(row) => Row { state: refuses(it), ..host(row) },
+            None => Row { name: it.host.clone(), cells: vec![String::new(); 4], state: refuses(it) },
+        });
+        let rows = refusing.chain(in_trouble.iter().chain(top).map(host));
+        rows.filter(|row| told.insert(row.name.clone())).collect()
     }
 
     fn cards(&self) -> Vec<Card> {
@@ -118,7 +179,7 @@ impl Report {
             card(
                 "pages",
                 thousands(self.urls.fetched),
-                format!("{rate:.1} a second, {} tried in vain", thousands(self.urls.failed)),
+                format!("{rate:.1} a second, {} failed", thousands(self.failures().values().sum())),
             ),
             card("time", duration(took), format!("from {}", self.started)),
             card("lost to the filter", lost, format!("{how}, of {} new URLs", thousands(filter.inserted))),
@@ -198,13 +259,15 @@ impl Report {
     }
 
     fn bars(&self) -> Vec<Bars> {
-        let errors = self.pages.errors.iter().map(|(name, count)| (name.clone(), *count));
         let unreachable = self.urls.unreachable.iter().map(|(name, count)| (format!("{name}, host given up"), *count));
-        let failures: BTreeMap<_, _> = errors.chain(unreachable).collect();
-        let statuses = self.pages.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
+        let failures: BTreeMap<_, _> = self.failures().into_iter().chain(unreachable).collect();
+        let statuses = self.urls.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
         let bars = |title, class, rows| Bars { title, class, rows, note: String::new() };
         vec![
-            bars("Responses by status", "bar0", ranked(&statuses)),
+            Bars {
+                note: "Each URL once, by its last answer.".to_owned(),
+                ..bars("Pages by status", "bar0", ranked(&statuses))
+            },
             Bars {
                 note: "Why a single URL was refused: crawler explain URL.".to_owned(),
                 ..bars("Links and URLs refused", "bar1", ranked(&self.urls.refused))
@@ -221,16 +284,19 @@ impl Report {
         shards.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         shards.truncate(SHARDS);
         shards.sort_by_key(|&(number, _)| number);
-        let top = shards.iter().fold(f64::MIN_POSITIVE, |top, &(_, fill)| top.max(fill));
         let names = shard_names(&self.seen.shards);
         let shard = |(number, fill): (usize, f64)| Bar {
             name: format!("shard {}", names[number]),
             number: percent(fill, 1.0),
-            percent: share(fill, top),
+            percent: share(fill, 1.0),
         };
         let all = self.seen.shards.len();
-        let which =
-            if all > SHARDS { format!("The {SHARDS} fullest of {}.", thousands(all as u64)) } else { String::new() };
+        let scale = "A whole bar is all of a shard's bits.";
+        let which = if all > SHARDS {
+            format!("The {SHARDS} fullest of {}. {scale}", thousands(all as u64))
+        } else {
+            scale.to_owned()
+        };
         Bars {
             title: "The filter by shard: bits set",
             class: "bar2",
@@ -254,7 +320,7 @@ impl Report {
             let Percentiles { count, p50_us, p90_us, p99_us, max_us } = *times;
             let times = [p50_us, p90_us, p99_us, max_us].map(|us| duration(Duration::from_micros(us)));
             let cells = std::iter::once(thousands(count)).chain(times).collect();
-            Row { name: name.to_owned(), cells, state: "" }
+            Row { name: name.to_owned(), cells, state: String::new() }
         };
         self.times().map(row).collect()
     }
@@ -265,10 +331,15 @@ fn seconds(moment: &Moment) -> f64 {
 }
 
 fn host(row: &HostRow) -> Row {
-    let HostRow { host, requests, queued, failures, delay_us, unreachable } = row;
+    let HostRow { host, requests, queued, failures, delay_us, unreachable, reason } = row;
     let counts = [*requests, *queued, u64::from(*failures)].map(thousands);
     let cells = counts.into_iter().chain([duration(Duration::from_micros(*delay_us))]).collect();
-    Row { name: host.clone(), cells, state: if *unreachable { "unreachable" } else { "" } }
+    let state = match (unreachable, reason.is_empty()) {
+        (true, true) => "unreachable".to_owned(),
+        (true, false) => format!("unreachable: {reason}"),
+        (false, _) => reason.clone(),
+    };
+    Row { name: host.clone(), cells, state }
 }
 
 /// Names with their counts, most first; the rare ones summed up.

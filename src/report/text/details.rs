@@ -151,22 +151,16 @@ impl Report {
     pub(super) fn responses(&self, page: &mut TextPage) {
         page.heading("Requests and responses");
         let [pages, robots] = [&self.pages, &self.robots];
-        let mut rows = vec![["", "pages", "robots.txt"].map(str::to_owned)];
+        self.answers(page);
+        let mut rows = vec![["", "pages and sitemaps", "robots.txt"].map(str::to_owned)];
         let mut row = |name: &str, [pages, robots]: [String; 2]| rows.push([name.to_owned(), pages, robots]);
         row("requests", [pages, robots].map(|of| thousands(of.requests)));
-        row("retries", [pages, robots].map(|of| thousands(of.retries)));
         row("redirects", [pages, robots].map(|of| thousands(of.redirects)));
         row("cut", [pages, robots].map(|of| thousands(of.truncated)));
         row("on the wire", [pages, robots].map(|of| bytes(of.wire_bytes)));
         row("decoded", [pages, robots].map(|of| bytes(of.decoded_bytes)));
-        for (kind, top) in [
-            ("status ", top([&pages.statuses, &robots.statuses])),
-            ("error: ", top([&pages.errors, &robots.errors])),
-            ("", top([&pages.content_types, &robots.content_types])),
-        ] {
-            for (name, counts) in top {
-                row(&format!("{kind}{name}"), counts.map(thousands));
-            }
+        for (name, counts) in top([&pages.content_types, &robots.content_types]) {
+            row(&name, counts.map(thousands));
         }
         page.table(&rows);
         self.breakdown(page);
@@ -178,6 +172,24 @@ impl Report {
             for Example { url, message, .. } in examples {
                 page.named(url, &format!("{error} {message}"));
             }
+        }
+    }
+
+    /// What was answered: each request in one column. The first column is of URLs that are done, each once.
+    fn answers(&self, page: &mut TextPage) {
+        let Self { urls, asked_again, guesses, robots, .. } = self;
+        let columns = ["", "pages", "asked again", "guessed sitemaps", "robots.txt"];
+        let mut rows = vec![columns.map(str::to_owned)];
+        let statuses = [&urls.statuses, &asked_again.statuses, &guesses.statuses, &robots.statuses];
+        let errors = [&urls.errors, &asked_again.errors, &guesses.errors, &robots.errors];
+        for (kind, top) in [("status ", top(statuses)), ("error: ", top(errors))] {
+            for (name, [pages, again, guessed, robots]) in top {
+                let [pages, again, guessed, robots] = [pages, again, guessed, robots].map(thousands);
+                rows.push([format!("{kind}{name}"), pages, again, guessed, robots]);
+            }
+        }
+        if rows.len() > 1 {
+            page.table(&rows);
         }
     }
 
@@ -231,6 +243,7 @@ impl Report {
     pub(super) fn hosts(&self, page: &mut TextPage) {
         let HostFigures { known, in_memory, active, resting, failing, unreachable, ref top, ref by_requests, .. } =
             self.hosts;
+        let trouble = self.hosts_in_trouble();
         let [all, in_memory, active, resting, failing, unreachable] =
             [known, in_memory, active, resting, failing, unreachable].map(thousands);
         page.heading(&format!(
@@ -243,8 +256,11 @@ impl Report {
         if let Some(us) = self.hosts.longest_due_us {
             page.line(&format!("the one due for longest had waited {}", duration(Duration::from_micros(us))));
         }
+        for (host, reason) in trouble {
+            page.named(host, &reason);
+        }
         let mut rows = vec![["most requests", "requests", "queued", "failures", "delay", ""].map(str::to_owned)];
-        for HostRow { host, requests, queued, failures, delay_us, unreachable } in top {
+        for HostRow { host, requests, queued, failures, delay_us, unreachable, .. } in top {
             rows.push([
                 host.clone(),
                 thousands(*requests),
@@ -325,19 +341,19 @@ fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 10] {
     ]
 }
 
-/// Names with their counts in both maps, most first. Where there are more than [`TOP`], the last row sums up the rest.
-fn top<K: Ord + ToString>(maps: [&BTreeMap<K, u64>; 2]) -> Vec<(String, [u64; 2])> {
-    let mut both: BTreeMap<&K, [u64; 2]> = BTreeMap::new();
+/// Names with their counts in all maps, most first. Where there are more than [`TOP`], the last row sums up the rest.
+fn top<K: Ord + ToString, const N: usize>(maps: [&BTreeMap<K, u64>; N]) -> Vec<(String, [u64; N])> {
+    let mut all: BTreeMap<&K, [u64; N]> = BTreeMap::new();
     for (side, map) in maps.into_iter().enumerate() {
         for (name, count) in map {
-            both.entry(name).or_default()[side] += count;
+            all.entry(name).or_insert([0; N])[side] += count;
         }
     }
-    let mut rows: Vec<_> = both.into_iter().map(|(name, counts)| (name.to_string(), counts)).collect();
-    rows.sort_by_key(|&(_, [a, b])| Reverse(a + b));
+    let mut rows: Vec<_> = all.into_iter().map(|(name, counts)| (name.to_string(), counts)).collect();
+    rows.sort_by_key(|(_, counts)| Reverse(counts.iter().sum::<u64>()));
     if rows.len() > TOP {
         let rest = rows.split_off(TOP - 1);
-        let sum = rest.iter().fold([0, 0], |[a, b], (_, [c, d])| [a + c, b + d]);
+        let sum = std::array::from_fn(|side| rest.iter().map(|(_, counts)| counts[side]).sum());
         rows.push((format!("{} others", rest.len()), sum));
     }
     rows

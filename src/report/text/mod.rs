@@ -4,6 +4,7 @@
 //! lost, and what is wrong. All else that is counted stands in the [parts](ReportPart).
 
 mod details;
+mod failed;
 mod page;
 mod recrawled;
 mod summary;
@@ -11,6 +12,7 @@ mod verdict;
 
 use std::fmt;
 
+pub(super) use self::failed::{how, refuses};
 use self::page::TextPage;
 use super::Report;
 
@@ -26,7 +28,7 @@ pub enum ReportPart {
     Cost,
     /// What became of the URLs.
     Urls,
-    /// Responses by status and type, and what failed.
+    /// The pages that failed, and responses by status and type.
     Responses,
     /// How long requests took.
     Latency,
@@ -53,7 +55,10 @@ impl Report {
                 }
                 ReportPart::Cost => self.cost(&mut page),
                 ReportPart::Urls => self.urls(&mut page),
-                ReportPart::Responses => self.responses(&mut page),
+                ReportPart::Responses => {
+                    self.failed_pages(&mut page);
+                    self.responses(&mut page);
+                }
                 ReportPart::Latency => self.latency(&mut page),
                 ReportPart::Hosts => self.hosts(&mut page),
             }

@@ -27,6 +27,11 @@ impl TextPage {
         if !self.0.is_empty() {
             self.0.push('\n');
         }
+        self.words(words);
+    }
+
+    /// Words on as many lines as they take.
+    pub(super) fn words(&mut self, words: &str) {
         let mut line = String::new();
         for word in words.split(' ') {
             if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > COLUMNS {
@@ -84,14 +89,19 @@ impl TextPage {
         self.push(&line);
     }
 
-    /// One line for each row: names to the left, numbers to the right, in columns as wide as they need to be.
+    /// One line for each row: names to the left, numbers to the right, in columns as wide as they need to be. The first row has their names. A
+    /// column that is empty or zero in all others is left out.
     pub(super) fn table<const N: usize>(&mut self, rows: &[[String; N]]) {
+        let is_empty = |column: usize| {
+            rows.iter().skip(1).all(|row| matches!(&*row[column], "" | "-" | "0")) && column > 0 && rows.len() > 1
+        };
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
         let mut widths: [usize; N] = std::array::from_fn(width);
         widths[0] = widths[0].min(NAME);
         for row in rows {
             let name = format!("{:<1$}", cut(&row[0], NAME), widths[0]);
-            let numbers = row.iter().zip(widths).skip(1).map(|(cell, width)| format!("{cell:>width$}"));
+            let told = row.iter().zip(widths).enumerate().skip(1).filter(|&(column, _)| !is_empty(column));
+            let numbers = told.map(|(_, cell)| cell).map(|(cell, width)| format!("{cell:>width$}"));
             self.line(&iter::once(name).chain(numbers).collect::<Vec<_>>().join("  "));
         }
     }

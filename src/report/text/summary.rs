@@ -30,12 +30,7 @@ impl Report {
             None => format!("{} expected", about(filter.expected_lost)),
         };
         page.entry("to the filter", &format!("{lost}, of {}", counted(filter.inserted, "new URL", "new URLs")));
-        let retries = counted(self.pages.retries, "retry", "retries");
-        let mut tried = format!("{} after {retries}", counted(self.urls.failed, "URL", "URLs"));
-        if self.urls.failed > 0 {
-            tried = format!("{tried}: {}", most(&self.pages.errors));
-        }
-        page.entry("tried in vain", &tried);
+        page.entry("failed", &self.failed_in_brief().unwrap_or_else(|| "no page".to_owned()));
         if self.urls.unwanted > 0 {
             let said = format!("{}: {}", counted(self.urls.unwanted, "page", "pages"), most(&self.pages.unwanted));
             page.entry("not wanted", &said);
@@ -81,9 +76,9 @@ impl Report {
         let [found, refused, admitted] = [self.urls.found, refused, self.urls.admitted].map(thousands);
         page.entry("found", &format!("{found}: {refused} refused, {admitted} admitted"));
         page.entry("refused", &most(&self.urls.refused));
-        let statuses = match self.pages.statuses.len() {
+        let statuses = match self.urls.statuses.len() {
             0 => String::new(),
-            _ => format!("; status {}", most(&self.pages.statuses)),
+            _ => format!("; status {}", most(&self.urls.statuses)),
         };
         page.entry("fetched", &format!("{}{statuses}", thousands(self.urls.fetched)));
         self.recrawled_in_brief(page);
@@ -123,13 +118,21 @@ impl Report {
         page.entry("a response took", &format!("{half} (half of them), {most} (99 of 100)"));
     }
 
-    /// Where most is left to do, else those that were asked most.
+    /// Hosts that refuse us or fail come first, then where most is left to do, else those that were asked most.
     fn hosts_in_brief(&self, page: &mut TextPage) {
         let mut hosts: Vec<_> = self.hosts.top.iter().collect();
         let is_left = hosts.iter().any(|host| host.queued > 0);
-        page.heading(if is_left { "Which hosts held it up?" } else { "Which hosts were asked most?" });
+        let trouble = self.hosts_in_trouble();
+        let is_held_up = is_left || !trouble.is_empty();
+        page.heading(if is_held_up { "Which hosts held it up?" } else { "Which hosts were asked most?" });
+        for (host, reason) in trouble.iter().take(HOSTS) {
+            page.named(host, reason);
+        }
+        hosts.retain(|row| trouble.iter().all(|(host, _)| *host != row.host));
         hosts.sort_by_key(|host| Reverse((host.queued, host.requests)));
-        for HostRow { host, requests, queued, failures, delay_us, unreachable } in hosts.into_iter().take(HOSTS) {
+        for HostRow { host, requests, queued, failures, delay_us, unreachable, .. } in
+            hosts.into_iter().take(HOSTS.saturating_sub(trouble.len()))
+        {
             let mut said = vec![counted(*requests, "request", "requests")];
             if *queued > 0 {
                 said.push(format!("{} queued", thousands(*queued)));
@@ -147,7 +150,7 @@ impl Report {
 }
 
 /// The commonest names with their counts: `seen: 11,302, nofollow: 290, others: 12`.
-fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
+pub(super) fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
     let mut counts: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
     counts.sort_by_key(|&(_, &count)| Reverse(count));
     let rest = if counts.len() > NAMES { counts.split_off(NAMES - 1) } else { Vec::new() };

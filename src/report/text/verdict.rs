@@ -33,6 +33,8 @@ impl Report {
             }
             None => format!("Lost to the filter: {expects} expected."),
         });
+        self.conclude_failed(page);
+        self.conclude_refused(page);
         if let Some(unreachable) = self.unreachable() {
             page.push(&format!("Unreachable: {unreachable}."));
         }
@@ -47,6 +49,7 @@ impl Report {
     fn ending(&self) -> &'static str {
         match self.finish {
             FinishReason::DiskLow => "Stopped: the disk is nearly full.",
+            FinishReason::Drained if self.hosts.refusing > 0 => "Drained but for what hosts refuse us.",
             FinishReason::Drained if self.urls.unreachable.is_empty() => "Drained.",
             FinishReason::Drained => "Drained but for unreachable hosts.",
             FinishReason::MaxDuration => "Ended: the time is over.",
