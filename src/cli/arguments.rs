@@ -11,6 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 
 use super::argument::{operand, option, path, switch};
+use super::broken_form::BrokenForm;
 use super::cluster_request::ClusterRequest;
 use super::command_error::CommandError;
 use super::diff_form::DiffForm;
@@ -57,6 +58,8 @@ pub(super) enum Request {
     Diff { old: PathBuf, new: PathBuf, form: DiffForm },
     /// Say why these URLs were not fetched, or that they were.
     Explain { urls: Vec<String>, job: PathBuf, of_cluster: bool, json: bool },
+    /// Print the links of a job that lead to nothing.
+    Broken { job: PathBuf, form: BrokenForm, checks: bool },
     /// Print the records of a job, or write them to a file: its pages, links or skipped links.
     Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
     /// Print what is selected from a page, by the rules in the settings or by this one.
@@ -141,6 +144,9 @@ impl CommandLine {
                 address: own.get_one("listen").copied().unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
                 token: own.get_one("token").cloned(),
             },
+            "broken" => {
+                Request::Broken { job: path("job"), form: subcommands::broken_form(own), checks: is_on("check") }
+            }
             "diff" => Request::Diff { old: path("old"), new: path("new"), form: subcommands::diff_form(own) },
             "explain" => Request::Explain {
                 urls: own.get_many("urls").into_iter().flatten().cloned().collect(),
@@ -296,6 +302,7 @@ pub(super) fn command() -> Command {
                     .help("Job directories, or files that end in .warc.gz or .warc.zst"),
             ),
         )
+        .subcommand(subcommands::broken())
         .subcommand(subcommands::cluster(|command| command.arg(config()).args(some(is_of_cluster))))
         .subcommand(
             Command::new("completions")

@@ -3,6 +3,8 @@
 mod access;
 mod argument;
 mod arguments;
+mod broken;
+mod broken_form;
 mod cdxj;
 mod cluster;
 mod cluster_request;
@@ -96,6 +98,7 @@ pub fn main() -> ExitCode {
 
 fn run(line: &CommandLine) -> Result<Exit, CommandError> {
     match &line.request {
+        Request::Broken { job, form, checks } => return broken::broken(line, job, *form, *checks),
         Request::Canonicalize { base } => lines::canonicalize(&settings(line)?.settings, base.as_deref())?,
         Request::Cdxj { of } => cdxj::cdxj(of)?,
         Request::Cluster(request) => cluster::ask(&settings(line)?, request)?,

@@ -64,6 +64,11 @@ impl Column {
         Self { name: path.to_owned(), kind: ColumnKind::of(inner), keys }
     }
 
+    /// That of a key of a plain object: a text.
+    pub(super) fn of_key(name: &str) -> Self {
+        Self { keys: vec![name.to_owned()], name: name.to_owned(), kind: ColumnKind::Text }
+    }
+
     /// That of an extracted field, whatever its name: a text, or a list of them.
     pub(super) fn of_field(name: &str) -> Self {
         let keys = vec![FIELDS.to_owned(), name.to_owned()];

@@ -7,6 +7,7 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 
 use super::argument::{job, operand, option, path, switch};
+use super::broken_form::BrokenForm;
 use super::cluster_request::ClusterRequest;
 use super::diff_form::DiffForm;
 use super::merge::MergeRequest;
@@ -19,6 +20,28 @@ use crate::report::SchemaOf;
 /// A command that continues a job.
 pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about).arg(job("The job directory"))
+}
+
+/// `crawler broken`.
+pub(super) fn broken() -> Command {
+    Command::new("broken")
+        .about("Print the links to pages that failed (4xx, 5xx, no answer, no URL), and the pages that have them")
+        .arg(job("The job directory; another process may be crawling into it"))
+        .arg(
+            option("format", "FORMAT", "text, jsonl or csv")
+                .default_value("text")
+                .value_parser(PossibleValuesParser::new(["text", "jsonl", "csv"])),
+        )
+        .arg(switch("check", "End with exit code 6 where there are broken links"))
+}
+
+/// How broken links are printed.
+pub(super) fn broken_form(given: &ArgMatches) -> BrokenForm {
+    match given.get_one::<String>("format").map(String::as_str) {
+        Some("csv") => BrokenForm::Csv,
+        Some("jsonl") => BrokenForm::Jsonl,
+        _ => BrokenForm::Text,
+    }
 }
 
 /// `crawler cluster`; its settings are added to each of its commands.

@@ -193,6 +193,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cluster/values.rs",
             "src/cli/live/",
             "src/cli/top/",
+            "src/cli/broken.rs",
             "src/cli/diff/moved.rs",
             "src/cli/diff/page_table.rs",
             "src/cli/explain.rs",
