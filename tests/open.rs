@@ -9,7 +9,7 @@ use crawler::address::{Canonicalizer, FingerprintKey};
 use crawler::frontier::{
     Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
-use crawler::gate::Refusal;
+use crawler::gate::{DropRule, Refusal};
 use crawler::job::checkpoint::CheckpointError;
 use crawler::job::{FileError, Job, JobError, JobJournal, OpenOptions, explain};
 
@@ -410,4 +410,81 @@ async fn totals_that_cannot_be_read_are_no_new_beginning() {
     assert!(error.ends_with("cannot be read: go on with the version that wrote it"), "{error}");
     let error = crawler::crawl::look(&job, &CrawlOptions::default()).map(drop).unwrap_err().to_string();
     assert!(error.starts_with("the totals in the newest checkpoint of "), "{error}");
+}
+
+/// A job keeps what its user has dropped, whatever options it is opened with, and no URL is lost by it.
+#[test]
+fn a_host_that_is_dropped_stays_so_until_it_is_taken_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut frontier = open(directory.path());
+    for host in ["a", "b"] {
+        for page in 0..5 {
+            frontier.seed(&format!("https://{host}.example/{page}"), NOW).unwrap();
+        }
+    }
+    frontier.drop_host("b.example", NOW).unwrap();
+    assert_eq!(frontier.statistics().queued, 5);
+    assert_eq!((frontier.gate().admitted(), frontier.gate().refusals().of(Refusal::Dropped)), (5, 5));
+    assert_eq!(frontier.seed("https://b.example/9", NOW).unwrap(), Some(Refusal::Dropped));
+    frontier.checkpoint().unwrap();
+    drop(frontier);
+
+    let mut frontier = open(directory.path());
+    let mut fetched = Vec::new();
+    crawl(&mut frontier, 100, &mut fetched);
+    assert!(fetched.iter().all(|url| url.starts_with("https://a.example/")), "{fetched:?}");
+    frontier.checkpoint().unwrap();
+    drop(frontier);
+
+    let mut frontier = open(directory.path());
+    assert!(!frontier.opening().rules_changed);
+    let rule = DropRule::Host("b.example".to_owned());
+    assert_eq!(frontier.gate().dropped(), [rule.clone()]);
+    assert!(frontier.undo_drop(&rule, NOW).unwrap());
+    assert!(!frontier.undo_drop(&rule, NOW).unwrap());
+    assert_eq!(frontier.statistics().queued, 5);
+    drop(frontier);
+
+    let mut frontier = open(directory.path());
+    let mut fetched = Vec::new();
+    crawl(&mut frontier, 100, &mut fetched);
+    fetched.retain(|url| url.starts_with("https://b.example/"));
+    let again: BTreeSet<&String> = fetched.iter().collect();
+    assert_eq!((fetched.len(), again.len()), (5, 5));
+    assert_eq!(frontier.gate().refusals().of(Refusal::Dropped), 1);
+    assert!(frontier.drop_host("no host", NOW).is_err());
+}
+
+/// Options that are tightened between two openings hold for what waits.
+#[test]
+fn other_options_judge_what_waits() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut frontier = open(directory.path());
+    frontier.seed(url(0).as_str(), NOW).unwrap();
+    let mut fetched = Vec::new();
+    crawl(&mut frontier, 20, &mut fetched);
+    drop(frontier);
+    for with_checkpoint in [true, false] {
+        let mut options = FrontierOptions::default();
+        options.scope.exclude = vec![r"/[0-9]*[13579]$".to_owned()];
+        let mut frontier = Frontier::open(directory.path(), &options, NOW).unwrap();
+        assert!(frontier.opening().rules_changed);
+        let before = fetched.len();
+        crawl(&mut frontier, 3, &mut fetched);
+        assert!(fetched[before..].iter().all(|url| !url.ends_with(['1', '3', '5', '7', '9'])), "{fetched:?}");
+        if with_checkpoint {
+            frontier.checkpoint().unwrap();
+        }
+        drop(frontier);
+        let mut frontier = open(directory.path());
+        crawl(&mut frontier, 2, &mut fetched);
+    }
+    let mut frontier = open(directory.path());
+    crawl(&mut frontier, 1000, &mut fetched);
+    let each: BTreeSet<&String> = fetched.iter().collect();
+    assert_eq!(each.len(), fetched.len(), "none twice");
+    // A link that was refused when it was found is not kept, and its page's links with it.
+    let missing: BTreeSet<u64> = (0..100).filter(|page| !each.contains(&url(*page))).collect();
+    let is_expected = |page: &u64| page % 2 == 1 || missing.contains(&((page - 1) / 2));
+    assert!(missing.iter().all(is_expected) && missing.len() < 60, "{missing:?}");
 }

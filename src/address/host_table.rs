@@ -65,6 +65,15 @@ impl<T> HostTable<T> {
         HostTable { exact: take(&self.exact), below: take(&self.below) }
     }
 
+    /// Each name with what is said of it, the names in order. For a look at the whole table.
+    pub(crate) fn listed(&self) -> Vec<(String, &T)> {
+        let exact = self.exact.iter().map(|(name, of)| (name.to_string(), of));
+        let below = self.below.iter().map(|(name, of)| (format!("*.{name}"), of));
+        let mut listed: Vec<_> = exact.chain(below).collect();
+        listed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        listed
+    }
+
     /// All that is said, in no order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.exact.values().chain(self.below.values())

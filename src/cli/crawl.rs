@@ -22,9 +22,10 @@ use crate::crawl::{
     Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, Places, Resumed, Sink, Visits,
     Writer, WriterThread, raise_open_files,
 };
-use crate::frontier::Failure;
+use crate::frontier::{Failure, JudgedAgain};
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, JobJournal, replace};
+use crate::report::figures::{counted, thousands};
 use crate::report::{self, Report, Urls};
 
 /// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are asked for again.
@@ -131,6 +132,9 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         try_again(&crawl, &job)?;
     }
     seeds.plant(&crawl, &job, web.is_some())?;
+    if resumed.rules_changed {
+        tell_judged_again(&crawl).map_err(|error| unfit(layers, &error))?;
+    }
     // This comes before the begin: a job that is begun goes on without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
@@ -187,6 +191,25 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     ending::waiting(&job, &finished);
     ending::ended(&job, &finished, &signals)
+}
+
+/// Says how many URLs that wait today's rules refuse, and how many wait again that others had refused.
+fn tell_judged_again(crawl: &Crawl<JobJournal>) -> Result<(), CrawlError> {
+    let JudgedAgain { refused, readmitted, is_cut } = crawl.judged_again()?;
+    if !refused.is_empty() {
+        let all = counted(refused.values().sum(), "URL that waits is", "URLs that wait are");
+        let by_reason = refused.iter().map(|(refusal, urls)| format!("{} {refusal}", thousands(*urls)));
+        let by_reason: Vec<String> = by_reason.collect();
+        output::note(&format!("{all} refused by today's rules: {}", by_reason.join(", ")));
+    }
+    if readmitted > 0 {
+        let all = counted(readmitted, "URL that was refused waits", "URLs that were refused wait");
+        output::note(&format!("{all} again: today's rules let them pass"));
+    }
+    if is_cut {
+        output::note("only the first million URLs were looked at for these numbers");
+    }
+    Ok(())
 }
 
 /// Asks again for the pages that failed.

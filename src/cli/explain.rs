@@ -255,6 +255,7 @@ fn journal(history: &History) -> Value {
     let History::Admitted(remembered) = history else { return Value::Null };
     let (place, ahead) = match remembered.place {
         Place::Done => ("done", None),
+        Place::Aside { .. } => ("aside", None),
         Place::Dropped => ("dropped", None),
         Place::GivenUp => ("given_up", None),
         Place::Queued { ahead } => ("queued", Some(ahead)),

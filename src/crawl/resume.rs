@@ -35,6 +35,8 @@ pub struct Resumed {
     pub replayed: u64,
     /// Bytes cut off the page records, and kept beside: records that the journal does not confirm, or half of one.
     pub cut: u64,
+    /// Its rules are others than those of the run before: each URL that waits is judged again when its turn comes.
+    pub rules_changed: bool,
     /// What was damaged, and what was done about it.
     pub damaged: Vec<String>,
 }
@@ -117,6 +119,7 @@ impl Crawl<JobJournal> {
         carried.resumes += u64::from(!opening.is_new);
         resumed.runs = carried.resumes;
         resumed.pages = carried.pages();
+        resumed.rules_changed = opening.rules_changed && !opening.is_new;
         resumed.replayed = opening.recovery.records;
         resumed.damaged = opening.damaged.iter().map(ToString::to_string).collect();
         resumed.damaged.extend(opening.recovery.cut.as_ref().map(|cut| {

@@ -27,6 +27,8 @@ use super::source::ReadOptions;
 use super::stop::Stop;
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
+#[cfg(feature = "cli")]
+use crate::frontier::JudgedAgain;
 use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Timestamp};
 use crate::gate::{Admission, Found, Gate, Refusal};
 use crate::lending::Clock;
@@ -148,10 +150,12 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// Where the journal's storage fails.
     pub fn seed_again(&self, url: CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
         let gate = self.gate();
+        // First of all: it opens the scope, which may be of another kind than before.
+        let verdict = gate.check(&Found::seed(url.clone()));
         if gate.seen().contains(url.fingerprint(gate.fingerprint_key())) {
             return Ok(Some(Refusal::Seen));
         }
-        match gate.check(&Found::seed(url.clone())) {
+        match verdict {
             Err(refusal) => Ok(Some(refusal)),
             Ok(()) => self.seed(url),
         }
@@ -167,6 +171,16 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             .frontier
             .with(|frontier| frontier.schedule(url.wire(), now))
             .map_err(|error| CrawlError::Storage(error.into()))
+    }
+
+    #[cfg(feature = "cli")]
+    /// What today's rules say of the URLs that wait and of those that others have refused. Call it once the seeds are given again.
+    ///
+    /// # Errors
+    /// Where the journal's storage fails.
+    pub(crate) fn judged_again(&self) -> Result<JudgedAgain, CrawlError> {
+        let judged = self.shared.frontier.with(Frontier::judged_again);
+        judged.map_err(|error| CrawlError::Storage(error.into()))
     }
 
     /// The crawl's time.

@@ -69,8 +69,8 @@ mod timestamp;
 
 pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
-    BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Receipts, ReceiptsBuf, Record,
-    RobotsRecord, Settled, Standing, idle_hosts, waiting,
+    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Receipts,
+    ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, Standing, idle_hosts, waiting,
 };
 #[cfg(feature = "crawl")]
 pub(crate) use explain::Fetched;
@@ -86,6 +86,8 @@ pub(crate) use hosts::{HostList, HostOrder, ListedHost, Manners};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;
+#[cfg(feature = "cli")]
+pub(crate) use machine::JudgedAgain;
 pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
 pub use robots::{Robots, Ruling};
 pub(crate) use state::{Resume, Slice};

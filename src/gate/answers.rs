@@ -113,7 +113,8 @@ impl Answers {
     /// Notes why a link is refused, here and wherever it stands; `bytes` is the length of its URL. Whatever
     /// stood in the slot is forgotten. Two threads that note at once leave one answer or the other, each of them whole.
     pub(super) fn note(&self, key: Option<LinkKey>, refusal: Refusal, bytes: usize) {
-        let Some(key) = key.filter(|_| bytes <= LONGEST) else { return };
+        // What is dropped may be taken back.
+        let Some(key) = key.filter(|_| bytes <= LONGEST && refusal != Refusal::Dropped) else { return };
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
         let note = (bytes as u64) << REASON_BITS | (refusal as u64 + 1);
         key.slot(slots).store(key.0 & !NOTE | note, Ordering::Relaxed);

@@ -25,6 +25,11 @@ impl Depths {
         Self { others, by_host, least, most }
     }
 
+    /// All bounds, as a text that is the same for the same bounds.
+    pub(crate) fn text(&self) -> String {
+        format!("{} {:?}", self.others, self.by_host.listed())
+    }
+
     /// How many links from a seed a page of a host may be; `None` for any number.
     pub(crate) fn of(&self, host: &str) -> Option<u32> {
         Some(self.by_host.get(host).copied().unwrap_or(self.others)).filter(|depth| *depth != ANY)

@@ -8,11 +8,11 @@ use super::budget::Budgets;
 use super::depths::Depths;
 use super::scope::Roots;
 use super::{
-    Admission, Admitted, Blocklist, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope, ScopeKind,
-    TrapLimits, Via,
+    Admission, Admitted, Blocklist, DropRule, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope,
+    ScopeKind, TrapLimits, Via,
 };
 use crate::address::{
-    AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostTable, path_and_query,
+    AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostKey, HostTable, path_and_query,
 };
 use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 
@@ -166,6 +166,54 @@ impl Gate {
         self.refused[refusal as usize].fetch_max(counted, Ordering::Relaxed);
     }
 
+    /// Tells sets of rules apart, in this process and in others: scope, blocklists, bounds of URLs, and what is dropped. It is never 0.
+    pub(crate) fn digest(&self) -> u64 {
+        let TrapLimits { url_bytes, path_segments, segment_repeats, redirects, parameters, .. } = self.traps;
+        let traps = (url_bytes, path_segments, segment_repeats, redirects, parameters);
+        let text = format!("{} {traps:?} {:?}", self.scope.text(), self.scope.drops().rules());
+        FingerprintKey::from_u64(0).fingerprint(&text).bits().max(1)
+    }
+
+    /// The verdict of today's rules on a URL that was admitted, perhaps by others. Neither budgets nor the seen set are asked, nothing is
+    /// counted, and no scope is widened. It costs the parsing of the URL.
+    ///
+    /// # Errors
+    /// Why it does not pass.
+    pub(crate) fn judge_again(&self, wire: &str, (via, depth, redirects): (Via, u32, u8)) -> Result<(), Refusal> {
+        let url = self.canonicalizer.canonicalize(wire).map_err(|error| Refusal::from(&error))?;
+        let found = Found { via, depth, redirects, ..Found::seed(url) };
+        self.judge_by_rules(&self.scope.roots(), &found).map(drop)
+    }
+
+    /// Whether the user has dropped anything.
+    pub(crate) fn drops_any(&self) -> bool {
+        self.scope.drops().are_any()
+    }
+
+    /// Whether the user has dropped all of a host.
+    pub(crate) fn drops_host(&self, host: &HostKey) -> bool {
+        self.scope.drops().have_host(host.host())
+    }
+
+    /// What the user has dropped.
+    pub fn dropped(&self) -> Vec<DropRule> {
+        self.scope.drops().rules()
+    }
+
+    /// Drops these from here on, and nothing else.
+    ///
+    /// # Errors
+    /// If a name is no host's, or a pattern does not compile; nothing has changed then.
+    pub(crate) fn set_dropped(&self, rules: &[DropRule]) -> Result<(), OptionError> {
+        self.scope.drops().set(rules)
+    }
+
+    /// Moves URLs from refused to admitted: their rule is gone.
+    pub(crate) fn readmit(&self, refusal: Refusal, urls: u64) {
+        self.refused[refusal as usize].fetch_sub(urls, Ordering::Relaxed);
+        self.admitted.fetch_add(urls, Ordering::Relaxed);
+    }
+
     /// Moves URLs from admitted to refused: their host's robots.txt, read since, disallows them, or a budget was spent. The seen set goes on
     /// to hold them, so a link that is met later is refused as seen, and no URL is counted for two reasons.
     pub(crate) fn withdraw(&self, refusal: Refusal, urls: u64) {
@@ -184,12 +232,13 @@ impl Gate {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
 
-    /// Goes on from the counts of an earlier run, and from what the seeds had opened by then. Nobody else has the gate yet.
+    /// Goes on from the counts of an earlier run, and from what the seeds had opened by then, in a scope of that kind. Nobody else has the
+    /// gate yet.
     pub(crate) fn restore(
         &mut self,
         admitted: u64,
         refused: &[(Refusal, u64)],
-        roots: &[String],
+        (scope, roots): (ScopeKind, &[String]),
         originals: &[String],
     ) {
         for origin in originals {
@@ -199,7 +248,7 @@ impl Gate {
         for &(refusal, count) in refused {
             *self.refused[refusal as usize].get_mut() = count;
         }
-        self.scope.open(roots);
+        self.scope.open(scope, roots);
     }
 
     /// Admits a URL without the seen test: the journal has it, or it is asked for again. `insert` and `count` say whether the seen
@@ -310,7 +359,8 @@ impl Gate {
     ///
     /// It comes before any verdict on the same batch, so that a seed does not refuse the links that came in with it.
     fn widen(&self, found: &[Found]) {
-        for seed in found.iter().filter(|found| found.via.widens_scope(found.depth)) {
+        let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
+        for seed in seeds.filter(|seed| self.scope.may_open(&seed.url)) {
             self.budgets.add_original(seed.url.origin());
         }
         self.forget_narrower(self.scope.widen(found));

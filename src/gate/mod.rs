@@ -29,6 +29,11 @@
 //! [`Gate::join`], and links that their page forbids to follow by [`Gate::refuse`]; [`Gate::admit_links`] counts all that a page has.
 //! [`Gate::check`] counts nothing.
 //!
+//! # Rules that change
+//!
+//! A URL that was admitted and waits is judged once more when its turn comes, where the rules are not those of its admission: a later run has
+//! others, or somebody [drops](DropRule) a host. [`Gate::digest`] tells sets of rules apart, and [`Gate::judge_again`] judges.
+//!
 //! A URL that its host's robots.txt disallows was admitted before anybody had read that file: its count moves from admitted to
 //! [`Refusal::Robots`] when its turn comes. So does that of a URL whose budget was spent meanwhile.
 //!
@@ -63,6 +68,7 @@ mod answers;
 mod blocklist;
 mod budget;
 mod depths;
+mod drops;
 mod extensions;
 mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
@@ -83,6 +89,7 @@ pub use blocklist::Blocklist;
 #[cfg(any(feature = "crawl", test))]
 pub(crate) use budget::Brings;
 pub(crate) use budget::{Combined, Content, Copied, Mirrored, Session, What, Yielded};
+pub use drops::DropRule;
 pub use found::{Found, Via};
 pub use gate::Gate;
 pub use links::Links;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::TrapLimits;
+use super::{DropRule, TrapLimits};
 use crate::address::{FingerprintKey, KeyRules};
 use crate::seen::SeenOptions;
 
@@ -48,6 +48,13 @@ impl ScopeKind {
     }
 }
 
+impl ScopeKind {
+    /// The kind of this name.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        [Self::Any, Self::Domain, Self::Host, Self::Page, Self::Prefix].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 impl fmt::Display for ScopeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -81,6 +88,8 @@ pub struct ScopeOptions {
     /// Lists of hosts and URLs that are never asked for, not even as seeds: one a line, or hosts files. A host stands for all below
     /// it too. They are read once.
     pub blocklists: Vec<PathBuf>,
+    /// What the user has dropped since the crawl began. A job adds what stands in its `dropped.txt`.
+    pub dropped: Vec<DropRule>,
     /// File extensions, as `zip` or `tar.gz`, in either case: a URL whose path ends so is never asked for, not even as a seed. Sitemaps
     /// are.
     pub reject_extensions: Vec<String>,

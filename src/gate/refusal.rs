@@ -26,6 +26,8 @@ pub enum Refusal {
     Blocked,
     /// A sitemap lists it that is on another host, and that its own host's robots.txt does not name.
     CrossHost,
+    /// The user has dropped it, or its host.
+    Dropped,
     /// `--exclude` matches.
     Excluded,
     /// Its host is a mirror of a seed's host, on which its page is found too.
@@ -67,7 +69,7 @@ pub enum Refusal {
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here, in memory alone: a checkpoint has counts by
     /// [name](Self::name), so a reason that is new moves none of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::BarrenCombination,
         Self::BarrenDomain,
         Self::BarrenHost,
@@ -75,6 +77,7 @@ impl Refusal {
         Self::BarrenShape,
         Self::Blocked,
         Self::CrossHost,
+        Self::Dropped,
         Self::Excluded,
         Self::KnownMirror,
         Self::KnownSession,
@@ -105,6 +108,7 @@ impl Refusal {
             Self::BarrenShape => "barren_shape",
             Self::Blocked => "blocked",
             Self::CrossHost => "cross_host",
+            Self::Dropped => "dropped",
             Self::Excluded => "excluded",
             Self::KnownMirror => "known_mirror",
             Self::KnownSession => "known_session",
@@ -127,9 +131,45 @@ impl Refusal {
     }
 }
 
+/// Why URLs that wait are dropped, by their numbers on disk. A number is never given to another reason.
+const ON_DISK: [Refusal; 22] = [
+    Refusal::Robots,
+    Refusal::BarrenShape,
+    Refusal::BarrenSection,
+    Refusal::BarrenHost,
+    Refusal::BarrenDomain,
+    Refusal::KnownSession,
+    Refusal::KnownMirror,
+    Refusal::BarrenCombination,
+    Refusal::Blocked,
+    Refusal::Dropped,
+    Refusal::Excluded,
+    Refusal::Malformed,
+    Refusal::NotIncluded,
+    Refusal::OutOfScope,
+    Refusal::PathTooDeep,
+    Refusal::RejectedExtension,
+    Refusal::RepeatedSegments,
+    Refusal::TooDeep,
+    Refusal::TooLong,
+    Refusal::TooManyParameters,
+    Refusal::TooManyRedirects,
+    Refusal::UnsupportedScheme,
+];
+
 impl Refusal {
+    /// Its number on disk. A reason for which no URL that waits is dropped has none.
+    pub(crate) fn number(self) -> Option<u8> {
+        ON_DISK.iter().position(|refusal| *refusal == self).and_then(|number| u8::try_from(number).ok())
+    }
+
+    /// The reason of this number.
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        ON_DISK.get(usize::from(number)).copied()
+    }
+
     /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; so may it for robots.txt, and
-    /// for nothing else.
+    /// for rules that have changed since.
     pub(crate) const fn is_of_budget(self) -> bool {
         matches!(
             self,

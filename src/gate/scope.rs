@@ -7,11 +7,12 @@ use ahash::AHashSet;
 use regex::RegexSet;
 
 use super::depths::Depths;
+use super::drops::DropRules;
 use super::extensions::Extensions;
 use super::{Blocklist, Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
 use crate::address::{CanonicalUrl, HostTable};
 
-/// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth.
+/// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth. All but what is dropped stays as it is.
 #[derive(Debug)]
 pub(crate) struct Scope {
     kind: ScopeKind,
@@ -22,6 +23,8 @@ pub(crate) struct Scope {
     /// Asked of the key, as `include` is.
     exclude: RegexSet,
     blocklist: Option<Blocklist>,
+    /// What the user has dropped since the crawl began.
+    drops: DropRules,
     /// Endings of paths that are never asked for.
     rejected: Extensions,
     /// In links from a seed. A redirect is no link: its target is as deep as what redirects.
@@ -47,6 +50,7 @@ impl Scope {
             include: patterns("scope.include", &options.include)?,
             exclude: patterns("scope.exclude", &options.exclude)?,
             blocklist,
+            drops: DropRules::new(&options.dropped)?,
             rejected: Extensions::new("scope.reject_extensions", &options.reject_extensions)?,
             depths: Depths::new(options.max_depth, depths),
         })
@@ -68,10 +72,7 @@ impl Scope {
     pub(crate) fn widen(&self, found: &[Found]) -> bool {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
-        let mut new: Vec<Box<str>> = seeds
-            .filter(|found| self.check(&found.url).is_ok() && self.rejected.find(&found.url).is_none())
-            .filter_map(opened)
-            .collect();
+        let mut new: Vec<Box<str>> = seeds.filter(|found| self.may_open(&found.url)).filter_map(opened).collect();
         if !new.is_empty() {
             let roots = self.roots();
             new.retain(|root| !roots.contains(root));
@@ -82,6 +83,11 @@ impl Scope {
             self.roots.write().unwrap_or_else(PoisonError::into_inner).extend(new);
         }
         is_wider
+    }
+
+    /// Whether a seed opens its surroundings: one that is refused wherever it is found does not.
+    pub(super) fn may_open(&self, seed: &CanonicalUrl) -> bool {
+        self.check(seed).is_ok() && self.rejected.find(seed).is_none()
     }
 
     /// Opens the surroundings of a seed that was admitted before: a journal is read again. What is excluded now was not then.
@@ -95,10 +101,19 @@ impl Scope {
         false
     }
 
-    /// Opens what seeds had opened when a checkpoint was written.
-    pub(crate) fn open(&mut self, roots: &[String]) {
+    /// Opens what seeds had opened when a checkpoint was written, in a scope of that kind. A scope of another kind opens what follows from
+    /// it: a host is in a domain. For all else, the seeds must be shown again.
+    pub(crate) fn open(&mut self, kind: ScopeKind, roots: &[String]) {
+        let now = self.kind;
+        let follows = |root: &String| match (kind, now) {
+            _ if kind == now => Some(Box::from(root.as_str())),
+            (ScopeKind::Prefix, ScopeKind::Host) => Some(host_of_directory(root).into()),
+            (ScopeKind::Prefix, ScopeKind::Domain) => Some(domain(host_of_directory(root)).into()),
+            (ScopeKind::Host, ScopeKind::Domain) => Some(domain(root).into()),
+            _ => None,
+        };
         let opened = self.roots.get_mut().unwrap_or_else(PoisonError::into_inner);
-        opened.extend(roots.iter().map(|root| Box::from(root.as_str())));
+        opened.extend(roots.iter().filter_map(follows));
     }
 
     /// Whether this URL belongs to the crawl; if not, why. The first rule that refuses gives the reason.
@@ -142,6 +157,7 @@ impl Scope {
     /// pattern is what the user wrote for this crawl.
     fn check(&self, url: &CanonicalUrl) -> Result<(), Refusal> {
         match &self.blocklist {
+            _ if self.drops.have(url) => Err(Refusal::Dropped),
             _ if self.exclude.is_match(url.key()) => Err(Refusal::Excluded),
             Some(list) if list.blocks(url) => Err(Refusal::Blocked),
             _ => Ok(()),
@@ -151,6 +167,19 @@ impl Scope {
     /// The lists of what is never asked for; `None` where the options name none.
     pub(crate) fn blocklist(&self) -> Option<&Blocklist> {
         self.blocklist.as_ref()
+    }
+
+    /// What the user has dropped.
+    pub(super) fn drops(&self) -> &DropRules {
+        &self.drops
+    }
+
+    /// All rules but what the seeds opened and what is dropped, as a text that is the same for the same rules.
+    pub(super) fn text(&self) -> String {
+        let Self { kind, include, exclude, blocklist, rejected, depths, .. } = self;
+        let listed = blocklist.as_ref().map(Blocklist::digest);
+        let depths = depths.text();
+        format!("{kind} {:?} {:?} {listed:?} {rejected:?} {depths}", include.patterns(), exclude.patterns())
     }
 
     /// The rule behind a verdict of [`judge`](Self::judge), as the option that it comes from and its value. For
@@ -165,6 +194,10 @@ impl Scope {
                 let matching = self.exclude.matches(key).iter().next();
                 let pattern = matching.map_or("", |at| self.exclude.patterns()[at].as_str());
                 format!("scope.exclude = {pattern}")
+            }
+            Err(Refusal::Dropped) => {
+                let rule = self.drops.rule(&found.url);
+                format!("dropped: {}", rule.as_deref().unwrap_or("a rule that is gone since"))
             }
             Err(Refusal::Blocked) => {
                 let line = self.blocklist().and_then(|list| list.line(&found.url));
@@ -232,6 +265,14 @@ impl Scope {
 pub(crate) fn domain(host: &str) -> &str {
     let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
     if is_address { host } else { psl::domain_str(host).unwrap_or(host) }
+}
+
+/// The host of a directory: `a.example` of `a.example:8080/b/`.
+fn host_of_directory(directory: &str) -> &str {
+    let host = directory.split('/').next().unwrap_or_default();
+    host.rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
+        .map_or(host, |(host, _)| host)
 }
 
 /// The directories of a URL, the outermost first: `host:port/`, `host:port/a/`, `host:port/a/b/` of the key

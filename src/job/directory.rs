@@ -31,11 +31,13 @@ const SETTINGS: &str = "crawler.toml";
 const COOKIES: &str = "cookies.txt";
 /// Every seed that the job was given.
 const SEEDS: &str = "seeds.txt";
+/// What the user has dropped.
+const DROPPED: &str = "dropped.txt";
 /// The socket of the process that crawls.
 const SOCKET: &str = "live.sock";
 
 /// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
-const OUTPUTS: [&str; 18] = [
+const OUTPUTS: [&str; 20] = [
     PAGES,
     "pages.jsonl.cut",
     "pages.warc.gz.cut",
@@ -53,6 +55,8 @@ const OUTPUTS: [&str; 18] = [
     "seeds.txt.new",
     "cookies.txt",
     "cookies.txt.new",
+    DROPPED,
+    "dropped.txt.new",
     SOCKET,
 ];
 /// The prefixes of the names of the files in [`FRONTIER`].
@@ -256,6 +260,11 @@ impl Job {
     /// Where the job's seeds are listed, refused ones too, a URL a line: `seeds.txt`.
     pub fn seeds_path(&self) -> PathBuf {
         self.directory.join(SEEDS)
+    }
+
+    /// Where the hosts and URLs are listed that the user has dropped: `dropped.txt`.
+    pub fn dropped_path(&self) -> PathBuf {
+        self.directory.join(DROPPED)
     }
 
     /// Where the process that crawls listens for those who watch: `live.sock`.

@@ -14,6 +14,16 @@ pub enum JobError {
         /// The directory.
         path: PathBuf,
     },
+    /// A line of the list of what is dropped is no rule.
+    #[error("{}:{line}: {problem}", path.display())]
+    Dropped {
+        /// The list.
+        path: PathBuf,
+        /// 1-based line number.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
     /// There is a job already.
     #[error("{} belongs to another crawl; --overwrite starts afresh", path.display())]
     Exists {

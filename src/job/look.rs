@@ -34,6 +34,7 @@ pub(super) fn replay(
     let mut options = options.clone();
     options.fingerprint_key = Some(job.manifest().fingerprint_key);
     options.seen.directory = Some(env::temp_dir());
+    job.drop_by(&mut options)?;
     // Checkpoints are looked for before the journal is. So the journal that is found reaches at least as far as they do.
     let mut checkpoints = Checkpoints::look(disk(), job.manifest().id)?;
     checkpoints.takes_any_seen = true;

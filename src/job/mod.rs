@@ -42,6 +42,7 @@
 //! | `report.html` | the same as a page |
 //! | `crawler.toml` | the settings that it was crawled with last |
 //! | `seeds.txt` | every seed that it was given, refused or not |
+//! | `dropped.txt` | the hosts and URLs that the user has dropped |
 //! | `live.sock` | the socket by which others look in while it is crawled |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
@@ -50,6 +51,7 @@
 
 pub mod checkpoint;
 mod directory;
+mod dropped;
 mod error;
 mod explain;
 pub mod journal;

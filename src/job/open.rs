@@ -119,13 +119,15 @@ impl Frontier<JobJournal> {
         }
         let mut options = FrontierOptions { fingerprint_key: Some(key), ..options.clone() };
         options.seen.directory = Some(directory.clone());
+        job.drop_by(&mut options)?;
         let disk = || Disk::at(&directory).map_err(FileError::of("create", &directory));
         let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
         if !job.is_new() && checkpoints.is_empty() && !checkpoints.has_journal()? {
             return Err(JobError::NoJournal { path: directory }.into());
         }
         let mut frontier = restore(disk()?, checkpoints, &options, open, has, now)?;
-        frontier.journal_mut().lock = job.lock().cloned();
+        let journal = frontier.journal_mut();
+        (journal.lock, journal.dropped) = (job.lock().cloned(), Some(job.dropped_path()));
         Ok(frontier)
     }
 }

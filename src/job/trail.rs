@@ -54,10 +54,12 @@ impl<'a> Trail<'a> {
             }
             Record::Admitted(_)
             | Record::Again { .. }
+            | Record::Aside(_)
             | Record::Disallowed(_)
             | Record::Due(_)
             | Record::Forgotten { .. }
-            | Record::Host(_) => {}
+            | Record::Host(_)
+            | Record::Rules { .. } => {}
         }
     }
 

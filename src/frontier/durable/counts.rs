@@ -1,6 +1,7 @@
 //! The counts of a frontier at one moment.
 
-use crate::gate::{Position, Refusal};
+use super::RuleRound;
+use crate::gate::{Position, Refusal, ScopeKind};
 
 /// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,10 @@ pub(crate) struct Counts {
     pub output: u64,
     /// Leases that were out.
     pub leased: u64,
+    /// By which rules URLs are judged.
+    pub rules: RuleRound,
+    /// What the roots are.
+    pub scope: ScopeKind,
     /// The hosts, domains or directories that the seeds opened.
     pub roots: Vec<String>,
     /// Where the seeds are: `https://a.example`.

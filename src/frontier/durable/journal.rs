@@ -4,7 +4,7 @@ use std::io;
 
 use super::{Entry, Record};
 use crate::frontier::Timestamp;
-use crate::gate::Position;
+use crate::gate::{DropRule, Position};
 
 /// The append-only record of a crawl: queues hold positions in it, never texts.
 ///
@@ -79,6 +79,16 @@ pub trait Journal {
     #[doc(hidden)]
     fn prefetch(&mut self, position: Position) {
         let _ = position;
+    }
+
+    /// Keeps what the user has dropped, where it outlives this process.
+    ///
+    /// # Errors
+    /// If the storage fails; what was kept before is kept still.
+    #[doc(hidden)]
+    fn keep_dropped(&mut self, rules: &[DropRule]) -> io::Result<()> {
+        let _ = rules;
+        Ok(())
     }
 
     /// Bytes of memory held.

@@ -20,6 +20,7 @@ mod journal;
 mod receipt;
 mod receipts;
 mod record;
+mod rule_round;
 mod standing;
 
 pub use arena::Arena;
@@ -30,5 +31,6 @@ pub use journal::Journal;
 pub(crate) use journal::read_wire;
 pub use receipt::Receipt;
 pub(crate) use receipts::{Receipts, ReceiptsBuf};
-pub(crate) use record::{DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};
+pub(crate) use record::{AsideRecord, DisallowedRecord, DueRecord, HostRecord, Record, RobotsRecord, Settled};
+pub(crate) use rule_round::{Aside, RuleRound};
 pub(crate) use standing::{Ill, Standing};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Entry, Receipts, Standing};
+use super::{Aside, Entry, Receipts, Standing};
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
 use crate::gate::{Position, Refusal, Yielded};
@@ -22,7 +22,7 @@ pub(crate) enum Record<'a> {
     },
     /// A page's lease came back.
     Settled(Settled<'a>),
-    /// The time of a URL that was scheduled had come: it was queued.
+    /// The time of a URL that was scheduled had come, or today's rules let it pass: it was queued.
     Due(DueRecord<'a>),
     /// A URL was taken from the seen set.
     Forgotten {
@@ -31,6 +31,13 @@ pub(crate) enum Record<'a> {
     },
     /// robots.txt disallowed URLs of a host when their turn came, or a budget was spent: they were dropped.
     Disallowed(DisallowedRecord<'a>),
+    /// Today's rules refuse a URL that was admitted by others: it was set aside.
+    Aside(AsideRecord<'a>),
+    /// The rules of the gate are others from here on: what was admitted before is judged again.
+    Rules {
+        /// Tells them from others.
+        digest: u64,
+    },
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
     /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
@@ -40,7 +47,7 @@ pub(crate) enum Record<'a> {
     },
 }
 
-/// A URL that went from the schedule to its host's queue.
+/// A URL that went from the schedule to its host's queue. It may have been given up, or set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DueRecord<'a> {
     /// The text of its host's [`HostKey`](crate::address::HostKey).
@@ -49,6 +56,8 @@ pub(crate) struct DueRecord<'a> {
     pub position: Position,
     /// Its front queue.
     pub priority: u8,
+    /// Where it was set aside, if it was: today's rules let it pass.
+    pub from: Option<Aside>,
 }
 
 /// URLs that were dropped, because robots.txt disallows them or a budget is spent.
@@ -64,6 +73,21 @@ pub(crate) struct DisallowedRecord<'a> {
     pub urls: u32,
     /// Why.
     pub refusal: Refusal,
+}
+
+/// A URL that was set aside, out of its host's queue or since an earlier round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AsideRecord<'a> {
+    /// The text of its host's [`HostKey`](crate::address::HostKey); empty where no queue had it.
+    pub host: &'a str,
+    /// Its entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
+    /// Where it is now.
+    pub to: Aside,
+    /// Where it was, if it was set aside before; else its host's queue had it.
+    pub from: Option<Aside>,
 }
 
 /// How a lease of a page came back, and where that left its host.

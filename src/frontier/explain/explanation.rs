@@ -158,6 +158,11 @@ pub(crate) enum Place {
     Done,
     /// Not queued any more, and never fetched: robots.txt disallowed it when its turn came.
     Dropped,
+    /// Set aside: rules that came after its admission refuse it.
+    Aside {
+        /// Why.
+        refusal: Refusal,
+    },
     /// Given up, with its host; the next run asks for it again.
     GivenUp,
     /// Queued, or lent out just now.
@@ -214,7 +219,7 @@ impl Remembered {
 
     /// Nothing more becomes of it in this run.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.place, Place::Done | Place::Dropped)
+        matches!(self.place, Place::Aside { .. } | Place::Done | Place::Dropped)
     }
 
     /// Its record was lost, so that it was queued again.
@@ -307,6 +312,7 @@ impl fmt::Display for Remembered {
         self.referrer_url.iter().try_for_each(|referrer| write!(f, ", found on {referrer}"))?;
         match self.place {
             Place::Done => write!(f, "; done, tried {}", times(self.attempts.into())),
+            Place::Aside { refusal } => write!(f, "; set aside as {refusal}, tried {}", times(self.attempts.into())),
             Place::Dropped => write!(f, "; dropped, tried {}", times(self.attempts.into())),
             Place::GivenUp => write!(f, "; given up with its host, tried {}", times(self.attempts.into())),
             Place::Queued { ahead } => write!(f, "; queued behind {ahead}, tried {}", times(self.attempts.into())),

@@ -21,7 +21,7 @@ use crate::frontier::queues::{CircleId, Circles};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
 use crate::frontier::{Frontier, FrontierError, Timestamp};
-use crate::gate::{Found, Via};
+use crate::gate::{Found, Position, Refusal, Via};
 use crate::seen::Sighting;
 
 impl<J: Journal> Frontier<J> {
@@ -97,6 +97,10 @@ impl Inquiry<'_> {
                 && self.state.schedule().holds(at, remembered.position)
             {
                 remembered.place = if at == Entry::NEVER { Place::GivenUp } else { Place::Scheduled { at } };
+            } else if remembered.is_over()
+                && let Some(refusal) = self.aside(remembered.position)
+            {
+                remembered.place = Place::Aside { refusal };
             }
         }
         let (scope, trap) = self.state.gate().explain(&found);
@@ -128,6 +132,11 @@ impl Inquiry<'_> {
     fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
         let mut queued = self.state.back().levels(&host.queue).flat_map(|level| self.state.back().positions(level));
         queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
+    }
+
+    /// Why a URL is set aside, if it is. O(URLs that are).
+    fn aside(&self, position: Position) -> Option<Refusal> {
+        self.state.schedule().each_aside().find(|(aside, _)| *aside == position).map(|(_, refusal)| refusal)
     }
 
     /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept. What is stale is asked all

@@ -4,7 +4,7 @@
 //!
 //! 1. It is done and has a record: fetched, or failed for good.
 //! 2. It was admitted, and its host is retired or gave it up: unreachable.
-//! 3. It was admitted, robots.txt disallows it today, and it does not wait for a time: refused.
+//! 3. It was admitted, the rules of today refuse it, or robots.txt disallows it and it does not wait for a time: refused.
 //! 4. It was admitted: scheduled, waiting in its queue, or turned away by the robots.txt of that day.
 //! 5. It was never admitted, and the gate refuses it: by which rule.
 //! 6. The seen set does not have it: never found.
@@ -19,8 +19,8 @@ use crate::seen::Sighting;
 
 /// Why a URL was not fetched, or that it was. Displayed in plain words, on a line.
 ///
-/// Facts come before forecasts: a URL that was admitted is never called refused by the scope or the traps of today. For one that was not
-/// admitted, the verdict names the first rule of the gate that refuses it.
+/// A URL that was admitted and waits is called refused where the scope or the traps of today refuse it, since it will be when its turn comes.
+/// For one that was not admitted, the verdict names the first rule of the gate that refuses it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -137,8 +137,15 @@ impl Verdict {
         // Nobody knows what robots.txt will say when its turn comes.
         let is_scheduled = matches!(remembered.place, Place::Scheduled { .. });
         let is_given_up = remembered.place == Place::GivenUp;
+        if let Place::Aside { refusal } = remembered.place {
+            let rule = "as it was when the URL's turn came; the next resume judges it again".to_owned();
+            return ruled_out(of).unwrap_or(Self::Refused { refusal, rule });
+        }
         if let Some(unreachable) = unreachable(of, is_given_up) {
             return unreachable;
+        }
+        if let Some(refused) = ruled_out(of) {
+            return refused;
         }
         if let Some(refused) = disallowed(of).filter(|_| !is_scheduled) {
             return refused;
@@ -153,7 +160,7 @@ impl Verdict {
                 is_robots_first: matches!(of.robots, RobotsAnswer::Unknown | RobotsAnswer::Moved { .. }),
                 trouble: of.host.as_ref().and_then(|host| host.trouble.clone()),
             },
-            Place::Done | Place::Dropped | Place::GivenUp => {
+            Place::Aside { .. } | Place::Done | Place::Dropped | Place::GivenUp => {
                 if let Some(refusal) = of.trap.refusal.filter(|refusal| refusal.is_of_budget()) {
                     return Self::Refused { refusal, rule: of.trap.rule.clone().unwrap_or_default() };
                 }
@@ -187,6 +194,13 @@ impl Verdict {
 fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
     let HostAccount { key, failures, trouble, .. } = of.host.as_ref().filter(|host| host.is_retired || is_given_up)?;
     Some(Verdict::Unreachable { host: key.clone(), failures: *failures, trouble: trouble.clone() })
+}
+
+/// That the rules of today refuse it, though they admitted it once or others did. A budget is judged when its turn comes.
+fn ruled_out(of: &Explanation) -> Option<Verdict> {
+    let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
+    let (refusal, rule) = ruled.filter(|(refusal, _)| !refusal.is_of_budget())?;
+    Some(Verdict::Refused { refusal, rule: rule.unwrap_or_default() })
 }
 
 /// That robots.txt disallows it, and by which line.

@@ -1,11 +1,12 @@
 //! Why a call of a frontier fails.
 //!
-//! A call that fails has changed nothing, but where it says so; the same call may be tried again. Three of the four are the caller's to
+//! A call that fails has changed nothing, but where it says so; the same call may be tried again. All but one are the caller's to
 //! mend. A storage that fails is not: a crawl ends then, rather than know what its journal does not.
 
 use std::io;
 
 use crate::address::AddressError;
+use crate::gate::OptionError;
 use crate::seen::SeenError;
 
 /// Why a call of a frontier fails.
@@ -18,6 +19,9 @@ pub enum FrontierError {
     /// The lease is not out: another frontier lent it. Nothing has changed.
     #[error("the lease was lent by another frontier")]
     ForeignLease,
+    /// A rule on what is dropped cannot be. Nothing has changed.
+    #[error(transparent)]
+    Rule(#[from] OptionError),
     /// The journal's storage failed.
     #[error(transparent)]
     Storage(#[from] io::Error),
@@ -31,7 +35,9 @@ impl From<FrontierError> for io::Error {
     fn from(error: FrontierError) -> Self {
         match error {
             FrontierError::Storage(error) => error,
-            FrontierError::Address(_) | FrontierError::ForeignLease => Self::new(io::ErrorKind::InvalidInput, error),
+            FrontierError::Address(_) | FrontierError::ForeignLease | FrontierError::Rule(_) => {
+                Self::new(io::ErrorKind::InvalidInput, error)
+            }
             FrontierError::Unsupported(_) => Self::new(io::ErrorKind::Unsupported, error),
         }
     }

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | is retired | the URL that goes next, to be given up |
 //! | has no robots.txt that is known, or a stale one, or breaks page after page | its robots.txt |
-//! | else | the first URL of its best priority that robots.txt allows |
+//! | else | the first URL of its best priority that robots.txt and today's rules allow |
 //!
-//! URLs before that one, which robots.txt does not allow or whose budget is spent, are dropped on the way: a hundred or so a call, so that
+//! URLs before that one, which robots.txt or today's rules do not allow or whose budget is spent, are dropped on the way: a hundred or so a call, so that
 //! other hosts have their turn. They are asked here and not only when they are found, since the rules of a host are known only when its first
 //! page goes out, and may change while its pages wait; and so does what pages like them have brought.
 //!
@@ -18,9 +18,12 @@ use std::io;
 
 use super::Frontier;
 use crate::address::path_and_query;
-use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, read_wire};
+use crate::frontier::durable::{
+    Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, RuleRound, read_wire,
+};
 use crate::frontier::hosts::{Conduct, Host, HostId, HostState, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
+use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Gate, Position, Refusal, Via};
@@ -45,13 +48,12 @@ impl<J: Journal> Frontier<J> {
             let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
             return self.lend_page(id, priority, trouble, now, &mut 1);
         }
-        if self.gate().budgets().is_any_spent() && self.is_first_barren(id, priority)? {
-            // Before its robots.txt, since a host of a barren domain is not asked for that either.
-            self.drop_refused(id, priority, true, drops)?;
+        let minds_robots = self.politeness.treatment(host.treatment).robots;
+        if minds_robots && host.wants_robots(now) && self.drops_first(id, priority, drops)? {
+            // Before its robots.txt, since a host of which nothing is asked is not asked for that either.
             return Ok(None);
         }
         let host = self.state.host(id);
-        let minds_robots = self.politeness.treatment(host.treatment).robots;
         if minds_robots && host.wants_robots(now) {
             let origin = host.key.as_str();
             let texts = match &host.robots {
@@ -95,7 +97,16 @@ impl<J: Journal> Frontier<J> {
                 return Ok(None);
             };
             let entry = self.journal.read(first.position)?;
-            if trouble.is_none() && refusal(self.state.gate(), host, is_asked, &entry).is_some() {
+            let gate = self.state.gate();
+            if trouble.is_none()
+                && is_judged_again(gate, self.state.rules(), first.position)
+                && let Err(refusal) = gate.judge_again(entry.wire, (entry.via, entry.depth, entry.redirects))
+            {
+                self.set_aside(id, first, refusal)?;
+                *drops -= 1;
+                continue;
+            }
+            if trouble.is_none() && refusal(gate, host, is_asked, &entry).is_some() {
                 self.drop_refused(id, priority, is_asked, drops)?;
                 continue;
             }
@@ -118,15 +129,41 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(lease))
     }
 
-    /// Whether the budget of the page that goes next of a host is spent. A host of which all that waits is barren is asked for no
-    /// robots.txt: a wildcard domain would cost a request for each of its names. Asked only once some budget is spent: it reads the page's
-    /// entry, which is read once more when the page is lent.
-    fn is_first_barren(&mut self, id: HostId, priority: u8) -> io::Result<bool> {
+    /// Drops the page that goes next of a host, and those after it, where today's rules refuse it or its budget is spent; says whether it
+    /// was. A host of which all that waits is refused is asked for no robots.txt: a wildcard domain would cost a request for each of its
+    /// names, and an owner who wants to be left alone is. It reads the page's entry, which is read once more when the page is lent.
+    fn drops_first(&mut self, id: HostId, priority: u8, drops: &mut u32) -> io::Result<bool> {
         let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority) else {
             return Ok(false);
         };
+        let (gate, rules) = (self.state.gate(), self.state.rules());
+        let is_judged = is_judged_again(gate, rules, first.position);
+        if !is_judged && !gate.budgets().is_any_spent() {
+            return Ok(false);
+        }
         let entry = self.journal.read(first.position)?;
-        Ok(barren(self.state.gate(), self.state.host(id), &entry).is_some())
+        let again = || gate.judge_again(entry.wire, (entry.via, entry.depth, entry.redirects)).err();
+        if let Some(refusal) = is_judged.then(again).flatten() {
+            self.set_aside(id, first, refusal)?;
+            *drops -= 1;
+            return Ok(true);
+        }
+        let is_barren = barren(gate, self.state.host(id), &entry).is_some();
+        if is_barren {
+            self.drop_refused(id, priority, true, drops)?;
+        }
+        Ok(is_barren)
+    }
+
+    /// Sets a URL aside that waits and that today's rules refuse: it leaves its queue, and waits for others.
+    pub(super) fn set_aside(&mut self, id: HostId, queued: Queued, refusal: Refusal) -> io::Result<()> {
+        let Queued { position, priority } = queued;
+        let (host, round) = (self.state.host(id).key.clone(), self.state.rules().number);
+        let to = Aside { round, refusal };
+        let record = AsideRecord { host: host.as_str(), position, priority, to, from: None };
+        self.commit(&Record::Aside(record), Some(id), None)?;
+        self.waits.dropped(position);
+        self.drops.note(&mut self.journal, position, refusal)
     }
 
     /// Drops the URLs of a host, from the one that goes next on, that are refused for the same reason as that: up to one of another priority,
@@ -260,6 +297,13 @@ impl<J: Journal> Frontier<J> {
         self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
         self.state.note_recent(lease.host);
     }
+}
+
+/// Whether a page whose turn has come is to be judged by today's rules: others judged it, or something was dropped since. What is dropped may
+/// have been at the gate just then.
+#[inline]
+pub(super) fn is_judged_again(gate: &Gate, rules: RuleRound, position: Position) -> bool {
+    position < rules.since || gate.drops_any()
 }
 
 /// Why a page whose turn has come is not asked for: its budget first, which costs one load while none is spent, then robots.txt. A URL has

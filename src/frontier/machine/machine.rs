@@ -181,6 +181,7 @@ impl<J: Journal> Frontier<J> {
     pub fn next(&mut self, now: Timestamp) -> Result<Next, FrontierError> {
         self.wake(now);
         self.release(now)?;
+        self.bring_back(now)?;
         self.let_go();
         let patience = match self.mind_patience(now)? {
             Patience::Over => return Ok(Next::Busy),
@@ -233,7 +234,7 @@ impl<J: Journal> Frontier<J> {
             }
         }
         Ok(match self.earliest().into_iter().chain(self.state.schedule().due()).chain(patience).min() {
-            _ if self.front.len() > 0 => Next::Wait(now),
+            _ if self.front.len() > 0 || self.has_to_bring_back() => Next::Wait(now),
             Some(due) => Next::Wait(due),
             None if self.lent.all > 0 => Next::Busy,
             None => Next::Drained,

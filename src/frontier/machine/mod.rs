@@ -15,6 +15,7 @@
 //! - `learn_robots`: a robots.txt comes back.
 //! - `answer`: a whole reply comes back, with the links on its page; seeds and links by their texts.
 //! - `recrawl`: URLs for a time, and URLs to be forgotten.
+//! - `rounds`: rules that change while URLs wait, and hosts that are dropped.
 //! - `patience`: hosts that fail are waited for, retired, and asked again.
 //! - `evict`: idle hosts leave memory, and come back with their next URL.
 //! - `waits`: how long URLs and hosts wait, by a sample of them.
@@ -42,6 +43,7 @@ mod options;
 mod patience;
 mod rate;
 mod recrawl;
+mod rounds;
 mod seating;
 mod statistics;
 #[cfg(test)]
@@ -53,4 +55,6 @@ pub(crate) use drops::Dropped;
 pub use error::FrontierError;
 pub use machine::Frontier;
 pub use options::FrontierOptions;
+#[cfg(feature = "cli")]
+pub(crate) use rounds::JudgedAgain;
 pub use statistics::FrontierStatistics;

@@ -1,7 +1,7 @@
 //! The options that a frontier is made from.
 //!
 //! Options are plain data that an embedder fills in, from [`Default`] on. They are read once: a frontier that was made does not see
-//! what is changed in them later. A resume may use others than the run before: what was admitted stays so, and hosts go on by the new ones.
+//! what is changed in them later. A resume may use others than the run before: what waits is judged again by the new ones, and hosts go on by them.
 
 use std::fmt;
 

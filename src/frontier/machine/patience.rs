@@ -42,7 +42,7 @@ impl<J: Journal> Frontier<J> {
             let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             let host = self.host_of(&url, now)?;
             self.forgive(host, now)?;
-            let due = DueRecord { host: url.origin(), position, priority };
+            let due = DueRecord { host: url.origin(), position, priority, from: None };
             self.commit(&Record::Due(due), Some(host), None)?;
             self.arrived(host, priority, now);
             asked += 1;

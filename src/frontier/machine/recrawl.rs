@@ -167,7 +167,7 @@ impl<J: Journal> Frontier<J> {
         let url = canonicalizer.canonicalize(wire);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let host = self.host_of(&url, now)?;
-        self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority }), Some(host), None)?;
+        self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from: None }), Some(host), None)?;
         self.arrived(host, priority, now);
         Ok(())
     }

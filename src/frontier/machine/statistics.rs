@@ -22,7 +22,7 @@ use crate::frontier::hosts::{Host, HostStatistics};
 pub struct FrontierStatistics {
     /// URLs waiting.
     pub queued: u64,
-    /// URLs whose [time](Frontier::schedule) has not come.
+    /// URLs whose [time](Frontier::schedule) has not come, and those that earlier rules have refused and today's are to judge.
     pub scheduled: u64,
     /// URLs lent out.
     pub leased: u64,
@@ -87,7 +87,7 @@ impl<J: Journal> Frontier<J> {
         let (queues, journal) = (state.queues_memory(), self.journal.memory());
         FrontierStatistics {
             queued: count.queued - self.lent.pages,
-            scheduled: state.schedule().len(),
+            scheduled: state.schedule().len() + state.schedule().aside(state.rules().number),
             leased: self.lent.all,
             leased_robots: self.lent.all - self.lent.pages,
             completed: count.completed,

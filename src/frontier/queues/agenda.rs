@@ -22,7 +22,7 @@ use crate::frontier::hosts::HostId;
 /// only the few thousand of one day are sorted, in cache, where a heap of all of them would be walked from top to bottom in
 /// memory for each.
 ///
-/// Nothing is ever removed but what is due. A host that rests with nothing lent out cannot change. One that has pages out may be told to
+/// Nothing is removed but what is due, or [by hand](Self::remove). A host that rests with nothing lent out cannot change. One that has pages out may be told to
 /// rest longer meanwhile; it is found too early then, and put back.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
@@ -67,6 +67,16 @@ impl Agenda {
         self.turn();
         self.len -= 1;
         Some(host)
+    }
+
+    /// Takes hosts out, wherever they stand. O(hosts that rest): for what a user does by hand.
+    pub(crate) fn remove(&mut self, is_gone: impl Fn(HostId) -> bool) {
+        let stays = |note: &Note| !is_gone(note.0.1);
+        self.today.retain(stays);
+        self.later.values_mut().for_each(|hosts| hosts.retain(stays));
+        self.later.retain(|_, hosts| !hosts.is_empty());
+        self.len = self.today.len() + self.later.values().map(Vec::len).sum::<usize>();
+        self.turn();
     }
 
     /// When the first of them is due.

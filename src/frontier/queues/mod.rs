@@ -42,4 +42,4 @@ pub(crate) use line::Line;
 pub(crate) use link::ListLink;
 pub(crate) use pool::{Linked, NONE, Pool};
 pub(crate) use queued::Queued;
-pub(crate) use schedule::{SCHEDULE, Schedule, Taken, second};
+pub(crate) use schedule::{SCHEDULE, Schedule, Taken, second, second_of};

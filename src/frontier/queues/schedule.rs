@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use super::{Back, Queue, Queued};
 use crate::bytes::varint::{self, number, put};
 use crate::frontier::Timestamp;
-use crate::frontier::durable::Entry;
-use crate::gate::Position;
+use crate::frontier::durable::{Aside, Entry};
+use crate::gate::{Position, Refusal};
 
 /// URLs that are not to be fetched before a time, by the second at whose end that lies; first come, first served within one.
 ///
 /// So none goes early, and none a second late. The URLs of a day are in 86,400 queues at most. These are like those of the hosts:
 /// positions in the journal, two to four bytes each where many share a second, and about a hundred where one has it alone.
 ///
-/// Pages that were given up are *parked*: they stand behind all seconds. No time frees them, only somebody who asks for them.
+/// URLs that rules refuse which came after their admission are *set aside*: they stand after all seconds, by the round of rules and the
+/// reason. Pages that were given up are *parked*: they come last. No time frees either, only other rules, or somebody who asks for them.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// One queue a second, by the second's number: seconds are counted by their ends from the Unix epoch. None is empty.
@@ -42,12 +43,30 @@ const PIECE: usize = 16 << 10;
 /// The first byte of a piece of the schedule, by which it is told from hosts: their first number is the length of a key, which is not 0.
 pub(crate) const SCHEDULE: u8 = 0;
 
-/// The second of parked URLs: behind all time.
+/// From here on stand URLs that are set aside: behind all time. The round of rules and the reason follow in the lower bits.
+const ASIDE: u64 = 1 << 63;
+
+/// The second of parked URLs: behind all else.
 const PARKED: u64 = u64::MAX;
 
 /// The first second that is over at this time.
 pub(crate) fn second(at: Timestamp) -> u64 {
     if at == Entry::NEVER { PARKED } else { at.as_micros().div_ceil(SECOND) }
+}
+
+/// The second of URLs that a round of rules has set aside for a reason.
+///
+/// # Panics
+/// If no URL that waits is refused for that reason.
+pub(crate) fn second_of(aside: Aside) -> u64 {
+    ASIDE | u64::from(aside.round) << 8 | u64::from(aside.refusal.number().expect("a reason of a rule"))
+}
+
+/// What [`second_of`] made a second of; `None` of any other second.
+fn aside_of(second: u64) -> Option<Aside> {
+    let [number, round @ .., _, _, _] = second.to_le_bytes();
+    let refusal = (ASIDE..PARKED).contains(&second).then(|| Refusal::of_number(number)).flatten()?;
+    Some(Aside { round: u32::from_le_bytes(round), refusal })
 }
 
 impl Schedule {
@@ -56,9 +75,42 @@ impl Schedule {
         self.put(second(at), position);
     }
 
+    /// Notes a URL that a round of rules refuses.
+    pub(crate) fn set_aside(&mut self, to: Aside, position: Position) {
+        self.put(second_of(to), position);
+    }
+
+    /// Takes away the URL that goes first of those that were set aside together.
+    pub(crate) fn take_aside(&mut self, from: Aside) {
+        self.pop_of(second_of(from));
+    }
+
+    /// The URL that goes first of those that rounds before this one have set aside.
+    pub(crate) fn first_aside(&self, before: u32) -> Option<(Position, Aside)> {
+        let (second, queue) = self.seconds.range(ASIDE..ASIDE | u64::from(before) << 8).next()?;
+        Some((queue.first()?.position, aside_of(*second)?))
+    }
+
+    /// How many URLs rounds before this one have set aside. O(rounds and reasons).
+    pub(crate) fn aside(&self, before: u32) -> u64 {
+        self.seconds.range(ASIDE..ASIDE | u64::from(before) << 8).map(|(_, queue)| u64::from(queue.len())).sum()
+    }
+
+    /// Shows each URL that is set aside, the longest ago first.
+    pub(crate) fn each_aside(&self) -> impl Iterator<Item = (Position, Refusal)> {
+        let seconds = self.seconds.range(ASIDE..PARKED);
+        let reasons = seconds.filter_map(|(second, queue)| Some((aside_of(*second)?.refusal, queue)));
+        reasons.flat_map(|(refusal, queue)| self.positions(queue).map(move |position| (position, refusal)))
+    }
+
+    /// Whether nothing is in it, whatever it would wait for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.seconds.is_empty()
+    }
+
     /// When the first of them may go.
     pub(crate) fn due(&self) -> Option<Timestamp> {
-        let first = self.seconds.keys().next().filter(|&&second| second < PARKED);
+        let first = self.seconds.keys().next().filter(|&&second| second < ASIDE);
         first.map(|&second| Timestamp::from_micros(second.saturating_mul(SECOND)))
     }
 
@@ -94,7 +146,7 @@ impl Schedule {
     /// Takes away the URL that goes first.
     pub(crate) fn pop(&mut self) -> Option<Position> {
         let first = *self.seconds.keys().next()?;
-        if first == PARKED { None } else { self.pop_of(first) }
+        if first < ASIDE { self.pop_of(first) } else { None }
     }
 
     /// Takes away the first URL of a second, and the second with its last: an empty one would be the next that is due, and never be over.
@@ -104,7 +156,7 @@ impl Schedule {
         if queue.first().is_none() {
             self.seconds.remove(&second);
         }
-        self.len -= u64::from(second < PARKED);
+        self.len -= u64::from(second < ASIDE);
         Some(position)
     }
 
@@ -116,7 +168,7 @@ impl Schedule {
         if queue.first().is_none() {
             self.seconds.remove(&second);
         }
-        self.len -= u64::from(is_there && second < PARKED);
+        self.len -= u64::from(is_there && second < ASIDE);
         is_there
     }
 
@@ -126,7 +178,8 @@ impl Schedule {
         queue.is_some_and(|queue| self.positions(queue).any(|other| other == position))
     }
 
-    /// How many URLs wait for a time. Parked ones are counted by [`parked`](Self::parked).
+    /// How many URLs wait for a time. Those that are parked or set aside are counted by [`parked`](Self::parked) and
+    /// [`aside`](Self::aside).
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -172,7 +225,7 @@ impl Schedule {
     fn put(&mut self, second: u64, position: Position) {
         // Which of them goes first is for their hosts' queues to say: all are of one priority here.
         self.back.push(self.seconds.entry(second).or_default(), Queued { position, priority: 0 });
-        self.len += u64::from(second < PARKED);
+        self.len += u64::from(second < ASIDE);
     }
 
     /// The URLs of a second, in order.

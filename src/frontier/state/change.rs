@@ -28,11 +28,13 @@ pub(crate) struct Fresh {
     pub(crate) counts: bool,
     /// The URLs that wait for a time.
     pub(crate) schedule: bool,
+    /// Those among which the URL was set aside before.
+    pub(crate) aside: bool,
     /// The shard of the seen set that the URL is in.
     pub(crate) seen: bool,
 }
 
 impl Fresh {
     /// New to all parts.
-    pub(crate) const ALL: Self = Self { counts: true, schedule: true, seen: true };
+    pub(crate) const ALL: Self = Self { counts: true, schedule: true, aside: true, seen: true };
 }

@@ -40,7 +40,12 @@ impl Pieces {
 
     /// Whether the schedule has a URL that the record at this position put there for a time, or had it.
     pub(super) fn has_scheduled(&self, time: Timestamp, at: Position) -> bool {
-        let piece = self.schedule.iter().find(|(last, _)| second(time) <= *last).or(self.schedule.last());
+        self.has_second(second(time), at)
+    }
+
+    /// As [`has_scheduled`](Self::has_scheduled), by the second of the schedule that the URL was put into.
+    pub(super) fn has_second(&self, second: u64, at: Position) -> bool {
+        let piece = self.schedule.iter().find(|(last, _)| second <= *last).or(self.schedule.last());
         piece.is_some_and(|(_, saved)| at < *saved)
     }
 

@@ -25,7 +25,7 @@ use crate::frontier::durable::{
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId, Manners};
-use crate::frontier::queues::{Circles, Queued, SCHEDULE};
+use crate::frontier::queues::{self, Circles, Queued, SCHEDULE};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
 use crate::gate::{Found, Gate, OptionError, Position};
 use crate::seen::SeenSet;
@@ -116,8 +116,9 @@ impl Resume {
         let count = self.state.count_mut();
         (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
         self.was_busy |= counts.leased > 0;
+        *self.state.rules_mut() = counts.rules;
         let gate = self.state.gate_mut();
-        gate.restore(counts.admitted, &counts.refused, &counts.roots, &counts.originals);
+        gate.restore(counts.admitted, &counts.refused, (counts.scope, &counts.roots), &counts.originals);
         gate.budgets_mut().restore(&counts.evidence, self.contents.take());
     }
 
@@ -155,9 +156,13 @@ impl Resume {
             Record::Settled(settled) => self.settled(at, record, settled, None, has, evicted)?,
             Record::Again { settled, entry } => self.settled(at, record, settled, Some(entry), has, evicted)?,
             Record::Due(due) => {
-                let schedule = self.state.schedule();
                 // Where it is not in the schedule, that was saved after it had gone, and its host later still.
-                if [schedule.first(), schedule.first_parked()].contains(&Some(due.position)) {
+                let schedule = self.state.schedule();
+                let is_there = match due.from {
+                    Some(from) => !self.pieces.has_second(queues::second_of(from), at),
+                    None => [schedule.first(), schedule.first_parked()].contains(&Some(due.position)),
+                };
+                if is_there {
                     let host = self.host_or_new(due.host, evicted)?;
                     self.apply(at, record, Some(host), None, fresh);
                 }
@@ -166,6 +171,14 @@ impl Resume {
                 let host = self.host(disallowed.host, evicted)?;
                 self.apply(at, record, host, None, fresh);
             }
+            Record::Aside(aside) => {
+                self.lost.queue(aside.position, &mut self.state);
+                let host = if aside.from.is_some() { None } else { self.host(aside.host, evicted)? };
+                let is_new = |place| !self.pieces.has_second(queues::second_of(place), at);
+                let fresh = Fresh { schedule: is_new(aside.to), aside: aside.from.is_some_and(is_new), ..fresh };
+                self.apply(at, record, host, None, fresh);
+            }
+            Record::Rules { .. } => self.apply(at, record, None, None, fresh),
             Record::Forgotten { fingerprint } => {
                 let shard = self.state.gate().seen().shard_of(*fingerprint);
                 let fresh = Fresh { seen: !self.pieces.has_seen(shard, at), ..fresh };
@@ -179,6 +192,17 @@ impl Resume {
             Record::Resumed { .. } => {}
         }
         Ok(())
+    }
+
+    /// The record with which this frontier must go on where the rules are not those by which its URLs were judged; `None` where they are.
+    pub(crate) fn changed_rules(&self) -> Option<Record<'static>> {
+        let digest = self.state.gate().digest();
+        (self.state.rules().digest != digest).then_some(Record::Rules { digest })
+    }
+
+    /// Takes that record: it stands at this position, at the journal's end.
+    pub(crate) fn begin_round(&mut self, at: Position, rules: &Record<'_>) {
+        self.state.apply(&Change { record: rules, at: Some(at), host: None, remember: None, fresh: Fresh::ALL });
     }
 
     /// Records taken, those too that changed nothing because the checkpoint has them.

@@ -57,7 +57,7 @@ impl State {
     /// What a slice is of: an empty schedule is passed over.
     fn part(&self, slice: Slice) -> Part {
         match slice.0 {
-            Part::Schedule(_) if self.schedule().len() + self.schedule().parked() == 0 => Part::Hosts(0),
+            Part::Schedule(_) if self.schedule().is_empty() => Part::Hosts(0),
             part => part,
         }
     }
@@ -108,6 +108,8 @@ impl<J: Journal> Frontier<J> {
             retries: count.retries,
             output: count.output,
             leased: self.lent.all,
+            rules: self.state.rules(),
+            scope: gate.scope_kind(),
             roots: gate.roots(),
             originals: gate.budgets().originals(),
             evidence: gate.budgets().slots(),

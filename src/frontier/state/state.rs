@@ -7,15 +7,19 @@
 //! | `Again` | both at once: a page leaves its queue, and waits for a time |
 //! | `Due` | a URL goes from the schedule to its host's queue |
 //! | `Disallowed` | URLs leave their queue, and no page was fetched |
+//! | `Aside` | a URL leaves its queue, or an earlier round of rules, and is set aside |
+//! | `Rules` | a round of other rules begins |
 //! | `Forgotten` | a URL leaves the seen set |
 //! | `Host` | a host stands as it says, and its robots.txt is known |
 //! | `Resumed` | nothing: the resume acts on it |
 
 use std::sync::Arc;
 
-use super::{Change, Count};
+use super::{Change, Count, Fresh};
 use crate::address::{Fingerprint, host_of};
-use crate::frontier::durable::{DisallowedRecord, Entry, HostRecord, Record, Settled, Standing};
+use crate::frontier::durable::{
+    Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled, Standing,
+};
 use crate::frontier::hosts::{Evicted, Host, HostId, HostStatistics, Hosts, Manners, RobotsFile, RulesCache, Seats};
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
@@ -42,6 +46,8 @@ pub(crate) struct State {
     /// Which parsed rules may be dropped.
     rules: RulesCache,
     count: Count,
+    /// By which rules URLs are judged.
+    judged_by: RuleRound,
 }
 
 impl State {
@@ -55,6 +61,7 @@ impl State {
             evicted: Evicted::default(),
             rules: RulesCache::default(),
             count: Count::default(),
+            judged_by: RuleRound::default(),
         }
     }
 
@@ -72,8 +79,12 @@ impl State {
             Record::Settled(settled) => self.settled(settled, None, change),
             Record::Again { settled, entry } => self.settled(settled, Some(entry), change),
             Record::Due(due) => {
-                let taken = self.schedule.take_first(due.position);
-                self.count.completed -= u64::from(taken == Some(Taken::Parked) && fresh.counts);
+                if let Some(from) = due.from {
+                    self.leaves_aside(from, fresh);
+                } else {
+                    let taken = self.schedule.take_first(due.position);
+                    self.count.completed -= u64::from(taken == Some(Taken::Parked) && fresh.counts);
+                }
                 if let Some(host) = host {
                     self.queue(host, Queued { position: due.position, priority: due.priority });
                 }
@@ -88,6 +99,12 @@ impl State {
                     let dropped = self.back.remove_run(&mut self.hosts[host].queue, first, urls);
                     self.count.queued -= u64::from(dropped);
                     self.mark_used_if_empty(host);
+                }
+            }
+            Record::Aside(aside) => self.set_aside(aside, change),
+            Record::Rules { digest } => {
+                if fresh.counts {
+                    self.judged_by = self.judged_by.next(*digest, change.at);
                 }
             }
             Record::Forgotten { fingerprint } => {
@@ -126,6 +143,34 @@ impl State {
             host.robots.mark_used();
         } else {
             self.queue(host, queued);
+        }
+    }
+
+    /// A URL is no longer set aside.
+    fn leaves_aside(&mut self, from: Aside, fresh: Fresh) {
+        if fresh.counts {
+            self.gate.readmit(from.refusal, 1);
+        }
+        if fresh.aside {
+            self.schedule.take_aside(from);
+        }
+    }
+
+    /// A URL is refused by today's rules. It may have been set aside by others: then no queue has it.
+    fn set_aside(&mut self, aside: &AsideRecord<'_>, change: &Change<'_>) {
+        let AsideRecord { position, priority, to, from, .. } = *aside;
+        if let Some(from) = from {
+            self.leaves_aside(from, change.fresh);
+        }
+        if change.fresh.counts {
+            self.gate.withdraw(to.refusal, 1);
+        }
+        if change.fresh.schedule {
+            self.schedule.set_aside(to, position);
+        }
+        if let Some(host) = change.host {
+            self.unqueue(host, Queued { position, priority });
+            self.mark_used_if_empty(host);
         }
     }
 
@@ -253,6 +298,11 @@ impl State {
         &self.evicted
     }
 
+    /// By which rules URLs are judged.
+    pub(crate) fn rules(&self) -> RuleRound {
+        self.judged_by
+    }
+
     /// The sums of this moment. All of them are kept as records come in, so nothing is walked.
     pub(crate) fn count(&self) -> Count {
         self.count
@@ -347,6 +397,11 @@ impl State {
     /// The sums, for those of a checkpoint, and for pages whose records are lost.
     pub(super) fn count_mut(&mut self) -> &mut Count {
         &mut self.count
+    }
+
+    /// By which rules URLs were judged when a checkpoint was written.
+    pub(super) fn rules_mut(&mut self) -> &mut RuleRound {
+        &mut self.judged_by
     }
 
     /// The gate, while nobody else has it.

@@ -34,6 +34,8 @@ pub struct Blocklist {
     files: Vec<PathBuf>,
     canonicalizer: Canonicalizer,
     entries: u64,
+    /// Stands for all entries, in whatever order they came.
+    digest: u64,
     unread: u64,
     first_unread: Option<String>,
 }
@@ -76,7 +78,7 @@ impl Blocklist {
             ..SeenOptions::default()
         })?;
         let (files, canonicalizer) = (files.to_vec(), canonicalizer.clone());
-        let mut list = Self { set, key, files, canonicalizer, entries: 0, unread: 0, first_unread: None };
+        let mut list = Self { set, key, files, canonicalizer, entries: 0, digest: 0, unread: 0, first_unread: None };
         list.fill()?;
         Ok(Some(list))
     }
@@ -84,11 +86,15 @@ impl Blocklist {
     /// The second reading: each entry into the set. A line that a file got since the first one
     /// counts, too. The disk is asked at the end whether it has served all along.
     fn fill(&mut self) -> Result<(), OptionError> {
-        let Self { set, key, files, canonicalizer, entries, unread, first_unread } = self;
+        let Self { set, key, files, canonicalizer, entries, digest, unread, first_unread } = self;
+        let same_everywhere = FingerprintKey::from_u64(0);
         walk(files, canonicalizer, |line| {
             if let Ok(named) = BlockEntry::of_line(line.text, canonicalizer) {
                 let new = named.iter().filter(|entry| set.insert(key.fingerprint(entry.text())) == Sighting::New);
-                *entries += new.count() as u64;
+                for entry in new {
+                    *entries += 1;
+                    *digest = digest.wrapping_add(same_everywhere.fingerprint(entry.text()).bits());
+                }
             } else {
                 *unread += 1;
                 first_unread.get_or_insert_with(|| line.to_string());
@@ -127,6 +133,11 @@ impl Blocklist {
     /// Distinct entries, hosts and URLs together, over all lists.
     pub fn entries(&self) -> u64 {
         self.entries
+    }
+
+    /// Tells lists of other entries apart, in this process and in others.
+    pub(super) fn digest(&self) -> u64 {
+        self.digest
     }
 
     /// Lines that name neither host nor URL, and the first of them with its place; `None` where all could be read.

@@ -10,14 +10,15 @@
 //! and the journal, and the URL passes the gate when it is found again.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::evicted::EvictedHosts;
 use super::{Checkpoints, Opening};
 use crate::frontier::{Entry, Frontier, Journal, Record, Timestamp};
-use crate::gate::Position;
+use crate::gate::{DropRule, Position};
 use crate::job::journal::{Disk, FileJournal, Storage};
-use crate::job::{Lock, OpenOptions};
+use crate::job::{Lock, OpenOptions, dropped};
 
 /// The journal of a frontier that is kept in a job, with the job's checkpoints, its evicted hosts and its lock. When it is dropped,
 /// another process may take the job.
@@ -32,6 +33,8 @@ pub struct JobJournal<S: Storage = Disk> {
     opening: Opening,
     /// `None` where the job is only read.
     pub(in crate::job) lock: Option<Arc<Lock>>,
+    /// Where it is kept what the user has dropped; `None` where the job is only read.
+    pub(in crate::job) dropped: Option<PathBuf>,
     /// Shared with the checkpoints, which add to them. Looked into without the lock of these: a checkpoint takes long.
     evicted: EvictedHosts,
     /// The last frame of a run that was read.
@@ -50,7 +53,17 @@ impl<S: Storage> JobJournal<S> {
     ) -> Self {
         let evicted = checkpoints.evicted.clone();
         let checkpoints = Arc::new(Mutex::new(checkpoints));
-        Self { file, checkpoints, options, opening, lock: None, evicted, buffer: Vec::new(), has_lost: false }
+        Self {
+            file,
+            checkpoints,
+            options,
+            opening,
+            lock: None,
+            dropped: None,
+            evicted,
+            buffer: Vec::new(),
+            has_lost: false,
+        }
     }
 
     /// What was found when the frontier was opened.
@@ -124,6 +137,10 @@ impl<S: Storage> Journal for JobJournal<S> {
 
     fn flush_due(&mut self, now: Timestamp) -> io::Result<Option<Timestamp>> {
         self.file.flush_due(now)
+    }
+
+    fn keep_dropped(&mut self, rules: &[DropRule]) -> io::Result<()> {
+        self.dropped.as_ref().map_or(Ok(()), |path| dropped::write(path, rules))
     }
 
     fn memory(&self) -> usize {

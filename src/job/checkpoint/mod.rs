@@ -32,6 +32,8 @@
 //!           9  slices    u32
 //!          13  admitted, completed, retries, output, leased   u64 each
 //!          53  refused   u32 how many; for each a name (u32 length, text) and a u64
+//!              round     of rules: u64 their digest, u64 the position since which they judge, u32 how many there were before
+//!              scope     u32 length, the name of its kind
 //!              roots     u32 how many; for each u32 length, text
 //!              originals u32 how many; for each the origin of a seed, as the roots
 //!              rules     u32 how many rules on keys are on; for each its name in `crawler.toml`, as the roots

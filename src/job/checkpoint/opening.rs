@@ -18,6 +18,8 @@ pub struct Opening {
     pub damaged: Vec<CheckpointError>,
     /// What was found in the journal behind the checkpoint.
     pub recovery: Recovery,
+    /// The rules of the gate are others than those by which the URLs that wait were judged: each is judged again when its turn comes.
+    pub rules_changed: bool,
     /// Bytes of the output that the journal confirms. What follows them must be cut off before more is written.
     pub output: u64,
     /// The part of these bytes that was there at the checkpoint.

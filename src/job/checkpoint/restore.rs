@@ -5,7 +5,8 @@
 //! 2. The seen set, the slices and the evicted hosts are loaded.
 //! 3. The journal is replayed from the position that the summary names. Each record changes the state as it did when it was written,
 //!    except in the parts that were saved behind it. A page counts as done only if the output has its record.
-//! 4. A record says that the journal was opened again, and how much of the output counts. It is synced before anything else is written,
+//! 4. A record says that the journal was opened again, and how much of the output counts; and where the rules of the gate are others than
+//!    before, one more says that. They are synced before anything else is written,
 //!    so that records which were void once are never taken for good later.
 //!
 //! # What it costs
@@ -82,6 +83,10 @@ pub(in crate::job) fn restore<S: Storage>(
     };
     recalled.map_err(|error| CheckpointError::of_io(error, checkpoints.storage.path("")))?;
     file.record(&Record::Resumed { output: replay.output() })?;
+    if let Some(rules) = replay.changed_rules() {
+        replay.begin_round(file.record(&rules)?, &rules);
+        opening.rules_changed = true;
+    }
     file.sync()?;
     checkpoints.settle_on(opening.checkpoint, needs)?;
     opening.output = replay.output();

@@ -9,8 +9,8 @@
 
 use crate::address::KeyRules;
 use crate::bytes::Fields;
-use crate::frontier::Counts;
-use crate::gate::{Position, Refusal};
+use crate::frontier::{Counts, RuleRound};
+use crate::gate::{Position, Refusal, ScopeKind};
 use crate::job::journal::Needs;
 
 /// The summary of a checkpoint: all that is neither hosts nor seen set. The page of [checkpoints](super) draws its bytes.
@@ -41,8 +41,8 @@ impl Summary {
     ///
     /// The owner's bytes come last and have no length: the frame's tells where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let Counts { admitted, completed, retries, output, leased, refused, roots, originals, evidence, .. } =
-            &self.counts;
+        let Counts { admitted, completed, retries, output, leased, refused, .. } = &self.counts;
+        let Counts { rules: round, scope, roots, originals, evidence, .. } = &self.counts;
         let mut keys = self.keys.clone();
         let has_seen_at = !self.seen_at.is_empty();
         let mut bytes = vec![u8::from(self.has_seen) | u8::from(has_seen_at) << 1 | u8::from(self.has_contents) << 2];
@@ -54,6 +54,9 @@ impl Summary {
             put_text(&mut bytes, refusal.name());
             bytes.extend(count.to_le_bytes());
         }
+        bytes.extend([round.digest, round.since.to_u64()].into_iter().flat_map(u64::to_le_bytes));
+        bytes.extend(round.number.to_le_bytes());
+        put_text(&mut bytes, scope.name());
         let rules = keys.switches().into_iter().filter(|(_, is_on)| **is_on);
         let rules: Vec<String> = rules.map(|(rule, _)| rule.to_owned()).collect();
         for texts in [roots, originals, &rules, &self.keys.drop_parameters] {
@@ -101,6 +104,9 @@ impl Summary {
             let refusal = Refusal::ALL.into_iter().find(|refusal| refusal.name() == name);
             counts.refused.push((refusal.ok_or("an unknown reason to refuse")?, fields.u64()?));
         }
+        let (digest, since) = (fields.u64()?, Position::from_u64(fields.u64()?));
+        counts.rules = RuleRound { digest, since, number: fields.u32()? };
+        counts.scope = ScopeKind::of_name(text(&mut fields)?).ok_or("an unknown kind of scope")?;
         let [mut rules, mut drop_parameters] = [Vec::new(), Vec::new()];
         for texts in [&mut counts.roots, &mut counts.originals, &mut rules, &mut drop_parameters] {
             for _ in 0..fields.u32()? {
@@ -190,6 +196,8 @@ mod tests {
         let mut counts = Counts { position, admitted: 1, completed: 2, retries: 3, output: 4, ..Counts::default() };
         counts.evidence = vec![(7, 1 << 60), (65_535, 3)];
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
+        counts.rules = RuleRound { digest: 1 << 60, since: Position::from_u64(1 << 40), number: 3 };
+        counts.scope = ScopeKind::Prefix;
         // A seed's directory may be as long as a URL.
         counts.originals = vec!["https://a.example".to_owned()];
         counts.roots = vec!["a.example".to_owned(), format!("b.example/{}", "x".repeat(1 << 16))];

@@ -70,10 +70,11 @@
 //! kind 4, the journal was opened again:
 //!           0  output    u64, bytes that were left of the first output
 //!
-//! kind 5, the time of a URL had come, and it was queued:
+//! kind 5, the time of a URL had come, or other rules let it pass, and it was queued:
 //!           0  priority  u8
 //!           1  page      u64, the position of its admission
-//!           9  host      the rest, UTF-8, as above
+//!           9  set aside u8, the reason as kind 8 has it, or 255 where it was not set aside; then the round's number, u32
+//!              host      the rest, UTF-8, as above
 //!
 //! kind 6, a URL was taken from the seen set:
 //!           0  fingerprint, u64
@@ -88,8 +89,18 @@
 //!           0  priority  u8, of them all
 //!           1  first     u64, the position of the admission of the first of them
 //!           9  urls      u32, how many: those that follow the first in its queue
-//!          13  reason    u8: 0 robots.txt disallows them, 1 to 5 the budget of their shape, section, host, domain or session is spent
+//!          13  reason    u8, as `Refusal::number` has it: 0 robots.txt disallows them, 1 to 7 a budget is spent, 8 and more a rule
 //!          14  host      the rest, UTF-8, as above
+//!
+//! kind 9, the rules of the gate are others from here on:
+//!           0  digest    u64, which tells them from others
+//!
+//! kind 10, today's rules refuse a URL that waits, and it was set aside:
+//!           0  priority  u8
+//!           1  page      u64, the position of its admission
+//!           9  to        u8, the reason; u32, how many rounds of rules there were before
+//!          14  from      as kind 5 has it: where it was set aside before
+//!              host      the rest, UTF-8, as above; empty where it was set aside before, and no queue had it
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one of another place or another job that was left in a reused

@@ -9,10 +9,12 @@
 //! | 2, settled | 21 and the host; 30 more for a receipt of `pages.jsonl`, 41 for what it yielded | for each page |
 //! | 3, a host | 31 and the host; the rules of a robots.txt | for each robots.txt, and where a host changes without a page |
 //! | 4, resumed | 8 | at each opening |
-//! | 5, due | 9 and the host | for each URL whose time comes |
+//! | 5, due | 10 and the host; 4 more where it was set aside | for each URL whose time comes |
 //! | 6, forgotten | 8 | for each URL that is taken from the seen set |
 //! | 7, again | both of its parts and 2 | for each page that is tried or visited again |
 //! | 8, disallowed | 14 and the host | for each run of URLs that are dropped |
+//! | 9, rules | 8 | where the rules of the gate are others than before |
+//! | 10, set aside | 15 and the host | for each URL that waits and that today's rules refuse |
 //!
 //! A host that is ill takes 5 bytes more, and those of the failure's words.
 //!
@@ -22,24 +24,15 @@ use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_
 use super::yielded_bytes::{read_yielded, write_yielded};
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::frontier::{DisallowedRecord, DueRecord, Entry, Receipts, Record, Settled};
+use crate::frontier::{Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, Receipts, Record, Settled};
 use crate::gate::{Position, Refusal};
 
 /// Flags of a lease that came back. They share a byte with those of its host, which take the lowest bits.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPTS: u8 = 1 << 3;
 const HAS_YIELDED: u8 = 1 << 4;
-/// Why URLs that wait are dropped, by their numbers on disk. A number is never given to another reason.
-const REASONS: [Refusal; 8] = [
-    Refusal::Robots,
-    Refusal::BarrenShape,
-    Refusal::BarrenSection,
-    Refusal::BarrenHost,
-    Refusal::BarrenDomain,
-    Refusal::KnownSession,
-    Refusal::KnownMirror,
-    Refusal::BarrenCombination,
-];
+/// Stands for the reason of a URL that is not set aside.
+const NOWHERE: u8 = u8::MAX;
 /// Bytes of the length of a record that stands within another one.
 const LENGTH: usize = 2;
 
@@ -63,6 +56,8 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Forgotten { .. } => 6,
         Record::Again { .. } => 7,
         Record::Disallowed(_) => 8,
+        Record::Rules { .. } => 9,
+        Record::Aside(_) => 10,
     }
 }
 
@@ -78,6 +73,8 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
         Record::Forgotten { fingerprint } => to.extend(fingerprint.bits().to_le_bytes()),
         Record::Again { settled, entry } => write_again(settled, entry, at, to),
         Record::Disallowed(disallowed) => write_disallowed(disallowed, to),
+        Record::Rules { digest } => to.extend(digest.to_le_bytes()),
+        Record::Aside(aside) => write_aside(aside, to),
     }
 }
 
@@ -94,6 +91,8 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
         6 => fields.u64().map(|bits| Record::Forgotten { fingerprint: Fingerprint::from_bits(bits) }),
         7 => read_again(&mut fields, at),
         8 => read_disallowed(&mut fields).map(Record::Disallowed),
+        9 => fields.u64().map(|digest| Record::Rules { digest }),
+        10 => read_aside(&mut fields).map(Record::Aside),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -103,11 +102,13 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
 fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
     to.push(due.priority);
     to.extend(due.position.to_u64().to_le_bytes());
+    write_place(due.from, to);
     to.extend_from_slice(due.host.as_bytes());
 }
 
 fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> {
-    Ok(DueRecord { priority: fields.u8()?, position: Position::from_u64(fields.u64()?), host: fields.rest()? })
+    let (priority, position) = (fields.u8()?, Position::from_u64(fields.u64()?));
+    Ok(DueRecord { priority, position, from: read_place(fields)?, host: fields.rest()? })
 }
 
 /// Appends that URLs were dropped: kind 8. One record tells of a whole run of them: as many as one look for a lease may drop.
@@ -115,16 +116,50 @@ fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
     to.push(disallowed.priority);
     to.extend(disallowed.first.to_u64().to_le_bytes());
     to.extend(disallowed.urls.to_le_bytes());
-    let reason = REASONS.iter().position(|refusal| *refusal == disallowed.refusal);
-    to.push(reason.and_then(|reason| u8::try_from(reason).ok()).expect("URLs are dropped for one of these"));
+    to.push(number_of(disallowed.refusal));
     to.extend_from_slice(disallowed.host.as_bytes());
 }
 
 fn read_disallowed<'a>(fields: &mut Fields<'a>) -> Result<DisallowedRecord<'a>, &'static str> {
     let (priority, first) = (fields.u8()?, Position::from_u64(fields.u64()?));
     let (urls, reason) = (fields.u32()?, fields.u8()?);
-    let refusal = *REASONS.get(usize::from(reason)).ok_or("an unknown reason to drop URLs")?;
-    Ok(DisallowedRecord { priority, first, urls, refusal, host: fields.rest()? })
+    Ok(DisallowedRecord { priority, first, urls, refusal: reason_of(reason)?, host: fields.rest()? })
+}
+
+/// Appends that a URL was set aside: kind 10.
+fn write_aside(aside: &AsideRecord<'_>, to: &mut Vec<u8>) {
+    to.push(aside.priority);
+    to.extend(aside.position.to_u64().to_le_bytes());
+    write_place(Some(aside.to), to);
+    write_place(aside.from, to);
+    to.extend_from_slice(aside.host.as_bytes());
+}
+
+fn read_aside<'a>(fields: &mut Fields<'a>) -> Result<AsideRecord<'a>, &'static str> {
+    let (priority, position) = (fields.u8()?, Position::from_u64(fields.u64()?));
+    let to = read_place(fields)?.ok_or("a URL that is set aside nowhere")?;
+    Ok(AsideRecord { priority, position, to, from: read_place(fields)?, host: fields.rest()? })
+}
+
+/// Appends where a URL is set aside, if it is.
+fn write_place(place: Option<Aside>, to: &mut Vec<u8>) {
+    to.push(place.map_or(NOWHERE, |place| number_of(place.refusal)));
+    to.extend(place.into_iter().flat_map(|place| place.round.to_le_bytes()));
+}
+
+fn read_place(fields: &mut Fields<'_>) -> Result<Option<Aside>, &'static str> {
+    match fields.u8()? {
+        NOWHERE => Ok(None),
+        number => Ok(Some(Aside { refusal: reason_of(number)?, round: fields.u32()? })),
+    }
+}
+
+fn number_of(refusal: Refusal) -> u8 {
+    refusal.number().expect("URLs that wait are refused for one of these")
+}
+
+fn reason_of(number: u8) -> Result<Refusal, &'static str> {
+    Refusal::of_number(number).ok_or("an unknown reason to drop URLs")
 }
 
 /// Appends how a page's lease came back: kind 2. It stands within kind 7 as well.
@@ -236,7 +271,7 @@ mod tests {
             Record::Resumed { output: 12 },
         ];
         records.extend(hosts);
-        records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9 }));
+        records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9, from: None }));
         records.push(Record::Disallowed(DisallowedRecord {
             host: "http://a",
             priority: 9,
@@ -248,6 +283,12 @@ mod tests {
         let scheduled = Entry { not_before: Some(stale_at), ..entry };
         records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);
         records.push(Record::Admitted(Entry { metadata: b"\xff\0 of its own", ..scheduled }));
+        records.push(Record::Rules { digest: 7 << 50 });
+        let place = Aside { refusal: Refusal::Excluded, round: 1 << 20 };
+        for (from, host) in [(None, "http://a"), (Some(Aside { refusal: Refusal::Dropped, ..place }), "")] {
+            records.push(Record::Aside(AsideRecord { host, position: HERE, priority: 3, to: place, from }));
+        }
+        records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9, from: Some(place) }));
         records
     }
 
@@ -267,7 +308,7 @@ mod tests {
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(9, &[]), "kind");
+        assert_eq!(reason(11, &[]), "kind");
         for (at, fields) in [(0, 21), (3, 21 + 40), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 69 + 22)] {
             let mut payload = Vec::new();
             write(&records()[at], HERE, &mut payload);

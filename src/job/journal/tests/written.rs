@@ -121,13 +121,13 @@ fn what_is_scheduled_is_written_as_ever() {
     let not_before = Some(Timestamp::from_micros(0x0102_0304));
     let seed = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, Some(Position::from_u64(5))) };
     let position = journal.admit(seed.entry()).unwrap();
-    let due = Record::Due(DueRecord { host: "https://example.org", position, priority: 2 });
+    let due = Record::Due(DueRecord { host: "https://example.org", position, priority: 2, from: None });
     journal.append(&due).unwrap();
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
     let first = b"\x1e\0\0\x01\x14\x02\x01\x03\x35\x84\x86\x88\x08\x14https://example.org/";
     assert_eq!(written[36..][..first.len()], *first);
-    let second = b"\x1c\0\0\x05\x02\x20\0\0\0\0\0\0\0https://example.org";
+    let second = b"\x1d\0\0\x05\x02\x20\0\0\0\0\0\0\0\xffhttps://example.org";
     assert_eq!(written[36 + first.len() + 4..], *second);
     let mut found = Vec::new();
     let disk = Disk::at(directory.path()).unwrap();

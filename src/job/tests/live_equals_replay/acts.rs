@@ -26,6 +26,16 @@ pub(super) enum Act {
         page: u8,
     },
     AskAgain,
+    /// A host is dropped, or taken back.
+    Drop {
+        host: u8,
+        is_undone: bool,
+    },
+    /// Some pages are.
+    DropPages {
+        digit: u8,
+        is_undone: bool,
+    },
     Lease,
     Complete {
         which: prop::sample::Index,
@@ -80,6 +90,8 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
             .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
         2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Forget { host, page }),
         3 => Just(Act::AskAgain),
+        1 => (0..6u8, any::<bool>()).prop_map(|(host, is_undone)| Act::Drop { host, is_undone }),
+        1 => (0..3u8, any::<bool>()).prop_map(|(digit, is_undone)| Act::DropPages { digit, is_undone }),
         6 => Just(Act::Lease),
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),

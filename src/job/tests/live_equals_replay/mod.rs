@@ -20,7 +20,7 @@ use crate::frontier::{
     DisallowedRecord, Entry, Frontier, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf, Record, Resume,
     Settled, Standing, Timestamp,
 };
-use crate::gate::{Gate, Position, Refusal};
+use crate::gate::{DropRule, Gate, Position, Refusal};
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
 
@@ -40,7 +40,9 @@ fn bytes(state: &State, images: &Images) -> Vec<u8> {
         rest = state.schedule().save(from, &mut bytes);
     }
     let gate = state.gate();
-    bytes.extend_from_slice(format!("{:?} {} {:?}", state.count(), gate.admitted(), gate.budgets().slots()).as_bytes());
+    bytes.extend_from_slice(
+        format!("{:?} {:?} {} {:?}", state.count(), state.rules(), gate.admitted(), gate.budgets().slots()).as_bytes(),
+    );
     bytes
 }
 
@@ -147,10 +149,12 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         }
     }
     let Puppet { mut frontier, leases, now, saved, output } = world;
+    // As a job keeps it.
+    let dropped = frontier.gate().dropped();
     frontier.flush(now).unwrap();
     let was = bytes(&frontier.state, &frontier.journal().images);
     let all = Checkpoint::default();
-    let (_kept, replayed, _) = resume(directory.path(), &all, &output, rules, segment);
+    let (_kept, replayed, _) = resume(directory.path(), &all, &output, (rules, &dropped), segment);
     let mut replayed = replayed;
     prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
     // A seed that a counting filter takes for seen has no record: its host is known to the live crawl alone.
@@ -163,7 +167,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     prop_assert!(same_contents(frontier.gate(), replayed.state().gate()), "contents of {:?}", layout);
 
     let checkpoint = saved.filter(|saved| with_checkpoint && saved.is_whole).unwrap_or_default();
-    let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, rules, segment);
+    let (_kept, mut resumed, journal) = resume(directory.path(), &checkpoint, &output, (rules, &dropped), segment);
     prop_assert_eq!(resumed.output(), output.len() as u64);
     prop_assert!(bytes(resumed.state(), &checkpoint.images) == was, "from a checkpoint");
     let journal = WithEvicted { journal, images: checkpoint.images };
@@ -216,7 +220,7 @@ fn resume(
     directory: &Path,
     checkpoint: &Checkpoint,
     output: &[u8],
-    rules: Rules,
+    (rules, dropped): (Rules, &[DropRule]),
     segment: u64,
 ) -> (tempfile::TempDir, Resume, FileJournal) {
     let copy = tempfile::tempdir().unwrap();
@@ -224,7 +228,9 @@ fn resume(
         fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
     }
     let seen = (!checkpoint.seen.is_empty()).then(|| SeenSet::load(&*checkpoint.seen, None).unwrap());
-    let mut resume = Resume::new(&options(rules), seen).unwrap();
+    let mut options = options(rules);
+    options.scope.dropped = dropped.to_vec();
+    let mut resume = Resume::new(&options, seen).unwrap();
     resume.load_seen_at(if rules.layout.forgets() { checkpoint.seen_at.clone() } else { Vec::new() });
     for (slice, position) in &checkpoint.slices {
         resume.load(slice, *position).unwrap();

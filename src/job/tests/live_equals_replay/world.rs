@@ -13,7 +13,7 @@ use crate::frontier::{
     Counts, Entry, Failure, Frontier, Journal, Lease, LeaseKind, Next, Outcome, Receipt, Record, Resolved, Slice,
     Timestamp, Trouble, idle_hosts,
 };
-use crate::gate::{Brings, Content, Position, Yielded};
+use crate::gate::{Brings, Content, DropRule, Position, Yielded};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
 
 /// The images of evicted hosts, by their keys.
@@ -101,6 +101,8 @@ impl Puppet {
             }
             Act::Forget { host, page } => self.forget(&url(*host, *page)),
             Act::AskAgain => _ = self.frontier.ask_again(self.now).unwrap(),
+            Act::Drop { host, is_undone } => self.drop(DropRule::Host(format!("h{host}.example")), *is_undone),
+            Act::DropPages { digit, is_undone } => self.drop(DropRule::Urls(format!("/[0-9]*{digit}")), *is_undone),
             Act::Lease => {
                 if let Next::Fetch(lease) | Next::GiveUp(lease) = self.frontier.next(self.now).unwrap() {
                     self.leases.push(lease);
@@ -127,6 +129,14 @@ impl Puppet {
             Act::Evict { .. } if self.saved.as_ref().is_some_and(|saved| !saved.is_whole) => {}
             Act::Evict { host } => self.evict(*host),
             Act::Save => self.save(),
+        }
+    }
+
+    fn drop(&mut self, rule: DropRule, is_undone: bool) {
+        if is_undone {
+            self.frontier.undo_drop(&rule, self.now).unwrap();
+        } else {
+            self.frontier.drop_by(rule, self.now).unwrap();
         }
     }
 

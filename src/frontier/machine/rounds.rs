@@ -1,0 +1,201 @@
+//! Rules that change while URLs wait: a later run has others, or somebody drops a host.
+//!
+//! With each change a *round* of rules begins. What was admitted in an earlier one is judged again when its turn comes, and what is refused
+//! then is set aside with its reason, so it is counted as refused and not as admitted. It keeps its entry in the journal. The next round
+//! judges it once more: it waits in its queue again, or it is set aside for that round.
+//!
+//! Nothing is walked when the rules change. A URL that came since is not judged twice: its position tells.
+
+use std::io;
+
+use super::{Frontier, FrontierError};
+use crate::frontier::Timestamp;
+use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
+use crate::frontier::hosts::{HostId, HostState};
+use crate::gate::{DropRule, Position, Refusal};
+
+/// URLs that earlier rounds have set aside are judged again, at most this many a call: a million of them hold nobody up.
+const RETURNS: u32 = 128;
+/// URLs that one call sets aside at once when a host is dropped, at most. The others are set aside as their turn comes.
+const DROPPED_AT_ONCE: usize = 1 << 16;
+/// URLs that are looked at to say how many of those that wait are refused, at most.
+#[cfg(feature = "cli")]
+const LOOKED_AT: usize = 1 << 20;
+
+/// What today's rules say of URLs that others have judged.
+#[cfg(feature = "cli")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JudgedAgain {
+    /// Those that wait and are refused, by the reason.
+    pub(crate) refused: std::collections::BTreeMap<Refusal, u64>,
+    /// Those that were refused and wait again.
+    pub(crate) readmitted: u64,
+    /// There are more than were looked at.
+    pub(crate) is_cut: bool,
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Asks nothing more of a host from here on: its URLs are refused as [`Dropped`](Refusal::Dropped), those that wait and those that are
+    /// found. `*.example.org` is `example.org` and all hosts below it. Requests that are under way come to their end.
+    ///
+    /// A frontier that is kept in a job keeps this too. [`undo_drop`](Self::undo_drop) takes it back, and no URL is lost by it.
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, Next, Timestamp};
+    /// use crawler::gate::{DropRule, Refusal};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// frontier.seed("https://example.org/", now)?;
+    /// frontier.drop_host("example.org", now)?;
+    /// assert!(matches!(frontier.next(now)?, Next::Drained));
+    /// assert_eq!(frontier.seed("https://example.org/a", now)?, Some(Refusal::Dropped));
+    /// frontier.undo_drop(&DropRule::Host("example.org".to_owned()), now)?;
+    /// assert!(matches!(frontier.next(now)?, Next::Fetch(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Rule`](FrontierError::Rule) where the name is no host's; [`Storage`](FrontierError::Storage).
+    pub fn drop_host(&mut self, host: &str, now: Timestamp) -> Result<(), FrontierError> {
+        self.drop_by(DropRule::Host(host.to_owned()), now)
+    }
+
+    /// Drops by any rule, as [`drop_host`](Self::drop_host) does.
+    ///
+    /// # Errors
+    /// [`Rule`](FrontierError::Rule) where the name is no host's, or the pattern does not compile; [`Storage`](FrontierError::Storage).
+    pub fn drop_by(&mut self, rule: DropRule, now: Timestamp) -> Result<(), FrontierError> {
+        rule.check()?;
+        let mut rules = self.gate().dropped();
+        if rules.contains(&rule) {
+            return Ok(());
+        }
+        rules.push(rule);
+        self.change_dropped(&rules)?;
+        Ok(self.set_aside_dropped(now)?)
+    }
+
+    /// Takes a drop back; says whether there was one. URLs that it had refused wait again, where no other rule refuses them, and those that
+    /// were found meanwhile are new when they are found next.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn undo_drop(&mut self, rule: &DropRule, now: Timestamp) -> Result<bool, FrontierError> {
+        let mut rules = self.gate().dropped();
+        let before = rules.len();
+        rules.retain(|kept| kept != rule);
+        if rules.len() == before {
+            return Ok(false);
+        }
+        self.change_dropped(&rules)?;
+        self.bring_back(now)?;
+        Ok(true)
+    }
+
+    /// The journal's owner has the new list first, then the gate. A round begins by it.
+    fn change_dropped(&mut self, rules: &[DropRule]) -> Result<(), FrontierError> {
+        self.journal.keep_dropped(rules)?;
+        self.gate().set_dropped(rules)?;
+        let digest = self.gate().digest();
+        Ok(self.commit(&Record::Rules { digest }, None, None).map(drop)?)
+    }
+
+    /// Sets the URLs of dropped hosts aside at once: a host that fails rests for hours, and its URLs would hold the crawl up for as long. O(hosts
+    /// in memory).
+    fn set_aside_dropped(&mut self, now: Timestamp) -> io::Result<()> {
+        let mut left = DROPPED_AT_ONCE;
+        let ids: Vec<HostId> = self.state.hosts().ids().collect();
+        let mut emptied = Vec::new();
+        for id in ids {
+            let host = self.state.host(id);
+            // Of a host that is asked one thing at a time nobody notes which page is out. It comes back soon, and then the others go.
+            let is_out = host.seat.out > 0 && !self.lends_beside(id);
+            if host.queue.len() == 0 || is_out || !self.gate().drops_host(&host.key) {
+                continue;
+            }
+            while left > 0
+                && let Some(first) = self.first_free(self.state.host(id), id)
+            {
+                self.set_aside(id, first, Refusal::Dropped)?;
+                left -= 1;
+            }
+            if self.first_free(self.state.host(id), id).is_none() {
+                emptied.push(id);
+            }
+        }
+        let resting = |id: &HostId| self.state.host(*id).seat.state == HostState::Snoozed;
+        let (resting, others): (Vec<_>, Vec<_>) = emptied.into_iter().partition(resting);
+        self.agenda.remove(|id| resting.contains(&id));
+        for id in resting {
+            self.place(id, now);
+        }
+        for id in others {
+            if self.leaves_its_queue(id) {
+                self.call_in(id, now);
+                self.place(id, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges URLs again that earlier rounds have set aside, up to the bound.
+    #[inline]
+    pub(crate) fn bring_back(&mut self, now: Timestamp) -> io::Result<()> {
+        if self.has_to_bring_back() { self.judge_aside(now) } else { Ok(()) }
+    }
+
+    /// Whether an earlier round has set anything aside.
+    #[inline]
+    pub(crate) fn has_to_bring_back(&self) -> bool {
+        self.state.schedule().first_aside(self.state.rules().number).is_some()
+    }
+
+    fn judge_aside(&mut self, now: Timestamp) -> io::Result<()> {
+        let round = self.state.rules().number;
+        for _ in 0..RETURNS {
+            let Some((position, from)) = self.state.schedule().first_aside(round) else { break };
+            let from = Some(from);
+            let Entry { wire, priority, via, depth, redirects, .. } = self.journal.read(position)?;
+            if let Err(refusal) = self.state.gate().judge_again(wire, (via, depth, redirects)) {
+                let record = AsideRecord { host: "", position, priority, to: Aside { round, refusal }, from };
+                self.commit(&Record::Aside(record), None, None)?;
+                continue;
+            }
+            let url = self.state.gate().canonicalizer().canonicalize(wire);
+            let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let host = self.host_of(&url, now)?;
+            self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from }), Some(host), None)?;
+            self.arrived(host, priority, now);
+        }
+        Ok(())
+    }
+
+    /// What today's rules say of the URLs that others have judged: as far as they wait for their turn, and of those that were set aside. Nothing
+    /// changes by it. Reads the entry of each of them, of a million at most.
+    ///
+    /// # Errors
+    /// If the journal's storage fails.
+    #[cfg(feature = "cli")]
+    pub(crate) fn judged_again(&mut self) -> io::Result<JudgedAgain> {
+        let rules = self.state.rules();
+        let state = &self.state;
+        let queued = state.hosts().iter().flat_map(|host| state.back().levels(&host.queue));
+        let queued = queued.flat_map(|level| state.back().positions(level)).filter(|position| *position < rules.since);
+        let aside = state.schedule().each_aside().map(|(position, refusal)| (position, Some(refusal)));
+        let all = queued.map(|position| (position, None)).chain(aside);
+        let mut all: Vec<(Position, Option<Refusal>)> = all.take(LOOKED_AT + 1).collect();
+        let mut judged = JudgedAgain { is_cut: all.len() > LOOKED_AT, ..JudgedAgain::default() };
+        all.truncate(LOOKED_AT);
+        // In the order of the disk.
+        all.sort_unstable_by_key(|(position, _)| *position);
+        for (position, was) in all {
+            let Entry { wire, via, depth, redirects, .. } = self.journal.read(position)?;
+            match (self.state.gate().judge_again(wire, (via, depth, redirects)), was) {
+                (Err(refusal), None) => *judged.refused.entry(refusal).or_default() += 1,
+                (Ok(()), Some(_)) => judged.readmitted += 1,
+                _ => {}
+            }
+        }
+        Ok(judged)
+    }
+}

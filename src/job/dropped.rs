@@ -1,0 +1,63 @@
+//! What a job keeps of the hosts and URLs that its user has dropped: `dropped.txt`.
+//!
+//! A line is a rule, `host example.org` or `urls REGEX`; an empty one and one that begins with `#` say nothing. A person may write it while
+//! nobody crawls.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::{Job, JobError, own, replace};
+use crate::bytes::FileError;
+use crate::frontier::FrontierOptions;
+use crate::gate::DropRule;
+
+/// Bytes that are read at most.
+const MAX_BYTES: u64 = 16 << 20;
+
+impl Job {
+    /// What was dropped from this job, in the order in which it was.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line of it is no rule.
+    pub fn dropped(&self) -> Result<Vec<DropRule>, JobError> {
+        let path = &self.dropped_path();
+        let Some(file) = own::find(path).map_err(FileError::of("open", path))? else { return Ok(Vec::new()) };
+        let mut text = String::new();
+        file.take(MAX_BYTES).read_to_string(&mut text).map_err(FileError::of("read", path))?;
+        let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
+        let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+        let rule = |(line, number)| {
+            let wrong = |error| JobError::Dropped { path: path.clone(), line: number, problem: format!("{error}") };
+            DropRule::parse(line).map_err(wrong)
+        };
+        lines.map(rule).collect()
+    }
+
+    /// Keeps what is dropped from here on, safe from a power cut. This process must hold the job; a frontier that is open does not see it.
+    ///
+    /// # Errors
+    /// If the file system refuses; what was kept before is kept still.
+    pub fn keep_dropped(&self, rules: &[DropRule]) -> Result<(), JobError> {
+        let path = &self.dropped_path();
+        Ok(write(path, rules).map_err(FileError::of("write", path))?)
+    }
+
+    /// Adds what was dropped to the options of its frontier.
+    pub(super) fn drop_by(&self, options: &mut FrontierOptions) -> Result<(), JobError> {
+        let dropped = &mut options.scope.dropped;
+        let mut kept = self.dropped()?;
+        kept.retain(|rule| !dropped.contains(rule));
+        dropped.append(&mut kept);
+        Ok(())
+    }
+}
+
+/// Writes the rules. A file that none are left for goes.
+pub(super) fn write(path: &Path, rules: &[DropRule]) -> std::io::Result<()> {
+    if rules.is_empty() {
+        own::remove(path)?;
+        return own::sync_names(own::parent(path));
+    }
+    let lines: String = rules.iter().map(|rule| format!("{rule}\n")).collect();
+    replace(path, lines.as_bytes())
+}
