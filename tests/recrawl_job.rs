@@ -3,6 +3,7 @@
 
 mod ran;
 mod random;
+#[expect(dead_code, reason = "other tests ask it more")]
 mod site;
 
 use std::collections::{BTreeMap, BTreeSet};

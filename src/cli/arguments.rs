@@ -35,6 +35,7 @@ use super::subcommands;
 use super::suggest::{advice_for, nearest};
 use super::table::{TABLE, row_of};
 use crate::crawl::{FieldRule, Secret};
+use crate::gate::DropRule;
 use crate::report::SchemaOf;
 
 /// What the user asked for.
@@ -56,6 +57,8 @@ pub(super) enum Request {
     Dashboard { job: PathBuf, address: SocketAddr, token: Option<Secret> },
     /// Say how a job differs from another one.
     Diff { old: PathBuf, new: PathBuf, form: DiffForm },
+    /// Ask nothing more of some hosts and URLs of this job, or ask for them again.
+    Drop { job: PathBuf, rules: Vec<DropRule>, is_undone: bool },
     /// Say why these URLs were not fetched, or that they were.
     Explain { urls: Vec<String>, job: PathBuf, of_cluster: bool, json: bool },
     /// Print the links of a job that lead to nothing.
@@ -148,6 +151,7 @@ impl CommandLine {
                 Request::Broken { job: path("job"), form: subcommands::broken_form(own), checks: is_on("check") }
             }
             "diff" => Request::Diff { old: path("old"), new: path("new"), form: subcommands::diff_form(own) },
+            "drop" => Request::Drop { job: path("job"), rules: subcommands::drop_rules(own), is_undone: is_on("undo") },
             "explain" => Request::Explain {
                 urls: own.get_many("urls").into_iter().flatten().cloned().collect(),
                 job: path("job"),
@@ -318,6 +322,7 @@ pub(super) fn command() -> Command {
         )
         .subcommand(subcommands::dashboard())
         .subcommand(subcommands::diff())
+        .subcommand(subcommands::drop())
         .subcommand(subcommands::explain().args(some(is_of_cluster)))
         .subcommand(subcommands::export().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::extract().arg(config()).args(some(is_of_page)))

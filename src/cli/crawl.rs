@@ -132,9 +132,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         try_again(&crawl, &job)?;
     }
     seeds.plant(&crawl, &job, web.is_some())?;
-    if resumed.rules_changed {
-        tell_judged_again(&crawl).map_err(|error| unfit(layers, &error))?;
-    }
+    tell_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
     // This comes before the begin: a job that is begun goes on without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
@@ -193,8 +191,11 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     ending::ended(&job, &finished, &signals)
 }
 
-/// Says how many URLs that wait today's rules refuse, and how many wait again that others had refused.
-fn tell_judged_again(crawl: &Crawl<JobJournal>) -> Result<(), CrawlError> {
+/// Says how many URLs that wait today's rules refuse, and how many wait again that others had refused, where the rules are others.
+fn tell_judged_again(crawl: &Crawl<JobJournal>, resumed: &Resumed) -> Result<(), CrawlError> {
+    if !resumed.rules_changed {
+        return Ok(());
+    }
     let JudgedAgain { refused, readmitted, is_cut } = crawl.judged_again()?;
     if !refused.is_empty() {
         let all = counted(refused.values().sum(), "URL that waits is", "URLs that wait are");

@@ -14,7 +14,7 @@ pub(super) fn after_long_help() -> String {
     )
 }
 
-const EXAMPLES: [(&str, &str); 12] = [
+const EXAMPLES: [(&str, &str); 13] = [
     ("crawler https://example.org/", "one site, up to its borders"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
@@ -22,6 +22,7 @@ const EXAMPLES: [(&str, &str); 12] = [
     ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
     ("crawler retry crawl/", "the pages that failed, once more"),
     ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),
+    ("crawler drop crawl/ --host example.org", "a host that wants to be left alone; --undo takes it back"),
     ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),

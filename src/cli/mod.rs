@@ -18,6 +18,7 @@ mod dev_cluster;
 mod diff;
 mod diff_form;
 mod document;
+mod drop_rules;
 mod effective;
 mod ending;
 mod exit;
@@ -112,6 +113,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
         Request::Dashboard { job, address, token } => dashboard::dashboard(line, job, *address, token.as_ref())?,
         Request::Diff { old, new, form } => diff::diff(line, old, new, *form)?,
+        Request::Drop { job, rules, is_undone } => drop_rules::drop_rules(job, rules, *is_undone)?,
         Request::Explain { urls, job, of_cluster: true, json } => cluster::explain(line, urls, job, *json)?,
         Request::Explain { urls, job, json, .. } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
         Request::Export { job, of, to, format } => {

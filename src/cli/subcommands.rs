@@ -15,6 +15,7 @@ use super::parts;
 use super::record_file::RecordFormat;
 use super::simulate::SimulateRequest;
 use crate::crawl::{FieldPart, FieldRule, Secret};
+use crate::gate::DropRule;
 use crate::report::SchemaOf;
 
 /// A command that continues a job.
@@ -106,6 +107,23 @@ pub(super) fn diff_form(given: &ArgMatches) -> DiffForm {
         (_, true) => DiffForm::Pages,
         _ => DiffForm::Text,
     }
+}
+
+/// `crawler drop`.
+pub(super) fn drop() -> Command {
+    let many = |name, value, help| option(name, value, help).action(clap::ArgAction::Append);
+    Command::new("drop")
+        .about("Ask nothing more of a host, or of some URLs, of a job that is crawled or stopped; without either, list what is dropped")
+        .arg(job("The job directory; another process may be crawling into it"))
+        .arg(many("host", "HOST", "The host, whatever its scheme and port; *.HOST is the host and all below it"))
+        .arg(many("urls", "REGEX", "The URLs that this matches, in the spelling that --exclude sees"))
+        .arg(switch("undo", "Take it back: what waits is asked for again"))
+}
+
+/// What is asked to be dropped, or taken back.
+pub(super) fn drop_rules(given: &ArgMatches) -> Vec<DropRule> {
+    let texts = |name| given.get_many::<String>(name).into_iter().flatten().cloned();
+    texts("host").map(DropRule::Host).chain(texts("urls").map(DropRule::Urls)).collect()
 }
 
 /// `crawler explain`.
@@ -331,7 +349,7 @@ pub(super) fn stats() -> Command {
 /// `crawler top`.
 pub(super) fn top() -> Command {
     Command::new("top")
-        .about("Show a job in the terminal, running or ended; keys to sort, find, pause and stop")
+        .about("Show a job in the terminal, running or ended; keys to sort, find, drop a host, pause and stop")
         .arg(job("The job directory; another process may be crawling into it"))
 }
 

@@ -11,6 +11,7 @@ use crate::address::AddressError;
 use crate::frontier::{Arena, Explanation, FrontierError, Journal, Timestamp};
 #[cfg(feature = "cli")]
 use crate::frontier::{HostList, HostOrder};
+use crate::gate::DropRule;
 
 /// Looks into a crawl while it runs, from any thread. [`Crawl::observer`](super::Crawl::observer) makes one. Cheap to clone.
 pub struct Observer<J: Journal = Arena> {
@@ -60,6 +61,21 @@ impl<J: Journal> Observer<J> {
             from = next;
         }
         list
+    }
+
+    /// Asks nothing more of what this rule names, from here on and in later runs; or, with `is_undone`, asks for it again. Says what is
+    /// dropped then.
+    ///
+    /// # Errors
+    /// Where the rule cannot be, or the job's storage fails.
+    pub fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, FrontierError> {
+        let frontier = &self.shared.frontier;
+        if is_undone {
+            frontier.undo_drop(&rule)?;
+        } else {
+            frontier.drop_by(rule)?;
+        }
+        Ok(frontier.gate().dropped())
     }
 
     /// As [`Frontier::explain`](crate::frontier::Frontier::explain): what is known of a URL but its history.

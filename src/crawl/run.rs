@@ -179,8 +179,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// # Errors
     /// Where the journal's storage fails.
     pub(crate) fn judged_again(&self) -> Result<JudgedAgain, CrawlError> {
-        let judged = self.shared.frontier.with(Frontier::judged_again);
-        judged.map_err(|error| CrawlError::Storage(error.into()))
+        self.shared.frontier.with(Frontier::judged_again).map_err(CrawlError::Storage)
     }
 
     /// The crawl's time.

@@ -133,7 +133,7 @@ impl Compiled {
                 DropRule::Host(name) => {
                     let pattern = HostPattern::parse(name);
                     let pattern = pattern.ok_or_else(|| refused(name, "expected a host such as example.org"))?;
-                    hosts.insert(pattern, ());
+                    hosts.insert(pattern, true);
                 }
                 DropRule::Urls(pattern) => urls.push(pattern.clone()),
             }

@@ -181,7 +181,7 @@ impl Gate {
     /// Why it does not pass.
     pub(crate) fn judge_again(&self, wire: &str, (via, depth, redirects): (Via, u32, u8)) -> Result<(), Refusal> {
         let url = self.canonicalizer.canonicalize(wire).map_err(|error| Refusal::from(&error))?;
-        let found = Found { via, depth, redirects, ..Found::seed(url) };
+        let found = Found { depth, via, redirects, ..Found::seed(url) };
         self.judge_by_rules(&self.scope.roots(), &found).map(drop)
     }
 

@@ -58,6 +58,6 @@ pub(super) fn write(path: &Path, rules: &[DropRule]) -> std::io::Result<()> {
         own::remove(path)?;
         return own::sync_names(own::parent(path));
     }
-    let lines: String = rules.iter().map(|rule| format!("{rule}\n")).collect();
+    let lines: String = rules.iter().flat_map(|rule| [rule.to_string(), "\n".to_owned()]).collect();
     replace(path, lines.as_bytes())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lender::Lender;
 use super::{Clock, HeldLease};
 use crate::frontier::{Arena, Frontier, FrontierError, FrontierStatistics, Href, Journal, Lease, Outcome};
-use crate::gate::{Admitted, Gate, Refusal};
+use crate::gate::{Admitted, DropRule, Gate, Refusal};
 use crate::job::JobJournal;
 use crate::job::checkpoint::{CheckpointCost, CheckpointError};
 use crate::job::journal::Storage;
@@ -59,6 +59,28 @@ impl<J: Journal> SharedFrontier<J> {
     /// As there.
     pub fn seed<'a>(&self, href: impl Into<Href<'a>>) -> Result<Option<Refusal>, FrontierError> {
         self.lender.change(|frontier, clock| frontier.seed(href, clock.now()))
+    }
+
+    /// As [`Frontier::drop_by`], safe on disk when it returns.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn drop_by(&self, rule: DropRule) -> Result<(), FrontierError> {
+        self.lender.change(|frontier, clock| {
+            frontier.drop_by(rule, clock.now())?;
+            frontier.flush(clock.now())
+        })
+    }
+
+    /// As [`Frontier::undo_drop`], safe on disk when it returns.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn undo_drop(&self, rule: &DropRule) -> Result<bool, FrontierError> {
+        self.lender.change(|frontier, clock| {
+            let was_dropped = frontier.undo_drop(rule, clock.now())?;
+            frontier.flush(clock.now()).map(|()| was_dropped)
+        })
     }
 
     /// Queues admitted URLs.

@@ -39,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) etag: Option<String>,
     pub(crate) date: Option<String>,
+    /// The `User-Agent`.
+    pub(crate) agent: Option<String>,
     pub(crate) status: u16,
     pub(crate) at: Instant,
 }
@@ -132,7 +134,8 @@ impl Site {
         };
         let path = request.split(' ').nth(1).unwrap().to_owned();
         let (etag, date) = (header("if-none-match"), header("if-modified-since"));
-        let mut asked = Asked { path, etag, date, status: 404, at: Instant::now() };
+        let agent = header("user-agent");
+        let mut asked = Asked { path, etag, date, agent, status: 404, at: Instant::now() };
         let page = self.pages().get(&asked.path).cloned();
         let (mut head, mut body) = (String::new(), String::new());
         if let Some(page) = page {

@@ -223,9 +223,35 @@ async function showHosts() {
       element("td", count(host.requests), "number"),
       element("td", count(host.failures), "number"),
       element("td", error ? `${host.why}; ${error}` : host.why),
+      dropper(new URL(host.host).hostname),
     );
     return row;
   }));
+}
+
+function dropper(host) {
+  const cell = element("td");
+  const button = element("button", "Drop…");
+  button.type = "button";
+  button.setAttribute("aria-label", `Drop ${host}`);
+  button.disabled = $("acts").hidden;
+  button.addEventListener("click", () => {
+    $("drop-title").textContent = `Ask nothing more of ${host}?`;
+    $("drop-yes").dataset.host = host;
+    $("drop-sure").showModal();
+  });
+  cell.append(button);
+  return cell;
+}
+
+async function drop() {
+  $("drop-sure").close();
+  const host = $("drop-yes").dataset.host;
+  const headers = { "X-Crawler-Token": token };
+  const answer = await fetch(`/drop?host=${encodeURIComponent(host)}`, { method: "POST", headers }).catch(() => null);
+  if (answer && answer.ok) $("said").textContent = `${host} is dropped.`;
+  else $("said").textContent = answer ? await answer.text() : "The crawl does not answer.";
+  showHosts();
 }
 
 async function act(what) {
@@ -253,6 +279,8 @@ $("yes").addEventListener("click", () => {
   $("sure").close();
   act("stop");
 });
+$("drop-no").addEventListener("click", () => $("drop-sure").close());
+$("drop-yes").addEventListener("click", drop);
 $("explain").addEventListener("submit", explain);
 $("find").addEventListener("submit", event => {
   event.preventDefault();
@@ -264,7 +292,7 @@ $("find-text").addEventListener("input", () => {
   soon = setTimeout(showHosts, 300);
 });
 document.addEventListener("keydown", event => {
-  const isTyping = event.target.matches("input, textarea") || $("sure").open;
+  const isTyping = event.target.matches("input, textarea") || $("sure").open || $("drop-sure").open;
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const keys = { "/": () => $("find-text").focus(), e: () => $("url").focus() };
   if (!$("acts").hidden && !$("pause").disabled) keys.p = steer;

@@ -20,6 +20,7 @@ use super::door::REPORT_POLICY;
 use super::is_stream::IsStream;
 use crate::cli::live::{Act, LiveAnswers, Question, Snapshot};
 use crate::frontier::HostOrder;
+use crate::gate::DropRule;
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("page.js");
@@ -63,6 +64,7 @@ pub(super) fn routes(answers: PageAnswers) -> Router {
         .route("/explain", get(explain))
         .route("/pause", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Pause)))
         .route("/resume", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Resume)))
+        .route("/drop", post(drop_host))
         .route("/stop", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Stop)))
         .with_state(Arc::new(answers))
 }
@@ -139,6 +141,23 @@ async fn hosts(answers: State<Arc<PageAnswers>>, Query(Find { find }): Query<Fin
     bounded(&find)?;
     let hosts = answers.answers.hosts(find, HostOrder::default()).await.map_err(unavailable)?;
     Ok(typed(JSON, hosts.to_string()))
+}
+
+#[derive(Debug, Deserialize)]
+struct OfHost {
+    host: String,
+    #[serde(default)]
+    undo: bool,
+}
+
+/// Asks nothing more of a host, or asks it again.
+async fn drop_host(
+    answers: State<Arc<PageAnswers>>,
+    Query(OfHost { host, undo }): Query<OfHost>,
+) -> Result<Response, Response> {
+    bounded(&host)?;
+    let dropped = answers.answers.drop_by(DropRule::Host(host), undo).await;
+    Ok(typed(JSON, dropped.map_err(|reason| (StatusCode::CONFLICT, reason + "\n").into_response())?.to_string()))
 }
 
 #[derive(Debug, Deserialize)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::latest::REST;
 use super::snapshot::progress_of;
-use super::subject::{HOSTS, Look, Subject, not_a_url, safe};
+use super::subject::{HOSTS, Look, ONLY_FILES, Subject, not_a_url, safe};
 use crate::address::Canonicalizer;
 use crate::cli::arguments::CommandLine;
 use crate::cli::command_error::CommandError;
@@ -15,6 +15,7 @@ use crate::cli::progress::Limits;
 use crate::cli::unfit::refused;
 use crate::crawl::{CrawlOptions, Progress, Stop, Underway, look, look_up, look_up_refused};
 use crate::frontier::{HostList, HostOrder, Timestamp};
+use crate::gate::DropRule;
 use crate::job::{Job, explain as explain_from};
 use crate::lending::Clock;
 use crate::report::{self, Report, ReportError};
@@ -106,6 +107,10 @@ impl Subject for JobFiles {
         look_up_refused(&self.job.skipped_path(), &mut explanations).map_err(|error| error.to_string())?;
         let text: String = explanations.iter().map(ToString::to_string).collect();
         Ok(safe(&text))
+    }
+
+    fn drop_by(&self, _: DropRule, _: bool) -> Result<Vec<DropRule>, String> {
+        Err(ONLY_FILES.to_owned())
     }
 
     fn stop(&self) -> Option<&Stop> {

@@ -9,9 +9,10 @@ use tokio::task::spawn_blocking;
 use super::latest::{Latest, Made};
 use super::question::{Act, Question};
 use super::snapshot::{Snapshot, micros, state};
-use super::subject::Subject;
+use super::subject::{ONLY_FILES, Subject};
 use crate::crawl::FinishReason;
 use crate::frontier::{HostOrder, ListedHost, Timestamp};
+use crate::gate::DropRule;
 
 /// Answers whoever watches a crawl or a job's files. All who watch share it, and so its newest snapshot.
 pub(in crate::cli) struct LiveAnswers {
@@ -31,6 +32,7 @@ impl LiveAnswers {
         match question {
             Question::Look => Ok(self.latest().await.snapshot?.event.clone()),
             Question::Hosts { order, find } => Ok(self.hosts(find, order).await?.to_string()),
+            Question::Drop { rule, is_undone } => Ok(self.drop_by(rule, is_undone).await?.to_string()),
             Question::Explain(url) => Ok(json!({ "text": self.explain(url).await? }).to_string()),
             Question::Act(act) => Ok(self.act(act)?.to_string()),
         }
@@ -59,10 +61,17 @@ impl LiveAnswers {
         self.ask(move |subject| subject.explain(url.trim())).await
     }
 
+    /// Drops by this rule, or takes that back, and says what is dropped then.
+    pub(in crate::cli) async fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Value, String> {
+        let dropped = self.ask(move |subject| subject.drop_by(rule, is_undone)).await?;
+        let dropped: Vec<_> = dropped.iter().map(ToString::to_string).collect();
+        Ok(json!({ "dropped": dropped }))
+    }
+
     /// Acts on the crawl, and says how it stands then.
     pub(in crate::cli) fn act(&self, act: Act) -> Result<Value, String> {
         let Some(stop) = self.subject.stop() else {
-            return Err("no crawl of this process: only its files are shown".to_owned());
+            return Err(ONLY_FILES.to_owned());
         };
         match act {
             Act::Pause => stop.pause(),

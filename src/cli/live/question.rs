@@ -5,6 +5,7 @@
 //! | `look` | its numbers now, as the events of the live page have them |
 //! | `hosts ORDER TEXT` | `{"found": …, "hosts": […]}`: those whose names or states have the text in them |
 //! | `explain URL` | `{"text": …}`: why it was not fetched, or not yet |
+//! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: what is dropped then. A rule is `host NAME` or `urls REGEX` |
 //! | `pause`, `resume`, `stop` | `{"state": …}`: how the crawl stands then |
 //!
 //! What cannot be answered is answered by `{"error": …}`.
@@ -13,12 +14,20 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::frontier::HostOrder;
+use crate::gate::DropRule;
 
 /// What can be asked of a crawl that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Question {
     /// To do something.
     Act(Act),
+    /// To ask nothing more of what this rule names, or to ask for it again.
+    Drop {
+        /// The rule.
+        rule: DropRule,
+        /// It is taken back.
+        is_undone: bool,
+    },
     /// Why this URL was not fetched, or not yet.
     Explain(String),
     /// The hosts whose names or states have this text in them.
@@ -58,6 +67,10 @@ impl FromStr for Question {
             ("pause", "") => Ok(Self::Act(Act::Pause)),
             ("resume", "") => Ok(Self::Act(Act::Resume)),
             ("stop", "") => Ok(Self::Act(Act::Stop)),
+            ("drop" | "undrop", rule) => {
+                let rule = DropRule::parse(rule).map_err(|error| error.to_string())?;
+                Ok(Self::Drop { rule, is_undone: word == "undrop" })
+            }
             ("explain", url) => Ok(Self::Explain(url.to_owned())),
             ("hosts", rest) => {
                 let (name, find) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -65,7 +78,8 @@ impl FromStr for Question {
                 let order = order.ok_or_else(|| format!("hosts have no order `{name}`"))?;
                 Ok(Self::Hosts { order, find: find.to_owned() })
             }
-            _ => Err("expected look, hosts ORDER TEXT, explain URL, pause, resume or stop".to_owned()),
+            _ => Err("expected look, hosts ORDER TEXT, explain URL, drop RULE, undrop RULE, pause, resume or stop"
+                .to_owned()),
         }
     }
 }
@@ -78,6 +92,10 @@ impl fmt::Display for Question {
             Self::Act(Act::Pause) => f.write_str("pause"),
             Self::Act(Act::Resume) => f.write_str("resume"),
             Self::Act(Act::Stop) => f.write_str("stop"),
+            Self::Drop { rule, is_undone } => {
+                let word = if *is_undone { "undrop" } else { "drop" };
+                write!(f, "{word} {}", on_one_line(&rule.to_string()))
+            }
             Self::Explain(url) => write!(f, "explain {}", on_one_line(url)),
             Self::Hosts { order, find } => write!(f, "hosts {} {}", order.name(), on_one_line(find)),
             Self::Look => f.write_str("look"),
@@ -98,6 +116,8 @@ mod tests {
             Question::Act(Act::Resume),
             Question::Act(Act::Stop),
             Question::Explain("http://a.test/ b".to_owned()),
+            Question::Drop { rule: DropRule::Host("*.a.test".to_owned()), is_undone: false },
+            Question::Drop { rule: DropRule::Urls("/a b/[0-9]+$".to_owned()), is_undone: true },
             hosts(HostOrder::Due, ""),
             hosts(HostOrder::Failures, "in flight"),
             hosts(HostOrder::Name, " a "),
@@ -107,7 +127,9 @@ mod tests {
         }
         assert_eq!("hosts queued".parse(), Ok(hosts(HostOrder::Queued, "")));
         assert_eq!(hosts(HostOrder::Name, "a\nstop\r").to_string(), "hosts name a stop ");
-        for nonsense in ["", "stop it", "hosts", "hosts all", "LOOK", "pause\n", "\0"] {
+        for nonsense in
+            ["", "stop it", "hosts", "hosts all", "LOOK", "pause\n", "\0", "drop", "drop a.test", "drop urls ("]
+        {
             nonsense.parse::<Question>().unwrap_err();
         }
     }

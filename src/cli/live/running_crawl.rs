@@ -8,6 +8,7 @@ use super::subject::{HOSTS, Look, Subject, not_a_url, safe};
 use crate::cli::progress::Limits;
 use crate::crawl::{Crawl, CrawlOptions, Observer, Progress, Stop};
 use crate::frontier::{HostList, HostOrder, Timestamp};
+use crate::gate::DropRule;
 use crate::job::JobJournal;
 use crate::report::Report;
 
@@ -57,6 +58,10 @@ impl Subject for RunningCrawl {
         };
         let directory = self.directory.display();
         Ok(safe(&format!("{explanation}  history      is in the files: crawler explain URL --job {directory}")))
+    }
+
+    fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, String> {
+        self.observer.drop_by(rule, is_undone).map_err(|error| error.to_string())
     }
 
     fn stop(&self) -> Option<&Stop> {

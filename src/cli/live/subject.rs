@@ -5,6 +5,7 @@ use crate::cli::output::Safe;
 use crate::cli::progress::Limits;
 use crate::crawl::{Progress, Stop};
 use crate::frontier::{HostList, HostOrder, Timestamp};
+use crate::gate::DropRule;
 use crate::report::Report;
 
 /// A crawl, or a job's files, as whoever watches it may ask it. Its methods block, and fail with a sentence for people.
@@ -20,6 +21,9 @@ pub(in crate::cli) trait Subject: Send + Sync {
 
     /// Why this URL was not fetched, or not yet; or that it is none.
     fn explain(&self, url: &str) -> Result<String, String>;
+
+    /// Asks nothing more of what this rule names, or asks for it again; says what is dropped then.
+    fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, String>;
 
     /// What pauses and stops it; `None` where another process crawls, or none.
     fn stop(&self) -> Option<&Stop>;
@@ -43,6 +47,9 @@ pub(in crate::cli) fn safe(text: &str) -> String {
 pub(in crate::cli) fn not_a_url(error: &AddressError) -> String {
     format!("not a URL: {error}\n")
 }
+
+/// Why nothing can be done to a crawl.
+pub(in crate::cli) const ONLY_FILES: &str = "no crawl of this process: only its files are shown";
 
 /// Hosts in a list, at most.
 pub(in crate::cli) const HOSTS: usize = 100;

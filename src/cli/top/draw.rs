@@ -290,8 +290,8 @@ fn draw_last(frame: &mut Frame<'_>, view: &View, area: Rect) {
     }
     let steer = match &*view.state() {
         _ if !view.is_steered() => "",
-        "paused" => "p go on  x stop  ",
-        _ => "p pause  x stop  ",
+        "paused" => "p go on  x stop  d drop host  ",
+        _ => "p pause  x stop  d drop host  ",
     };
     let keys = match view.part {
         LowerPart::Hosts => format!("q quit  {steer}/ find  s sort  e errors  u explain  arrows move"),

@@ -7,7 +7,7 @@ mod draw;
 mod figures;
 mod host_line;
 mod job_link;
-mod peer;
+pub(super) mod peer;
 mod prompt;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 /// The crawl at the other end of the socket in a job's directory. Only Unix has such sockets; elsewhere nobody listens.
-pub(super) struct Peer {
+pub(in crate::cli) struct Peer {
     #[cfg(unix)]
     stream: io::BufReader<std::os::unix::net::UnixStream>,
     #[cfg(not(unix))]
@@ -22,7 +22,7 @@ impl Peer {
     ///
     /// # Errors
     /// Where somebody else's crawl listens.
-    pub(super) fn connect(path: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::cli) fn connect(path: &Path) -> io::Result<Option<Self>> {
         let stream = match std::os::unix::net::UnixStream::connect(path) {
             Ok(stream) => stream,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
@@ -37,7 +37,7 @@ impl Peer {
     ///
     /// # Errors
     /// Where the crawl has ended meanwhile, or does not answer.
-    pub(super) fn ask(&mut self, question: &str) -> io::Result<String> {
+    pub(in crate::cli) fn ask(&mut self, question: &str) -> io::Result<String> {
         use std::io::{BufRead, Read, Write};
 
         self.stream.get_mut().write_all(format!("{question}\n").as_bytes())?;
@@ -49,11 +49,11 @@ impl Peer {
 
 #[cfg(not(unix))]
 impl Peer {
-    pub(super) fn connect(_: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::cli) fn connect(_: &Path) -> io::Result<Option<Self>> {
         Ok(None)
     }
 
-    pub(super) fn ask(&mut self, _: &str) -> io::Result<String> {
+    pub(in crate::cli) fn ask(&mut self, _: &str) -> io::Result<String> {
         match self.never {}
     }
 }

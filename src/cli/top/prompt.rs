@@ -12,6 +12,8 @@ pub(super) struct Prompt {
 /// What is typed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
+    /// Whether to ask nothing more of the host of this name.
+    Drop,
     /// A text that hosts' names or states have in them.
     Find,
     /// Whether to stop the crawl.
@@ -42,6 +44,7 @@ impl Prompt {
     /// What stands in front of the text.
     pub(super) fn question(&self) -> &'static str {
         match self.purpose {
+            Purpose::Drop => "Ask nothing more of it? crawler drop --undo takes it back. (y or n) ",
             Purpose::Find => "Hosts with (name or state): ",
             Purpose::Stop => "Stop the crawl? What waits is kept for crawler resume. (y or n) ",
             Purpose::Url => "Explain URL: ",
@@ -50,8 +53,8 @@ impl Prompt {
 
     pub(super) fn key(&mut self, key: KeyEvent) -> Typed {
         match (self.purpose, key.code) {
-            (Purpose::Stop, KeyCode::Char('y' | 'Y')) => Typed::Entered,
-            (Purpose::Stop, _) | (_, KeyCode::Esc) => Typed::Left,
+            (Purpose::Drop | Purpose::Stop, KeyCode::Char('y' | 'Y')) => Typed::Entered,
+            (Purpose::Drop | Purpose::Stop, _) | (_, KeyCode::Esc) => Typed::Left,
             (_, KeyCode::Enter) => Typed::Entered,
             (_, KeyCode::Backspace) => {
                 self.text.pop();

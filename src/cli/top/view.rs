@@ -8,9 +8,11 @@ use serde_json::Value;
 use super::figures::Figures;
 use super::host_line::HostLine;
 use super::prompt::{Prompt, Purpose, Typed};
+use crate::address::host_of;
 use crate::cli::live::{Act, Question};
 use crate::cli::output::Safe;
 use crate::frontier::HostOrder;
+use crate::gate::DropRule;
 use crate::report::figures::whole;
 
 /// What is shown.
@@ -105,7 +107,7 @@ impl View {
         };
         match question {
             // What was done is seen by a look.
-            Question::Act(_) => return Todo::Ask(vec![Question::Look]),
+            Question::Act(_) | Question::Drop { .. } => return Todo::Ask(vec![Question::Look]),
             Question::Explain(_) => {
                 let told = answer["text"].as_str().unwrap_or_default();
                 let lines: Vec<_> = told.lines().map(|line| Safe(line).to_string()).collect();
@@ -160,6 +162,12 @@ impl View {
             KeyCode::Char('p') => return self.act(if self.state() == "paused" { Act::Resume } else { Act::Pause }),
             KeyCode::Char('x') if self.is_steered() => self.prompt = Some(Prompt::new(Purpose::Stop, "")),
             KeyCode::Char('x') => return self.act(Act::Stop),
+            KeyCode::Char('d') if self.is_steered() => {
+                if let (LowerPart::Hosts, Some(host)) = (&self.part, self.hosts.get(self.selected)) {
+                    self.prompt = Some(Prompt::new(Purpose::Drop, host_of(&host.host)));
+                }
+            }
+            KeyCode::Char('d') => self.told = Some("nobody crawls into it: crawler drop does it"),
             KeyCode::Char('/') => {
                 self.part = LowerPart::Hosts;
                 self.prompt = Some(Prompt::new(Purpose::Find, &self.find));
@@ -197,6 +205,10 @@ impl View {
 
     fn entered(&mut self, prompt: &Prompt) -> Todo {
         match prompt.purpose {
+            Purpose::Drop => {
+                let rule = DropRule::Host(prompt.text.clone());
+                Todo::Ask(vec![Question::Drop { rule, is_undone: false }, self.of_hosts()])
+            }
             Purpose::Find => self.search(prompt.text.clone()),
             Purpose::Stop => self.act(Act::Stop),
             Purpose::Url if prompt.text.trim().is_empty() => Todo::Nothing,

@@ -104,7 +104,7 @@ impl Schedule {
     }
 
     /// Whether nothing is in it, whatever it would wait for.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         self.seconds.is_empty()
     }
 

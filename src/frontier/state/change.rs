@@ -23,6 +23,7 @@ pub(crate) struct Change<'a> {
 /// The parts of the state, beside the host, to which a record is new. A record that was just written is new to all of them. One
 /// that is read again is new to those that a checkpoint saved before it was written: see [`Pieces`](super::pieces::Pieces).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each part answers for itself")]
 pub(crate) struct Fresh {
     /// The sums.
     pub(crate) counts: bool,

@@ -57,7 +57,7 @@ impl State {
     /// What a slice is of: an empty schedule is passed over.
     fn part(&self, slice: Slice) -> Part {
         match slice.0 {
-            Part::Schedule(_) if self.schedule().is_empty() => Part::Hosts(0),
+            Part::Schedule(_) if self.schedule().is_blank() => Part::Hosts(0),
             part => part,
         }
     }
