@@ -117,7 +117,7 @@ fn the_end_of_its_terminal_drains() {
     let (desk, silent) = (Desk::new(), Silent::new());
     let url = format!("http://{}/", silent.0.local_addr().unwrap());
     let command = format!("{} {url} --allow-private-addresses", env!("CARGO_BIN_EXE_crawler"));
-    let Some(tmux) = tmux::Tmux::start(&desk.path(), 100, &command) else { return };
+    let Some(tmux) = tmux::Tmux::start(desk.path(), 100, &command) else { return };
     let mut asked = silent.0.accept().unwrap().0;
     drop(tmux);
     let _ = asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
