@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::thread;
 
-use crawler::crawl::{EncodingSource, Engine, Link, LinkKind, Page, ParseOptions, Reading, RobotsTag, is_html, parse};
+use crawler::crawl::{EncodingSource, Engine, Link, LinkKind, Page, ParseOptions, Reading, RobotsTag, parse};
 use proptest::prelude::*;
 use scraper::{Html, Selector};
 
@@ -206,34 +206,6 @@ fn what_stands_in_a_template_or_a_drawing_says_nothing_of_the_page() {
 }
 
 #[test]
-fn only_html_is_parsed() {
-    let html = b"<!doctype html><p>";
-    let png = b"\x89PNG\r\n\x1a\n";
-    for (header, body, expected) in [
-        (Some("text/html"), &b"anything"[..], true),
-        (Some("Text/HTML ; charset=x"), b"", true),
-        (Some("application/xhtml+xml"), b"<?xml version='1.0'?><html/>", true),
-        (Some("text/html"), png, false),
-        (Some("text/html"), b"%PDF-1.7", false),
-        (Some("text/plain"), html, false),
-        (Some("image/png"), html, false),
-        (Some("application/octet-stream"), html, true),
-        (Some("application/octet-stream"), b"PK\x03\x04", false),
-        (Some("html"), html, true),
-        (None, html, true),
-        (None, b"\xef\xbb\xbf \n<HTML>", true),
-        (None, b"<!-- c --><p>", true),
-        (None, b"<a href=/>", true),
-        (None, b"<abbr>", false),
-        (None, b"<?xml version='1.0'?><rss/>", false),
-        (None, b"{}", false),
-        (None, b"", false),
-    ] {
-        assert_eq!(is_html(header, body), expected, "{header:?} {body:?}");
-    }
-}
-
-#[test]
 fn an_encoding_is_found_in_order() {
     use EncodingSource::{Bom, Detection, Header, Meta};
     let cyrillic = "<title>Съешь же ещё этих мягких французских булок, да выпей чаю</title>";
@@ -241,10 +213,14 @@ fn an_encoding_is_found_in_order() {
     let declared = |encoding: &str| [format!("<meta charset={encoding}>").into_bytes(), legacy.clone()].concat();
     let utf16: Vec<u8> = cyrillic.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let late = [vec![b' '; 1025], declared("windows-1251")].concat();
-    let cases: [(&str, Vec<u8>, &str, EncodingSource); 13] = [
+    let cases: [(&str, Vec<u8>, &str, EncodingSource); 17] = [
         ("text/html; charset=windows-1251", legacy.clone(), "windows-1251", Header),
-        ("text/html; Charset = \"windows-1251\"", legacy.clone(), "windows-1251", Header),
+        ("text/html; Charset=\"windows-1251\"", legacy.clone(), "windows-1251", Header),
         ("text/html; charset=windows-1251", declared("utf-8"), "windows-1251", Header),
+        ("text/html; xcharset=utf-8; charset=windows-1251", legacy.clone(), "windows-1251", Header),
+        ("text/html; charset=cp1251, text/html; charset=cp1251", legacy.clone(), "windows-1251", Header),
+        ("text/html; foo=\"bar; charset=utf-7;\"; charset=cp1251", legacy.clone(), "windows-1251", Header),
+        ("text/html; charset=\"\\c\\p\\1251\"", legacy.clone(), "windows-1251", Header),
         ("text/html; charset=nonsense", declared("windows-1251"), "windows-1251", Meta),
         ("text/html", declared("windows-1251"), "windows-1251", Meta),
         (

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::content_type::{essence, is_token};
+
 /// Types of content that are wanted: `text/html`, `image/*`, or a word such as `html`, `pdf`, `image` or `json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MediaTypes(Vec<String>);
@@ -64,8 +66,7 @@ impl MediaTypes {
         if self.is_empty() {
             return true;
         }
-        let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
-        let essence = essence.trim().to_ascii_lowercase();
+        let essence = essence(content_type).to_ascii_lowercase();
         let (top, sub) = essence.split_once('/').unwrap_or((&essence, ""));
         self.0.iter().flat_map(|word| names(word)).any(|name| match name.split_once('/') {
             Some((wanted, "*")) => wanted == top || wanted == "*",
@@ -87,11 +88,6 @@ fn names(word: &str) -> impl Iterator<Item = &str> {
     let others = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, names)| *names);
     let own = others.is_none().then_some(word);
     own.into_iter().chain(others.into_iter().flatten().copied())
-}
-
-/// RFC 9110, section 5.6.2.
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 fn is_called(word: &str, top: &str, sub: &str) -> bool {
@@ -146,6 +142,8 @@ mod tests {
             ("mp3", Some("video/mpeg"), false),
             ("js", Some("application/x-javascript"), true),
             ("html", Some("text/plain"), false),
+            ("html", Some("text/plain, text/html; charset=utf-8"), true),
+            ("html", Some("text/html charset=utf-8"), true),
             ("application/vnd.geo+json", Some("application/vnd.geo+json"), true),
             ("pdf", None, false),
             ("pdf", Some(""), false),

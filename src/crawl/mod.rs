@@ -55,6 +55,7 @@
 mod away;
 mod bounds;
 mod checkpointer;
+mod content_type;
 mod dispatch;
 mod elsewhere;
 mod error;

@@ -8,6 +8,7 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_12
 
 use super::prescan::{Declaration, prescan};
 use crate::address::QueryEncoder;
+use crate::crawl::content_type::charset;
 
 /// Bytes that detection looks at.
 const DETECT: usize = 64 * 1024;
@@ -129,23 +130,6 @@ fn for_meta(label: &[u8]) -> Option<&'static Encoding> {
         encoding if encoding == X_USER_DEFINED => WINDOWS_1252,
         encoding => encoding,
     })
-}
-
-/// The `charset` of a Content-Type: the first that has a value, quotes off.
-fn charset(content_type: &str) -> Option<&str> {
-    let mut rest = content_type;
-    loop {
-        let at = rest.as_bytes().windows(7).position(|window| window.eq_ignore_ascii_case(b"charset"))?;
-        rest = &rest[at + 7..];
-        let Some(value) = rest.trim_ascii_start().strip_prefix('=') else { continue };
-        let value = value.trim_ascii_start();
-        let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''));
-        let end = |found: Option<usize>| found.unwrap_or(value.len());
-        return Some(match quote {
-            Some(quote) => value[1..].split(quote).next().unwrap_or_default(),
-            None => &value[..end(value.find(|letter: char| letter.is_ascii_whitespace() || letter == ';'))],
-        });
-    }
 }
 
 /// What the bytes look like; their text too, where they are UTF-8.

@@ -25,7 +25,7 @@ const MAX_VALIDATOR: usize = 256;
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The Content-Type header: UTF-8, or else Latin-1.
+    /// The Content-Type header: UTF-8, or else Latin-1. Several stand with commas between them, as in one.
     pub content_type: Option<String>,
     /// The Location header as it was written, not resolved yet. Bytes beyond ASCII are escaped, as browsers do.
     pub location: Option<String>,
@@ -101,7 +101,7 @@ impl Response {
             status,
             canonical: links.iter().find(|link| link.is_canonical).map(|link| link.href.clone()),
             links: links.into_iter().map(|link| link.href).chain(refreshed).collect(),
-            content_type: texts(headers, &header::CONTENT_TYPE).next().map(Cow::into_owned),
+            content_type: content_type(headers),
             location: location.map(|value| location_text(value.as_bytes())),
             retry_after: texts(headers, &header::RETRY_AFTER)
                 .next()
@@ -160,6 +160,14 @@ pub(super) fn header_text(value: &[u8]) -> Cow<'_, str> {
 /// The values of a header as texts.
 pub(super) fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Cow<'a, str>> {
     headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
+}
+
+/// The Content-Type headers as one (RFC 9110 section 5.3).
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    let mut values = texts(headers, &header::CONTENT_TYPE);
+    let mut whole = values.next()?.into_owned();
+    values.for_each(|value| whole.extend([", ", &*value]));
+    Some(whole)
 }
 
 /// A Location's text. Bytes beyond ASCII are escaped, so the very bytes that the server named are asked for.

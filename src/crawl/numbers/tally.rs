@@ -17,6 +17,7 @@ use super::sitemap_counts::SitemapCounts;
 use super::source_counts::SourceCounts;
 use super::status_classes::Breakdown;
 use super::wait_times::WaitTimes;
+use crate::crawl::content_type::essence;
 use crate::crawl::http::ConnectionTimes;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{LinkCounts, PageRecord};
@@ -243,8 +244,10 @@ fn type_of(record: &PageRecord) -> Cow<'_, str> {
 
 /// The media type of a Content-Type header, by the grammar of names in RFC 6838 section 4.2.
 fn media_type(header: Option<&str>) -> Cow<'_, str> {
-    let Some(header) = header else { return "missing".into() };
-    let essence = header.split(';').next().unwrap_or_default().trim();
+    if header.is_none() {
+        return "missing".into();
+    }
+    let essence = essence(header);
     let is_name = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_alphanumeric())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
@@ -342,6 +345,8 @@ mod tests {
         for (header, expected) in [
             ("text/html", "text/html"),
             ("  Application/XHTML+XML ;charset=x", "application/xhtml+xml"),
+            ("text/html, text/html", "text/html"),
+            ("text/html (utf-8)", "text/html"),
             ("", "invalid"),
             ("text", "invalid"),
             ("text/", "invalid"),

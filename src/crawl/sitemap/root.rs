@@ -2,6 +2,7 @@
 
 use super::gzip::gzip_at;
 use super::text::floor;
+use crate::crawl::html::first_element;
 
 /// Bytes that are looked at: as many as a reader has at first.
 const HEAD: usize = 8 * 1024;
@@ -61,26 +62,6 @@ fn root(start: &[u8]) -> Option<String> {
     let ascii = |byte: &&u8| byte.is_ascii() && **byte != 0;
     let ascii: String = start.iter().filter(ascii).map(|byte| char::from(*byte)).collect();
     first_element(&ascii[beginning(&ascii)..]).map(|(_, name)| name.to_ascii_lowercase())
-}
-
-/// The first element of a text, behind comments and declarations: where it begins, and its name without its prefix.
-fn first_element(text: &str) -> Option<(usize, &str)> {
-    let mut rest = text;
-    loop {
-        rest = rest.trim_start();
-        let at = text.len() - rest.len();
-        rest = rest.strip_prefix('<')?;
-        let end = match rest.get(..1)? {
-            "!" if rest.starts_with("!--") => rest.find("-->")? + 3,
-            "!" if rest.contains('[') && rest.find('[') < rest.find('>') => rest.find("]>")? + 2,
-            "!" | "?" => rest.find('>')? + 1,
-            _ => {
-                let is_end = |letter: char| letter.is_ascii_whitespace() || "/>".contains(letter);
-                return Some((at, rest[..rest.find(is_end)?].rsplit(':').next()?));
-            }
-        };
-        rest = &rest[end..];
-    }
 }
 
 fn begins(text: &str, with: &str) -> bool {

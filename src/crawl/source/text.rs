@@ -4,6 +4,7 @@ use ahash::AHashSet;
 
 use super::{Extract, ReadOptions};
 use crate::address::BaseUrl;
+use crate::crawl::content_type::essence;
 use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::gate::Refusal;
@@ -13,8 +14,7 @@ const LONGEST: usize = 8 << 10;
 
 /// Whether a body is plain text, by its type.
 pub(super) fn is_plain(content_type: Option<&str>) -> bool {
-    let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("text/plain")
+    essence(content_type).eq_ignore_ascii_case("text/plain")
 }
 
 /// Takes the URLs that stand in a text, each once, and as many as of a page.

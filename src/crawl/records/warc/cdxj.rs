@@ -9,6 +9,7 @@ use super::revisit::REVISIT;
 use super::sorted_lines::SortedLines;
 use super::surt::surt;
 use super::walk::{Walked, walk};
+use crate::crawl::content_type::essence;
 use crate::crawl::records::page_record::add_line;
 
 /// What a line says behind its key and its time. All are texts, as the tools that read them expect.
@@ -101,8 +102,8 @@ fn line(record: &Walked, file: &str) -> Option<Vec<u8>> {
     let url = record.field("WARC-Target-URI")?;
     let date = record.field("WARC-Date")?;
     let time: String = date.chars().take_while(|c| *c != '.').filter(char::is_ascii_digit).collect();
-    let mime = record.response_header("content-type").unwrap_or_default();
-    let mime = if is_revisit { "warc/revisit" } else { mime.split(';').next().unwrap_or_default().trim() };
+    let mime = record.response_headers("content-type");
+    let mime = if is_revisit { "warc/revisit" } else { essence(Some(&mime)) };
     let entry = Entry {
         url,
         mime,

@@ -27,12 +27,12 @@ pub(super) struct Walked {
 impl Walked {
     /// A field of its header.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
-        field(&self.header, name)
+        fields(&self.header, name).next()
     }
 
-    /// A header of the HTTP response in its block.
-    pub(super) fn response_header(&self, name: &str) -> Option<&str> {
-        field(&self.head, name)
+    /// The headers of this name of the HTTP response in its block, with commas between them.
+    pub(super) fn response_headers(&self, name: &str) -> String {
+        fields(&self.head, name).collect::<Vec<_>>().join(", ")
     }
 
     /// The status of that response.
@@ -41,9 +41,9 @@ impl Walked {
     }
 }
 
-fn field<'a>(lines: &'a str, name: &str) -> Option<&'a str> {
+fn fields<'a>(lines: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let fields = lines.lines().skip(1).filter_map(|line| line.split_once(':'));
-    fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    fields.filter(move |(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
 /// Calls `each` for each record of a file. Returns how many bytes are behind the last whole one: those of a file that is being written.
@@ -74,7 +74,7 @@ fn read(member: impl Read) -> io::Result<Walked> {
         return Err(io::Error::new(ErrorKind::InvalidData, "this is no WARC record"));
     }
     let has_response =
-        field(&header, "Content-Type").is_some_and(|of| of.replace(' ', "") == "application/http;msgtype=response");
+        fields(&header, "Content-Type").next().is_some_and(|of| of.replace(' ', "") == "application/http;msgtype=response");
     let head = if has_response { head(&mut member)? } else { String::new() };
     io::copy(&mut member, &mut io::sink())?;
     Ok(Walked { header, head, ..Walked::default() })
