@@ -28,13 +28,14 @@ pub(super) enum Field {
 
 /// Field names in lower case: the standard's, since most lines have one of these, and what Google's parser and crawler-commons take
 /// for them. A misspelled Allow is not taken: it would open what its author may have meant to close.
-const FIELDS: [(&[u8], Field); 19] = [
+const FIELDS: [(&[u8], Field); 20] = [
     (b"disallow", Field::Disallow),
     (b"allow", Field::Allow),
     (b"user-agent", Field::UserAgent),
     (b"sitemap", Field::Sitemap),
     (b"crawl-delay", Field::CrawlDelay),
     (b"crawl delay", Field::CrawlDelay),
+    (b"crawldelay", Field::CrawlDelay),
     (b"desallow", Field::Disallow),
     (b"diasllow", Field::Disallow),
     (b"disallaw", Field::Disallow),
@@ -98,21 +99,55 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (Field, &[u8])> {
 fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     let line = &line[..line.len().min(MAX_LINE_BYTES)];
     let end = line.iter().position(|&byte| matches!(byte, b'#' | b'\0')).unwrap_or(line.len());
-    let line = line[..end].trim_ascii();
-    let (name, value) = match line.iter().position(|&byte| byte == b':') {
-        Some(colon) => (&line[..colon], &line[colon + 1..]),
-        None => two_words(line)?,
-    };
-    let name = name.trim_ascii();
-    let (_, field) = FIELDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-    Some((*field, value.trim_ascii()))
+    let line = trimmed(&line[..end]);
+    let known = |name: &[u8]| FIELDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field);
+    if let Some(colon) = line.iter().position(|&byte| byte == b':')
+        && let Some(field) = known(trimmed(&line[..colon]))
+    {
+        return Some((field, trimmed(&line[colon + 1..])));
+    }
+    // The colon may be one of the value: `sitemap http://…`.
+    let (name, value) = two_words(line)?;
+    known(name).map(|field| (field, value))
 }
 
 /// `disallow /x`: the blank stands for the forgotten colon only where it is the line's only one.
 fn two_words(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let pair = (words.next()?, words.next()?);
-    words.next().is_none().then_some(pair)
+    let is_blank = |at: &usize| line[*at].is_ascii_whitespace() || blank_at_start(&line[*at..]).is_some();
+    let (name, value) = line.split_at((0..line.len()).find(is_blank)?);
+    let value = trimmed(value);
+    let has_more = (0..value.len()).any(|at| value[at].is_ascii_whitespace() || blank_at_start(&value[at..]).is_some());
+    (!has_more).then_some((name, value))
+}
+
+/// Without blanks at either end: those of ASCII and, as editors and word processors write them, of Unicode.
+pub(super) fn trimmed(text: &[u8]) -> &[u8] {
+    let mut text = text.trim_ascii();
+    while let Some(length) = blank_at_start(text) {
+        text = text[length..].trim_ascii_start();
+    }
+    let blank_at_end = |text: &[u8]| [2, 3].into_iter().find(|length| text.len() >= *length && is_blank(&text[text.len() - length..]));
+    while let Some(length) = blank_at_end(text) {
+        text = text[..text.len() - length].trim_ascii_end();
+    }
+    text
+}
+
+fn blank_at_start(text: &[u8]) -> Option<usize> {
+    [2, 3].into_iter().find(|length| text.get(..*length).is_some_and(is_blank))
+}
+
+/// Whether this is one blank beyond ASCII, in UTF-8: no-break, ogham, from en quad to hair, narrow, mathematical, ideographic, of no width.
+fn is_blank(letter: &[u8]) -> bool {
+    matches!(
+        letter,
+        [0xC2, 0xA0]
+            | [0xE1, 0x9A, 0x80]
+            | [0xE2, 0x80, 0x80..=0x8B | 0xAF]
+            | [0xE2, 0x81, 0x9F]
+            | [0xE3, 0x80, 0x80]
+            | [0xEF, 0xBB, 0xBF]
+    )
 }
 
 /// Takes off a byte order mark, or as much of one as is there.
@@ -146,7 +181,7 @@ mod tests {
     #[test]
     fn a_line_is_a_field_and_a_value() {
         use Field::{Allow, CrawlDelay, Disallow, Sitemap, UserAgent};
-        let cases: [(&str, &[(Field, &str)]); 14] = [
+        let cases: [(&str, &[(Field, &str)]); 22] = [
             ("User-agent: a", &[(UserAgent, "a")]),
             ("USER-AGENT:a\r\nalLow :\t/x \r\n", &[(UserAgent, "a"), (Allow, "/x")]),
             ("Disallow: /a\rDisallow: /b\nDisallow: /c", &[(Disallow, "/a"), (Disallow, "/b"), (Disallow, "/c")]),
@@ -160,6 +195,14 @@ mod tests {
             ("user agent: a", &[(UserAgent, "a")]),
             ("Site-map: http://e.org/a:b", &[(Sitemap, "http://e.org/a:b")]),
             ("Crawl-delay: 10 s", &[(CrawlDelay, "10 s")]),
+            ("\u{a0}Disallow\u{2003}:\u{3000}/a\u{a0} ", &[(Disallow, "/a")]),
+            ("User-agent:\u{a0}*\u{3000}", &[(UserAgent, "*")]),
+            ("User-agent: \u{2003}*", &[(UserAgent, "*")]),
+            ("Disallow\u{a0}/a", &[(Disallow, "/a")]),
+            ("Disallow: /\u{e0}", &[(Disallow, "/\u{e0}")]),
+            ("sitemap http://e.org/a", &[(Sitemap, "http://e.org/a")]),
+            ("sitemap http://e.org/a b", &[]),
+            ("crawldelay: 2", &[(CrawlDelay, "2")]),
             ("Noindex: /a\nDisallowed: /a\n: /a\n", &[]),
         ];
         for (text, expected) in cases {

@@ -35,7 +35,7 @@ pub use ruling::Ruling;
 /// | a page in HTML, which begins with a tag | its lines, each tag ending one |
 /// | a rule that begins with neither `/` nor `*` | matches nothing (section 2.2, `path-pattern`) |
 /// | `Allow: /a/index.html` | says nothing about `/a/` |
-/// | several `Crawl-delay` in a group | the first that is a number; a unit behind it is ignored |
+/// | several `Crawl-delay` in a group | the slowest; a unit after it is ignored |
 /// | UTF-16 with a byte order mark | decoded; anything else is bytes |
 /// | CR, LF, CR LF | each ends a line; NUL and `#` end what counts of it |
 ///

@@ -29,7 +29,8 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
                     rules.push(field == Field::Allow, value);
                 }
             }
-            Field::CrawlDelay if group.named && robots.crawl_delay.is_none() => robots.crawl_delay = seconds(value),
+            // Of several, the slowest is what the host can bear.
+            Field::CrawlDelay if group.named => robots.crawl_delay = robots.crawl_delay.max(seconds(value)),
             Field::CrawlDelay | Field::Sitemap => {}
         }
     }
@@ -104,7 +105,7 @@ impl<'a> Group<'a> {
 /// Whether the value of a User-agent line names this token, in any case of letters. A version may follow it, and commas may part it from
 /// other names.
 fn names(value: &[u8], token: &str) -> bool {
-    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).any(|name| {
+    value.split(|&byte| byte == b',').map(file::trimmed).any(|name| {
         let is_in_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let product = &name[..name.iter().position(|byte| !is_in_token(byte)).unwrap_or(name.len())];
         let word = name.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
