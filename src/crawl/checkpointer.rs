@@ -217,7 +217,7 @@ impl Checkpointer {
             replace_with(&self.cookies, |file| {
                 #[cfg(unix)]
                 file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-                file.write_all(text.as_bytes())
+                file.write_all(text)
             })
         });
         saved.map_err(FileError::of("write", &self.cookies))?;

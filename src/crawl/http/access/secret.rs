@@ -37,6 +37,10 @@ impl Secret {
                 let mut text = String::new();
                 let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
                 read.map_err(|error| format!("{}: {error}", path.display()))?;
+                // Editors write a byte order mark where nobody sees it.
+                if text.starts_with('\u{feff}') {
+                    text.drain(..'\u{feff}'.len_utf8());
+                }
                 let end = text.strip_suffix('\n').map_or(text.len(), |line| line.trim_end_matches('\r').len());
                 text.truncate(end);
                 text
@@ -66,5 +70,22 @@ impl fmt::Display for Secret {
             Self::Environment(name) => write!(f, "env:{name}"),
             Self::File(path) => write!(f, "file:{}", path.display()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_and_a_line_end_are_none_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret");
+        for (content, secret) in [("\u{feff}hunter2\r\n", "hunter2"), ("hun\u{feff}ter2", "hun\u{feff}ter2")] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(Secret::File(path.clone()).read().unwrap(), secret, "{content:?}");
+        }
+        std::fs::write(&path, "\u{feff}\n").unwrap();
+        assert!(Secret::File(path).read().unwrap_err().ends_with("is empty"));
     }
 }

@@ -11,7 +11,8 @@ const HTTP_ONLY: &str = "#HttpOnly_";
 /// Reads all cookies of a file. An error has the number of a line, and nothing that stands in it.
 pub(super) fn read(path: &Path) -> Result<Vec<Cookie>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+    let bytes = std::fs::read(path).map_err(|error| named(&error))?;
+    let text = as_letters(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
     let mut cookies = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end_matches('\r');
@@ -40,7 +41,7 @@ fn cookie(line: &str, is_http_only: bool) -> Result<Cookie, &'static str> {
         (domain.is_empty(), "the first field has no domain"),
         (!path.starts_with('/'), "the third field is no path, which begins with /"),
         (name.is_empty(), "the sixth field has no name"),
-        (line.replace('\t', "").contains(char::is_control), "it has control characters"),
+        (line.contains(|letter: char| letter.is_ascii_control() && letter != '\t'), "it has control characters"),
     ] {
         if is_wrong {
             return Err(reason);
@@ -55,20 +56,33 @@ fn cookie(line: &str, is_http_only: bool) -> Result<Cookie, &'static str> {
         is_host_only: !is_true(below) || is_public_suffix(&domain),
         is_secure: is_true(secure),
         is_http_only,
+        created: 0,
         domain: domain.into(),
     })
 }
 
-/// All cookies as a file has them.
-pub(super) fn write<'a>(cookies: impl Iterator<Item = &'a Cookie>) -> String {
+/// Bytes as letters: each as the one of its number.
+pub(super) fn as_letters(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// The bytes again.
+pub(super) fn as_bytes(letters: &str) -> Vec<u8> {
+    letters.chars().filter_map(|letter| u8::try_from(letter).ok()).collect()
+}
+
+/// All cookies as a file has them, those that were created first in front.
+pub(super) fn write<'a>(cookies: impl Iterator<Item = &'a Cookie>) -> Vec<u8> {
+    let mut cookies: Vec<&Cookie> = cookies.collect();
+    cookies.sort_unstable_by_key(|cookie| cookie.created);
     let mut text = "# Netscape HTTP Cookie File\n# Secrets of a crawl: who has them is signed in.\n".to_owned();
     let word = |truth: bool| if truth { "TRUE" } else { "FALSE" };
     for cookie in cookies {
-        let Cookie { name, value, domain, path, expires, is_host_only, is_secure, is_http_only } = cookie;
+        let Cookie { name, value, domain, path, expires, is_host_only, is_secure, is_http_only, .. } = cookie;
         let (mark, dot) = (if *is_http_only { HTTP_ONLY } else { "" }, if *is_host_only { "" } else { "." });
         let (below, secure) = (word(!is_host_only), word(*is_secure));
         let expires = expires.unwrap_or(0);
         let _ = writeln!(text, "{mark}{dot}{domain}\t{below}\t{path}\t{secure}\t{expires}\t{name}\t{value}");
     }
-    text
+    as_bytes(&text)
 }

@@ -35,6 +35,8 @@ struct Cookies {
     /// The number of the next use.
     uses: u64,
     bytes: usize,
+    /// Cookies that were ever created.
+    created: u64,
     /// How often anything has changed, and how often it had when all of it was last written.
     changes: u64,
     saved: u64,
@@ -66,7 +68,7 @@ impl CookieJar {
         let mut is_changed = false;
         for value in headers.get_all(SET_COOKIE) {
             let now = now();
-            let cookie = value.to_str().ok().and_then(|value| Cookie::set(value, url, now));
+            let cookie = Cookie::set(&cookies_txt::as_letters(value.as_bytes()), url, now);
             if let Some(cookie) = cookie {
                 is_changed |= lock(&self.0).put(cookie, url.origin().starts_with("https:"), now);
             }
@@ -77,7 +79,7 @@ impl CookieJar {
     /// Adds the cookies to a request that its URL is to have.
     pub(in crate::crawl::http) fn add_to(&self, headers: &mut HeaderMap, url: &CanonicalUrl) {
         let text = lock(&self.0).of(url, now());
-        if let Some(mut value) = HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty()) {
+        if let Some(mut value) = HeaderValue::from_bytes(&cookies_txt::as_bytes(&text)).ok().filter(|_| !text.is_empty()) {
             value.set_sensitive(true);
             headers.insert(COOKIE, value);
         }
@@ -101,7 +103,7 @@ impl CookieJar {
     ///
     /// # Errors
     /// As `write`.
-    pub(in crate::crawl) fn save(&self, write: impl FnOnce(&str) -> io::Result<()>) -> io::Result<()> {
+    pub(in crate::crawl) fn save(&self, write: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let (text, changes) = {
             let (cookies, now) = (lock(&self.0), now());
             if cookies.changes == cookies.saved {
@@ -119,11 +121,12 @@ impl CookieJar {
 
 impl Cookies {
     /// Stores a cookie, or removes one by it. Whether anything has changed.
-    fn put(&mut self, cookie: Cookie, is_https: bool, now: i64) -> bool {
+    fn put(&mut self, mut cookie: Cookie, is_https: bool, now: i64) -> bool {
         let known = self.by_domain.get_mut(&cookie.domain);
         let at = known.as_ref().and_then(|domain| domain.cookies.iter().position(|other| cookie.replaces(other)));
         if let (Some(domain), Some(at)) = (known, at) {
             let there = &mut domain.cookies[at];
+            cookie.created = there.created;
             // Whoever has only http cannot put something else in the place of what https has set.
             if *there == cookie || there.is_secure && !is_https {
                 return false;
@@ -141,6 +144,8 @@ impl Cookies {
         if cookie.is_expired(now) {
             return false;
         }
+        self.created += 1;
+        cookie.created = self.created;
         self.touch(&cookie.domain.clone());
         self.bytes += cookie.bytes();
         let Some(domain) = self.by_domain.get_mut(&cookie.domain) else { return false };
@@ -179,8 +184,8 @@ impl Cookies {
         }
         let all = domains.iter().filter_map(|name| self.by_domain.get(*name)).flat_map(|domain| &domain.cookies);
         let mut sent: Vec<&Cookie> = all.filter(|cookie| cookie.is_for(url) && !cookie.is_expired(now)).collect();
-        // Those with longer paths first. The sort is stable.
-        sent.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
+        // Those with longer paths first, and of equal ones those that were created first.
+        sent.sort_unstable_by_key(|cookie| (std::cmp::Reverse(cookie.path.len()), cookie.created));
         let mut text = String::new();
         for Cookie { name, value, .. } in sent {
             if text.len() + name.len() + value.len() + 3 > MOST_SENT {
@@ -312,6 +317,17 @@ mod tests {
                 "http://a.example/x/",
                 "b=1; a=1",
             ),
+            // Of equal paths, the older one, whatever domain it is of.
+            (
+                &[("http://x.a.example/", "a=1; domain=a.example"), ("http://x.a.example/", "b=1")],
+                "http://x.a.example/",
+                "a=1; b=1",
+            ),
+            (
+                &[("http://x.a.example/", "a=1"), ("http://x.a.example/", "b=1; domain=a.example")],
+                "http://x.a.example/",
+                "a=1; b=1",
+            ),
             (&[("http://a.example/", "a=1"), ("http://a.example/", "a=; max-age=0")], "http://a.example/", ""),
         ] {
             assert_eq!(jar(set).of(&url(to), NOW), sent, "{set:?} to {to}");
@@ -319,6 +335,32 @@ mod tests {
         let mut jar = jar(&[("http://a.example/", "n=v; max-age=10")]);
         assert_eq!(jar.of(&url("http://a.example/"), NOW + 9), "n=v");
         assert_eq!(jar.of(&url("http://a.example/"), NOW + 10), "");
+    }
+
+    #[test]
+    fn bytes_beyond_ascii_come_back_as_they_were_set() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cookies.txt");
+        let to = url("http://a.example/");
+        for value in ["n=caf\u{e9} \u{e0}".as_bytes(), b"n=caf\xe9 \xa0", b"n\x85\xff=\x80"] {
+            let mut headers = HeaderMap::new();
+            headers.insert(SET_COOKIE, HeaderValue::from_bytes(value).unwrap());
+            let jar = CookieJar::default();
+            assert!(jar.take(&headers, &to));
+            // A byte order mark is none of the file.
+            jar.save(|text| std::fs::write(&path, [b"\xef\xbb\xbf", text].concat())).unwrap();
+            let again = CookieJar::default();
+            again.load(&path).unwrap();
+            for jar in [&jar, &again] {
+                let mut request = HeaderMap::new();
+                jar.add_to(&mut request, &to);
+                assert_eq!(request[COOKIE].as_bytes(), value, "{}", value.escape_ascii());
+            }
+        }
+        std::fs::write(&path, "\u{feff}a.example\tFALSE\t/\tFALSE\t0\tn\tv\n").unwrap();
+        let jar = CookieJar::default();
+        jar.load(&path).unwrap();
+        assert_eq!(lock(&jar.0).of(&to, NOW), "n=v");
     }
 
     #[test]
