@@ -5,6 +5,10 @@ use std::fmt::Write;
 /// Parameters that name a session, each with 32 letters or digits.
 const SESSIONS: [&str; 3] = ["jsessionid=", "phpsessid=", "sid="];
 const SESSION: usize = 32;
+/// A session of ASP: eight letters after its name, and 24 as its value.
+const ASP: &str = "aspsessionid";
+/// Letters or digits of a session in a path, in brackets before an `.aspx`.
+const PATH_SESSION: usize = 24;
 
 /// The key under which an index has a URL. Replay tools make it of the URL that is asked for, so the same rules must hold: those of the
 /// Internet Archive's canonicalizer. Scheme, user name, a leading `www.`, the port that the scheme has anyway, a slash at the end, the
@@ -30,7 +34,7 @@ pub(super) fn surt(url: &str) -> String {
         let _ = write!(key, ":{port}");
     }
     key.push(')');
-    key.push_str(&whole_path(&escaped(path)));
+    key.push_str(&without_path_session(whole_path(&escaped(path))));
     let query = query.map(|query| sorted(&without_session(&escaped(query)))).unwrap_or_default();
     if !query.is_empty() {
         key.extend(["?", &query]);
@@ -108,7 +112,68 @@ fn without_session(query: &str) -> String {
             query.replace_range(at..(end + 1).min(query.len()), "");
         }
     }
+    for find in [asp_session, cold_fusion_session] {
+        if let Some((at, end)) = find(&query) {
+            query.replace_range(at..(end + 1).min(query.len()), "");
+        }
+    }
     query
+}
+
+/// The last `aspsessionid` with its value: where it begins and ends.
+fn asp_session(query: &str) -> Option<(usize, usize)> {
+    let is_letters =
+        |text: Option<&str>| text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    query.rmatch_indices(ASP).map(|(at, _)| (at, at + ASP.len() + 8 + 1 + 24)).find(|(at, end)| {
+        let name = at + ASP.len();
+        is_letters(query.get(name..name + 8))
+            && query.get(name + 8..name + 9) == Some("=")
+            && is_letters(query.get(name + 9..*end))
+            && (*end == query.len() || query[*end..].starts_with('&'))
+    })
+}
+
+/// The last `cfid` with a `cftoken` right after it.
+fn cold_fusion_session(query: &str) -> Option<(usize, usize)> {
+    query.rmatch_indices("cfid=").find_map(|(at, name)| {
+        let value_end = |from: usize| query[from..].find('&').map_or(query.len(), |length| from + length);
+        let id = at + name.len();
+        let id_end = value_end(id);
+        let token = query[id_end..].strip_prefix("&cftoken=").map(|_| id_end + "&cftoken=".len())?;
+        let end = value_end(token);
+        (id_end > id && end > token).then_some((at, end))
+    })
+}
+
+/// Without a session in brackets that an `.aspx` stands after: `(a(0123…)b(0123…))/` or `(0123…)/`. Of each kind the last is taken out.
+fn without_path_session(mut path: String) -> String {
+    for is_session in [is_many_sessions, is_one_session] {
+        let found = path.rmatch_indices("/(").map(|(at, _)| at + 1).find_map(|at| {
+            let end = at + path[at..].find(")/")? + 2;
+            let page = path[end..].rfind(".aspx")?;
+            (page > 0 && is_session(&path[at + 1..end - 2])).then_some((at, end))
+        });
+        if let Some((at, end)) = found {
+            path.replace_range(at..end, "");
+        }
+    }
+    path
+}
+
+fn is_one_session(text: &str) -> bool {
+    text.len() == PATH_SESSION && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// One or more of `a(0123…)`.
+fn is_many_sessions(text: &str) -> bool {
+    let is_part = |part: &[u8]| {
+        part.len() == PATH_SESSION + 3
+            && part[0].is_ascii_alphabetic()
+            && part[1] == b'('
+            && part[PATH_SESSION + 2] == b')'
+            && part[2..PATH_SESSION + 2].iter().all(u8::is_ascii_alphanumeric)
+    };
+    !text.is_empty() && text.as_bytes().chunks(PATH_SESSION + 3).all(is_part)
 }
 
 fn sorted(query: &str) -> String {
@@ -132,6 +197,24 @@ mod tests {
             ("http://example.com/?PHPSESSID=0123456789abcdef0123456789abcdef&x=1", "com,example)/?x=1"),
             ("http://example.com/a?x=1&sid=0123456789abcdef0123456789abcdef", "com,example)/a?&x=1"),
             ("http://example.com/a?x=1&sid=0123456789abcdef0123456789abcdef&b=2", "com,example)/a?b=2&x=1"),
+            ("http://e.com/a?x=1&ASPSESSIONIDabcdefgh=ABCDEFGHIJKLMNOPQRSTUVWX&y=2", "com,e)/a?x=1&y=2"),
+            ("http://e.com/a?aspsessionidabcdefgh=aaaaaaaaaaaaaaaaaaaaaaaa", "com,e)/a"),
+            (
+                "http://e.com/a?aspsessionidabcdefg1=aaaaaaaaaaaaaaaaaaaaaaaa",
+                "com,e)/a?aspsessionidabcdefg1=aaaaaaaaaaaaaaaaaaaaaaaa",
+            ),
+            ("http://e.com/a?cfid=1&cftoken=2&x=3", "com,e)/a?x=3"),
+            ("http://e.com/a?x=3&CFID=1&CFTOKEN=2", "com,e)/a?&x=3"),
+            ("http://e.com/a?cfid=1&x=2&cftoken=3", "com,e)/a?cfid=1&cftoken=3&x=2"),
+            ("http://e.com/a?cfid=&cftoken=2", "com,e)/a?cfid=&cftoken=2"),
+            ("http://e.com/a/(0123456789abcdefghijklmn)/b.aspx", "com,e)/a/b.aspx"),
+            ("http://e.com/a/(S(0123456789abcdefghijklmn))/b.aspx", "com,e)/a/b.aspx"),
+            (
+                "http://e.com/a/(a(0123456789abcdefghijklmn)b(0123456789abcdefghijklmn))/b/c.aspx?x=1",
+                "com,e)/a/b/c.aspx?x=1",
+            ),
+            ("http://e.com/a/(0123456789abcdefghijklmn)/b.html", "com,e)/a/(0123456789abcdefghijklmn)/b.html"),
+            ("http://e.com/(0123456789abcdefghijklmn)/.aspx", "com,e)/(0123456789abcdefghijklmn)/.aspx"),
             ("http://127.0.0.1:8080/a%20b/%7Ec", "1,0,0,127:8080)/a%20b/~c"),
             ("http://[::1]:80/a", "::1)/a"),
             ("http://[::1]:81/a", "::1:81)/a"),
