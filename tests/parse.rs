@@ -101,6 +101,7 @@ fn commas_part_the_words_of_a_rel_too() {
         ("<a rel='ugc , NoFollow\tx' href=/a>", LinkKind::Anchor, true),
         ("<area rel=sponsored,nofollow href=/a>", LinkKind::Area, true),
         ("<link rel='canonical,nofollow,dns-prefetch' href=/a>", LinkKind::Canonical, true),
+        ("<link rel=Previous href=/a>", LinkKind::Relation, false),
         ("<link rel=next,prev href=/a>", LinkKind::Relation, false),
         ("<a rel=no,follow href=/a>", LinkKind::Anchor, false),
         ("<a rel=,ugc, href=/a>", LinkKind::Anchor, false),

@@ -94,6 +94,12 @@ const XML: &[(&str, &str, &[&str])] = &[
          <urlset><url><loc>http://a.test/&c;x</loc></url></urlset>",
         &["http://a.test/x"],
     ),
+    (
+        "an Atom link whose URL is its text",
+        "<feed xmlns=\"http://www.w3.org/2005/Atom\"><link>http://a.test/no</link><entry><link>http://a.test/1</link><id>http://a.test/no</id></entry>
+         <entry><link rel=\"alternate\"> /2 </link></entry><entry><link rel=\"self\">http://a.test/no</link><link href=\"/3\">/no</link></entry></feed>",
+        &["http://a.test/1", "/2", "/3"],
+    ),
     ("a reference in no element (test_sitemap_non_string_tag)", "<url>&k;", &[]),
     (
         "an & that begins no reference stays",

@@ -68,7 +68,7 @@ impl<'a> Harvest<'a> {
             }
             ElementKind::Frame => self.add_link(src, LinkKind::Frame, false),
             ElementKind::Link
-                if element.has_rel(&["alternate", "canonical", "next", "prev"])
+                if element.has_rel(&["alternate", "canonical", "next", "prev", "previous"])
                     && !element.has_rel(&["stylesheet"]) =>
             {
                 let is_canonical = element.has_rel(&["canonical"]);

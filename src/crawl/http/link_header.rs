@@ -3,7 +3,7 @@
 use crate::crawl::html::refresh;
 
 /// Link relations that are followed, as they are on a page.
-const FOLLOWED: [&str; 4] = ["alternate", CANONICAL, "next", "prev"];
+const FOLLOWED: [&str; 5] = ["alternate", CANONICAL, "next", "prev", "previous"];
 /// The relation to the URL that a page names as its own (RFC 6596).
 const CANONICAL: &str = "canonical";
 
@@ -77,6 +77,7 @@ mod tests {
         for (header, expected) in [
             ("</2>; rel=next", &["/2"][..]),
             ("</2>; rel=\"next\", </0>;rel=prev", &["/2", "/0"]),
+            ("</0>; rel=previous", &["/0"]),
             ("< http://a.test/x,y;z >; title=\"a, <b>; rel=next\"; rel=\"start NEXT\"", &["http://a.test/x,y;z"]),
             (", </a> ; Rel = Canonical ,, </b> ; rel = alternate ; hreflang = de", &["/a", "/b"]),
             ("</s.css>; rel=stylesheet; as=style, </p>; rel=preload", &[]),

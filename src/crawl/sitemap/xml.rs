@@ -140,8 +140,12 @@ impl Walk {
         }
         let Some(entry) = &self.entry else { return };
         if name == "link" && format != SitemapFormat::Rss {
-            self.link(tag, sitemap);
-            return;
+            let is_own = self.attribute(tag, "rel", sitemap).is_none_or(|rel| is_alternate(rel.trim()));
+            // In Atom some write the URL as the element's text.
+            if format != SitemapFormat::Atom || !is_own || self.attribute(tag, "href", sitemap).is_some() {
+                self.link(tag, sitemap);
+                return;
+            }
         }
         let is_extension = FOREIGN.contains(&prefix) || FOREIGN.contains(&name);
         let is_own = prefix == entry.prefix || ["", "dc", "rss"].contains(&prefix);
