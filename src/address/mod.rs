@@ -74,6 +74,7 @@
 mod basis;
 mod canonical;
 mod canonicalizer;
+mod drives;
 mod escapes;
 mod fingerprint;
 mod host;

@@ -7,8 +7,9 @@
 //! 3. The parser takes it. The fragment, user and password are cut off what it makes.
 //! 4. The parser refuses its host, and a label of it begins with `xn--`: it is asked again with that label [masked](punycode).
 //!
-//! The parser differs from today's URL standard in two ways that are mended here: more than two slashes before a link's host, and
-//! hosts whose `xn--` labels are no punycode.
+//! The parser differs from today's URL standard in four ways that are mended here: more than two slashes before a link's host,
+//! hosts whose `xn--` labels are no punycode, a `^` in a path, which is escaped since 2025-03, and [segments](drives) such as `d:`, which
+//! `..` does not leave.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -18,7 +19,7 @@ use url::{ParseError, Position, Url};
 use super::query_encoder::QueryEncoder;
 use super::slashes::{is_dropped, split_slashes};
 use super::wire::Wire;
-use super::{basis, plain, punycode};
+use super::{basis, drives, plain, punycode};
 
 /// Why a text is not the address of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +28,9 @@ pub enum AddressError {
     /// Not a URL by the WHATWG standard.
     #[error("not a URL: {0}")]
     Malformed(String),
+    /// A template's, with `{{…}}` where a script would have put something.
+    #[error("a template: a script would put something in the place of {{{{…}}}}")]
+    Template,
     /// Longer than the limit: the text, which is checked before it is parsed, or the wire URL made
     /// of it.
     #[error("{length} bytes long, the limit is {limit}")]
@@ -138,7 +142,7 @@ pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Resu
 
 /// The wire form of what the parser made: without user, password and fragment, and with its own
 /// labels where they were masked. The parser's text is taken over; only user and password move it.
-fn wire_of(Parsed { url, masked }: Parsed) -> Wire {
+fn wire_of(Parsed { url, masked, has_drives }: Parsed) -> Wire {
     let authority = url.scheme().len() + "://".len();
     let userinfo = url[..Position::BeforeHost].len() - authority;
     let host_end = url[..Position::AfterHost].len() - userinfo;
@@ -152,6 +156,11 @@ fn wire_of(Parsed { url, masked }: Parsed) -> Wire {
     if masked {
         punycode::unmask(&mut text, authority..host_end);
     }
+    let query = text[path..].find('?').map_or(text.len(), |at| path + at);
+    if has_drives || text[path..query].contains('^') {
+        let mended = drives::unmask(&text[path..query]).replace('^', "%5E");
+        text.replace_range(path..query, &mended);
+    }
     Wire { text, host_end, path }
 }
 
@@ -161,6 +170,8 @@ struct Parsed {
     url: Url,
     /// Whether the host's `xn--` labels are masked, and must be changed back.
     masked: bool,
+    /// Whether the path may have segments that are masked.
+    has_drives: bool,
 }
 
 /// Parses a text, against a base where there is one. A text that can be refused by its first bytes
@@ -171,18 +182,24 @@ fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parse
         return Err(AddressError::UnsupportedScheme(scheme));
     }
     check_length(text.len(), max_bytes)?;
+    if is_template(text) {
+        return Err(AddressError::Template);
+    }
+    let drives = drives::mask(text);
+    let text = drives.as_deref().unwrap_or(text);
     let query = base.and_then(|base| base.query.as_ref());
     let base = base.map(BaseUrl::parsed).transpose()?;
     let parse = |text: &str| parse(base, query, text);
     let parsed = parse(text).map(|url| {
         let inherits = |base: &Parsed| base.masked && base.url.host_str() == url.host_str();
-        Parsed { masked: base.is_some_and(inherits), url }
+        Parsed { masked: base.is_some_and(inherits), url, has_drives: false }
     });
     let parsed = parsed.or_else(|error| {
         let masked = punycode::mask(text).and_then(|text| parse(&text).ok());
-        masked.map(|url| Parsed { url, masked: true }).ok_or(error)
+        masked.map(|url| Parsed { url, masked: true, has_drives: false }).ok_or(error)
     });
-    let parsed = parsed.map_err(|error| AddressError::Malformed(error.to_string()))?;
+    let mut parsed = parsed.map_err(|error| AddressError::Malformed(error.to_string()))?;
+    parsed.has_drives = drives.is_some() || base.is_some_and(|base| base.has_drives);
     match parsed.url.scheme() {
         "http" | "https" => Ok(parsed),
         scheme => Err(AddressError::UnsupportedScheme(scheme.chars().take(MAX_SCHEME).collect())),
@@ -193,6 +210,12 @@ fn parse(base: Option<&Parsed>, query: Option<&QueryEncoder>, text: &str) -> Res
     let Some(base) = base else { return Url::parse(text) };
     let encode = query.map(|query| &*query.0 as &dyn Fn(&str) -> Cow<'_, [u8]>);
     Url::options().base_url(Some(&base.url)).encoding_override(encode).parse(&two_slashes(text))
+}
+
+/// Whether a text before its fragment has a place for a script to fill: `{{…}}`.
+fn is_template(text: &str) -> bool {
+    let text = text.split('#').next().unwrap_or_default();
+    text.split_once("{{").is_some_and(|(_, rest)| rest.contains("}}"))
 }
 
 fn check_length(length: usize, limit: usize) -> Result<(), AddressError> {
@@ -242,6 +265,7 @@ mod tests {
         "http://ann:pw@a.org/b/c#d",
         "http://xn--a.org/b/c",
         "http://b%C3%BCcher.de/%2e%2e/b;c/d",
+        "http://a.org/x/d:/b|/c^",
     ];
 
     /// What links consist of, and what makes them unusual.
@@ -312,6 +336,12 @@ mod tests {
         ":65536",
         ":080",
         "localhost",
+        "d:",
+        "/d:/",
+        "b|",
+        "/..",
+        "../",
+        "{{a}}",
         "//a.org:80",
         "//a.org:443/",
     ];
@@ -357,6 +387,49 @@ mod tests {
                 let [one, other] = [one, other].map(|base| resolve(Some(&base), &text, usize::MAX).map(wire_of));
                 prop_assert_eq!(one, other);
             }
+        }
+    }
+
+    #[test]
+    fn the_parser_is_mended_where_the_standard_has_moved() {
+        for (base, href, expected) in [
+            ("http://h.test/", "/a^b?c^d#e^", "http://h.test/a%5Eb?c^d"),
+            ("http://h.test/a^b/c", "d\u{e9}", "http://h.test/a%5Eb/d%C3%A9"),
+            ("http://h.test/a^b/c", "d", "http://h.test/a%5Eb/d"),
+            ("http://h.test/", "http://h.test/\u{e9}/d:/..", "http://h.test/%C3%A9/"),
+            ("http://h.test/", "/a/b|/../c", "http://h.test/a/c"),
+            ("http://h.test/", "/a/b|/c", "http://h.test/a/b|/c"),
+            ("http://h.test/", "/d:/../\u{e9}", "http://h.test/%C3%A9"),
+            ("http://h.test/x/d:/b|/c", "../../\u{e9}", "http://h.test/x/%C3%A9"),
+            ("http://h.test/x/d:/b|/c", "\u{e9}?/d:/..", "http://h.test/x/d:/b|/%C3%A9?/d:/.."),
+            ("http://h.test/x/d:/", "%2e%2E", "http://h.test/x/"),
+            ("http://h.test/", "b|/../\u{e9}", "http://h.test/%C3%A9"),
+            ("http://h.test/", "\\d:\\..\\\u{e9}", "http://h.test/%C3%A9"),
+            ("http://h.test/", "//d:/../\u{e9}", "http://d/%C3%A9"),
+            ("http://h.test/", "https:/d:/../\u{e9}", "https://d/%C3%A9"),
+            ("http://h.test/", "/d\t:/.\n./\u{e9}", "http://h.test/%C3%A9"),
+        ] {
+            let base = BaseUrl::parse(base, usize::MAX).unwrap();
+            assert_eq!(wire(Some(&base), href, usize::MAX).unwrap().text, expected, "{href}");
+        }
+    }
+
+    #[test]
+    fn a_template_is_no_address() {
+        let base = BaseUrl::parse("http://h.test/", usize::MAX).unwrap();
+        for (href, is_one) in [
+            ("/{{ url }}", true),
+            ("{{url}}", true),
+            ("/a?b={{c}}", true),
+            ("http://{{host}}/a", true),
+            ("/a#{{b}}", false),
+            ("/\u{e9}#{{b}}", false),
+            ("/{a}", false),
+            ("/}}{{", false),
+            ("/%7B%7Ba%7D%7D", false),
+        ] {
+            let error = wire(Some(&base), href, usize::MAX).err();
+            assert_eq!(error == Some(AddressError::Template), is_one, "{href}: {error:?}");
         }
     }
 

@@ -100,6 +100,7 @@ impl Answers {
             | Refusal::NotIncluded
             | Refusal::OutOfScope
             | Refusal::RejectedExtension
+            | Refusal::Template
             | Refusal::TooLong
             | Refusal::UnsupportedScheme => refusal,
             _ if is_too_deep => Refusal::TooDeep,

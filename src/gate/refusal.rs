@@ -52,6 +52,8 @@ pub enum Refusal {
     Robots,
     /// Seen before, or taken for seen by a filter, at its rate of false positives.
     Seen,
+    /// The link is a template's, with `{{…}}` where a script would have put something.
+    Template,
     /// More links from a seed than allowed.
     TooDeep,
     /// More bytes than allowed.
@@ -90,6 +92,7 @@ impl Refusal {
         Self::RepeatedSegments,
         Self::Robots,
         Self::Seen,
+        Self::Template,
         Self::TooDeep,
         Self::TooLong,
         Self::TooManyLinks,
@@ -121,6 +124,7 @@ impl Refusal {
             Self::RepeatedSegments => "repeated_segments",
             Self::Robots => "robots",
             Self::Seen => "seen",
+            Self::Template => "template",
             Self::TooDeep => "too_deep",
             Self::TooLong => "too_long",
             Self::TooManyLinks => "too_many_links",
@@ -188,6 +192,7 @@ impl From<&AddressError> for Refusal {
     fn from(error: &AddressError) -> Self {
         match error {
             AddressError::Malformed(_) => Self::Malformed,
+            AddressError::Template => Self::Template,
             AddressError::TooLong { .. } => Self::TooLong,
             AddressError::UnsupportedScheme(_) => Self::UnsupportedScheme,
         }

@@ -1,0 +1,62 @@
+//! Segments of a path that the parser takes for the drives of Windows.
+//!
+//! In a `file:` URL, `..` does not leave `C:` or `C|`. The `url` crate (2.5) keeps that rule in all URLs, and the URL standard does not. So
+//! such segments are masked before a text is parsed, and changed back in what comes out.
+
+use super::slashes::{is_dropped, split_slashes};
+
+/// What is put after a segment of a letter and a colon or a bar, so that it is no drive.
+const MASK: &str = "~drive~";
+
+/// The text with its drives masked; `None` where it has none.
+pub(super) fn mask(text: &str) -> Option<String> {
+    if !text.contains([':', '|']) {
+        return None;
+    }
+    let clean: String;
+    let mut text = text;
+    if text.contains(is_dropped) {
+        clean = text.replace(is_dropped, "");
+        text = &clean;
+    }
+    let path_end = text.find(['?', '#']).unwrap_or(text.len());
+    let (path, rest) = text.split_at(path_end);
+    let start = path_start(path);
+    if text.contains(MASK) || !path[start..].split(['/', '\\']).any(is_drive) {
+        return None;
+    }
+    let mut masked = path[..start].to_owned();
+    for segment in path[start..].split_inclusive(['/', '\\']) {
+        let name = segment.trim_end_matches(['/', '\\']);
+        masked.push_str(name);
+        if is_drive(name) {
+            masked.push_str(MASK);
+        }
+        masked.push_str(&segment[name.len()..]);
+    }
+    masked.push_str(rest);
+    Some(masked)
+}
+
+/// A path without its masks.
+pub(super) fn unmask(path: &str) -> String {
+    let segments = path.split('/').map(|segment| segment.strip_suffix(MASK).filter(|name| is_drive(name)).unwrap_or(segment));
+    segments.collect::<Vec<_>>().join("/")
+}
+
+fn is_drive(segment: &str) -> bool {
+    matches!(segment.as_bytes(), [letter, b':' | b'|'] if letter.is_ascii_alphabetic())
+}
+
+/// Where the path of a text begins, after scheme and host if it has them.
+fn path_start(text: &str) -> usize {
+    let begins = |scheme: &&str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    let scheme = ["https:", "http:"].iter().find(|scheme| begins(scheme)).map_or(0, |scheme| scheme.len());
+    let (slashes, rest) = split_slashes(&text[scheme..]);
+    if scheme == 0 && slashes < 2 {
+        // A letter and a colon at the beginning are a scheme.
+        return if text.as_bytes().get(1) == Some(&b':') { 2 } else { 0 };
+    }
+    let host = text.len() - rest.len();
+    host + rest.find(['/', '\\']).unwrap_or(rest.len())
+}
