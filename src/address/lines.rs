@@ -1,17 +1,21 @@
 //! A list of any size, line by line.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 use super::AddressError;
 
-/// Reads a list line by line. However long a line is, no more of it is kept than an address could
-/// have.
+/// Reads a list line by line: LF, CR or both end one, and UTF-16 with its byte-order mark is read as what it says. However long a line
+/// is, no more of it is kept than an address could have.
 #[derive(Debug)]
 pub(crate) struct TextLines<R> {
     reader: R,
     max_bytes: usize,
     kept: Vec<u8>,
     number: u64,
+    /// How two bytes are a unit of UTF-16, where it is that.
+    unit: Option<fn([u8; 2]) -> u16>,
+    /// The last line ended with CR: an LF that follows is part of that end.
+    is_after_cr: bool,
 }
 
 /// Bytes that a line may have beyond its URL: a byte-order mark, a line end, some blanks.
@@ -20,7 +24,7 @@ pub(crate) const MARGIN: usize = 64;
 impl<R: BufRead> TextLines<R> {
     /// The lines of a reader. `max_bytes` is the most that an address may have.
     pub(crate) fn new(reader: R, max_bytes: usize) -> Self {
-        Self { reader, max_bytes, kept: Vec::new(), number: 0 }
+        Self { reader, max_bytes, kept: Vec::new(), number: 0, unit: None, is_after_cr: false }
     }
 
     /// Lines that were read so far, with the one that failed.
@@ -36,15 +40,93 @@ impl<R: BufRead> TextLines<R> {
     pub(crate) fn next(&mut self) -> io::Result<Option<TextLine<'_>>> {
         self.kept.clear();
         self.number += 1;
-        let most = self.max_bytes.saturating_add(MARGIN);
-        let mut length = self.reader.by_ref().take(most as u64).read_until(b'\n', &mut self.kept)?;
-        if length == 0 {
-            return Ok(None);
+        let mut mark = None;
+        if self.number == 1 {
+            mark = self.take_mark()?;
         }
-        if length == most && !self.kept.ends_with(b"\n") {
-            length += self.reader.skip_until(b'\n')?;
+        let length = match self.unit {
+            Some(unit) => self.read_units(unit)?,
+            None => self.read_bytes(mark)?,
+        };
+        Ok((length > 0).then(|| TextLine::new(self.number, &self.kept, length, self.max_bytes)))
+    }
+
+    /// Bytes of a line that are kept, at most.
+    fn most(&self) -> usize {
+        self.max_bytes.saturating_add(MARGIN)
+    }
+
+    /// Takes the byte-order mark of UTF-16. No other text begins with a byte of it; one that does is given back.
+    fn take_mark(&mut self) -> io::Result<Option<u8>> {
+        let Some(first) = self.reader.fill_buf()?.first().copied().filter(|first| *first >= 0xFE) else { return Ok(None) };
+        self.reader.consume(1);
+        self.unit = match (first, self.reader.fill_buf()?.first()) {
+            (0xFF, Some(0xFE)) => Some(u16::from_le_bytes),
+            (0xFE, Some(0xFF)) => Some(u16::from_be_bytes),
+            _ => return Ok(Some(first)),
+        };
+        self.reader.consume(1);
+        Ok(None)
+    }
+
+    /// Reads one line of bytes, after one that was taken before. Returns its length with its end.
+    fn read_bytes(&mut self, before: Option<u8>) -> io::Result<usize> {
+        self.kept.extend(before);
+        let (mut length, most) = (self.kept.len(), self.most());
+        loop {
+            let bytes = self.reader.fill_buf()?;
+            if bytes.first() == Some(&b'\n') && std::mem::take(&mut self.is_after_cr) {
+                self.reader.consume(1);
+                continue;
+            }
+            self.is_after_cr = false;
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let line = &bytes[..end.unwrap_or(bytes.len())];
+            self.kept.extend_from_slice(&line[..line.len().min(most - self.kept.len())]);
+            let (is_end, read) = (end.is_some() || bytes.is_empty(), line.len() + usize::from(end.is_some()));
+            self.is_after_cr = end.is_some_and(|end| bytes[end] == b'\r');
+            self.reader.consume(read);
+            length += read;
+            if is_end {
+                return Ok(length);
+            }
         }
-        Ok(Some(TextLine::new(self.number, &self.kept, length, self.max_bytes)))
+    }
+
+    /// Reads one line of UTF-16, as UTF-8. What is no character becomes U+FFFD. Returns its length with its end, in bytes of UTF-8.
+    fn read_units(&mut self, unit: fn([u8; 2]) -> u16) -> io::Result<usize> {
+        let (mut length, mut high, most) = (0, None, self.most());
+        loop {
+            let unit = self.read_unit(unit)?;
+            if unit == Some(u16::from(b'\n')) && length == 0 && std::mem::take(&mut self.is_after_cr) {
+                continue;
+            }
+            self.is_after_cr = unit == Some(u16::from(b'\r'));
+            let is_high = unit.is_some_and(|unit| (0xD800..0xDC00).contains(&unit));
+            let before = if is_high { high.replace(unit.unwrap_or_default()) } else { high.take() };
+            let now = unit.filter(|_| !is_high);
+            for letter in char::decode_utf16(before.into_iter().chain(now)) {
+                let letter = letter.unwrap_or(char::REPLACEMENT_CHARACTER);
+                length += letter.len_utf8();
+                if !matches!(letter, '\n' | '\r') && self.kept.len() + letter.len_utf8() <= most {
+                    self.kept.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+            }
+            if unit.is_none_or(|unit| unit == u16::from(b'\n') || unit == u16::from(b'\r')) {
+                return Ok(length);
+            }
+        }
+    }
+
+    /// The next unit; `None` at the end, where half a one is none.
+    fn read_unit(&mut self, unit: fn([u8; 2]) -> u16) -> io::Result<Option<u16>> {
+        let mut pair = [0; 2];
+        for byte in &mut pair {
+            let Some(next) = self.reader.fill_buf()?.first().copied() else { return Ok(None) };
+            self.reader.consume(1);
+            *byte = next;
+        }
+        Ok(Some(unit(pair)))
     }
 }
 
@@ -76,5 +158,52 @@ impl<'a> TextLine<'a> {
             return Err(AddressError::TooLong { length: self.length, limit: self.max_bytes });
         }
         std::str::from_utf8(self.kept).map_err(|_| AddressError::Malformed("invalid UTF-8".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    /// Each line with its number; `None` for one that is too long.
+    fn lines(bytes: &[u8], at_once: usize) -> Vec<(u64, Option<String>)> {
+        let mut lines = TextLines::new(BufReader::with_capacity(at_once, bytes), 100);
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            all.push((line.number, line.text().ok().map(str::to_owned)));
+        }
+        all
+    }
+
+    fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn a_line_ends_with_lf_or_cr_or_both() {
+        let long = "x".repeat(1000);
+        let text = format!("a\nb\rc\r\n\r\n\n\rd \u{1f600}\r{long}\re");
+        let expected: Vec<(u64, Option<String>)> = [
+            Some("a"), Some("b"), Some("c"), Some(""), Some(""), Some(""), Some("d \u{1f600}"), None, Some("e"),
+        ]
+        .into_iter()
+        .map(|line| line.map(str::to_owned))
+        .enumerate()
+        .map(|(at, line)| (at as u64 + 1, line))
+        .collect();
+        for at_once in [1, 2, 3, 7, 4096] {
+            let marked = format!("\u{feff}{text}");
+            let [little, big] = [utf16(&text, u16::to_le_bytes), utf16(&text, u16::to_be_bytes)];
+            for bytes in [text.as_bytes(), marked.as_bytes(), &little, &big] {
+                assert_eq!(lines(bytes, at_once), expected, "{at_once} {:?}", &bytes[..4]);
+            }
+        }
+        assert_eq!(lines(b"a\r\n", 64), [(1, Some("a".to_owned()))]);
+        assert_eq!(lines(b"", 64), []);
+        assert_eq!(lines(b"\xff", 64), [(1, None)], "neither UTF-8 nor UTF-16");
+        assert_eq!(lines(b"\xff\xfe", 64), []);
+        assert_eq!(lines(b"\xff\xfea\0\x3d\xd8b\0c", 64), [(1, Some("a\u{fffd}b".to_owned()))]);
     }
 }
