@@ -59,7 +59,7 @@ fn types(header: &str) -> impl Iterator<Item = (&str, &str)> {
         let was_escaped = std::mem::take(&mut is_escaped);
         match letter {
             '\\' if is_quoted => is_escaped = !was_escaped,
-            '"' => is_quoted = is_quoted && was_escaped || !is_quoted,
+            '"' => is_quoted = !is_quoted || was_escaped,
             _ => {}
         }
         letter == ',' && !is_quoted
@@ -81,15 +81,12 @@ fn charset_of(parameters: &str) -> Option<Cow<'_, str>> {
         let (name, after) = rest.split_at(rest.find([';', '=']).unwrap_or(rest.len()));
         rest = after;
         let Some(value) = after.strip_prefix('=') else { continue };
-        let (value, after) = match value.strip_prefix('"') {
-            Some(quoted) => {
-                let (value, after) = unquoted(quoted);
-                (value, &after[after.find(';').unwrap_or(after.len())..])
-            }
-            None => {
-                let (value, after) = value.split_at(value.find(';').unwrap_or(value.len()));
-                (Cow::Borrowed(value.trim_end_matches(is_blank)), after)
-            }
+        let (value, after) = if let Some(quoted) = value.strip_prefix('"') {
+            let (value, after) = unquoted(quoted);
+            (value, &after[after.find(';').unwrap_or(after.len())..])
+        } else {
+            let (value, after) = value.split_at(value.find(';').unwrap_or(value.len()));
+            (Cow::Borrowed(value.trim_end_matches(is_blank)), after)
         };
         let is_quoted = rest[1..].starts_with('"');
         rest = after;
