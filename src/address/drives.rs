@@ -40,7 +40,8 @@ pub(super) fn mask(text: &str) -> Option<String> {
 
 /// A path without its masks.
 pub(super) fn unmask(path: &str) -> String {
-    let segments = path.split('/').map(|segment| segment.strip_suffix(MASK).filter(|name| is_drive(name)).unwrap_or(segment));
+    let segments =
+        path.split('/').map(|segment| segment.strip_suffix(MASK).filter(|name| is_drive(name)).unwrap_or(segment));
     segments.collect::<Vec<_>>().join("/")
 }
 

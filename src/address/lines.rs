@@ -58,7 +58,9 @@ impl<R: BufRead> TextLines<R> {
 
     /// Takes the byte-order mark of UTF-16. No other text begins with a byte of it; one that does is given back.
     fn take_mark(&mut self) -> io::Result<Option<u8>> {
-        let Some(first) = self.reader.fill_buf()?.first().copied().filter(|first| *first >= 0xFE) else { return Ok(None) };
+        let Some(first) = self.reader.fill_buf()?.first().copied().filter(|first| *first >= 0xFE) else {
+            return Ok(None);
+        };
         self.reader.consume(1);
         self.unit = match (first, self.reader.fill_buf()?.first()) {
             (0xFF, Some(0xFE)) => Some(u16::from_le_bytes),
@@ -185,14 +187,13 @@ mod tests {
     fn a_line_ends_with_lf_or_cr_or_both() {
         let long = "x".repeat(1000);
         let text = format!("a\nb\rc\r\n\r\n\n\rd \u{1f600}\r{long}\re");
-        let expected: Vec<(u64, Option<String>)> = [
-            Some("a"), Some("b"), Some("c"), Some(""), Some(""), Some(""), Some("d \u{1f600}"), None, Some("e"),
-        ]
-        .into_iter()
-        .map(|line| line.map(str::to_owned))
-        .enumerate()
-        .map(|(at, line)| (at as u64 + 1, line))
-        .collect();
+        let expected: Vec<(u64, Option<String>)> =
+            [Some("a"), Some("b"), Some("c"), Some(""), Some(""), Some(""), Some("d \u{1f600}"), None, Some("e")]
+                .into_iter()
+                .map(|line| line.map(str::to_owned))
+                .enumerate()
+                .map(|(at, line)| (at as u64 + 1, line))
+                .collect();
         for at_once in [1, 2, 3, 7, 4096] {
             let marked = format!("\u{feff}{text}");
             let [little, big] = [utf16(&text, u16::to_le_bytes), utf16(&text, u16::to_be_bytes)];

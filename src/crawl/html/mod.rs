@@ -35,7 +35,7 @@ pub use link_text::LinkText;
 pub use page::{Link, Page, PageLinks, Reading};
 pub use parse::parse;
 pub use robots_tag::RobotsTag;
-pub(super) use sniff::{SNIFFED, first_element};
 pub use sniff::is_html;
+pub(super) use sniff::{SNIFFED, first_element};
 pub(super) use tree::tree;
 pub(super) use words::{Words, words};

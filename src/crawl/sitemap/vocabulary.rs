@@ -65,7 +65,9 @@ pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
         (SitemapFormat::Rss, "pubdate" | "date")
         | (SitemapFormat::Atom, "updated" | "published" | "created" | "issued" | "modified")
         | (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(FieldName::Changed),
-        (SitemapFormat::Atom | SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => Some(FieldName::Url),
+        (SitemapFormat::Atom | SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => {
+            Some(FieldName::Url)
+        }
         (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(FieldName::Priority),
         (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(FieldName::Other),
         _ => None,

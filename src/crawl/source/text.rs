@@ -10,7 +10,8 @@ use crate::crawl::http::Response;
 use crate::gate::Refusal;
 
 /// Marks that end a URL: those that none has, and those that stand around it in print and in Chinese, Japanese and Korean texts.
-const END: &str = "<>\"`{}|\\^\u{fffd}“”„‟‘’‚‛«»‹›、。〈〉《》「」『』【】〔〕〖〗〝〞〟…・！（），．：；？［］｛｝｟｠｡｢｣､";
+const END: &str =
+    "<>\"`{}|\\^\u{fffd}“”„‟‘’‚‛«»‹›、。〈〉《》「」『』【】〔〕〖〗〝〞〟…・！（），．：；？［］｛｝｟｠｡｢｣､";
 /// Bytes of a URL, at most.
 const LONGEST: usize = 8 << 10;
 
@@ -51,8 +52,7 @@ fn urls(text: &str) -> impl Iterator<Item = &str> {
                     && before.is_char_boundary(before.len() - scheme.len())
                     && before[before.len() - scheme.len()..].eq_ignore_ascii_case(scheme)
             });
-            let is_end =
-                |letter: char| letter.is_whitespace() || letter.is_control() || END.contains(letter);
+            let is_end = |letter: char| letter.is_whitespace() || letter.is_control() || END.contains(letter);
             let end = behind.find(is_end).unwrap_or(behind.len());
             let Some(scheme) = scheme else {
                 rest = behind;
@@ -105,7 +105,10 @@ mod tests {
             ("\u{e9}http://a.test/\u{e9}\u{3000}x", &["http://a.test/\u{e9}"]),
             ("見る：http://a.test/b。次", &["http://a.test/b"]),
             ("（http://a.test/c）、「http://a.test/d」", &["http://a.test/c", "http://a.test/d"]),
-            ("\u{201c}http://a.test/e\u{201d} \u{2018}http://a.test/f\u{2019}s", &["http://a.test/e", "http://a.test/f"]),
+            (
+                "\u{201c}http://a.test/e\u{201d} \u{2018}http://a.test/f\u{2019}s",
+                &["http://a.test/e", "http://a.test/f"],
+            ),
             ("«http://a.test/g» http://a.test/日本", &["http://a.test/g", "http://a.test/日本"]),
             ("http://a.test/h，http://a.test/i！", &["http://a.test/h", "http://a.test/i"]),
             ("://", &[]),

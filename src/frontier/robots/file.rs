@@ -100,7 +100,8 @@ fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     let line = &line[..line.len().min(MAX_LINE_BYTES)];
     let end = line.iter().position(|&byte| matches!(byte, b'#' | b'\0')).unwrap_or(line.len());
     let line = trimmed(&line[..end]);
-    let known = |name: &[u8]| FIELDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field);
+    let known =
+        |name: &[u8]| FIELDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field);
     if let Some(colon) = line.iter().position(|&byte| byte == b':')
         && let Some(field) = known(trimmed(&line[..colon]))
     {
@@ -126,7 +127,8 @@ pub(super) fn trimmed(text: &[u8]) -> &[u8] {
     while let Some(length) = blank_at_start(text) {
         text = text[length..].trim_ascii_start();
     }
-    let blank_at_end = |text: &[u8]| [2, 3].into_iter().find(|length| text.len() >= *length && is_blank(&text[text.len() - length..]));
+    let blank_at_end =
+        |text: &[u8]| [2, 3].into_iter().find(|length| text.len() >= *length && is_blank(&text[text.len() - length..]));
     while let Some(length) = blank_at_end(text) {
         text = text[..text.len() - length].trim_ascii_end();
     }

@@ -79,7 +79,9 @@ impl CookieJar {
     /// Adds the cookies to a request that its URL is to have.
     pub(in crate::crawl::http) fn add_to(&self, headers: &mut HeaderMap, url: &CanonicalUrl) {
         let text = lock(&self.0).of(url, now());
-        if let Some(mut value) = HeaderValue::from_bytes(&cookies_txt::as_bytes(&text)).ok().filter(|_| !text.is_empty()) {
+        if let Some(mut value) =
+            HeaderValue::from_bytes(&cookies_txt::as_bytes(&text)).ok().filter(|_| !text.is_empty())
+        {
             value.set_sensitive(true);
             headers.insert(COOKIE, value);
         }

@@ -122,8 +122,7 @@ fn without_session(query: &str) -> String {
 
 /// The last `aspsessionid` with its value: where it begins and ends.
 fn asp_session(query: &str) -> Option<(usize, usize)> {
-    let is_letters =
-        |text: Option<&str>| text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let is_letters = |text: Option<&str>| text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
     query.rmatch_indices(ASP).map(|(at, _)| (at, at + ASP.len() + 8 + 1 + 24)).find(|(at, end)| {
         let name = at + ASP.len();
         is_letters(query.get(name..name + 8))

@@ -73,8 +73,9 @@ fn read(member: impl Read) -> io::Result<Walked> {
     if !header.starts_with("WARC/") {
         return Err(io::Error::new(ErrorKind::InvalidData, "this is no WARC record"));
     }
-    let has_response =
-        fields(&header, "Content-Type").next().is_some_and(|of| of.replace(' ', "") == "application/http;msgtype=response");
+    let has_response = fields(&header, "Content-Type")
+        .next()
+        .is_some_and(|of| of.replace(' ', "") == "application/http;msgtype=response");
     let head = if has_response { head(&mut member)? } else { String::new() };
     io::copy(&mut member, &mut io::sink())?;
     Ok(Walked { header, head, ..Walked::default() })
