@@ -71,7 +71,7 @@ pub enum Refusal {
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here, in memory alone: a checkpoint has counts by
     /// [name](Self::name), so a reason that is new moves none of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::BarrenCombination,
         Self::BarrenDomain,
         Self::BarrenHost,
