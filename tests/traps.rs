@@ -459,6 +459,45 @@ async fn a_mirror_is_left_when_the_turn_of_its_pages_comes() {
     assert_eq!(finished.gate.refusals().of(Refusal::KnownMirror), 30 - copies as u64);
 }
 
+/// What budgets refuse is said with its key, and the command that is named asks for it.
+#[test]
+fn a_refusal_by_a_budget_is_in_the_verdict() {
+    const PAGES: usize = 30;
+    let server = Loopback::serve(|url| {
+        let (_, path) = url.split_once('/').unwrap();
+        let page = match path {
+            "" => Some(
+                (0..6).map(|of| format!("<a href='/v{of}/page-0.html'>{of}</a><a href='mailto:a@b'>x</a>")).collect(),
+            ),
+            path => path.split_once('/').and_then(|(_, page)| manual(page, PAGES)),
+        };
+        let status = if page.is_some() { "200 OK" } else { "404 Not Found" };
+        loopback::response(&format!("{status}\r\nContent-Type: text/html"), page.unwrap_or_default().as_bytes())
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let crawl = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(directory.path()).envs(variables.iter().copied());
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", server.address.to_string()).env("CRAWLER_TRAPS_COPIES", "0");
+        command.env("CRAWLER_POLITENESS_HOST_DELAY", "0s").env("CRAWLER_SITEMAPS_ENABLED", "false");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let text = crawl(
+        &["http://docs.test/", "--job", "job"],
+        &[("CRAWLER_TRAPS_SHAPE_BUDGET", "10"), ("CRAWLER_TRAPS_BUDGET_GROWTH", "1")],
+    );
+    let before = server.asked().len();
+    assert!(before < 6 * PAGES, "{before}");
+    assert!(text.contains("Refused by budgets, as more of the same: "), "{text}");
+    assert!(text.contains(", by traps.shape_budget") && text.contains("docs.test/v#/page-#"), "{text}");
+    let command = "CRAWLER_TRAPS_SHAPE_BUDGET=0 crawler --seeds JOB/seeds.txt --job NEW";
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(command), "{text}");
+    let after = crawl(&["--seeds", "job/seeds.txt", "--job", "new"], &[("CRAWLER_TRAPS_SHAPE_BUDGET", "0")]);
+    assert!(!after.contains("Refused by budgets"), "{after}");
+    assert!(server.asked().len() - before > 6 * PAGES);
+}
+
 #[test]
 fn a_mirror_is_left_after_a_resume() {
     let server = Loopback::serve(|url| match mirrored(url) {

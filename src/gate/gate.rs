@@ -322,7 +322,7 @@ impl Gate {
         if !has_budget(found) {
             return Ok(());
         }
-        self.budgets.judge_link(found.url.host(), found.url.path_and_query())?;
+        self.budgets.judge(found.url.host(), found.url.path_and_query())?;
         if self.is_known_mirror(&found.url) {
             self.budgets.count_mirror(found.url.host());
             return Err(Refusal::KnownMirror);
@@ -337,7 +337,11 @@ impl Gate {
     pub(crate) fn judge_turn(&self, host: &str, wire: &str) -> Result<(), Refusal> {
         self.budgets.judge(host, path_and_query(wire))?;
         let is_known = || self.canonicalizer.canonicalize(wire).is_ok_and(|url| self.is_known_mirror(&url));
-        if self.budgets.is_any_spent() && is_known() { Err(Refusal::KnownMirror) } else { Ok(()) }
+        if self.budgets.is_any_spent() && is_known() {
+            self.budgets.count_mirror(host);
+            return Err(Refusal::KnownMirror);
+        }
+        Ok(())
     }
 
     /// Whether a URL's host is a mirror of a seed's, where the same page was found.

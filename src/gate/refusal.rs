@@ -175,16 +175,21 @@ impl Refusal {
     /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; so may it for robots.txt, and
     /// for rules that have changed since.
     pub(crate) const fn is_of_budget(self) -> bool {
-        matches!(
-            self,
-            Self::BarrenCombination
-                | Self::BarrenDomain
-                | Self::BarrenHost
-                | Self::BarrenSection
-                | Self::BarrenShape
-                | Self::KnownMirror
-                | Self::KnownSession
-        )
+        self.budget().is_some()
+    }
+
+    /// The option in `traps` that governs it, where that is a budget. With 0 nothing is refused for this reason.
+    pub(crate) const fn budget(self) -> Option<&'static str> {
+        Some(match self {
+            Self::BarrenCombination => "parameter_sets",
+            Self::BarrenDomain => "domain_budget",
+            Self::BarrenHost => "host_budget",
+            Self::BarrenSection => "section_budget",
+            Self::BarrenShape => "shape_budget",
+            Self::KnownMirror => "mirror_budget",
+            Self::KnownSession => "session_budget",
+            _ => return None,
+        })
     }
 }
 

@@ -216,8 +216,8 @@ pub struct Urls {
     /// Links with a user name or a password, which are not sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub userinfo: u64,
-    /// Links refused because a budget was spent, by what it was a budget of, with numbers and ids taken out: `a.example/calendar/#`. The ten
-    /// with most links. Where there are more than 64, a count may be too high.
+    /// URLs refused because a budget was spent, by what it was a budget of, with numbers and ids taken out: `a.example/calendar/#`. The ten
+    /// with most URLs. Where there are more than 64, a count may be too high.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused_shapes: BTreeMap<String, u64>,
 }

@@ -147,21 +147,13 @@ impl Budgets {
         self.evidence.get().map(Evidence::slots).unwrap_or_default()
     }
 
-    /// Whether a URL may be asked for, as far as budgets go. One load, until the first of them is spent; then five hashes and as many
-    /// looks at half a cache line. The frontier asks when a URL's turn comes.
+    /// Whether a URL may be asked for, as far as budgets go: of a link, and again when its turn comes. One load, until the first budget is
+    /// spent; then five hashes and as many looks at half a cache line. What refuses it is counted, for the report's list of what is refused
+    /// most: that takes a lock for each URL that is refused, and none for one that passes.
     ///
     /// # Errors
     /// The reason of the first budget that is spent, in the order of [`spent`](Self::spent).
     pub(crate) fn judge(&self, host: &str, path_and_query: &str) -> Result<(), Refusal> {
-        if !self.is_any_spent() {
-            return Ok(());
-        }
-        self.spent(host, path_and_query).map_or(Ok(()), |spent| Err(spent.refusal))
-    }
-
-    /// As [`judge`](Self::judge), of a link: what refuses it is counted, for the report's list of what is refused most. That
-    /// takes a lock for each link that is refused, and none for one that passes.
-    pub(in crate::gate) fn judge_link(&self, host: &str, path_and_query: &str) -> Result<(), Refusal> {
         if !self.is_any_spent() {
             return Ok(());
         }
@@ -187,7 +179,7 @@ impl Budgets {
         self.mirror(url.host()).is_some() && self.originals.have(url, is_found)
     }
 
-    /// Counts a link that was refused for its mirror.
+    /// Counts a URL that was refused for its mirror.
     pub(in crate::gate) fn count_mirror(&self, host: &str) {
         self.most_refused.count(host.to_owned());
     }

@@ -119,7 +119,7 @@ impl Report {
         let mut shapes: Vec<_> = self.urls.refused_shapes.iter().collect();
         shapes.sort_by_key(|&(_, &count)| Reverse(count));
         for (shape, &count) in shapes {
-            page.named(shape, &format!("{} links to it refused: its budget is spent", thousands(count)));
+            page.named(shape, &format!("{} URLs refused: its budget is spent", thousands(count)));
         }
         if self.urls.userinfo > 0 {
             page.fact("with a user or password", &thousands(self.urls.userinfo), "links; they are never sent");

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
+use crate::gate::Refusal;
 use crate::report::figures::{about, bytes, counted, duration, measured, one_in, percent, shard_names, thousands};
 use crate::report::{HostRow, Report};
 
@@ -75,7 +76,7 @@ impl Report {
         let refused = self.urls.found.saturating_sub(self.urls.admitted);
         let [found, refused, admitted] = [self.urls.found, refused, self.urls.admitted].map(thousands);
         page.entry("found", &format!("{found}: {refused} refused, {admitted} admitted"));
-        page.entry("refused", &most(&self.urls.refused));
+        page.entry("refused", &most_and(&self.urls.refused, is_of_budget));
         let statuses = match self.urls.statuses.len() {
             0 => String::new(),
             _ => format!("; status {}", most(&self.urls.statuses)),
@@ -149,11 +150,23 @@ impl Report {
     }
 }
 
+/// Whether a reason is a budget of the user's.
+fn is_of_budget(reason: &str) -> bool {
+    Refusal::ALL.iter().any(|refusal| refusal.is_of_budget() && refusal.name() == reason)
+}
+
 /// The commonest names with their counts: `seen: 11,302, nofollow: 290, others: 12`.
 pub(super) fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
+    most_and(counts, |_| false)
+}
+
+/// As [`most`], with the names that are told always.
+fn most_and<K: Ord + ToString>(counts: &BTreeMap<K, u64>, is_told: fn(&str) -> bool) -> String {
     let mut counts: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
     counts.sort_by_key(|&(_, &count)| Reverse(count));
     let rest = if counts.len() > NAMES { counts.split_off(NAMES - 1) } else { Vec::new() };
+    let (told, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(name, _)| is_told(&name.to_string()));
+    counts.extend(told);
     let mut texts: Vec<_> =
         counts.iter().map(|(name, count)| format!("{}: {}", name.to_string(), thousands(**count))).collect();
     if !rest.is_empty() {

@@ -1,10 +1,12 @@
 //! The last lines of a report: how the crawl ended, what it lost, and what is wrong.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::page::TextPage;
 use crate::crawl::FinishReason;
 use crate::frontier::Failure;
+use crate::gate::Refusal;
 use crate::report::figures::{about, counted, duration, measured, thousands};
 use crate::report::{Report, Settings};
 
@@ -38,12 +40,41 @@ impl Report {
         if let Some(unreachable) = self.unreachable() {
             page.push(&format!("Unreachable: {unreachable}."));
         }
+        self.refused_by_budgets(page);
         match self.resumes {
             0 => {}
             1 => page.push("Resumed once: the numbers are of both runs together."),
             times => page.push(&format!("Resumed {times} times: the numbers are of all runs together.")),
         }
         self.alarms(page);
+    }
+
+    /// What budgets refused: how many URLs, by which option, where most of them are, and how to ask for them after all.
+    fn refused_by_budgets(&self, page: &mut TextPage) {
+        let mut command = String::new();
+        let mut reasons = Vec::new();
+        for (refusal, budget) in Refusal::ALL.into_iter().filter_map(|refusal| Some((refusal, refusal.budget()?))) {
+            let urls = self.urls.refused.get(refusal.name()).copied().unwrap_or_default();
+            if urls > 0 {
+                reasons.push((urls, format!("  {refusal}: {}, by traps.{budget}", thousands(urls))));
+                command = format!("{command}CRAWLER_TRAPS_{}=0 ", budget.to_uppercase());
+            }
+        }
+        if reasons.is_empty() {
+            return;
+        }
+        let urls = reasons.iter().map(|(urls, _)| urls).sum();
+        page.push(&format!("Refused by budgets, as more of the same: {}.", counted(urls, "URL", "URLs")));
+        for (_, line) in &reasons {
+            page.push(line);
+        }
+        let mut places: Vec<_> = self.urls.refused_shapes.iter().collect();
+        places.sort_by_key(|&(_, &urls)| Reverse(urls));
+        for (place, &urls) in places.into_iter().take(PLACES) {
+            page.named(place, &counted(urls, "URL", "URLs"));
+        }
+        command.push_str("crawler --seeds JOB/seeds.txt --job NEW");
+        page.entry("after all by", &command);
     }
 
     fn ending(&self) -> &'static str {
@@ -121,6 +152,8 @@ impl Report {
     }
 }
 
+/// Places that budgets refused most of.
+const PLACES: usize = 3;
 /// Names that are told.
 const NAMES: usize = 2;
 
