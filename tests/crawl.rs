@@ -7,7 +7,8 @@ mod loopback;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Timings, Traffic, Writer};
 use crawler::gate::Refusal;
@@ -283,4 +284,35 @@ async fn a_private_address_is_not_asked_unless_allowed() {
         crawl.run(sink).await;
         assert_eq!(site.asked().len(), asked, "allowed: {allow}");
     }
+}
+
+#[tokio::test]
+async fn a_host_that_robots_txt_lead_to_is_asked_by_its_own_clock() {
+    const DELAY: Duration = Duration::from_millis(20);
+    let times: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let log = Arc::clone(&times);
+    let site = Loopback::serve(move |url| {
+        let (host, path) = url.split_once('/').unwrap_or((url, ""));
+        if host == "z.test" {
+            log.lock().unwrap().push(Instant::now());
+            return response("200 OK\r\nContent-Type: text/plain", b"User-agent: *\nDisallow: /private");
+        }
+        match path {
+            "robots.txt" => response(&format!("301 Moved\r\nLocation: http://z.test/{host}.txt"), b""),
+            _ => response("200 OK\r\nContent-Type: text/html", b"<a href=/private>"),
+        }
+    });
+    let mut options = Site(site).options();
+    options.frontier.politeness.host_delay = DELAY;
+    options.frontier.politeness.address_delay = Some(Duration::ZERO);
+    let crawl = Crawl::new(&options).unwrap();
+    crawled::seed(&crawl, (0..20).map(|host| format!("http://h{host}.test/")));
+    let (finished, _) = crawled::run(crawl).await;
+    assert_eq!(finished.reason, FinishReason::Drained);
+    assert_eq!(finished.politeness.violations, 0);
+    let times = times.lock().unwrap();
+    assert_eq!(times.len(), 20);
+    // A server sees a request somewhat later than it was sent.
+    let apart = times.last().unwrap().duration_since(times[0]);
+    assert!(apart >= DELAY * 18, "{apart:?}");
 }

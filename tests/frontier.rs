@@ -234,6 +234,123 @@ fn a_robots_txt_is_followed_through_five_redirects() {
     assert_eq!(seen.last(), Some(&(6, "/".to_owned())));
 }
 
+/// Hosts whose robots.txt is on another one, by their number, and what was asked of that one: when, and what.
+fn led_elsewhere(hosts: usize, to: impl Fn(usize) -> String, there: &[(&str, Page)]) -> (Frontier, Vec<Visit>) {
+    led_elsewhere_by(&FrontierOptions::default(), hosts, to, there)
+}
+
+fn led_elsewhere_by(
+    options: &FrontierOptions,
+    hosts: usize,
+    to: impl Fn(usize) -> String,
+    there: &[(&str, Page)],
+) -> (Frontier, Vec<Visit>) {
+    let mut web = Web::default();
+    let mut seeds = Vec::new();
+    for host in 0..hosts {
+        let at = |path: &str| format!("https://h{host}.example{path}");
+        web = web.with(&at("/robots.txt"), Page::Redirect(to(host))).with(&at("/"), Page::Links(String::new()));
+        seeds.extend([at("/"), at("/private")]);
+    }
+    let web = there.iter().fold(web, |web, (url, page)| web.with(url, page.clone()));
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    let (frontier, visits) = web.crawl(options, &seeds);
+    (frontier, visits.into_iter().filter(|(_, url)| url.contains("z.example")).collect())
+}
+
+fn are_a_second_apart(visits: &[Visit]) -> bool {
+    visits.windows(2).all(|pair| pair[1].0 > pair[0].0)
+}
+
+const Z: &str = "https://z.example/robots.txt";
+
+fn keeps_private() -> Page {
+    Page::Text("User-agent: *\nDisallow: /private".to_owned())
+}
+
+#[test]
+fn a_host_that_many_robots_txt_lead_to_is_asked_once_for_all_of_them() {
+    let (frontier, asked) = led_elsewhere(20, |_| Z.to_owned(), &[(Z, keeps_private())]);
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_eq!(refused(&frontier), [("robots", 20)], "each has its rules");
+    // And once more in a chain, whose last hop is shared too.
+    let there = [("https://y.example/r", Page::Redirect(Z.to_owned())), (Z, keeps_private())];
+    let (frontier, asked) = led_elsewhere(20, |_| "https://y.example/r".to_owned(), &there);
+    assert_eq!((asked.len(), refused(&frontier)), (1, vec![("robots", 20)]));
+}
+
+#[test]
+fn a_host_that_robots_txt_lead_to_is_asked_by_its_own_clock() {
+    let there: Vec<_> = (0..20).map(|host| (format!("https://z.example/{host}"), keeps_private())).collect();
+    let there: Vec<_> = there.iter().map(|(url, page)| (url.as_str(), page.clone())).collect();
+    let (frontier, asked) = led_elsewhere(20, |host| format!("https://z.example/{host}"), &there);
+    assert_eq!(asked.len(), 20);
+    assert!(are_a_second_apart(&asked), "{asked:?}");
+    assert_eq!(refused(&frontier), [("robots", 20)]);
+    let host = frontier.top_hosts(1).remove(0);
+    assert_eq!(
+        (host.host.as_str(), host.requests),
+        ("https://z.example", 20),
+        "they count for the host that was asked"
+    );
+}
+
+#[test]
+fn a_host_with_pages_of_its_own_goes_on_beside_the_robots_txt_that_others_have_there() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    let links: Vec<_> = (0..5).map(|page| format!("https://z.example/p{page}")).collect();
+    let mut web = Web::default().with("https://z.example/", Page::Links(links.join(" "))).with(Z, keeps_private());
+    let mut seeds = vec!["https://z.example/".to_owned()];
+    for host in 0..5 {
+        let robots = Page::Redirect(if host < 3 { Z.to_owned() } else { format!("https://z.example/r{host}") });
+        web = web.with(&format!("https://h{host}.example/robots.txt"), robots);
+        seeds.push(format!("https://h{host}.example/"));
+    }
+    for connections in [1, 4] {
+        options.politeness.connections_per_host = connections;
+        let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+        let (_, visits) = web.clone().crawl(&options, &seeds);
+        let asked: Vec<_> = visits.into_iter().filter(|(_, url)| url.contains("z.example")).collect();
+        // Its own once more: this journal has no texts of rules that others could take.
+        assert_eq!(asked.len(), 1 + 1 + 5 + 2 + 1, "{asked:?}");
+        assert!(are_a_second_apart(&asked), "{asked:?}");
+    }
+}
+
+#[test]
+fn a_host_that_a_blocklist_names_is_not_asked_for_the_robots_txt_of_others() {
+    let mut list = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut list, b"z.example\n").unwrap();
+    let mut options = FrontierOptions::default();
+    options.scope.blocklists = vec![list.path().to_owned()];
+    let (frontier, asked) = led_elsewhere_by(&options, 20, |_| Z.to_owned(), &[(Z, keeps_private())]);
+    assert_eq!(asked, []);
+    assert_eq!((frontier.statistics().completed, refused(&frontier)), (40, vec![]), "as if there were none");
+}
+
+#[test]
+fn a_host_that_is_down_holds_up_what_is_led_to_it_no_longer_than_a_host_of_its_own() {
+    for failure in [Failure::Connect, Failure::Dns, Failure::Timeout] {
+        let (frontier, asked) = led_elsewhere(20, |_| Z.to_owned(), &[(Z, Page::Dead(failure))]);
+        assert!(asked.len() <= 16, "once for all of them, each time: {}", asked.len());
+        assert!(asked.windows(2).all(|pair| pair[1].0 >= pair[0].0 + 10), "{asked:?}");
+        assert_eq!(frontier.statistics().unreachable, 40);
+    }
+}
+
+#[test]
+fn robots_txt_of_its_own_origin_and_of_its_https_are_asked_for_as_before() {
+    for to in ["https://a.example/robots.txt", "http://a.example/r"] {
+        let web =
+            Web::default().with("http://a.example/robots.txt", Page::Redirect(to.to_owned())).with(to, keeps_private());
+        let (frontier, visits) =
+            web.crawl(&FrontierOptions::default(), &["http://a.example/", "http://a.example/private"]);
+        assert_eq!(visits.iter().map(|visit| visit.0).collect::<Vec<_>>(), [0, 1, 2], "{visits:?}");
+        assert_eq!(refused(&frontier), [("robots", 1)]);
+    }
+}
+
 #[test]
 fn robots_txt_is_fetched_again_when_it_is_stale_and_each_time_serves_a_page() {
     let mut options = FrontierOptions::default();
@@ -497,8 +614,10 @@ fn rules_on_their_way_through_a_redirect_are_not_lost_with_it() {
     let (mut frontier, now) = refresh(|_| Outcome::Moved { to: "https://b.example/robots.txt".to_owned() });
     let now = now + Duration::from_secs(1);
     let hop = lease(&mut frontier, now);
-    assert_eq!((hop.url(), hop.validators().is_some()), ("https://b.example/robots.txt", true));
+    assert_eq!((hop.url(), hop.origin()), ("https://b.example/robots.txt", "https://b.example"));
+    assert_eq!(hop.validators(), None, "others may wait for the whole of it");
     frontier.complete(hop, Outcome::Failed(Failure::BadResponse.into()), now).unwrap();
+    assert!(matches!(frontier.next(now).unwrap(), Next::Wait(until) if until == now + Duration::from_secs(1)));
     let page = lease(&mut frontier, now + Duration::from_secs(1));
     assert_eq!(page.url(), "https://a.example/2");
 }

@@ -807,7 +807,12 @@ impl Model {
         match file {
             Ok(file) => {
                 self.hosts[host].robots = file;
-                self.fine(host, Rest { over: now + self.delay(host), is_late: false });
+                let rest = Rest { over: now + self.delay(host), is_late: false };
+                // A redirect makes no host well: what comes at its end does.
+                match file {
+                    RobotsFile::Moved { .. } => self.hosts[host].due = rest.over,
+                    _ => self.fine(host, rest),
+                }
                 self.place(host, now);
                 match file {
                     RobotsFile::Moved { .. } => Completion::Retry(self.hosts[host].due),

@@ -57,6 +57,50 @@ fn segments(directory: &Path) -> usize {
 }
 
 #[test]
+fn robots_txt_of_others_are_had_whenever_it_is_dropped() {
+    let elsewhere = "https://z.example/robots.txt";
+    for steps in 1..24 {
+        let directory = tempfile::tempdir().unwrap();
+        let mut now = NOW;
+        let mut asked = 0;
+        for opening in 0.. {
+            let mut frontier = Frontier::open(directory.path(), &FrontierOptions::default(), now).unwrap();
+            for host in 0..4 {
+                for path in ["", "private"] {
+                    frontier.seed(&*format!("https://h{host}.example/{path}"), now).unwrap();
+                }
+            }
+            let mut is_drained = false;
+            for _ in 0..if opening < 3 { steps } else { 1000 } {
+                match frontier.next(now).unwrap() {
+                    Next::Fetch(lease) => {
+                        asked += usize::from(lease.url() == elsewhere);
+                        let outcome = match lease.kind() {
+                            LeaseKind::Robots if lease.url() != elsewhere => {
+                                frontier.redirect(&lease, 301, elsewhere, now).unwrap()
+                            }
+                            _ => Outcome::response(&lease, 200, b"User-agent: *\nDisallow: /private"),
+                        };
+                        frontier.complete(lease, outcome, now).unwrap();
+                    }
+                    Next::Wait(until) => now = until,
+                    Next::Drained => is_drained = true,
+                    other => panic!("{other:?}"),
+                }
+            }
+            frontier.flush(now).unwrap();
+            if is_drained {
+                let statistics = frontier.statistics();
+                assert_eq!((statistics.completed, frontier.gate().refusals().of(Refusal::Robots)), (4, 4), "{steps}");
+                break;
+            }
+            assert!(opening < 3, "{steps}");
+        }
+        assert!((1..=2).contains(&asked), "{steps}: {asked}");
+    }
+}
+
+#[test]
 fn each_page_is_fetched_once_whenever_it_is_dropped() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("crawls/first");

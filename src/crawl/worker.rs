@@ -140,7 +140,7 @@ impl<J: Journal> Worker<J> {
             visit.record.fetched_at = clock.now().to_string();
             return Some(visit);
         }
-        let asking = Asking::begin(politeness, lease);
+        let asking = Asking::begin(politeness, lease, url.origin());
         let conditions = known.and_then(|known| known.conditions(lease.url(), lease.attempt()));
         let keeps_visit = source.is_page() && self.recrawl.is_on();
         let keeps_body = self.bodies.is_some() && source.is_recorded();

@@ -42,6 +42,8 @@ pub struct PolitenessWatch {
 pub(crate) struct Asking<'a> {
     watch: &'a Mutex<PolitenessWatch>,
     lease: &'a Lease,
+    /// The host that is connected to: that of the URL, whatever the lease says.
+    origin: &'a str,
     /// The name of its IP address, where it counts for one.
     address: Option<String>,
 }
@@ -81,13 +83,13 @@ pub struct Violation {
 }
 
 impl<'a> Asking<'a> {
-    /// The request of this lease begins.
-    pub(crate) fn begin(watch: &'a Mutex<PolitenessWatch>, lease: &'a Lease) -> Self {
+    /// The request of this lease begins, to the host of this origin.
+    pub(crate) fn begin(watch: &'a Mutex<PolitenessWatch>, lease: &'a Lease, origin: &'a str) -> Self {
         let mut judge = lock(watch);
         let connections = lease.connections();
-        judge.begin(lease.origin(), taken_by(lease), connections);
+        judge.begin(origin, taken_by(lease), connections);
         if connections > 1 {
-            judge.sent(lease.origin(), lease.lent_at(), lease.delay());
+            judge.sent(origin, lease.lent_at(), lease.delay());
         }
         if let Some(Sharing { name, delay, connections }) = lease.sharing() {
             judge.begin(name, 1, *connections);
@@ -104,14 +106,14 @@ impl<'a> Asking<'a> {
             }
             name
         });
-        Self { watch, lease, address }
+        Self { watch, lease, origin, address }
     }
 
     /// The request is over. It was sent at this time.
     pub(crate) fn sent(self, at: Timestamp) {
         let mut judge = lock(self.watch);
         if self.lease.connections() == 1 {
-            judge.sent(self.lease.origin(), at, self.lease.delay());
+            judge.sent(self.origin, at, self.lease.delay());
         }
         if let Some(Sharing { name, delay, connections: 1 }) = self.lease.sharing() {
             judge.rested(name, at, *delay);
@@ -125,7 +127,7 @@ impl<'a> Asking<'a> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let mut judge = lock(self.watch);
-        judge.end(self.lease.origin(), taken_by(self.lease));
+        judge.end(self.origin, taken_by(self.lease));
         if let Some(sharing) = self.lease.sharing() {
             judge.end(&sharing.name, 1);
         }

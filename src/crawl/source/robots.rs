@@ -19,9 +19,14 @@ impl UrlSource for RobotsSource {
         None
     }
 
-    /// After a redirect the file is elsewhere, and speaks of the host that was asked first.
+    /// After a redirect the file is elsewhere, and speaks of the host that was asked first. Where that is another host, and the file is
+    /// that one's own robots.txt too, both are named.
     fn named_by(&self, lease: &Lease) -> Option<Box<str>> {
-        Some(lease.origin().into())
+        Some(match lease.for_other() {
+            None => lease.origin().into(),
+            Some(other) if lease.is_own_robots() => format!("{} {other}", lease.origin()).into(),
+            Some(other) => other.into(),
+        })
     }
 
     fn outcome(&self, response: &Response) -> Outcome {
@@ -47,9 +52,11 @@ impl UrlSource for RobotsSource {
 
 #[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
 fn read(response: &Response, base: BaseUrl, _: &ReadOptions, extract: &mut Extract) {
-    let Some(origin) = extract.named_by.take() else { return };
-    let Some(host) = extract.join(&base, &format!("{origin}/")) else { return };
+    let Some(origins) = extract.named_by.take() else { return };
     let body = if response.is_success() { &response.body[..] } else { &[] };
     let sitemaps = Robots::sitemaps_of(body);
-    list::take_named(&host, &base, sitemaps.iter().map(String::as_str), extract);
+    for origin in origins.split(' ') {
+        let Some(host) = extract.join(&base, &format!("{origin}/")) else { return };
+        list::take_named(&host, &base, sitemaps.iter().map(String::as_str), extract);
+    }
 }

@@ -44,8 +44,10 @@ pub(crate) enum HostState {
     Held(u8),
     /// All of its pages are lent out, or as many as may be. They stay in its queue until they come back.
     Leased,
-    /// Its robots.txt is lent out.
+    /// Its robots.txt is lent out, or one that others have there.
     LeasedRobots,
+    /// Its robots.txt is on another host, whose turn it waits for.
+    Elsewhere,
 }
 
 /// One of the two circles that a host may be in.

@@ -81,6 +81,8 @@ pub struct Lease {
     pub(crate) trouble: Option<Box<Trouble>>,
     /// For a robots.txt that is known: what to ask with whether it has changed.
     pub(crate) validators: Option<Box<Validators>>,
+    /// For a robots.txt that another host has here: the origin of the first host that waits for it.
+    pub(crate) for_other: Option<Box<str>>,
     /// What its page yielded, once that is known.
     pub(crate) yielded: Option<Yielded>,
     /// The finder's own bytes.
@@ -160,6 +162,17 @@ impl Lease {
     /// The wire URL of the page it was found on.
     pub fn referrer(&self) -> Option<&str> {
         self.texts.referrer()
+    }
+
+    /// The origin of the host that waits for this robots.txt, where that is another one.
+    #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl reads sitemaps by it"))]
+    pub(crate) fn for_other(&self) -> Option<&str> {
+        self.for_other.as_deref()
+    }
+
+    /// Whether it is the robots.txt of the host that is asked, at its place.
+    pub(crate) fn is_own_robots(&self) -> bool {
+        self.url().strip_prefix(self.origin()) == Some("/robots.txt")
     }
 
     /// Links from a seed.

@@ -9,7 +9,7 @@ use super::Trouble;
 use super::trouble::Blame;
 
 /// A try that came to nothing: what a host's [`Conduct`](crate::frontier::hosts::Conduct) is judged by.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Setback {
     /// Whom it speaks against.
     pub(crate) blame: Blame,

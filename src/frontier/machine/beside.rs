@@ -51,7 +51,10 @@ impl<J: Journal> Frontier<J> {
         let is_known = !treatment.robots || !host.wants_robots(now);
         let has_room = host.seat.out < treatment.connections;
         let due = host.due.max(beside.next);
-        (is_trusted && is_known && has_room).then(|| self.first_free(host, id).map(|first| (due, first))).flatten()
+        let is_for_others = self.errands.errand_of(id).is_some();
+        (is_trusted && is_known && has_room && !is_for_others)
+            .then(|| self.first_free(host, id).map(|first| (due, first)))
+            .flatten()
     }
 
     /// Whether a host that was taken from the front must wait after all: something has come back since it was put there.

@@ -8,19 +8,22 @@
 //! | 4xx, but 408, 425, 429 | there is none, everything is allowed, for as long |
 //! | 408, 425, 429, 5xx, no response | what was known, up to 30 days beyond its time; where nothing was, the host waits |
 //!
-//! A redirect is followed for the host that was asked, wherever it leads: the rules found there are this host's, and the host there is
-//! asked for its own robots.txt when a page of it goes out. Each hop is a lease of its own, with the host's rest between them.
+//! A redirect is followed for the host that was asked: the rules found there are this host's. Each hop is a lease of its own, with the
+//! host's rest between them. Where it leads to [another host](super::elsewhere), that is asked by its own clock. A redirect makes no host
+//! well: that does what comes at its end.
 //!
 //! Rules that are known are never thrown away for an answer that says nothing of them. Where nothing is known, nothing of the host is
 //! fetched, and the host is treated like one that cannot be reached: it rests longer each time, and is retired in the end.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Frontier;
+use super::errands::SharedRobots;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{Conduct, RULES_HOLD, Rest, RobotsFile};
+use crate::frontier::hosts::{Conduct, HostId, RULES_HOLD, Rest, RobotsFile};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
@@ -29,7 +32,7 @@ use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, V
 const ROBOTS_HOPS: u8 = 5;
 
 /// The news of the file, whatever the answer says of the host.
-enum Answer {
+pub(super) enum RobotsNews {
     /// There is one: the lines that concern this crawler, and the headers by which to ask whether it has changed.
     Rules(Vec<u8>, Option<Box<Validators>>),
     /// There is none: everything is allowed.
@@ -55,49 +58,84 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
         let mut conduct = Conduct::of(self.state.host(lease.host));
+        let is_own = lease.for_other.is_none() || lease.is_own_robots();
         let answer = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
-                conduct.answer(302, None, false);
-                self.detour(lease, &to).map_or(Answer::Missing, |(hops, url)| Answer::Moved(hops, url))
+                conduct.has_answered = true;
+                let detour = if is_own { self.detour(lease.host, &to) } else { self.hop(1, &to) };
+                detour.map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
-            Outcome::Failed(trouble) => Answer::Failed(Setback::failed(trouble)),
+            Outcome::Failed(trouble) => RobotsNews::Failed(Setback::failed(trouble)),
             // A file whose body was left out must not be taken for an empty one.
             Outcome::Response { status: 200..300, .. } => {
-                Answer::Failed(Setback::failed(Trouble::new(Failure::Incomplete, "its body was left out")))
+                RobotsNews::Failed(Setback::failed(Trouble::new(Failure::Incomplete, "its body was left out")))
             }
             Outcome::Response { status, retry_after } => {
-                Answer::of_status(lease, status, retry_after, &mut conduct, || (Vec::new(), None))
+                RobotsNews::of_status(lease, status, retry_after, &mut conduct, || (Vec::new(), None))
             }
             Outcome::Robots { status, retry_after, body, validators } => {
                 let lines = || (robots::relevant(&body, &self.politeness.agent), validators);
-                Answer::of_status(lease, status, retry_after, &mut conduct, lines)
+                RobotsNews::of_status(lease, status, retry_after, &mut conduct, lines)
             }
         };
-        match answer {
-            Answer::Failed(setback) => self.robots_failed(lease, conduct, setback, now),
-            answer => self.learn(lease, conduct, answer, now),
-        }
+        let others = if self.errands.errand_of(lease.host).is_some() { answer.shared() } else { None };
+        let is_failure = matches!(answer, RobotsNews::Failed(_));
+        let stale_at = now + self.politeness.robots_ttl;
+        let completion = match answer {
+            RobotsNews::Failed(setback) if is_own => self.robots_failed(lease.host, conduct, setback, true, now),
+            answer if is_own => self.learn(lease.host, conduct, answer, (stale_at, true), now),
+            answer => self.asked_for_others(lease, conduct, &answer, now),
+        }?;
+        let due = self.state.host(lease.host).due;
+        // So that what is led there later does not wait for what is about to be stale.
+        let fresh_until = if is_failure { due } else { now + self.politeness.robots_ttl / 2 };
+        self.answer_others(lease.host, lease.url(), others, fresh_until, now);
+        Ok(completion)
+    }
+
+    /// Notes how a host stands that was asked for the robots.txt of others: by the same rules as with a page.
+    fn asked_for_others(
+        &mut self,
+        lease: &Lease,
+        mut conduct: Conduct,
+        answer: &RobotsNews,
+        now: Timestamp,
+    ) -> io::Result<Option<Completion>> {
+        let rest = Rest { over: now + self.state.host(lease.host).delay(&self.politeness), is_late: false };
+        conduct.due = rest.over;
+        let is_retry = if let RobotsNews::Failed(setback) = answer {
+            conduct.set_back(setback, lease.attempt == 1, rest, &self.politeness, now);
+            true
+        } else {
+            false
+        };
+        self.note_robots(lease.host, &conduct, None, (true, is_retry))?;
+        Ok((!is_retry).then_some(Completion::Done))
     }
 
     /// Notes that the file is known from here on, or where to ask next. The rules go to the journal as the lines that concern this
     /// crawler; parsed, they go to the cache only once the journal has them.
     ///
-    /// The rest until the first page is by the Crawl-delay of these rules, and not by that of the ones before.
-    fn learn(
+    /// The rest until the first page is by the Crawl-delay of these rules, and not by that of the ones before. The file is good until
+    /// `stale_at`; `was_asked` where the host itself has sent it.
+    pub(super) fn learn(
         &mut self,
-        lease: &Lease,
+        id: HostId,
         mut conduct: Conduct,
-        answer: Answer,
+        answer: RobotsNews,
+        (stale_at, was_asked): (Timestamp, bool),
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let stale_at = now + self.politeness.robots_ttl;
-        let host = self.state.host(lease.host);
+        if !matches!(answer, RobotsNews::Moved(..)) {
+            conduct.recover();
+        }
+        let host = self.state.host(id);
         let mut delay = host.delay(&self.politeness);
         let mut parsed = None;
         let lines;
         let record = match answer {
-            Answer::Rules(text, validators) => {
+            RobotsNews::Rules(text, validators) => {
                 let robots = Robots::parse(&text, &self.politeness.agent);
                 let asked = robots.crawl_delay().unwrap_or_default();
                 // Whole milliseconds, as checkpoints have it.
@@ -107,20 +145,22 @@ impl<J: Journal> Frontier<J> {
                 lines = text;
                 RobotsRecord::Known { stale_at, crawl_delay, rules: Some(&lines) }
             }
-            Answer::Missing => {
+            RobotsNews::Missing => {
                 delay = host.delay_by(&self.politeness, Duration::ZERO);
                 RobotsRecord::Known { stale_at, crawl_delay: Duration::ZERO, rules: None }
             }
-            Answer::Moved(hops, ref url) => RobotsRecord::Moved { hops, url: url.wire() },
-            Answer::Same | Answer::Failed(_) => RobotsRecord::Renewed { stale_at, good_until: stale_at + RULES_HOLD },
+            RobotsNews::Moved(hops, ref url) => RobotsRecord::Moved { hops, url: url.wire() },
+            RobotsNews::Same | RobotsNews::Failed(_) => {
+                RobotsRecord::Renewed { stale_at, good_until: stale_at + RULES_HOLD }
+            }
         };
         conduct.due = now + delay;
-        self.note_robots(lease, &conduct, Some(record), false)?;
+        self.note_robots(id, &conduct, Some(record), (was_asked, false))?;
         if let Some((robots, validators)) = parsed {
-            self.state.cache_rules(lease.host, robots, validators);
+            self.state.cache_rules(id, robots, validators);
             self.state.drop_rules(self.politeness.robots_memory);
         }
-        let is_known = matches!(self.state.host(lease.host).robots, RobotsFile::Known { .. });
+        let is_known = matches!(self.state.host(id).robots, RobotsFile::Known { .. });
         Ok(is_known.then_some(Completion::Done))
     }
 
@@ -128,15 +168,16 @@ impl<J: Journal> Frontier<J> {
     ///
     /// Rules that were known hold on, and the file is asked for again after `politeness.max_backoff`. Where the host answers at all, its
     /// pages go on meanwhile, unless they break too. Where nothing was known, or for longer than it holds, the failure is the host's, whatever its kind: a
-    /// broken robots.txt keeps everything of the host back.
-    fn robots_failed(
+    /// broken robots.txt keeps everything of the host back. `was_asked` where it was the host itself that has failed.
+    pub(super) fn robots_failed(
         &mut self,
-        lease: &Lease,
+        id: HostId,
         mut conduct: Conduct,
         setback: Setback,
+        was_asked: bool,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let host = self.state.host(lease.host);
+        let host = self.state.host(id);
         let known = host.robots.known();
         let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
         let holds = known.is_some() && good_until.is_none_or(|until| now < until);
@@ -158,14 +199,14 @@ impl<J: Journal> Frontier<J> {
             conduct.due = now + delay.max(asked);
         } else {
             let rest = Rest { over: now + delay, is_late: false };
-            conduct.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
+            conduct.set_back(&setback, host.failures == 0, rest, &self.politeness, now);
         }
         if holds && !conduct.is_retired() {
             let stale_at = now + self.politeness.max_backoff;
             let renewed = RobotsRecord::Renewed { stale_at, good_until: good_until.unwrap_or(stale_at) };
-            self.note_robots(lease, &conduct, Some(renewed), false)?;
+            self.note_robots(id, &conduct, Some(renewed), (was_asked, false))?;
         } else {
-            self.note_robots(lease, &conduct, (!holds).then_some(RobotsRecord::Unknown), true)?;
+            self.note_robots(id, &conduct, (!holds).then_some(RobotsRecord::Unknown), (was_asked, true))?;
         }
         Ok(None)
     }
@@ -175,30 +216,44 @@ impl<J: Journal> Frontier<J> {
     /// the file will be asked for again, which is counted.
     fn note_robots(
         &mut self,
-        lease: &Lease,
+        id: HostId,
         conduct: &Conduct,
         robots: Option<RobotsRecord<'_>>,
-        is_retry: bool,
+        (was_asked, is_retry): (bool, bool),
     ) -> io::Result<()> {
-        let host = conduct.standing(lease.origin());
-        let record = Record::Host(HostRecord { host, robots, was_asked: true, is_retry });
-        self.commit(&record, Some(lease.host), None).map(drop)
+        let key = self.state.host(id).key.clone();
+        let record = Record::Host(HostRecord { host: conduct.standing(key.as_str()), robots, was_asked, is_retry });
+        self.commit(&record, Some(id), None).map(drop)
     }
 
-    /// The next hop of a robots.txt. Where it leads to is asked as this host, whatever host it is on: no lease of the other one is taken, and
-    /// only this one rests. `None` where it leads nowhere or too far: the file is then taken to be missing, which allows
+    /// The next hop of a host's robots.txt. `None` where it leads nowhere or too far: the file is then taken to be missing, which allows
     /// everything.
-    fn detour(&self, lease: &Lease, to: &str) -> Option<(u8, CanonicalUrl)> {
-        let hops = match &self.state.host(lease.host).robots {
+    pub(super) fn detour(&self, id: HostId, to: &str) -> Option<(u8, CanonicalUrl)> {
+        let hops = match &self.state.host(id).robots {
             RobotsFile::Moved(detour) => detour.hops + 1,
             _ => 1,
         };
+        self.hop(hops, to)
+    }
+
+    fn hop(&self, hops: u8, to: &str) -> Option<(u8, CanonicalUrl)> {
         let url = self.gate().canonicalizer().canonicalize(to).ok()?;
         (hops <= ROBOTS_HOPS).then_some((hops, url))
     }
 }
 
-impl Answer {
+impl RobotsNews {
+    /// What others take of it; `None` where they have no use for it.
+    fn shared(&self) -> Option<SharedRobots> {
+        match self {
+            Self::Rules(lines, _) => Some(SharedRobots::Rules(lines.as_slice().into())),
+            Self::Missing => Some(SharedRobots::Missing),
+            Self::Moved(_, url) => Some(SharedRobots::Moved(url.wire().into())),
+            Self::Failed(setback) => Some(SharedRobots::Failed(Arc::new(setback.clone()))),
+            Self::Same => None,
+        }
+    }
+
     /// Reads what a response says of the file. `conduct` takes in what it says of the host. `lines` is only called where there are any, since
     /// to pick them takes a walk over the body.
     fn of_status(

@@ -2,6 +2,7 @@
 //!
 //! | the host | what is lent |
 //! |---|---|
+//! | is asked for the robots.txt of [others](super::elsewhere) | that |
 //! | is retired | the URL that goes next, to be given up |
 //! | has no robots.txt that is known, or a stale one, or breaks page after page | its robots.txt |
 //! | else | the first URL of its best priority that robots.txt and today's rules allow |
@@ -43,6 +44,9 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
+        if self.errands.errand_of(id).is_some() {
+            return Ok(self.lend_for_others(id, priority, now));
+        }
         let host = self.state.host(id);
         if host.is_retired() {
             let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
@@ -55,6 +59,11 @@ impl<J: Journal> Frontier<J> {
         }
         let host = self.state.host(id);
         if minds_robots && host.wants_robots(now) {
+            if self.goes_elsewhere(id, priority, now)? {
+                *drops -= 1;
+                return Ok(None);
+            }
+            let host = self.state.host(id);
             let origin = host.key.as_str();
             let texts = match &host.robots {
                 RobotsFile::Moved(detour) => Texts::new(&detour.url, origin),
@@ -241,7 +250,7 @@ impl<J: Journal> Frontier<J> {
 
     /// A lease with what is known of the host, and nothing of a page. It is not counted and takes no place: [`note_lent`](Self::note_lent)
     /// does both, once nothing can fail any more.
-    fn blank_lease(&self, id: HostId, now: Timestamp) -> Lease {
+    pub(super) fn blank_lease(&self, id: HostId, now: Timestamp) -> Lease {
         let host = self.state.host(id);
         Lease {
             frontier: self.id,
@@ -270,6 +279,7 @@ impl<J: Journal> Frontier<J> {
             charged: 0,
             trouble: None,
             validators: None,
+            for_other: None,
             yielded: None,
             metadata: Box::default(),
             waited: Waited::default(),
@@ -278,7 +288,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Counts a lease that goes out, and seats its host as leased. Links to the host are likely to be found on the page, so it
     /// is noted for the table's cache. No record is written: after a crash, what was out is queued as if it had never gone.
-    fn note_lent(&mut self, lease: &mut Lease) {
+    pub(super) fn note_lent(&mut self, lease: &mut Lease) {
         let lends_beside = self.lends_beside(lease.host);
         let seat = &mut self.state.seats()[lease.host];
         if let Some(page) = lease.position {

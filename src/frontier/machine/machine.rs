@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::drops::Drops;
+use super::errands::Errands;
 use super::lent::Lent;
 use super::rate::Rate;
 use super::waits::Waits;
@@ -74,6 +75,8 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) circles: Circles,
     /// How much the whole crawl asks for.
     pub(crate) rate: Rate,
+    /// Hosts that are asked for the robots.txt of others.
+    pub(super) errands: Errands,
     /// Hosts that fail, by what may be hoped of them.
     pub(crate) struggle: Struggle,
     /// The leases that are out.
@@ -120,6 +123,7 @@ impl<J: Journal> Frontier<J> {
             lends_beside: politeness.lends_beside(),
             circles: Circles::new(&politeness, None),
             rate: Rate::new(options.rate_limits()),
+            errands: Errands::default(),
             politeness,
             redirects: options.traps.redirects,
             id: RandomState::new().hash_one("frontier"),

@@ -12,7 +12,8 @@
 //! - `adapt`: a host rests in proportion to the time that it takes to answer.
 //! - `rate`: how much the whole crawl asks for a second.
 //! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host.
-//! - `learn_robots`: a robots.txt comes back.
+//! - `learn_robots`: a robots.txt comes back. `elsewhere`: it is on another host, which is asked by its own clock;
+//!   `errands` are what those are asked for.
 //! - `answer`: a whole reply comes back, with the links on its page; seeds and links by their texts.
 //! - `recrawl`: URLs for a time, and URLs to be forgotten.
 //! - `rounds`: rules that change while URLs wait, and hosts that are dropped.
@@ -32,6 +33,8 @@ mod complete;
 #[cfg(feature = "crawl")]
 mod dropped;
 mod drops;
+mod elsewhere;
+mod errands;
 mod error;
 mod evict;
 mod learn_robots;

@@ -13,8 +13,7 @@
 use super::Frontier;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{HostId, HostState};
-use crate::frontier::queues::Queued;
+use crate::frontier::hosts::{Host, HostId, HostState};
 
 impl<J: Journal> Frontier<J> {
     /// A URL has come to the queue of a host, which may move up by it. A host that is on the agenda, or lent out without further
@@ -51,11 +50,14 @@ impl<J: Journal> Frontier<J> {
     /// is due for a further one, or stays leased.
     pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
         let host = self.state.host(id);
+        if host.seat.state == HostState::Elsewhere {
+            return;
+        }
         let was_idle = host.seat.state == HostState::Idle;
         let turn = match host.seat.out {
             // A host that is not asked need not rest.
-            0 => host.queue.first().map(|first| (if host.is_retired() { now } else { host.due }, first)),
-            _ => self.further(id, now),
+            0 => self.best(host, id).map(|best| (if host.is_retired() { now } else { host.due }, best)),
+            _ => self.further(id, now).map(|(due, first)| (due, first.priority)),
         };
         let state = match turn {
             None if host.seat.out > 0 => HostState::Leased,
@@ -68,7 +70,7 @@ impl<J: Journal> Frontier<J> {
                 self.waits.placed(id, due, now);
                 HostState::Snoozed
             }
-            Some((_, Queued { priority, .. })) => {
+            Some((_, priority)) => {
                 // Hosts that have been due for longer come first.
                 self.wake(now);
                 self.front.push(&mut self.state.seats(), id, priority);
@@ -81,6 +83,12 @@ impl<J: Journal> Frontier<J> {
         self.count_prospect(id);
     }
 
+    /// The priority of what goes next of a host: first of all the robots.txt of others, that it is asked for.
+    #[inline]
+    fn best(&self, host: &Host, id: HostId) -> Option<u8> {
+        self.errands.errand_of(id).or_else(|| self.first_free(host, id).map(|first| first.priority))
+    }
+
     /// Places all hosts: they are nowhere yet. Once, at the end of a resume.
     pub(crate) fn place_all(&mut self, now: Timestamp) {
         self.state.hosts().ids().for_each(|host| self.place(host, now));
@@ -88,7 +96,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Hosts with URLs queued that are not lent out: where there are none and nothing is out, the frontier has drained but for its schedule.
     pub(crate) fn active_hosts(&self) -> usize {
-        self.agenda.len() + self.front.len() + self.held.len() + self.circles.waiting()
+        self.agenda.len() + self.front.len() + self.held.len() + self.circles.waiting() + self.errands.waiting()
     }
 
     /// Whether a host that is due must wait until another has come back that nobody knew either. Hosts that accept and never answer would
@@ -125,10 +133,10 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn wake(&mut self, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = self.state.host(id);
-            let best = self.first_free(host, id).expect("a host in the agenda has a URL to be lent");
+            let best = self.best(host, id).expect("a host in the agenda has a URL to be lent");
             let seats = &mut self.state.seats();
-            seats[id].state = HostState::Due(best.priority);
-            self.front.push(seats, id, best.priority);
+            seats[id].state = HostState::Due(best);
+            self.front.push(seats, id, best);
         }
         while let Some((circle, tie)) = self.circles.pop_due(now) {
             // A rest that was asked for may leave room for several.

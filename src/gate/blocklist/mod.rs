@@ -105,7 +105,7 @@ impl Blocklist {
 
     /// Whether a list names this URL, its host, or one above its host. A look for each label of the host and one for the URL; one look in a
     /// thousand reads a page of disk.
-    pub(super) fn blocks(&self, url: &CanonicalUrl) -> bool {
+    pub(crate) fn blocks(&self, url: &CanonicalUrl) -> bool {
         let holds = |text: &str| self.set.contains(self.key.fingerprint(text));
         above(url.host()).any(holds) || holds(url.key())
     }
