@@ -293,12 +293,11 @@ async fn compare_clocks<T: ClusterTransport>(ground: &Ground<T>, subject: &Clust
     let before = ground.clock_ahead.swap(ahead, Ordering::Relaxed);
     let length = Duration::from_micros(ahead.unsigned_abs());
     if ahead.signum() != before.signum() {
-        match ahead {
-            0 => tracing::info!("this machine's clock is right again"),
-            1.. => {
-                tracing::warn!("this machine's clock is {length:.0?} ahead of the servers': partitions go by theirs")
-            }
-            _ => tracing::warn!("this machine's clock is {length:.0?} behind the servers': partitions go by theirs"),
+        if ahead == 0 {
+            tracing::info!("this machine's clock is right again");
+        } else {
+            let side = if ahead > 0 { "ahead of" } else { "behind" };
+            tracing::warn!("this machine's clock is {length:.0?} {side} the servers': partitions go by theirs");
         }
     }
 }
