@@ -290,12 +290,12 @@ fn draw_last(frame: &mut Frame<'_>, view: &View, area: Rect) {
     }
     let steer = match &*view.state() {
         _ if !view.is_steered() => "",
-        "paused" => "p go on  x stop  d drop host  ",
-        _ => "p pause  x stop  d drop host  ",
+        "paused" => "p go on  x stop  d drop  ",
+        _ => "p pause  x stop  d drop  ",
     };
     let keys = match view.part {
-        LowerPart::Hosts => format!("q quit  {steer}/ find  s sort  e errors  u explain  arrows move"),
-        _ => format!("q quit  {steer}e or Esc back to the hosts  arrows move"),
+        LowerPart::Hosts => format!("q quit  {steer}/ find  s sort  e errors  u explain  arrows"),
+        _ => format!("q quit  {steer}e or Esc back to the hosts  arrows"),
     };
     frame.render_widget(Line::styled(keys, QUIET), area);
 }

@@ -11,6 +11,7 @@ use super::draw::draw;
 use super::view::{LowerPart, Todo, View};
 use crate::cli::live::{Act, Question};
 use crate::frontier::HostOrder;
+use crate::gate::DropRule;
 
 fn look() -> Value {
     json!({
@@ -104,7 +105,7 @@ fn a_screen_of_80_columns_says_all_that_matters() {
         assert_eq!(squeezed(line), squeezed(expected), "{screen:#?}");
     }
     assert_eq!(screen[22], "http://a.test: its rest is not over (delay 1.00 s)");
-    assert_eq!(screen[23], "q quit  p pause  x stop  / find  s sort  e errors  u explain  arrows move");
+    assert_eq!(screen[23], "q quit  p pause  x stop  d drop  / find  s sort  e errors  u explain  arrows");
 }
 
 /// With a blank for each run of them: where columns stand is not what is tested.
@@ -201,6 +202,10 @@ fn keys_sort_find_pause_stop_and_leave() {
     assert_eq!(press(&mut view, "x"), Todo::Nothing, "it asks first");
     assert_eq!(press(&mut view, "n"), Todo::Nothing);
     assert_eq!(press(&mut view, "xy"), act(Act::Stop));
+    assert_eq!(press(&mut view, "dn"), Todo::Nothing, "it asks first");
+    let dropped = Question::Drop { rule: DropRule::Host("a.test".to_owned()), is_undone: false };
+    let hosts = Question::Hosts { order: HostOrder::Queued, find: String::new() };
+    assert_eq!(press(&mut view, "dy"), Todo::Ask(vec![dropped, hosts]));
     assert_eq!(press(&mut view, "ua.test \n"), Todo::Ask(vec![Question::Explain("a.test".to_owned())]));
     press(&mut view, "e");
     assert_eq!((&view.part, view.errors().len()), (&LowerPart::Errors, 4), "{:?}", view.errors());
