@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::free_space;
 use super::finish::FinishReason;
+use super::lock::lock;
 use super::numbers::{Carried, SpentFile};
 use super::options::JobOptions;
+use super::output_sync::{OutputSync, OutputSyncThread};
 use super::records::{Bodies, OutputFiles, Written};
 use super::shared::{Shared, micros};
 use crate::frontier::Frontier;
@@ -38,7 +40,8 @@ pub(super) struct Checkpointer {
     cookies_saved: Instant,
     cookies_took: Duration,
     lock: Option<Arc<Lock>>,
-    pub(super) outputs: OutputFiles,
+    /// Between two checkpoints another thread syncs them.
+    outputs: Arc<Mutex<OutputFiles>>,
     /// Where bodies are kept, if they are.
     pub(super) bodies: Option<Arc<Bodies>>,
     /// What has become of an output, if that is why the crawl ends.
@@ -92,6 +95,7 @@ pub(super) struct CheckpointerThread {
     /// Dropped, it ends the thread.
     end: mpsc::Sender<()>,
     thread: JoinHandle<Result<CheckpointCosts, CheckpointError>>,
+    syncing: Option<OutputSyncThread>,
 }
 
 impl Owner for Checkpointer {
@@ -113,7 +117,7 @@ impl Owner for Checkpointer {
         if let Some(bodies) = &self.bodies {
             bodies.sync().map_err(FileError::of("sync", bodies.directory()))?;
         }
-        if !self.outputs.sync(&self.carried.outputs)? {
+        if !lock(&self.outputs).sync(&self.carried.outputs)? {
             return Ok(None);
         }
         Ok(Some(self.carried.to_bytes()))
@@ -130,7 +134,7 @@ impl Checkpointer {
             cookies_saved: Instant::now(),
             cookies_took: Duration::ZERO,
             lock: job.lock().cloned(),
-            outputs,
+            outputs: Arc::new(Mutex::new(outputs)),
             bodies: None,
             disturbed: None,
             carried: Carried::default(),
@@ -138,16 +142,25 @@ impl Checkpointer {
         }
     }
 
+    /// The page records, if their file is the job's own.
+    pub(super) fn pages(&self) -> io::Result<std::fs::File> {
+        lock(&self.outputs).pages().ok_or(io::ErrorKind::Unsupported)?.handle()
+    }
+
     /// Starts the thread. `written` is how far the writer of the page records has come.
-    pub(super) fn start(mut self, written: &Written) -> io::Result<CheckpointerThread> {
-        self.outputs.follow_pages(written);
+    pub(super) fn start(self, written: &Written) -> io::Result<CheckpointerThread> {
+        lock(&self.outputs).follow_pages(written);
         let (end, ended) = mpsc::channel();
+        let syncing = OutputSync { outputs: Arc::clone(&self.outputs), bodies: self.bodies.clone() };
+        let stopped = Arc::clone(&self.shared);
+        let policy = self.options.open.journal.sync;
+        let syncing = syncing.start(policy, move || stopped.abort(FinishReason::StorageFailed))?;
         let work = move || {
             let shared = Arc::clone(&self.shared);
             self.work(&ended).inspect_err(|_| shared.abort(FinishReason::StorageFailed))
         };
         let thread = std::thread::Builder::new().name("checkpointer".to_owned()).spawn(work)?;
-        Ok(CheckpointerThread { end, thread })
+        Ok(CheckpointerThread { end, thread, syncing })
     }
 
     fn work(mut self, ended: &mpsc::Receiver<()>) -> Result<CheckpointCosts, CheckpointError> {
@@ -174,10 +187,10 @@ impl Checkpointer {
         }
         if !self.shared.broken.load(Ordering::Acquire) {
             self.quiesce(|_| ());
-            let saved = self.outputs.save(&self.carried.outputs)?;
+            let saved = lock(&self.outputs).save(&self.carried.outputs)?;
             self.disturbed = saved.or(self.disturbed.take());
             if self.checkpoint()? {
-                self.outputs.finish(&self.carried.outputs, true)?;
+                lock(&self.outputs).finish(&self.carried.outputs, true)?;
             }
         }
         self.disturbed.map_or(Ok(self.costs), Err)
@@ -189,7 +202,7 @@ impl Checkpointer {
             lock.check()?;
         }
         if self.disturbed.is_none() {
-            self.disturbed = self.outputs.disturbed()?;
+            self.disturbed = lock(&self.outputs).disturbed()?;
             if self.disturbed.is_some() {
                 self.shared.stop.drain_because(FinishReason::StorageFailed);
             }
@@ -231,7 +244,7 @@ impl Checkpointer {
         self.save_cookies()?;
         let Some(cost) = checkpoint::write(self)? else { return Ok(false) };
         self.costs.add(cost);
-        self.outputs.finish(&self.carried.outputs, false)?;
+        lock(&self.outputs).finish(&self.carried.outputs, false)?;
         Ok(true)
     }
 }
@@ -240,6 +253,7 @@ impl CheckpointerThread {
     /// Has it write the last checkpoint, and waits for that. Blocks.
     pub(super) fn end(self) -> Result<CheckpointCosts, CheckpointError> {
         drop(self.end);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let costs = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.syncing.map_or(Ok(()), OutputSyncThread::end).and(costs)
     }
 }

@@ -13,6 +13,7 @@
 //! | a thread of its own writes each output; bodies are files before their records are made | `records` |
 //! | pages that were visited before are asked whether they have changed | `recrawl` |
 //! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
+//! | and one syncs what was written, as often as the journal is synced | `output_sync` |
 //! | where this crawl is a part of a greater one, links to other parts are sent there | `elsewhere`, `part` |
 //!
 //! A lease is for a page, a sitemap or a robots.txt. What its kind means stands in `source` alone: each kind is one file there.
@@ -43,7 +44,8 @@
 //! the pages go on. It counts only when all that it speaks of is safe on disk: first hosts and seen set, then the journal, then
 //! each output up to the length that it names, then the summary.
 //!
-//! A **resume** reads the journal behind the last checkpoint. A page is done if its bytes are in each output as the receipts say.
+//! A **resume** reads the journal behind the last checkpoint. A page is done if its bytes are in each output as the receipts say, and
+//! its body, where its record names one, is a file of that length.
 //! The first page that is not, and all behind it, are asked for again. What the outputs have behind the last page that is done is
 //! cut off and kept beside. So each page is in each output exactly once.
 //!
@@ -72,6 +74,7 @@ mod media_types;
 mod numbers;
 mod observer;
 mod options;
+mod output_sync;
 #[cfg(feature = "cluster")]
 mod part;
 mod records;

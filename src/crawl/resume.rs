@@ -1,18 +1,19 @@
 //! A crawl that is kept in a job: begun, or resumed.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
 use super::http::{AccessError, FetcherError};
+use super::lock::lock;
 use super::look::{read_totals, tally};
 use super::numbers::{Carried, NameCounts, Spent, SpentFile};
 use super::options::CrawlOptions;
 use super::records::{
-    Bodies, EarlierOutputs, Output, OutputEnds, OutputFiles, Sink, SinkOutput, Writer, WriterThread, Written, agree,
-    remember,
+    Bodies, EarlierBodies, EarlierOutputs, Output, OutputEnds, OutputFiles, Sink, SinkOutput, Writer, WriterThread,
+    Written, agree, record, remember,
 };
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipt};
@@ -79,14 +80,20 @@ impl Crawl<JobJournal> {
         let path = job.pages_path();
         let mut pages = if output { Output::find(&path).map_err(FileError::of("open", &path))? } else { None };
         let confirmed = agree(job, output, pages.as_mut())?;
-        let others = if output { others(job, sinks)? } else { Vec::new() };
+        let before = if job.is_new() { None } else { read_totals(job, &newest_extra(job)?.unwrap_or_default())? };
+        let before = before.unwrap_or_default();
+        let others = if output { others(job, sinks, &before.outputs)? } else { Vec::new() };
+        let bodies = before.bodies.as_deref().filter(|_| output).map(|directory| EarlierBodies::of(directory, job));
         if output && pages.is_none() {
             pages = Some(Output::create(&path).map_err(FileError::of("create", &path))?);
         }
         let mut files: Vec<Output> = pages.into_iter().chain(others).collect();
         let mut earlier = EarlierOutputs::new(job.directory());
         let has = |name: &str, receipt: Receipt| match files.iter_mut().find(|file| file.name() == name) {
-            Some(file) => file.has(&receipt),
+            Some(file) => file.find_bytes(&receipt).is_some_and(|bytes| {
+                name != PAGES
+                    || bodies.as_ref().is_none_or(|bodies| record(bytes).is_some_and(|record| bodies.has(&record)))
+            }),
             None => earlier.has(name, &receipt),
         };
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
@@ -143,7 +150,9 @@ impl Crawl<JobJournal> {
             }
             outputs.add(file, written);
         }
-        crawl.checkpointer = Some(Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, outputs));
+        let mut checkpointer = Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, outputs);
+        checkpointer.bodies = bodies.and_then(EarlierBodies::into_unsafe);
+        crawl.checkpointer = Some(checkpointer);
         Ok((crawl, resumed))
     }
 
@@ -164,8 +173,12 @@ impl Crawl<JobJournal> {
     pub fn keep_bodies(&mut self, job: &Job, directory: &Path) -> io::Result<()> {
         let bodies = Arc::new(Bodies::open(directory, job.manifest().id)?);
         if let Some(checkpointer) = &mut self.checkpointer {
-            checkpointer.bodies = Some(Arc::clone(&bodies));
+            // Those of the run before it that no checkpoint has found safe.
+            if let Some(earlier) = checkpointer.bodies.replace(Arc::clone(&bodies)) {
+                earlier.sync()?;
+            }
         }
+        lock(&self.shared.carried).bodies = Some(path::absolute(directory)?);
         self.bodies = Some(bodies);
         Ok(())
     }
@@ -175,8 +188,7 @@ impl Crawl<JobJournal> {
     /// # Errors
     /// Where the crawl was opened without output, or the thread cannot be started.
     pub fn writer(&self) -> io::Result<(Writer, WriterThread)> {
-        let output = self.checkpointer.as_ref().and_then(|checkpointer| checkpointer.outputs.pages());
-        Writer::start(output.ok_or(io::ErrorKind::Unsupported)?.handle()?)
+        Writer::start(self.checkpointer.as_ref().ok_or(io::ErrorKind::Unsupported)?.pages()?)
     }
 }
 
@@ -193,11 +205,9 @@ fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Re
 
 /// The files of the further outputs. One that is shorter than the last checkpoint says is refused. A series that a kill left open is
 /// among them whoever wrote it, so that what it lost is asked for again, and its last file is finished.
-fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError> {
+fn others(job: &Job, sinks: &[Arc<dyn Sink>], ends: &OutputEnds) -> Result<Vec<Output>, CrawlError> {
     let mut left = Output::left_open(job.directory()).map_err(FileError::of("read", job.directory()))?;
     left.retain(|file| sinks.iter().all(|sink| sink.name() != file.name()));
-    let carried = if left.is_empty() && sinks.is_empty() || job.is_new() { None } else { newest_extra(job)? };
-    let ends = read_totals(job, &carried.unwrap_or_default())?.unwrap_or_default().outputs;
     let mut files: Vec<Output> = Vec::new();
     for sink in sinks {
         let name = sink.name();
@@ -207,10 +217,10 @@ fn others(job: &Job, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Output>, CrawlError>
         let path = job.directory().join(name);
         let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
         let file = open(&path).map_err(FileError::of("open", &path))?;
-        check(&file, &ends)?;
+        check(&file, ends)?;
         files.push(file);
     }
-    left.iter().try_for_each(|file| check(file, &ends))?;
+    left.iter().try_for_each(|file| check(file, ends))?;
     files.append(&mut left);
     Ok(files)
 }

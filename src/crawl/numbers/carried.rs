@@ -1,6 +1,7 @@
 //! What one run of a job hands to the next.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub(crate) struct Carried {
     pub(crate) timeline: Timeline,
     /// Where the outputs end, by their names.
     pub(in crate::crawl) outputs: OutputEnds,
+    /// The directory that bodies go to, from the root on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::crawl) bodies: Option<PathBuf>,
 }
 
 impl Carried {

@@ -30,7 +30,8 @@ impl<'a> EarlierOutputs<'a> {
         self.find(name).ok().flatten().is_none_or(|file| file.has(receipt))
     }
 
-    /// Cuts those of them that are longer than what is confirmed. One that is shorter is refused once a run names it.
+    /// Cuts those of them that are longer than what is confirmed. One that is shorter is refused once a run names it. The next checkpoint
+    /// confirms them without another look, so they are synced here.
     ///
     /// # Errors
     /// Where the file system refuses.
@@ -40,9 +41,11 @@ impl<'a> EarlierOutputs<'a> {
         is_named: impl Fn(&str) -> bool,
     ) -> Result<(), FileError> {
         for (name, end) in ends.iter().filter(|(name, _)| !is_named(name)) {
-            if let Some(file) = self.find(name)?.filter(|file| file.length() > end.bytes) {
+            let Some(file) = self.find(name)? else { continue };
+            if file.length() > end.bytes {
                 file.cut(end.bytes).map_err(FileError::of("cut", file.path()))?;
             }
+            file.sync().map_err(FileError::of("sync", file.path()))?;
         }
         Ok(())
     }

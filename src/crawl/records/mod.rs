@@ -31,7 +31,7 @@ mod writer;
 mod written;
 
 pub(super) use agreement::agree;
-pub(super) use bodies::Bodies;
+pub(super) use bodies::{Bodies, EarlierBodies};
 pub use done_page::DonePage;
 pub(super) use earlier_outputs::EarlierOutputs;
 pub use edge::Edge;

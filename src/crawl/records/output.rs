@@ -74,9 +74,13 @@ impl Output {
 
     /// Whether the bytes are there that a receipt describes.
     pub(in crate::crawl) fn has(&mut self, receipt: &Receipt) -> bool {
+        self.find_bytes(receipt).is_some()
+    }
+
+    /// The bytes that a receipt describes, if they are there.
+    pub(in crate::crawl) fn find_bytes(&mut self, receipt: &Receipt) -> Option<&[u8]> {
         let start = receipt.end.saturating_sub(receipt.length.into());
-        let part = self.parts.iter_mut().rfind(|part| part.start <= start);
-        part.is_some_and(|part| part.has(receipt))
+        self.parts.iter_mut().rfind(|part| part.start <= start)?.find_bytes(receipt)
     }
 
     /// Cuts it to its confirmed length. What is cut off goes to `NAME.cut`, behind what was cut off before. Returns how many bytes
@@ -99,6 +103,11 @@ impl Output {
         }
         self.length = length;
         Ok(cut)
+    }
+
+    /// Returns once a power cut cannot take what is there.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.parts.iter().try_for_each(OutputPart::sync)
     }
 
     /// Where the file begins that the next bytes go to; `None` where those begin a file.

@@ -11,29 +11,37 @@ use crate::job::{FileError, PAGES};
 
 /// The files of a job's outputs, each with how far this run has come with it.
 #[derive(Debug, Default)]
-pub(in crate::crawl) struct OutputFiles(Vec<(Output, Written)>);
+pub(in crate::crawl) struct OutputFiles(Vec<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    output: Output,
+    written: Written,
+    /// How much of what was written a power cut cannot take.
+    synced: u64,
+}
 
 impl OutputFiles {
     /// Adds an output, and how far its writer has come.
     pub(in crate::crawl) fn add(&mut self, output: Output, written: Written) {
-        self.0.push((output, written));
+        self.0.push(Kept { output, written, synced: 0 });
     }
 
     /// Says who writes the page records in this run.
     pub(in crate::crawl) fn follow_pages(&mut self, by: &Written) {
-        for (_, written) in self.0.iter_mut().filter(|(output, _)| output.name() == PAGES) {
-            written.clone_from(by);
+        for kept in self.0.iter_mut().filter(|kept| kept.output.name() == PAGES) {
+            kept.written.clone_from(by);
         }
     }
 
     /// The file of the page records, if it is the job's own.
     pub(in crate::crawl) fn pages(&self) -> Option<&Output> {
-        self.0.iter().map(|(output, _)| output).find(|output| output.name() == PAGES)
+        self.0.iter().map(|kept| &kept.output).find(|output| output.name() == PAGES)
     }
 
     /// Says what has become of a file that is not the one any more that the crawl writes to.
     pub(in crate::crawl) fn disturbed(&mut self) -> Result<Option<CheckpointError>, CheckpointError> {
-        for (output, written) in &mut self.0 {
+        for Kept { output, written, .. } in &mut self.0 {
             let end = output.length() + written.bytes();
             output.note_begun();
             for (part, length) in output.parts(end) {
@@ -63,6 +71,23 @@ impl OutputFiles {
         Ok(true)
     }
 
+    /// Syncs what is written by now, where that is more than the last time. Another checkpoint need not come for it: a resume counts each
+    /// page whose bytes are there.
+    pub(in crate::crawl) fn sync_written(&mut self) -> Result<(), CheckpointError> {
+        for Kept { output, written, synced } in &mut self.0 {
+            let bytes = written.bytes();
+            if bytes == *synced {
+                continue;
+            }
+            output.note_begun();
+            for (part, _) in output.parts(u64::MAX) {
+                part.sync().map_err(FileError::of("sync", &part.path))?;
+            }
+            *synced = bytes;
+        }
+        Ok(())
+    }
+
     /// Finishes the files of a series that will not change any more: a checkpoint says that all is safe up to these ends.
     pub(in crate::crawl) fn finish(&mut self, ends: &OutputEnds, is_over: bool) -> Result<(), CheckpointError> {
         for (output, _, end) in self.with_ends(ends) {
@@ -86,7 +111,7 @@ impl OutputFiles {
     }
 
     fn with_ends(&mut self, ends: &OutputEnds) -> impl Iterator<Item = (&mut Output, &Written, u64)> {
-        self.0.iter_mut().map(|(output, written)| {
+        self.0.iter_mut().map(|Kept { output, written, .. }| {
             let end = ends.get(output.name()).map_or(0, |end| end.bytes);
             (output, &*written, end)
         })

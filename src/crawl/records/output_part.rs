@@ -67,12 +67,13 @@ impl OutputPart {
         self.length
     }
 
-    /// Whether the bytes are there that a receipt describes.
-    pub(super) fn has(&mut self, receipt: &Receipt) -> bool {
-        let start = receipt.end.checked_sub(receipt.length.into()).and_then(|start| start.checked_sub(self.start));
-        let start = start.filter(|_| receipt.end - self.start <= self.length);
-        let written = start.and_then(|start| self.read(start, receipt.length as usize));
-        written.is_some_and(|written| Receipt::checksum(written) == receipt.checksum)
+    /// The bytes that a receipt describes, if they are there.
+    pub(super) fn find_bytes(&mut self, receipt: &Receipt) -> Option<&[u8]> {
+        let start = receipt.end.checked_sub(receipt.length.into())?.checked_sub(self.start)?;
+        if receipt.end - self.start > self.length {
+            return None;
+        }
+        self.read(start, receipt.length as usize).filter(|written| Receipt::checksum(written) == receipt.checksum)
     }
 
     /// Cuts the file to a length. What is cut off goes to the file `kept`, behind what was cut off before. Returns how many bytes

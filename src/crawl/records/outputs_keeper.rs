@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::bodies::Bodies;
@@ -20,7 +20,7 @@ use crate::job::checkpoint::CheckpointError;
 /// How often it looks at files and disk.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Syncs what was written as often as a job has checkpoints, gives files of a series that are whole their names, and stops the crawl
+/// Syncs what was written as often as a journal is synced, or where that never is, as often as a job has checkpoints; gives files of a series that are whole their names, and stops the crawl
 /// before a disk is full, or where another program has changed its files.
 #[derive(Debug)]
 pub(crate) struct OutputsKeeper {
@@ -61,9 +61,18 @@ impl OutputsKeeper {
     }
 
     fn work(mut self, options: &JobOptions, stop: &Stop, ended: &mpsc::Receiver<()>) -> Result<(), CheckpointError> {
-        let mut waited = Duration::ZERO;
-        while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-            waited += TICK;
+        let sync_every = options.open.journal.sync.interval().unwrap_or(options.checkpoint_interval);
+        let tick = sync_every.min(TICK);
+        let (mut looked, mut synced) = (Instant::now(), Instant::now());
+        while ended.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
+            if synced.elapsed() >= sync_every {
+                self.sync(false)?;
+                synced = Instant::now();
+            }
+            if looked.elapsed() < TICK {
+                continue;
+            }
+            looked = Instant::now();
             if let Some(error) = self.files.disturbed()? {
                 return Err(error);
             }
@@ -72,10 +81,6 @@ impl OutputsKeeper {
                 if free.is_some_and(|free| free < options.min_free_disk) {
                     stop.drain_because(FinishReason::DiskLow);
                 }
-            }
-            if waited >= options.checkpoint_interval {
-                self.sync(false)?;
-                waited = Duration::ZERO;
             }
         }
         // All writers are gone by now, and what they had is written.

@@ -214,6 +214,36 @@ mod tests {
         }
     }
 
+    /// `/dev/null` cannot be synced, which shows that somebody has tried.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_written_is_synced_while_a_crawl_runs_and_at_its_end() {
+        use std::time::Duration;
+
+        use crate::crawl::{JobOptions, Stop};
+        use crate::job::journal::SyncPolicy;
+
+        for policy in [SyncPolicy::Interval(Duration::from_millis(10)), SyncPolicy::Never] {
+            let directory = tempfile::tempdir().unwrap();
+            let kept = directory.path().join("bodies");
+            let keeps = PartKeeps { bodies: Some((kept.clone(), 7)), ..PartKeeps::default() };
+            let (outputs, keeper) = PartOutputs::open(directory.path(), &keeps).unwrap();
+            let digest = outputs.bodies.as_ref().unwrap().keep(b"abc").unwrap();
+            let hex = digest.strip_prefix("sha256:").unwrap();
+            let body = kept.join(&hex[..2]).join(&hex[2..]);
+            fs::remove_file(&body).unwrap();
+            std::os::unix::fs::symlink("/dev/null", &body).unwrap();
+            let (mut options, stop) = (JobOptions::default(), Stop::new());
+            options.open.journal.sync = policy;
+            let thread = keeper.start(options, stop.clone()).unwrap();
+            while policy != SyncPolicy::Never && stop.reason().is_none() {
+                std::thread::yield_now();
+            }
+            drop(outputs);
+            thread.end().unwrap_err();
+        }
+    }
+
     #[test]
     fn a_record_that_is_none_is_told_by_its_place() {
         let directory = tempfile::tempdir().unwrap();

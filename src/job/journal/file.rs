@@ -76,6 +76,19 @@ pub enum SyncPolicy {
     Never,
 }
 
+impl SyncPolicy {
+    /// How often what is written beside the journal is synced, from the end of one sync to the begin of the next; `None` where only
+    /// checkpoints sync it.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn interval(self) -> Option<Duration> {
+        match self {
+            Self::Always => Some(GROUP),
+            Self::Interval(interval) => Some(interval.max(GROUP)),
+            Self::Never => None,
+        }
+    }
+}
+
 /// The journal on disk; see the [module](crate::job::journal) for its layout and what a crash can do to it.
 ///
 /// Appended records are gathered in memory, 256 KiB at most, and can be read at once. `flush` hands them to the operating system. Call

@@ -1,0 +1,65 @@
+//! The thread that syncs what a crawl writes between two checkpoints.
+//!
+//! A resume counts a page whose bytes it finds in each output, and whose body it finds, whether a checkpoint speaks of them or not. So what
+//! is synced here need not be told to anybody: a power cut takes what came after it, and pages are asked for again of which anything is gone.
+//! The journal syncs itself as often. In which order does not matter, since a page needs both.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::lock::lock;
+use super::records::{Bodies, OutputFiles};
+use crate::job::FileError;
+use crate::job::checkpoint::CheckpointError;
+use crate::job::journal::SyncPolicy;
+
+/// What is synced, each time from the beginning of one round to that of the next.
+#[derive(Debug)]
+pub(super) struct OutputSync {
+    pub(super) outputs: Arc<Mutex<OutputFiles>>,
+    pub(super) bodies: Option<Arc<Bodies>>,
+}
+
+/// One at work.
+#[derive(Debug)]
+pub(super) struct OutputSyncThread {
+    /// Dropped, it ends the thread.
+    end: mpsc::Sender<()>,
+    thread: JoinHandle<Result<(), CheckpointError>>,
+}
+
+impl OutputSync {
+    /// Starts it; `None` where nothing is synced between checkpoints. `failed` is called where it cannot go on.
+    pub(super) fn start(
+        self,
+        policy: SyncPolicy,
+        failed: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Option<OutputSyncThread>> {
+        let Some(every) = policy.interval() else { return Ok(None) };
+        let (end, ended) = mpsc::channel();
+        let work = move || self.work(every, &ended).inspect_err(|_| failed());
+        let thread = thread::Builder::new().name("output-sync".to_owned()).spawn(work)?;
+        Ok(Some(OutputSyncThread { end, thread }))
+    }
+
+    fn work(self, every: Duration, ended: &mpsc::Receiver<()>) -> Result<(), CheckpointError> {
+        while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+            if let Some(bodies) = &self.bodies {
+                bodies.sync().map_err(FileError::of("sync", bodies.directory()))?;
+            }
+            lock(&self.outputs).sync_written()?;
+        }
+        Ok(())
+    }
+}
+
+impl OutputSyncThread {
+    /// Waits for the round under way. Blocks.
+    pub(super) fn end(self) -> Result<(), CheckpointError> {
+        drop(self.end);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
