@@ -96,6 +96,10 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
             Err(FileError::Damaged { .. }) => false,
             checked => checked.map(|()| true)?,
         };
+        if !is_whole && next.is_none() && segment.end == start + HEADER as u64 {
+            // It was just being begun.
+            return show(Piece::Torn);
+        }
         show(Piece::Begin { start, is_whole })?;
         let mut at = start + HEADER as u64;
         while at < segment.end {

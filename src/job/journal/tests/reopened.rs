@@ -270,3 +270,43 @@ fn what_is_needed_may_not_be_gone() {
     }
     assert!(look(directory.path(), &needing(&journal, &positions)).unwrap());
 }
+
+/// A segment that was being begun when the power went.
+#[test]
+fn a_segment_whose_header_is_torn_is_begun_again() {
+    for header in [&b""[..], b"journal\n", &[0; 32]] {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let kept = filled(directory, JOB).len();
+        let (journal, ..) = open(directory, &small()).unwrap();
+        let torn = directory.join(segment_name(journal.end().to_u64()));
+        drop(journal);
+        fs::write(&torn, header).unwrap();
+        let mut pieces = 0;
+        let whole = salvage(&mut Disk::for_reading(directory), JOB, |piece| {
+            pieces += usize::from(matches!(piece, Piece::Record { .. }));
+            match piece {
+                Piece::Damaged { .. } | Piece::Missing { .. } | Piece::Begin { is_whole: false, .. } => {
+                    Err(JournalError::Full)
+                }
+                _ => Ok(()),
+            }
+        });
+        whole.expect("nothing is damaged");
+        assert_eq!(pieces, kept);
+        let (mut journal, found, replayed) = open(directory, &small()).unwrap();
+        let cut = found.cut.expect("it says so");
+        assert_eq!((cut.path, cut.offset, cut.bytes), (torn.clone(), 0, header.len() as u64));
+        assert_eq!(replayed.len(), kept);
+        journal.admit(Owned::of("https://later.test/", Via::Seed, None).entry()).unwrap();
+        journal.flush(NOW).unwrap();
+        drop(journal);
+        let (_, found, replayed) = open(directory, &small()).unwrap();
+        assert_eq!((found.cut, replayed.len()), (None, kept + 1));
+        // Where records follow it, it was whole once.
+        let mut bytes = fs::read(&torn).unwrap();
+        bytes[20] ^= 1;
+        fs::write(&torn, bytes).unwrap();
+        assert!(refused(directory).contains("damaged at byte 0"));
+    }
+}
