@@ -531,4 +531,64 @@ fn other_options_judge_what_waits() {
     let missing: BTreeSet<u64> = (0..100).filter(|page| !each.contains(&url(*page))).collect();
     let is_expected = |page: &u64| page % 2 == 1 || missing.contains(&((page - 1) / 2));
     assert!(missing.iter().all(is_expected) && missing.len() < 60, "{missing:?}");
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// A clock that was a day ahead is right again: a host rests for as long as it can have been told to, and no longer; and its robots.txt is
+/// good for no longer than one that was fetched just now.
+#[test]
+fn a_clock_that_goes_back_holds_up_no_host() {
+    for hosts_in_memory in [0, 10] {
+        let root = tempfile::tempdir().unwrap();
+        let (mut options, mut open_options) = (FrontierOptions::default(), OpenOptions::default());
+        options.politeness.host_delay = Duration::from_secs(2);
+        open_options.hosts_in_memory = hosts_in_memory;
+        let open = |now| Frontier::open_with(root.path(), &options, &open_options, |_, _| true, now).unwrap();
+        // The next lease, and when it is had.
+        let next = |frontier: &mut Frontier<JobJournal>, mut now: Timestamp| loop {
+            match frontier.next(now).unwrap() {
+                Next::Fetch(lease) => return (lease, now),
+                Next::Wait(until) => now = until,
+                Next::GiveUp(_) | Next::Busy | Next::Drained => panic!("a page waits"),
+            }
+        };
+        let mut frontier = open(NOW + DAY);
+        let mut now = NOW + DAY;
+        frontier.seed("https://example.org/1", now).unwrap();
+        for kind in [LeaseKind::Robots, LeaseKind::Page] {
+            let (lease, at) = next(&mut frontier, now);
+            assert_eq!(lease.kind(), kind);
+            let outcome = Outcome::response(&lease, 200, b"");
+            frontier.complete(lease, outcome, at).unwrap();
+            now = at;
+        }
+        frontier.checkpoint().unwrap();
+        assert_eq!(frontier.statistics().hosts_in_memory, hosts_in_memory.min(1));
+        drop(frontier);
+
+        let mut frontier = open(NOW);
+        frontier.seed("https://example.org/2", NOW).unwrap();
+        let (lease, at) = next(&mut frontier, NOW);
+        assert_eq!((lease.kind(), at), (LeaseKind::Page, NOW + Duration::from_secs(2)), "{hosts_in_memory}");
+        let outcome = Outcome::response(&lease, 200, b"");
+        frontier.complete(lease, outcome, at).unwrap();
+        frontier.seed("https://example.org/3", at).unwrap();
+        let (lease, _) = next(&mut frontier, NOW + DAY);
+        assert_eq!(lease.kind(), LeaseKind::Robots, "it is a day old");
+    }
+}
+
+/// What a process that died while it wrote a checkpoint has left, and what others have put there.
+#[test]
+fn half_files_go_when_a_job_is_opened_and_others_stay() {
+    let root = tempfile::tempdir().unwrap();
+    let mut frontier = open(root.path());
+    frontier.checkpoint().unwrap();
+    drop(frontier);
+    let at = |name: &str| root.path().join("frontier").join(name);
+    let half = ["checkpoint-000007.new", "hosts-000007", "seen-000007", "seen-123-0.run"];
+    let others = ["mine.new", "checkpoint-mine.new", "mine.run"];
+    half.iter().chain(&others).for_each(|name| fs::write(at(name), "half").unwrap());
+    drop(open(root.path()));
+    assert!(half.iter().all(|name| !at(name).exists()) && others.iter().all(|name| at(name).exists()));
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::command_error::CommandError;
 use super::exit::Exit;
@@ -25,7 +26,7 @@ use crate::crawl::{
 use crate::frontier::{Failure, JudgedAgain};
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, JobJournal, replace};
-use crate::report::figures::{counted, thousands};
+use crate::report::figures::{counted, duration, thousands};
 use crate::report::{self, Report, Urls};
 
 /// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are asked for again.
@@ -363,7 +364,7 @@ fn is_reported(job: &Job, pages: u64) -> bool {
 
 /// Tells what was found in the job.
 fn tell(job: &Job, resumed: &Resumed) {
-    let Resumed { runs, pages, queued, asked_again, replayed, cut, damaged, .. } = resumed;
+    let Resumed { runs, pages, queued, asked_again, replayed, cut, went_back, damaged, .. } = resumed;
     for damage in damaged {
         output::warn(damage);
     }
@@ -374,6 +375,14 @@ fn tell(job: &Job, resumed: &Resumed) {
             again => format!(", {again} of them of hosts that could not be reached"),
         };
         output::note(&format!("{directory} goes on: {pages} pages are recorded, {queued} URLs are waiting{again}"));
+    }
+    if let Some(by) = went_back {
+        let by = Duration::from_secs(by.as_secs());
+        output::warn(&format!(
+            "the clock went back by {}: hosts rest no longer than they can have been told to, and pages that are to be visited \
+             again wait for that much less",
+            duration(by)
+        ));
     }
     if *cut > 0 {
         let path = job.pages_path();

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
@@ -38,6 +39,8 @@ pub struct Resumed {
     pub cut: u64,
     /// Its rules are others than those of the run before: each URL that waits is judged again when its turn comes.
     pub rules_changed: bool,
+    /// How far the clock had gone back when it was opened, where that shows. What was scheduled waits for that much less.
+    pub went_back: Option<Duration>,
     /// What was damaged, and what was done about it.
     pub damaged: Vec<String>,
 }
@@ -98,10 +101,15 @@ impl Crawl<JobJournal> {
         };
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
         let carried = read_totals(job, &frontier.opening().extra)?;
+        let went_back = carried.as_ref().and_then(|carried| carried.went_back(clock.now()));
+        if let Some(by) = went_back {
+            frontier.hasten(by);
+        }
         // The host, or this machine, may be better off now.
         let asked_again = frontier.ask_again(clock.now()).map_err(|error| CrawlError::Storage(error.into()))?;
         let opening = frontier.opening();
-        let mut resumed = Resumed { queued: frontier.statistics().queued, asked_again, ..Resumed::default() };
+        let mut resumed =
+            Resumed { queued: frontier.statistics().queued, asked_again, went_back, ..Resumed::default() };
         if output && opening.output < confirmed {
             return Err(CrawlError::Record { path, offset: opening.output });
         }

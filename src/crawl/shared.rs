@@ -112,6 +112,7 @@ impl<J: Journal> Shared<J> {
         let mut carried = lock(&self.carried).clone();
         let Spent { elapsed_us, cost } = self.spent();
         (carried.elapsed_us, carried.cost) = (elapsed_us, cost);
+        carried.saved_us = self.frontier.clock().now().as_micros();
         carried.tally.merge(&lock(&self.tally));
         carried.tally.connections.merge(&self.fetcher.connection_times());
         carried.tally.refused_shapes.merge(&self.frontier.gate().budgets().most_refused().into_iter().collect());

@@ -34,6 +34,8 @@ pub(crate) struct Carried {
     pub(crate) timeline: Timeline,
     /// Where the outputs end, by their names.
     pub(in crate::crawl) outputs: OutputEnds,
+    /// When it was saved, in microseconds since the Unix epoch.
+    pub(in crate::crawl) saved_us: u64,
     /// The directory that bodies go to, from the root on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::crawl) bodies: Option<PathBuf>,
@@ -75,6 +77,12 @@ impl Carried {
         Timestamp::from_micros(self.started_us)
     }
 
+    /// How far the clock has gone back since, as far as that shows: time that has passed since hides as much of it. `None` where that is
+    /// less than a second, as clocks are put right all the time.
+    pub(in crate::crawl) fn went_back(&self, now: Timestamp) -> Option<Duration> {
+        Some(Timestamp::from_micros(self.saved_us).since(now)).filter(|by| *by >= Duration::from_secs(1))
+    }
+
     /// Page records of all runs.
     pub(in crate::crawl) fn pages(&self) -> u64 {
         self.tally.records()
@@ -89,6 +97,16 @@ impl Carried {
 mod tests {
     use super::*;
     use crate::crawl::{LinkCounts, PageRecord, Timings};
+
+    #[test]
+    fn a_clock_that_went_back_is_noticed() {
+        let carried = Carried { saved_us: 7_000_000_000, ..Carried::default() };
+        let went_back = |seconds: u64| carried.went_back(Timestamp::from_micros(seconds * 1_000_000));
+        assert_eq!(went_back(7_000), None);
+        assert_eq!(went_back(9_000), None);
+        assert_eq!(went_back(6_000), Some(Duration::from_secs(1_000)));
+        assert_eq!(carried.went_back(Timestamp::from_micros(6_999_100_000)), None, "it is put right all the time");
+    }
 
     #[test]
     fn a_tally_survives_with_its_histograms() {

@@ -94,7 +94,7 @@ impl Inquiry<'_> {
             if let Some(ahead) = host.and_then(|host| self.ahead(host, remembered)) {
                 remembered.place = Place::Queued { ahead };
             } else if let Some(at) = remembered.not_before
-                && self.state.schedule().holds(at, remembered.position)
+                && let Some(at) = self.state.schedule().find(at, remembered.position)
             {
                 remembered.place = if at == Entry::NEVER { Place::GivenUp } else { Place::Scheduled { at } };
             } else if remembered.is_over()

@@ -75,10 +75,11 @@ impl Evicted {
         &self.spread
     }
 
-    /// When a host that comes back may be asked.
-    pub(crate) fn due(&self, host: &Host, manners: &Manners, now: Timestamp) -> Timestamp {
-        let rested = self.since.map_or(host.due, |since| host.due.max(since + host.delay(manners)));
-        // No rest was longer, should the clock have been set back since.
-        rested.min(now + manners.longest_rest())
+    /// Sets the clock of a host that comes back.
+    pub(crate) fn set_clock(&self, host: &mut Host, manners: &Manners, now: Timestamp) {
+        host.set_clock(manners, now);
+        if let Some(since) = self.since {
+            host.due = host.due.max(since + host.delay(manners));
+        }
     }
 }

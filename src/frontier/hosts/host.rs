@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{HostState, Illness, Manners, Prospect, RobotsFile, Seat};
+use super::{HostState, Illness, Manners, Prospect, RULES_HOLD, RobotsFile, Seat};
 use crate::address::HostKey;
 use crate::frontier::durable::Standing;
 use crate::frontier::queues::Queue;
@@ -110,6 +110,25 @@ impl Host {
     #[inline]
     pub(crate) fn delay_by(&self, manners: &Manners, crawl_delay: Duration) -> Duration {
         manners.delay(self.treatment, crawl_delay).max(self.learned_delay())
+    }
+
+    /// The longest rest that it can have been told to take, as it stands.
+    fn longest_rest(&self, manners: &Manners) -> Duration {
+        let learned = manners.adaptive_share.map_or(Duration::ZERO, |_| manners.max_adaptive_delay);
+        let asked = match self.ill.as_deref() {
+            None => Duration::ZERO,
+            Some(ill) if ill.is_patient => manners.max_retry_after,
+            Some(_) => manners.backoff_of(self.failures.into()),
+        };
+        self.delay(manners).max(learned).max(asked)
+    }
+
+    /// Takes back what no clock can have told it, should the machine's have been ahead and be right now: it rests no longer than it can
+    /// have been told to, and its robots.txt stays good no longer than one that was fetched just now.
+    pub(crate) fn set_clock(&mut self, manners: &Manners, now: Timestamp) {
+        self.due = self.due.min(now + self.longest_rest(manners));
+        let stale_at = now + manners.robots_ttl.max(manners.max_backoff);
+        self.robots.hold_until(stale_at, stale_at + RULES_HOLD);
     }
 
     /// The rest that follows from its latency.

@@ -25,8 +25,6 @@ pub(crate) struct Manners {
     /// In the order of their names.
     groups: Vec<Sharing>,
     addresses: AddressSharing,
-    /// The longest rest between two requests that any host is given.
-    longest_delay: Duration,
 }
 
 /// How a host is treated.
@@ -148,9 +146,7 @@ impl Manners {
         for treatment in &mut treatments {
             treatment.by_address = addresses.counts(politeness, treatment, &groups);
         }
-        let delays = treatments.iter().map(|treatment| treatment.host_delay);
-        let longest_delay = delays.max().unwrap_or_default();
-        Ok(Self { politeness: politeness.clone(), treatments, numbers, groups, addresses, longest_delay })
+        Ok(Self { politeness: politeness.clone(), treatments, numbers, groups, addresses })
     }
 
     /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
@@ -201,13 +197,6 @@ impl Manners {
         let times = 1.0 / share - if is_between_starts { 0.0 } else { 1.0 };
         let rest = Duration::try_from_secs_f64(took.as_secs_f64() * times).unwrap_or(Duration::MAX);
         Some(rest.min(self.politeness.max_adaptive_delay))
-    }
-
-    /// The longest rest that a host can be told to take. A resume cuts clocks to it, should the machine's have been set back meanwhile.
-    pub(crate) fn longest_rest(&self) -> Duration {
-        let Politeness { max_adaptive_delay, max_backoff, max_retry_after, max_crawl_delay, .. } = self.politeness;
-        let longest = max_backoff.max(max_retry_after).max(max_crawl_delay).max(self.longest_delay);
-        self.politeness.adaptive_share.map_or(longest, |_| longest.max(max_adaptive_delay))
     }
 }
 

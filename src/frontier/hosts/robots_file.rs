@@ -15,6 +15,9 @@ use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
 use crate::gate::Position;
 
+/// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
+pub(crate) const RULES_HOLD: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// What is known of a host's robots.txt.
 #[derive(Debug)]
 pub(crate) enum RobotsFile {
@@ -95,6 +98,24 @@ impl RobotsFile {
             if let Some(rules) = rules {
                 rules.good_until = good;
             }
+        }
+    }
+
+    /// It is fetched again by the first of these times, and its rules hold until the second, at the latest.
+    pub(crate) fn hold_until(&mut self, stale: Timestamp, good: Timestamp) {
+        match self {
+            Self::Known { stale_at, rules, .. } => {
+                *stale_at = stale.min(*stale_at);
+                if let Some(rules) = rules {
+                    rules.good_until = good.min(rules.good_until);
+                }
+            }
+            Self::Moved(detour) => {
+                if let Some(before) = &mut detour.before {
+                    before.hold_until(stale, good);
+                }
+            }
+            Self::Unknown => {}
         }
     }
 

@@ -7,16 +7,12 @@
 //! All changes of what is known of a robots.txt go through here, and none other keeps the sums right.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
-use super::{Detour, Host, HostId, Hosts, RobotsFile, Rules};
+use super::{Detour, Host, HostId, Hosts, RULES_HOLD, RobotsFile, Rules};
 use crate::frontier::Validators;
 use crate::frontier::durable::RobotsRecord;
 use crate::frontier::robots::Robots;
 use crate::gate::Position;
-
-/// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
-pub(crate) const RULES_HOLD: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The hosts whose robots rules are in memory though the journal has them too, so that they may be dropped.
 ///

@@ -54,7 +54,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(self.state.add_host(Host::new(url.host_key())));
         };
         let mut host = self.state.of_image(image, origin)?;
-        host.due = self.state.evicted().due(&host, &self.politeness, now);
+        self.state.evicted().set_clock(&mut host, &self.politeness, now);
         Ok(self.state.bring_back(host))
     }
 }

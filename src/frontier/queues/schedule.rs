@@ -1,11 +1,13 @@
 //! URLs that wait for a time.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::time::Duration;
 
 use super::{Back, Queue, Queued};
 use crate::bytes::varint::{self, number, put};
 use crate::frontier::Timestamp;
-use crate::frontier::durable::{Aside, Entry};
+use crate::frontier::durable::{Aside, Entry as JournalEntry};
 use crate::gate::{Position, Refusal};
 
 /// URLs that are not to be fetched before a time, by the second at whose end that lies; first come, first served within one.
@@ -51,7 +53,7 @@ const PARKED: u64 = u64::MAX;
 
 /// The first second that is over at this time.
 pub(crate) fn second(at: Timestamp) -> u64 {
-    if at == Entry::NEVER { PARKED } else { at.as_micros().div_ceil(SECOND) }
+    if at == JournalEntry::NEVER { PARKED } else { at.as_micros().div_ceil(SECOND) }
 }
 
 /// The second of URLs that a round of rules has set aside for a reason.
@@ -172,10 +174,33 @@ impl Schedule {
         is_there
     }
 
-    /// Whether this one waits in it. O(URLs of that second).
-    pub(crate) fn holds(&self, at: Timestamp, position: Position) -> bool {
-        let queue = self.seconds.get(&second(at));
-        queue.is_some_and(|queue| self.positions(queue).any(|other| other == position))
+    /// All that wait for a time wait for so much less, in whole seconds: the clock was ahead that set these times. Which goes before which
+    /// stays as it is. O(seconds).
+    pub(crate) fn hasten(&mut self, by: Duration) {
+        for (at, mut queue) in std::mem::take(&mut self.seconds) {
+            let at = if at < ASIDE { at.saturating_sub(by.as_secs()) } else { at };
+            match self.seconds.entry(at) {
+                Entry::Vacant(free) => drop(free.insert(queue)),
+                // Several may be due since the beginning of time.
+                Entry::Occupied(mut before) => {
+                    while let Some(position) = self.back.pop(&mut queue) {
+                        self.back.push(before.get_mut(), Queued { position, priority: 0 });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The time that this one waits for, where it is in it: it was given `at`, and perhaps [hastened](Self::hasten) since.
+    /// O(URLs of that second), or of all where it is not there.
+    pub(crate) fn find(&self, at: Timestamp, position: Position) -> Option<Timestamp> {
+        let is_in = |queue: &Queue| self.positions(queue).any(|other| other == position);
+        if self.seconds.get(&second(at)).is_some_and(is_in) {
+            return Some(at);
+        }
+        let seconds = self.seconds.range(..second(at).min(ASIDE));
+        let found = seconds.into_iter().find(|(_, queue)| is_in(queue));
+        found.map(|(&second, _)| Timestamp::from_micros(second.saturating_mul(SECOND)))
     }
 
     /// How many URLs wait for a time. Those that are parked or set aside are counted by [`parked`](Self::parked) and
@@ -272,9 +297,9 @@ mod tests {
                 // Some so far away that their second's end is beyond all time.
                 let at = Timestamp::from_micros(tenths * SECOND / 10 + far * (u64::MAX - 4 * SECOND));
                 let position = Position::from_u64(number * 100);
-                prop_assert!(!schedule.holds(at, position));
+                prop_assert_eq!(schedule.find(at, position), None);
                 schedule.push(at, position);
-                prop_assert!(schedule.holds(at, position));
+                prop_assert_eq!(schedule.find(at, position), Some(at));
                 model.push((at.as_micros().div_ceil(SECOND), number, position));
                 model.sort();
                 for _ in 0..passed.unwrap_or(0) {
@@ -297,6 +322,25 @@ mod tests {
             }
             prop_assert_eq!((schedule.pop(), again.len()), (None, 0));
         }
+    }
+
+    #[test]
+    fn what_is_hastened_keeps_its_order_and_is_found_by_the_time_it_was_given() {
+        let mut schedule = Schedule::default();
+        let at = |second: u64| Timestamp::from_micros(second * SECOND);
+        for second in [3, 7, 10, 10, 50] {
+            schedule.push(at(second), Position::from_u64(schedule.len() * 100));
+        }
+        schedule.push(JournalEntry::NEVER, Position::from_u64(900));
+        schedule.set_aside(Aside { round: 1, refusal: Refusal::Robots }, Position::from_u64(800));
+        schedule.hasten(Duration::from_secs(7));
+        assert_eq!((schedule.len(), schedule.parked(), schedule.aside(2)), (5, 1, 1));
+        assert_eq!(schedule.find(JournalEntry::NEVER, Position::from_u64(800)), None, "it waits for no time");
+        assert_eq!(schedule.find(at(50), Position::from_u64(400)), Some(at(43)));
+        assert_eq!(schedule.find(at(50), Position::from_u64(500)), None);
+        let gone = std::iter::from_fn(|| schedule.due().zip(schedule.pop()));
+        let order = [(0, 0), (0, 100), (3, 200), (3, 300), (43, 400)];
+        assert!(gone.eq(order.map(|(second, position)| (at(second), Position::from_u64(position)))));
     }
 
     #[test]

@@ -253,13 +253,9 @@ impl Resume {
     pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
         self.lost.queue_all(&mut self.state);
         let manners = Arc::clone(self.state.hosts().manners());
-        let latest = now + manners.longest_rest();
         let is_unclean = self.was_busy || self.records > 0;
         let is_new = self.state.hosts().len() == 0 && self.state.evicted().len() == 0;
-        self.state.set_clocks(is_unclean.then_some(now), |host| {
-            let rested = if is_unclean { now + host.delay(&manners) } else { now };
-            host.due.max(rested).min(latest)
-        });
+        self.state.set_clocks(is_unclean.then_some(now), now);
         let mut frontier = Frontier::of(self.state, &self.options, journal);
         // Nobody knows which of their hosts was asked last, and when. Which address each host has is told when it is asked.
         frontier.circles = Circles::new(&manners, (!is_new).then_some(now));
