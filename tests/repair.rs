@@ -6,11 +6,12 @@ mod outputs;
 mod ran;
 mod random;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use desk::{Desk, everything};
+use ran::Ran;
 use random::Random;
 
 impl Desk {
@@ -173,4 +174,86 @@ fn a_job_that_is_crawled_is_not_repaired_and_one_without_journal_cannot_be() {
     drop(lock);
     fs::remove_dir_all(desk.at("frontier")).unwrap();
     desk.run(&["repair", "job", "--yes"]).says(4, "has neither journal nor checkpoints");
+}
+
+/// How often each page is in the archive, and each link in the list.
+fn further(desk: &Desk) -> (BTreeMap<String, usize>, BTreeMap<String, usize>) {
+    let count = |lines: &str, of: &dyn Fn(&str) -> String| {
+        let mut counts = BTreeMap::new();
+        lines.lines().map(of).for_each(|line| *counts.entry(line).or_default() += 1);
+        counts
+    };
+    let index = desk.run(&["cdxj", "job"]);
+    index.says(0, "");
+    let key = |line: &str| line.split(' ').next().unwrap().to_owned();
+    let mut archived = count(&index.out, &key);
+    // It is there at most once.
+    archived.retain(|key, _| !key.ends_with("robots.txt"));
+    (archived, count(&fs::read_to_string(desk.at("links.jsonl")).unwrap(), &str::to_owned))
+}
+
+impl Desk {
+    /// Crawls with all outputs, in an archive of many files.
+    fn keep_everything(&self, flags: &[&str]) -> Ran {
+        let arguments = ["--simulate", "http://www.simulated.test/", "--job", "job", "--seen-capacity", "5000"];
+        let mut command = self.command(&[&arguments[..], &["--links", "--visits", "--warc"], flags].concat());
+        command.env("CRAWLER_OUTPUT_WARC_BYTES", "64KiB").output().unwrap().into()
+    }
+}
+
+/// The files of the archive, the last one last.
+fn archives(desk: &Desk) -> Vec<PathBuf> {
+    let files = fs::read_dir(desk.at("")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.to_str().unwrap().contains(".warc.gz")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_further_outputs_have_lost_is_asked_for_again_and_is_in_none_twice() {
+    let whole = Desk::new();
+    whole.keep_everything(&[]).says(0, "");
+    let (everything, expected) = (whole.pages(), further(&whole));
+    for output in ["links.jsonl", "pages.visits", "archive"] {
+        for harm in ["gone", "short", "flipped"] {
+            let desk = Desk::new();
+            desk.keep_everything(&["--max-pages", "60"]).says(0, "URLs are waiting");
+            let path = if output == "archive" { archives(&desk).pop().unwrap() } else { desk.at(output) };
+            let bytes = fs::read(&path).unwrap();
+            match harm {
+                "gone" => fs::remove_file(&path).unwrap(),
+                "short" => fs::write(&path, &bytes[..bytes.len() / 3]).unwrap(),
+                _ => flip(&path, bytes.len() / 2, 1),
+            }
+            if harm != "flipped" {
+                desk.run(&["resume", "job", "--max-pages", "90"]).says(4, "crawler repair job");
+            }
+            assert_eq!(desk.mended(), everything, "{output} {harm}");
+            let (archived, links) = further(&desk);
+            assert_eq!(archived, expected.0, "{output} {harm}");
+            assert_eq!(links, expected.1, "{output} {harm}");
+        }
+    }
+}
+
+#[test]
+fn files_that_were_moved_away_from_the_front_of_an_archive_are_not_missed() {
+    let desk = Desk::new();
+    desk.keep_everything(&["--max-pages", "60"]).says(0, "URLs are waiting");
+    let files = archives(&desk);
+    assert!(files.len() > 2);
+    fs::remove_file(&files[0]).unwrap();
+    desk.run(&["repair", "job"]).says(0, "nothing is damaged that job needs");
+    desk.run(&["resume", "job", "--max-pages", "unlimited"]).says(0, "");
+}
+
+/// Outputs of which this run writes none are nobody's concern.
+#[test]
+fn outputs_that_are_not_written_any_more_may_be_gone() {
+    let desk = Desk::new();
+    desk.crawl(&["--links", "--max-pages", "30"]).says(0, "URLs are waiting");
+    fs::remove_file(desk.at("links.jsonl")).unwrap();
+    let mut command = desk.command(&["resume", "job", "--max-pages", "40"]);
+    Ran::from(command.env("CRAWLER_OUTPUT_LINKS", "false").output().unwrap()).says(0, "");
+    desk.run(&["repair", "job"]).says(0, "nothing is damaged that job needs");
 }

@@ -3,11 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::command_error::CommandError;
+use super::crawl::sinks;
 use super::exit::Exit;
 use super::layers::Layers;
 use super::output::{self, Safe, print};
 use super::unfit::{refused, unfit};
-use crate::crawl::{CrawlError, page_line};
+use crate::crawl::{CrawlError, PageFormat};
 use crate::job::Job;
 use crate::job::repair::{Findings, KeptFiles, look};
 
@@ -20,7 +21,9 @@ pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, CommandError> {
     let job = Job::resume(&settings.job.dir).map_err(|error| refused(&error))?;
     let options = &settings.crawl.frontier;
     let failed = |error| unfit(layers, &CrawlError::Checkpoint(error));
-    let findings = look(&job, options, settings.crawl.job.open.keep_journal, &page_line).map_err(failed)?;
+    let sinks = sinks(settings, job.manifest().id);
+    let named: Vec<String> = sinks.iter().map(|sink| sink.name().to_owned()).collect();
+    let findings = look(&job, options, settings.crawl.job.open.keep_journal, &PageFormat, &named).map_err(failed)?;
     let directory = job.directory().display().to_string();
     print(|out| describe(&findings, out))?;
     if findings.is_fine() {
@@ -31,8 +34,8 @@ pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, CommandError> {
         output::note(&format!("nothing was changed; to do so: crawler repair {directory} --yes"));
         return Ok(Exit::Failed);
     }
-    let KeptFiles { frontier, pages, .. } = findings.carry_out(&job, &page_line).map_err(failed)?;
-    let kept = [Some(frontier), pages].into_iter().flatten().map(|path| path.display().to_string());
+    let KeptFiles { frontier, pages, others, .. } = findings.carry_out(&job, &PageFormat).map_err(failed)?;
+    let kept = [Some(frontier), pages].into_iter().flatten().chain(others).map(|path| path.display().to_string());
     let kept: Vec<_> = kept.collect();
     output::note(&format!("what was there is kept: {}", kept.join(", ")));
     output::note(&format!("to go on: crawler resume {directory}"));

@@ -130,8 +130,8 @@ pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
 pub use records::{
     Archive, CdxjIndex, ClusterPlace, DonePage, Duplicate, Edge, LinkCounts, LinkList, LinkRecord, Listing, OutputEnd,
-    OutputPlace, PageChange, PageRecord, RecordKind, Recrawled, RevisitOf, Sink, SkippedLink, Timings, WarcCompression,
-    Writer, WriterThread, archives_in, look_up, look_up_refused, page_line,
+    OutputPlace, PageChange, PageFormat, PageRecord, RecordKind, Recrawled, RevisitOf, Sink, SkippedLink, Timings,
+    WarcCompression, Writer, WriterThread, archives_in, look_up, look_up_refused,
 };
 #[cfg(feature = "cluster")]
 pub(crate) use records::{KeeperThread, PartKeeps, PartOutputs, look_through};

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 use super::kept::KeptLines;
-use crate::crawl::page_line;
+use crate::crawl::PageFormat;
 use crate::frontier::Receipt;
 use crate::job::own;
+use crate::job::repair::RecordFormat;
 
 /// The output of a job that has them.
 const LINKS: &str = "links.jsonl";
@@ -34,7 +35,7 @@ impl<'a> KeptLinks<'a> {
             if self.pages.line().is_empty() {
                 return Ok(());
             }
-            let outputs = page_line(self.pages.line()).map(|page| page.outputs).unwrap_or_default();
+            let outputs = PageFormat.read(self.pages.line()).map(|page| page.outputs).unwrap_or_default();
             if let Some((_, links)) = outputs.into_iter().find(|(name, _)| name == LINKS) {
                 self.read(links)?;
             }

@@ -18,6 +18,7 @@ mod outputs;
 #[cfg(feature = "cluster")]
 mod outputs_keeper;
 mod page_change;
+mod page_format;
 mod page_record;
 #[cfg(feature = "cluster")]
 mod part_outputs;
@@ -50,12 +51,13 @@ pub(super) use outputs::{Additions, Extras, OutputEnds, Outputs, SinkOutput};
 #[cfg(feature = "cluster")]
 pub(crate) use outputs_keeper::KeeperThread;
 pub use page_change::PageChange;
+pub use page_format::PageFormat;
 pub(crate) use page_record::is_zero;
 #[cfg(test)]
 pub(super) use page_record::line;
 pub(super) use page_record::record;
 pub use page_record::{
-    ClusterPlace, Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, RevisitOf, Timings, page_line,
+    ClusterPlace, Duplicate, LinkCounts, Listing, OutputPlace, PageRecord, RecordKind, RevisitOf, Timings,
 };
 #[cfg(feature = "cluster")]
 pub(crate) use part_outputs::{PartKeeps, PartOutputs};

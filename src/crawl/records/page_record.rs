@@ -221,13 +221,18 @@ pub struct OutputPlace {
 impl OutputPlace {
     /// Of these bytes, which are written at `offset`.
     pub(in crate::crawl) fn of(offset: u64, bytes: &[u8]) -> Self {
-        let Receipt { length, checksum, .. } = Receipt::of(bytes, offset);
-        Self { offset, length, checksum }
+        Receipt::of(bytes, offset).into()
     }
 
     /// The same as a receipt.
     pub(in crate::crawl) fn receipt(self) -> Receipt {
         Receipt { end: self.offset + u64::from(self.length), length: self.length, checksum: self.checksum }
+    }
+}
+
+impl From<Receipt> for OutputPlace {
+    fn from(Receipt { end, length, checksum }: Receipt) -> Self {
+        Self { offset: end.saturating_sub(length.into()), length, checksum }
     }
 }
 
@@ -259,8 +264,8 @@ pub(super) fn read_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
 }
 
 /// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` where it is no page record.
-pub fn page_line(line: &[u8]) -> Option<PageLine> {
-    let PageRecord { url, depth, referrer, kind, links, outputs, .. } = record(line)?;
+pub(super) fn page_line(line: &[u8]) -> Option<PageLine> {
+    let PageRecord { url, depth, referrer, kind, links, outputs, revisit_of, .. } = record(line)?;
     let admitted = u32::try_from(links.admitted).unwrap_or(u32::MAX);
     let outputs = outputs.into_iter().map(|(name, place)| (name, place.receipt())).collect();
     let via = match (kind, referrer) {
@@ -268,7 +273,7 @@ pub fn page_line(line: &[u8]) -> Option<PageLine> {
         (RecordKind::Page, None) => Via::Seed,
         (RecordKind::Page, Some(_)) => Via::Link,
     };
-    Some(PageLine { url, depth, via, admitted, outputs })
+    Some(PageLine { url, depth, via, admitted, outputs, leans_on: revisit_of.map(|of| of.url) })
 }
 
 /// How long one fetch took, in microseconds.

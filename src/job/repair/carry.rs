@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 
 use super::findings::Findings;
 use super::lines::{PageLine, PageLines};
+use super::other_outputs::OtherOutputs;
+use super::record_format::RecordFormat;
 use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, Receipt, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
@@ -41,19 +43,22 @@ pub struct KeptFiles {
     pub frontier: PathBuf,
     /// The page records, if some were taken out of the new file.
     pub pages: Option<PathBuf>,
+    /// Files of other outputs, where what they had of pages that are asked for again was taken out.
+    pub others: Vec<PathBuf>,
 }
 
 /// The position of each page's entry in the new journal, by the page's fingerprint.
 type Placed = HashMap<u64, Position>;
 
 impl Findings {
-    /// Carries the repair out. This process must hold the job. `read` is the function that [`look`](super::look) was given.
+    /// Carries the repair out. This process must hold the job. `format` is that which [`look`](super::look) was given.
     ///
-    /// Takes the room on disk of a second journal and, where records are taken out, of a second output; the old files are kept as well.
+    /// Takes the room on disk of a second journal and, where records are taken out, of a second file of them, and of each file of another
+    /// output that has anything of their pages; the old files are kept as well.
     ///
     /// # Errors
     /// Where the file system refuses. Unless the last renames failed, the job is as it was then, but for files beside it.
-    pub fn carry_out(&self, job: &Job, read: &dyn Fn(&[u8]) -> Option<PageLine>) -> Result<KeptFiles, CheckpointError> {
+    pub fn carry_out(mut self, job: &Job, format: &dyn RecordFormat) -> Result<KeptFiles, CheckpointError> {
         let (old, pages) = (job.frontier_directory(), job.pages_path());
         let (new, new_pages) = (with_end(&old, ".new"), with_end(&pages, ".new"));
         clear(&new).map_err(FileError::of("remove", &new))?;
@@ -62,8 +67,11 @@ impl Findings {
         let (mut journal, _) = FileJournal::open(disk, id, &JournalOptions::default(), from, |_, _| {})?;
         let mut placed = Placed::new();
         if let Some(mut lines) = PageLines::of(&pages).map_err(FileError::of("read", &pages))? {
-            let to = if self.removed.is_empty() { None } else { Some(new_pages.as_path()) };
-            let done = self.write_done(&mut lines, to, &mut journal, &mut placed, read);
+            let to = self.rewrites().then_some(new_pages.as_path());
+            let mut others = std::mem::replace(&mut self.others, OtherOutputs::new(job.directory(), &[]));
+            others.begin().map_err(FileError::of("write to", job.directory()))?;
+            let done = self.write_done(&mut lines, to, &mut others, &mut journal, &mut placed, format);
+            self.others = others;
             done.map_err(|error| CheckpointError::of_io(error, new_pages.clone()))?;
         }
         self.write_known(job, &old, &mut journal, &mut placed)?;
@@ -72,9 +80,19 @@ impl Findings {
         }
         journal.sync()?;
         drop(journal);
+        let has_new_pages = self.rewrites();
+        let replaced = self.others.finish().map_err(FileError::of("write to", job.directory()))?;
         // Everything is safe on disk. What follows is one rename after another.
-        let mut kept = KeptFiles { frontier: free(&old), pages: None };
-        if !self.removed.is_empty() {
+        let mut kept = KeptFiles { frontier: free(&old), pages: None, others: Vec::new() };
+        for (was, anew) in replaced {
+            let aside = free(&was);
+            place(&was, &aside).map_err(FileError::of("rename", &was))?;
+            if let Some(anew) = anew {
+                place(&anew, &was).map_err(FileError::of("rename", &anew))?;
+            }
+            kept.others.push(aside);
+        }
+        if has_new_pages {
             let aside = free(&pages);
             place(&pages, &aside).map_err(FileError::of("rename", &pages))?;
             place(&new_pages, &pages).map_err(FileError::of("rename", &new_pages))?;
@@ -85,17 +103,23 @@ impl Findings {
         Ok(kept)
     }
 
-    /// Writes the records that stay, and their pages as done. Where records were taken out, the others have other places now, and so their
-    /// receipts are made anew. What they say of other outputs is kept as it is: those are not repaired.
+    /// Whether the file of the page records is written anew.
+    fn rewrites(&self) -> bool {
+        !self.removed.is_empty() || self.others.is_holed()
+    }
+
+    /// Writes the records that stay, and their pages as done. Where anything was taken out of an output, the others have other places now,
+    /// and so their receipts are made anew.
     ///
     /// The output is synced here, and the journal behind it: when the renames begin, both are safe from a power cut.
     fn write_done(
         &self,
         lines: &mut PageLines,
         to: Option<&Path>,
+        others: &mut OtherOutputs,
         journal: &mut FileJournal,
         placed: &mut Placed,
-        read: &dyn Fn(&[u8]) -> Option<PageLine>,
+        format: &dyn RecordFormat,
     ) -> io::Result<()> {
         let mut output = match to {
             Some(to) => {
@@ -111,10 +135,20 @@ impl Findings {
             if removed.peek().is_some_and(|removed| removed.start < end) {
                 return Ok(());
             }
+            let mut page = format.read(bytes);
+            let mut moved = None;
+            if let Some(line) = &mut page {
+                let before = line.outputs.clone();
+                for (output, receipt) in &mut line.outputs {
+                    *receipt = others.carry(output, *receipt)?;
+                }
+                moved = if line.outputs == before { None } else { format.moved(bytes, &line.outputs) };
+            }
+            let bytes = moved.as_deref().unwrap_or(bytes);
             if let Some(output) = &mut output {
                 output.write_all(bytes)?;
             }
-            if let Some(line) = read(bytes) {
+            if let Some(line) = page {
                 let mut receipts = ReceiptsBuf::default();
                 receipts.push(PAGES, Receipt::of(bytes, written));
                 line.outputs.iter().for_each(|(output, receipt)| receipts.push(output, *receipt));

@@ -11,7 +11,9 @@ use std::path::Path;
 
 use super::damage::Damage;
 use super::lines::{PageLine, PageLines};
-use super::survey::{PageState, Survey, fingerprint};
+use super::other_outputs::OtherOutputs;
+use super::record_format::RecordFormat;
+use super::survey::{Known, PageState, Survey, fingerprint};
 use crate::address::Canonicalizer;
 use crate::bytes::FileError;
 use crate::frontier::FrontierOptions;
@@ -42,6 +44,8 @@ pub struct Findings {
     pub(super) removed: Vec<Range<u64>>,
     /// The pages that only their records tell of, and that are queued.
     pub(super) queue: Vec<PageLine>,
+    /// The outputs beside the page records.
+    pub(super) others: OtherOutputs,
 }
 
 impl Findings {
@@ -51,10 +55,11 @@ impl Findings {
     }
 }
 
-/// Looks for damage, and changes nothing. `keep_journal` says that no part of the journal was ever removed. `read` takes a line of the
-/// output apart; it gives `None` for one that is no record of a page.
+/// Looks for damage, and changes nothing. `keep_journal` says that no part of the journal was ever removed. `named` are the outputs beside
+/// the page records that the next run writes to: a page of which one has lost anything is asked for again. Those of earlier runs are
+/// nobody's concern.
 ///
-/// Reads the journal and the output from end to end, and loads the newest whole checkpoint: that takes the memory of a resume, and some
+/// Reads the journal and the outputs from end to end, and loads the newest whole checkpoint: that takes the memory of a resume, and some
 /// 40 bytes for each URL of the journal.
 ///
 /// # Errors
@@ -64,7 +69,8 @@ pub fn look(
     job: &Job,
     options: &FrontierOptions,
     keep_journal: bool,
-    read: &dyn Fn(&[u8]) -> Option<PageLine>,
+    format: &dyn RecordFormat,
+    named: &[String],
 ) -> Result<Findings, CheckpointError> {
     let directory = job.frontier_directory();
     let id = job.manifest().id;
@@ -83,7 +89,7 @@ pub fn look(
     let newest = checkpoints.newest(&options, &mut damaged)?.map(|(_, _, summary)| summary);
     let mut disk = Disk::for_reading(&directory);
     let mut output = PageLines::of(&pages).map_err(FileError::of("read", &pages))?;
-    let mut survey = Survey::of(&mut disk, id, &canonicalizer, output.as_mut(), read)?;
+    let mut survey = Survey::of(&mut disk, id, &canonicalizer, output.as_mut(), &|line| format.read(line))?;
 
     let mut damage = std::mem::take(&mut survey.damage);
     let missing = |gap: &Range<u64>| {
@@ -125,20 +131,23 @@ pub fn look(
         canonicalizer,
         removed: Vec::new(),
         queue: Vec::new(),
+        others: OtherOutputs::new(job.directory(), named),
     };
     let mut done = HashSet::new();
     if let Some(output) = &mut output {
         findings
-            .sort_lines(output, !removed.is_empty(), &pages, read, &mut done)
-            .map_err(FileError::of("read", &pages))?;
+            .sort_lines(output, !removed.is_empty(), &pages, format, &mut done)
+            .map_err(|error| CheckpointError::of_io(error, pages.clone()))?;
+        findings.damage.append(&mut findings.others.damage);
     }
+    findings.lose_dropped(&done);
     findings.count(&done);
     Ok(findings)
 }
 
 impl Findings {
     /// Decides which lines stay: those that the journal confirms, and, where parts of it were removed, those that it may have
-    /// confirmed. The pages of the others go to the queue. The fingerprints of those that stay go to `done`.
+    /// confirmed; of all these, those whose bytes are in the other outputs, and that lean on no page which goes. The pages of the others go to the queue. The fingerprints of those that stay go to `done`.
     ///
     /// A line is confirmed by where it ends. Its bytes were compared with the receipt by the survey, so a line of the same end is the same
     /// line.
@@ -147,18 +156,29 @@ impl Findings {
         output: &mut PageLines,
         was_removed: bool,
         path: &Path,
-        read: &dyn Fn(&[u8]) -> Option<PageLine>,
+        format: &dyn RecordFormat,
         done: &mut HashSet<u64>,
     ) -> io::Result<()> {
         let last = self.survey.ends.last().copied().unwrap_or(0);
-        let Self { survey, removed, queue, adopted, damage, canonicalizer, .. } = self;
+        let Self { survey, removed, queue, adopted, damage, canonicalizer, others, .. } = self;
         let is_damaged = survey.lost > 0;
+        let mut gone: HashSet<u64> = HashSet::new();
         output.each(|start, end, bytes| {
-            let line = read(bytes).filter(|_| bytes.ends_with(b"\n"));
+            let line = format.read(bytes).filter(|_| bytes.ends_with(b"\n"));
             let known = line.as_ref().and_then(|line| fingerprint(canonicalizer, &line.url));
             let is_confirmed = survey.ends.binary_search(&end).is_ok();
             let is_adopted = !is_confirmed && was_removed && end < last && known.is_some();
-            if is_confirmed || is_adopted {
+            let leans_on = line.as_ref().and_then(|line| fingerprint(canonicalizer, line.leans_on.as_deref()?));
+            let is_whole = match &line {
+                Some(line) if is_confirmed || is_adopted => {
+                    leans_on.is_none_or(|page| !gone.contains(&page))
+                        && others.hold(&line.outputs, format).map_err(CheckpointError::from)?
+                }
+                _ => true,
+            };
+            if !is_whole {
+                gone.extend(known);
+            } else if is_confirmed || is_adopted {
                 *adopted += u64::from(is_adopted);
                 done.extend(known);
                 return Ok(());
@@ -166,7 +186,7 @@ impl Findings {
             queue.extend(line);
             // A line that is not confirmed is damage only before the last confirmed one. Behind it, a killed run leaves such lines. And
             // where the journal is damaged, the damage there is the reason.
-            if end < last && !is_damaged {
+            if end < last && !is_damaged && is_whole {
                 match damage.last_mut().filter(|damage| damage.path == path && damage.offset + damage.bytes == start) {
                     Some(damage) => damage.bytes += end - start,
                     None => damage.push(Damage {
@@ -183,6 +203,12 @@ impl Findings {
             }
             Ok(())
         })
+    }
+
+    /// Pages that the journal has for done, and whose last record goes, are lost.
+    fn lose_dropped(&mut self, done: &HashSet<u64>) {
+        let is_dropped = |known: &&mut Known| known.state == PageState::Done && !done.contains(&known.fingerprint);
+        self.survey.known.iter_mut().filter(is_dropped).for_each(|known| known.state = PageState::Lost);
     }
 
     /// Keeps in the queue the pages that only records tell of, and counts what is asked for again: each page once, however many records

@@ -1,7 +1,6 @@
 //! The page records of a job, read by receipt or line by line.
 //!
-//! This floor does not know the format of a record. The program that wrote the lines gives a function that takes one apart into a
-//! [`PageLine`].
+//! This floor does not know the format of a record. The program that wrote the lines takes one apart into a [`PageLine`].
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -24,6 +23,8 @@ pub struct PageLine {
     pub admitted: u32,
     /// Where its bytes stand in other outputs, by their names.
     pub outputs: Vec<(String, Receipt)>,
+    /// The wire URL of the page whose response stands for its own in an output.
+    pub leans_on: Option<String>,
 }
 
 /// The file of page records.
