@@ -116,7 +116,7 @@ impl Harm {
 #[test]
 fn a_file_that_is_harmed_costs_no_page() {
     let everything = everything();
-    let files: [(&str, File); 8] = [
+    let files: [(&str, File); 9] = [
         ("pages", |desk| desk.at("pages.jsonl")),
         ("journal", |desk| desk.frontier("journal-").pop().unwrap()),
         ("checkpoint", |desk| desk.frontier("checkpoint-").pop().unwrap()),
@@ -125,6 +125,7 @@ fn a_file_that_is_harmed_costs_no_page() {
         ("settings", |desk| desk.at("crawler.toml")),
         ("report", |desk| desk.at("report.json")),
         ("lock", |desk| desk.at("lock")),
+        ("seeds", |desk| desk.at("seeds.txt")),
     ];
     let (mut refused, mut gone_on) = (BTreeSet::new(), BTreeSet::new());
     std::thread::scope(|scope| {
@@ -140,7 +141,7 @@ fn a_file_that_is_harmed_costs_no_page() {
         }
     });
     let is_refused = |kind: &str, harm: Harm| refused.contains(&(kind, format!("{harm:?}")));
-    for kind in ["pages", "journal", "manifest", "settings", "checkpoint", "seen", "lock"] {
+    for kind in ["pages", "journal", "manifest", "settings", "checkpoint", "seen", "lock", "seeds"] {
         for harm in [Harm::Directory, Harm::Link, Harm::LinkToNothing, Harm::Pipe] {
             assert!(is_refused(kind, harm), "{kind} {harm:?} goes on");
         }
@@ -150,6 +151,7 @@ fn a_file_that_is_harmed_costs_no_page() {
             assert!(is_refused(kind, harm), "{kind} {harm:?} goes on");
         }
     }
+    assert!(is_refused("seeds", Harm::Emptied) && is_refused("seeds", Harm::Halved));
     assert!(gone_on.contains(&("seen", "Gone".to_owned())) && gone_on.contains(&("lock", "Gone".to_owned())));
 }
 
@@ -250,6 +252,34 @@ fn without_checkpoints_a_damaged_record_is_no_torn_end() {
 }
 
 #[test]
+fn without_checkpoints_a_record_that_was_changed_is_found_and_one_that_was_cut_off_is_not_missed() {
+    let desk = Desk::stopped();
+    let go_on = |pages: &str| {
+        for kind in ["checkpoint-", "hosts-", "seen-"] {
+            desk.frontier(kind).iter().for_each(|path| fs::remove_file(path).unwrap());
+        }
+        desk.run(&["resume", "job", "--max-pages", pages])
+    };
+    // A kill took the last record, and the run after it went on without.
+    let path = desk.at("pages.jsonl");
+    let whole = fs::read(&path).unwrap();
+    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
+    fs::write(&path, &whole[..=last]).unwrap();
+    go_on("20").says(0, "9 pages are recorded");
+    go_on("25").says(0, "20 pages are recorded");
+    // One that was written before the job was opened again.
+    let whole = fs::read(&path).unwrap();
+    let mut changed = whole.clone();
+    changed[100] ^= 1;
+    fs::write(&path, &changed).unwrap();
+    go_on("30").says(4, "pages.jsonl is damaged at byte 0");
+    assert_eq!(fs::read(&path).unwrap(), changed);
+    fs::write(&path, &whole).unwrap();
+    go_on("unlimited").says(0, "25 pages are recorded");
+    assert_eq!(desk.pages(), everything());
+}
+
+#[test]
 fn what_is_cut_off_is_kept_beside() {
     let desk = Desk::stopped();
     let path = desk.at("pages.jsonl");
@@ -323,6 +353,38 @@ fn who_removes_the_lock_lets_nobody_in() {
         desk.resume().says(0, "goes on");
         assert_eq!(desk.pages(), everything);
     }
+}
+
+#[test]
+fn a_manifest_that_is_removed_under_a_crawl_is_written_again() {
+    let desk = Desk::new();
+    let mut running = Running::of(&desk);
+    // It is begun by now.
+    while !desk.at("manifest").exists() {
+        std::thread::yield_now();
+    }
+    let before = fs::read(desk.at("manifest")).unwrap();
+    fs::remove_file(desk.at("manifest")).unwrap();
+    while !desk.at("manifest").exists() {
+        assert!(running.child.try_wait().unwrap().is_none(), "nobody wrote it");
+        std::thread::yield_now();
+    }
+    assert_eq!(fs::read(desk.at("manifest")).unwrap(), before);
+    running.child.kill().unwrap();
+    let ran = running.end();
+    assert!(ran.err.contains("manifest was removed while the crawl runs; it is written again"), "{}", ran.err);
+    desk.resume().says(0, "goes on");
+    assert_eq!(desk.pages(), everything());
+}
+
+/// A bit that a disk has turned makes another host of a seed.
+#[test]
+fn a_seed_of_which_a_bit_is_turned_is_not_asked_for() {
+    let desk = Desk::stopped();
+    let mut seeds = fs::read(desk.at("seeds.txt")).unwrap();
+    seeds[12] ^= 1;
+    fs::write(desk.at("seeds.txt"), seeds).unwrap();
+    desk.resume().says(4, "job/seeds.txt is damaged");
 }
 
 #[test]

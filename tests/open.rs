@@ -531,6 +531,7 @@ fn other_options_judge_what_waits() {
     let missing: BTreeSet<u64> = (0..100).filter(|page| !each.contains(&url(*page))).collect();
     let is_expected = |page: &u64| page % 2 == 1 || missing.contains(&((page - 1) / 2));
     assert!(missing.iter().all(is_expected) && missing.len() < 60, "{missing:?}");
+}
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, Take, Write};
 use std::path::Path;
 
 use super::command_error::CommandError;
@@ -16,7 +16,7 @@ use crate::crawl::{Crawl, CrawlError, CrawlOptions};
 use crate::frontier::{History, Journal, Place};
 use crate::gate::{Found, Refusal};
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{Job, explain, replace_with};
+use crate::job::{Job, Sealing, explain, own, replace_with, sealed_bytes};
 use crate::report;
 
 /// All lists of seeds, opened: a missing file is an error before anything is written or sent.
@@ -183,6 +183,7 @@ impl SeedLists {
     ) -> Result<(), CommandError> {
         let mut known = Known::of(job)?;
         let again = plant_again(crawl, job)?;
+        let mut before = list_of(job)?;
         if self.is_empty() {
             crawl.count_seeds(again, 0);
             return Ok(());
@@ -191,9 +192,9 @@ impl SeedLists {
         let mut lines_named = 0;
         let mut failure = None;
         let kept = replace_with(&job.seeds_path(), |file| {
-            let mut kept = BufWriter::new(file);
-            if let Some(mut before) = open(job)? {
-                io::copy(&mut before, &mut kept)?;
+            let mut kept = Sealing::new(BufWriter::new(file));
+            if let Some(before) = &mut before {
+                io::copy(before, &mut kept)?;
             }
             for (name, list) in self.lists {
                 for seed in SeedList::new(list, name.clone(), crawl.gate().canonicalizer()) {
@@ -231,7 +232,7 @@ impl SeedLists {
                     }
                 }
             }
-            kept.flush()
+            kept.seal()
         });
         if let Some(failure) = failure {
             return Err(failure);
@@ -385,16 +386,19 @@ fn list(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
-/// Opens the job's list; `None` where it has none.
-fn open(job: &Job) -> io::Result<Option<File>> {
-    match File::open(job.seeds_path()) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        file => file.map(Some),
-    }
-}
-
-fn list_of(job: &Job) -> Result<Option<BufReader<File>>, CommandError> {
+/// Opens the job's list, without its checksum; `None` where it has none. One that is damaged is refused: a bit that a disk has turned makes
+/// another host of a URL.
+fn list_of(job: &Job) -> Result<Option<BufReader<Take<File>>>, CommandError> {
     let path = job.seeds_path();
-    let file = open(job).map_err(CommandError::cannot(Exit::Failed, "read", &path));
-    Ok(file?.map(BufReader::new))
+    let Some(mut file) = own::find(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))? else {
+        return Ok(None);
+    };
+    let sealed = sealed_bytes(&mut file).and_then(|sealed| file.rewind().map(|()| sealed));
+    let Some(bytes) = sealed.map_err(CommandError::cannot(Exit::Failed, "read", &path))? else {
+        let message = format!("job: {} is damaged: its last line is no checksum of the others", path.display());
+        let advice =
+            "put back a copy of what was there, or move it away: what is crawled goes on without it".to_owned();
+        return Err(CommandError::new(Exit::NotKept, message).and(advice));
+    };
+    Ok(Some(BufReader::new(file.take(bytes))))
 }

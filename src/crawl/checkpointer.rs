@@ -20,7 +20,7 @@ use super::records::{Bodies, OutputFiles, Written};
 use super::shared::{Shared, micros};
 use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
-use crate::job::{FileError, Job, Lock, replace_with};
+use crate::job::{FileError, Job, Lock, Manifest, replace_with};
 
 /// How often it looks at files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);
@@ -40,6 +40,8 @@ pub(super) struct Checkpointer {
     cookies_saved: Instant,
     cookies_took: Duration,
     lock: Option<Arc<Lock>>,
+    /// The job's, and where that is.
+    manifest: (Manifest, PathBuf),
     /// Between two checkpoints another thread syncs them.
     outputs: Arc<Mutex<OutputFiles>>,
     /// Where bodies are kept, if they are.
@@ -134,6 +136,7 @@ impl Checkpointer {
             cookies_saved: Instant::now(),
             cookies_took: Duration::ZERO,
             lock: job.lock().cloned(),
+            manifest: (job.manifest().clone(), job.directory().to_owned()),
             outputs: Arc::new(Mutex::new(outputs)),
             bodies: None,
             disturbed: None,
@@ -200,6 +203,10 @@ impl Checkpointer {
     fn check_files(&mut self) -> Result<(), CheckpointError> {
         if let Some(lock) = &self.lock {
             lock.check()?;
+        }
+        let (manifest, directory) = &self.manifest;
+        if manifest.keep(directory)? {
+            tracing::warn!("{}/manifest was removed while the crawl runs; it is written again", directory.display());
         }
         if self.disturbed.is_none() {
             self.disturbed = lock(&self.outputs).disturbed()?;

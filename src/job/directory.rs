@@ -257,7 +257,7 @@ impl Job {
         directory.join(SETTINGS)
     }
 
-    /// Where the job's seeds are listed, refused ones too, a URL a line: `seeds.txt`.
+    /// Where the job's seeds are listed, refused ones too, a URL a line, and a checksum in the last one: `seeds.txt`.
     pub fn seeds_path(&self) -> PathBuf {
         self.directory.join(SEEDS)
     }

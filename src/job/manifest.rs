@@ -3,8 +3,10 @@
 //! It is text, so that a person can see what a directory is. It is written once, under the name `manifest.new`, and renamed when all else
 //! that a job needs is safe on disk. A power cut before the rename leaves a draft, which the next process begins afresh.
 //!
-//! Its lines have a fixed order and no more may follow. So there is one way to write a manifest, and any other text is an error with the
-//! number of its line.
+//! Its lines have a fixed order and no more may follow; the last one is a checksum of the others. So there is one way to write a manifest,
+//! and any other text is an error with the number of its line.
+//!
+//! While a crawl runs, a manifest that somebody removes is written again: without it nobody could go on with the job.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
@@ -12,14 +14,14 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::replace::{place, replace};
-use super::{JobError, own};
+use super::{JobError, own, sealed};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 use crate::bytes::FileError;
 
 /// The beginning of the first line; the number of the format follows.
 const MAGIC: &str = "crawler job, format ";
 /// The format that is written here, and the latest that is read.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Bytes that are read at most; a manifest has a few hundred.
 const MAX_BYTES: u64 = 4096;
 
@@ -29,13 +31,14 @@ const MAX_BYTES: u64 = 4096;
 /// On disk it is UTF-8 text, a line with the format and then `name = value` lines, in this order:
 ///
 /// ```text
-/// crawler job, format 1
+/// crawler job, format 2
 /// id = 5d1e8a0c93b7f264
 /// fingerprint_key = 0f3a9c5577e1d208
 /// fingerprint_strategy = 1
 /// key_rules = 2
 /// crawler = 0.1.0
 /// created = 1794304800
+/// # checksum: 41c5a07ee7a0b6fa
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -109,6 +112,16 @@ impl Manifest {
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
+    /// Writes it again where somebody has removed it under the process that has the job. Says whether that was so.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn keep(&self, directory: &Path) -> Result<bool, JobError> {
+        let path = Self::path(directory);
+        if std::fs::symlink_metadata(&path).is_ok() {
+            return Ok(false);
+        }
+        Ok(replace(&path, self.to_text().as_bytes()).map(|()| true).map_err(FileError::of("write", &path))?)
+    }
+
     /// Gives the draft its final name: from here on there is a job.
     pub(super) fn begin(directory: &Path) -> Result<(), JobError> {
         let path = Self::path(directory);
@@ -133,7 +146,7 @@ impl Manifest {
     fn to_text(&self) -> String {
         let Self { id, fingerprint_key, fingerprint_strategy, key_rules, crawler, created } = self;
         let fingerprint_key = fingerprint_key.to_u64();
-        format!(
+        sealed::seal(format!(
             "{MAGIC}{FORMAT}\n\
              id = {id:016x}\n\
              fingerprint_key = {fingerprint_key:016x}\n\
@@ -141,7 +154,7 @@ impl Manifest {
              key_rules = {key_rules}\n\
              crawler = {crawler}\n\
              created = {created}\n"
-        )
+        ))
     }
 
     /// Parses bytes that begin with [`MAGIC`]; the path is for errors.
@@ -153,6 +166,11 @@ impl Manifest {
         if found > FORMAT {
             return Err(FileError::Newer { path: path.to_owned(), found, supported: FORMAT }.into());
         }
+        if found < FORMAT {
+            return Err(
+                lines.wrong(format!("format {found} is that of an earlier version, with which the job can go on"))
+            );
+        }
         let hexadecimal = |value: &str| u64::from_str_radix(value, 16).ok();
         let manifest = Self {
             id: lines.value("id = ", hexadecimal)?,
@@ -162,7 +180,11 @@ impl Manifest {
             crawler: lines.value("crawler = ", |value| Some(value.to_owned()))?,
             created: lines.value("created = ", |value| value.parse().ok())?,
         };
+        let _: u64 = lines.value(sealed::BEGIN, hexadecimal)?;
         lines.end()?;
+        if sealed::unseal(bytes).is_none() {
+            return Err(lines.wrong("the lines have another checksum: put back a copy of what was there".to_owned()));
+        }
         Ok(manifest)
     }
 }

@@ -41,7 +41,7 @@
 //! | `report.json` | the crawl in numbers, written at its end, and removed when it goes on |
 //! | `report.html` | the same as a page |
 //! | `crawler.toml` | the settings that it was crawled with last |
-//! | `seeds.txt` | every seed that it was given, refused or not |
+//! | `seeds.txt` | every seed that it was given, refused or not; the last line is a checksum of the others |
 //! | `dropped.txt` | the hosts and URLs that the user has dropped |
 //! | `live.sock` | the socket by which others look in while it is crawled |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
@@ -65,6 +65,7 @@ pub mod repair;
 mod replace;
 #[cfg(feature = "cli")]
 mod replacement;
+mod sealed;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -86,6 +87,8 @@ pub use options::OpenOptions;
 pub use replace::{replace, replace_with};
 #[cfg(feature = "cli")]
 pub(crate) use replacement::Replacement;
+#[cfg(feature = "cli")]
+pub(crate) use sealed::{Sealing, sealed_bytes};
 
 /// The name of the lock file: empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";
