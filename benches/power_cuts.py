@@ -49,7 +49,7 @@ class Site(ThreadingHTTPServer):
     def body(self, number: int) -> bytes:
         links = "".join(f'<a href="/p/{child}">{child}</a>' for child in (2 * number, 2 * number + 1) if child < self.pages)
         words = random.Random(number)
-        text = " ".join(f"{words.getrandbits(40):x}" for _ in range(words.randrange(50, 3000)))
+        text = " ".join(f"{words.getrandbits(40):x}" for _ in range(words.randrange(50, 1000)))
         return f"<title>{number}</title>{links}<p>{text}</p>".encode()
 
 

@@ -44,7 +44,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "job.overwrite" => job.overwrite, "Start afresh: what the directory holds of a crawl is lost")
         .flags(&[switch("overwrite", &["true"]).rare()]),
     setting!(Choice, "job.sync" => crawl.job.open.journal.sync,
-        "What a power cut may cost: interval (a second), always (10 ms; waits for the disk) or never (a segment)", SYNC),
+        "What a power cut may cost: interval (a second), always (10 ms; waits for the disk) or never (all since a checkpoint)", SYNC),
     setting!(One, crawl: job.checkpoint_interval, "Time between two checkpoints: a resume replays what came after"),
     setting!(One, "job.keep_journal" => crawl.job.open.keep_journal,
         "Keep what the journal has of URLs long fetched; false for a crawl without end"),
