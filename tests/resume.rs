@@ -258,10 +258,15 @@ fn a_job_that_is_not_to_be_had_is_told_why() {
 
     let manifest = desk.at("").join("manifest");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("key_rules = 2", "key_rules = 9")).unwrap();
+    let sealed = |text: &str| {
+        let lines = &text[..text.rfind("# checksum: ").unwrap()];
+        let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(lines.as_bytes()).bits();
+        format!("{lines}# checksum: {checksum:016x}\n")
+    };
+    fs::write(&manifest, sealed(&text.replace("key_rules = 2", "key_rules = 9"))).unwrap();
     desk.resume(&[]).says(5, "has key_rules 9, and this version of crawler 2");
-    fs::write(&manifest, text.replace("format 1", "format 2")).unwrap();
-    desk.resume(&[]).says(5, "has format 2");
+    fs::write(&manifest, text.replace("format 2", "format 3")).unwrap();
+    desk.resume(&[]).says(5, "has format 3");
 }
 
 #[test]
