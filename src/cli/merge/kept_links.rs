@@ -7,7 +7,7 @@ use super::kept::KeptLines;
 use crate::crawl::PageFormat;
 use crate::frontier::Receipt;
 use crate::job::own;
-use crate::job::repair::RecordFormat;
+use crate::job::repair::LineFormat;
 
 /// The output of a job that has them.
 const LINKS: &str = "links.jsonl";

@@ -7,13 +7,13 @@ use super::output_part::OutputPart;
 use super::page_record::{OutputPlace, line, page_line, record};
 use super::series::Series;
 use crate::frontier::Receipt;
-use crate::job::repair::{PageLine, RecordFormat};
+use crate::job::repair::{LineFormat, PageLine};
 
 /// The format of a crawl's page records and outputs, for a [repair](crate::job::repair).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageFormat;
 
-impl RecordFormat for PageFormat {
+impl LineFormat for PageFormat {
     fn read(&self, line: &[u8]) -> Option<PageLine> {
         page_line(line)
     }

@@ -22,9 +22,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::findings::Findings;
+use super::line_format::LineFormat;
 use super::lines::{PageLine, PageLines};
 use super::other_outputs::OtherOutputs;
-use super::record_format::RecordFormat;
 use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, Receipt, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
@@ -58,7 +58,7 @@ impl Findings {
     ///
     /// # Errors
     /// Where the file system refuses. Unless the last renames failed, the job is as it was then, but for files beside it.
-    pub fn carry_out(mut self, job: &Job, format: &dyn RecordFormat) -> Result<KeptFiles, CheckpointError> {
+    pub fn carry_out(mut self, job: &Job, format: &dyn LineFormat) -> Result<KeptFiles, CheckpointError> {
         let (old, pages) = (job.frontier_directory(), job.pages_path());
         let (new, new_pages) = (with_end(&old, ".new"), with_end(&pages, ".new"));
         clear(&new).map_err(FileError::of("remove", &new))?;
@@ -119,7 +119,7 @@ impl Findings {
         others: &mut OtherOutputs,
         journal: &mut FileJournal,
         placed: &mut Placed,
-        format: &dyn RecordFormat,
+        format: &dyn LineFormat,
     ) -> io::Result<()> {
         let mut output = match to {
             Some(to) => {

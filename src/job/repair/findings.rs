@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::damage::Damage;
+use super::line_format::LineFormat;
 use super::lines::{PageLine, PageLines};
 use super::other_outputs::OtherOutputs;
-use super::record_format::RecordFormat;
 use super::survey::{Known, PageState, Survey, fingerprint};
 use crate::address::Canonicalizer;
 use crate::bytes::FileError;
@@ -69,7 +69,7 @@ pub fn look(
     job: &Job,
     options: &FrontierOptions,
     keep_journal: bool,
-    format: &dyn RecordFormat,
+    format: &dyn LineFormat,
     named: &[String],
 ) -> Result<Findings, CheckpointError> {
     let directory = job.frontier_directory();
@@ -156,7 +156,7 @@ impl Findings {
         output: &mut PageLines,
         was_removed: bool,
         path: &Path,
-        format: &dyn RecordFormat,
+        format: &dyn LineFormat,
         done: &mut HashSet<u64>,
     ) -> io::Result<()> {
         let last = self.survey.ends.last().copied().unwrap_or(0);

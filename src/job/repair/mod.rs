@@ -25,13 +25,13 @@
 mod carry;
 mod damage;
 mod findings;
+mod line_format;
 mod lines;
 mod other_outputs;
-mod record_format;
 mod survey;
 
 pub use carry::KeptFiles;
 pub use damage::Damage;
 pub use findings::{Findings, look};
+pub use line_format::LineFormat;
 pub use lines::PageLine;
-pub use record_format::RecordFormat;

@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::Damage;
-use super::record_format::RecordFormat;
+use super::line_format::LineFormat;
 use crate::bytes::FileError;
 use crate::frontier::Receipt;
 use crate::job::own::{self, with_end};
@@ -53,7 +53,7 @@ impl OtherOutputs {
     }
 
     /// Whether all is there that the record of a page says of these outputs. Where it is, it stays. Call it with the pages in their order.
-    pub(super) fn hold(&mut self, outputs: &[(String, Receipt)], format: &dyn RecordFormat) -> Result<bool, FileError> {
+    pub(super) fn hold(&mut self, outputs: &[(String, Receipt)], format: &dyn LineFormat) -> Result<bool, FileError> {
         let mut is_there = true;
         for (name, receipt) in outputs {
             let is_named = self.named.contains(name);
@@ -84,7 +84,7 @@ impl OtherOutputs {
         Ok(is_there)
     }
 
-    fn files(&mut self, name: &str, format: &dyn RecordFormat) -> Result<&mut Vec<OtherFile>, FileError> {
+    fn files(&mut self, name: &str, format: &dyn LineFormat) -> Result<&mut Vec<OtherFile>, FileError> {
         if !self.found.contains_key(name) {
             let files = format.files(&self.directory, name).map_err(FileError::of("read", &self.directory))?;
             let open =

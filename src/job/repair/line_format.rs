@@ -8,7 +8,7 @@ use crate::frontier::Receipt;
 
 /// What a repair asks the program that wrote a job's page records. This floor knows neither the format of a record nor how the files of
 /// other outputs are called.
-pub trait RecordFormat {
+pub trait LineFormat {
     /// Takes a line apart; `None` where it is no record of a page.
     fn read(&self, line: &[u8]) -> Option<PageLine>;
 
