@@ -50,7 +50,7 @@ impl<J: Journal> Frontier<J> {
         let host = self.state.host(id);
         if host.is_retired() {
             let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
-            return self.lend_page(id, priority, trouble, now, &mut 1);
+            return self.lend_page(id, priority, trouble, now, drops);
         }
         let minds_robots = self.politeness.treatment(host.treatment).robots;
         if minds_robots && host.wants_robots(now) && self.drops_first(id, priority, drops)? {
@@ -88,7 +88,7 @@ impl<J: Journal> Frontier<J> {
     /// before it that robots.txt disallows are dropped, up to the bound; `None` where there is no other.
     ///
     /// The entry is read from the journal, and with it what the fetcher needs: the texts are copied into the lease, since the journal
-    /// may move before it comes back. A page that is given up is not asked of robots.txt.
+    /// may move before it comes back. A page that is given up is not asked of robots.txt; one that today's rules refuse is not given up.
     fn lend_page(
         &mut self,
         id: HostId,
@@ -107,8 +107,7 @@ impl<J: Journal> Frontier<J> {
             };
             let entry = self.journal.read(first.position)?;
             let gate = self.state.gate();
-            if trouble.is_none()
-                && is_judged_again(gate, self.state.rules(), first.position)
+            if is_judged_again(gate, self.state.rules(), first.position)
                 && let Err(refusal) = gate.judge_again(entry.wire, (entry.via, entry.depth, entry.redirects))
             {
                 self.set_aside(id, first, refusal)?;
