@@ -796,3 +796,29 @@ async fn surplus_bytes_are_not_an_answer() {
         }
     }
 }
+
+/// A length beside `identity` counts, so nothing waits for a clock, and the connection serves again.
+#[tokio::test]
+async fn a_length_counts_beside_identity() {
+    for coding in ["identity", "identity\r\nTransfer-Encoding: identity", "Identity, identity"] {
+        let site = Site::new(move |mut visit, _| {
+            while !visit.request().is_empty() {
+                visit.say(ok(&format!("Transfer-Encoding: {coding}\r\n"), b"<p>"));
+            }
+        });
+        let fetcher = Fetcher::new(&options()).unwrap();
+        for _ in 0..3 {
+            let page = fetcher.fetch(&site.url()).await.unwrap();
+            assert!(page.body == b"<p>" && page.incomplete.is_none() && page.total < SOON, "{coding}");
+            rest().await;
+        }
+        assert_eq!(site.connections(), 1, "{coding}");
+    }
+}
+
+#[tokio::test]
+async fn two_content_types_are_one_header() {
+    let page =
+        Site::saying(ok("Content-Type: text/plain\r\nContent-Type: text/html\r\n", b"<p>")).fetch(&options()).await;
+    assert_eq!(page.unwrap().content_type.as_deref(), Some("text/plain, text/html"));
+}

@@ -182,6 +182,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn no_header_is_too_much(header in "(text/html|[a-z*/]{1,3}|charset|[=;,\"\\\\ é\t']){0,12}") {
             let essence = essence(Some(&header));

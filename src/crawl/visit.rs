@@ -132,6 +132,7 @@ impl Visit {
             bytes: response.body_bytes,
             wire_bytes: response.wire_bytes,
             truncated: response.truncated,
+            lenient: response.is_lenient,
             timings: Timings { first_byte_us: micros(response.first_byte), total_us: micros(response.total) },
             noindex: response.robots.noindex,
             challenge: response.challenge,

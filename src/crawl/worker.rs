@@ -150,6 +150,7 @@ impl<J: Journal> Worker<J> {
             is_first_contact: lease.is_first_contact,
             takes: if keeps_body { None } else { source.takes(read) },
             max_bytes: source.max_bytes(read),
+            reads_so_far: source.reads_so_far(),
             may_refuse: source.is_page(),
             makes_digest: keeps_visit,
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),

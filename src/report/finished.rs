@@ -157,6 +157,7 @@ impl From<&Traffic> for Requests {
             retries: traffic.retries,
             redirects: traffic.redirects,
             truncated: traffic.truncated,
+            lenient: traffic.lenient,
             wire_bytes: traffic.wire_bytes,
             decoded_bytes: traffic.decoded_bytes,
             statuses: traffic.statuses.clone(),

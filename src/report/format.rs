@@ -259,6 +259,9 @@ pub struct Requests {
     pub redirects: u64,
     /// Bodies cut at `fetch.max_body_bytes`.
     pub truncated: u64,
+    /// Responses that were not framed as RFC 9112 has it, or not in the coding that they name, and were read as browsers read them.
+    #[serde(default)]
+    pub lenient: u64,
     /// Bytes of bodies on the wire.
     pub wire_bytes: u64,
     /// Bytes of bodies, decoded.

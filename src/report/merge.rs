@@ -207,6 +207,7 @@ impl Requests {
             (&mut self.retries, other.retries),
             (&mut self.redirects, other.redirects),
             (&mut self.truncated, other.truncated),
+            (&mut self.lenient, other.lenient),
             (&mut self.wire_bytes, other.wire_bytes),
             (&mut self.decoded_bytes, other.decoded_bytes),
         ] {

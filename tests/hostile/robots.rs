@@ -10,7 +10,6 @@ pub(crate) fn recoveries() -> Vec<Row> {
     let busy = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
     vec![
         Row::robots("R2", "robots-304", raw("HTTP/1.1 304 Not Modified\r\n\r\n")),
-        Row::robots("R2", "robots-coding-is-a-lie", html_with("Content-Encoding: gzip", b"User-agent: *\nAllow: /\n")),
         Row::robots("R2", "robots-coding-unknown", html_with("Content-Encoding: snappy", b"\x19\x01User-agent: *\n")),
         Row::robots(
             "R2",
@@ -84,6 +83,19 @@ pub(crate) fn answers() -> Vec<Row> {
             "R5",
             "robots-of-stars",
             rules(format!("User-agent: *\nDisallow: /{}x\n", "*a".repeat(50_000)).as_bytes()),
+        ),
+        Row::rules("R2", "robots-coding-is-a-lie", html_with("Content-Encoding: gzip", b"User-agent: *\nAllow: /\n")),
+        Row::rules(
+            "R2",
+            "robots-a-little-short",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\nUser-agent: *\nDisallow: /x\n"),
+        ),
+        Row::rules(
+            "R2",
+            "robots-length-beside-identity",
+            raw(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 27\r\n\r\nUser-agent: *\nDisallow: /x\n",
+            ),
         ),
         Row::rules("R5", "robots-empty", rules(b"")),
         Row::rules("R7", "robots-delay-below-nothing", rules(b"User-agent: *\nCrawl-delay: -1\n")),

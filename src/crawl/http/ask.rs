@@ -31,6 +31,8 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) takes: Option<TakesBody>,
     /// Bytes of the body that are taken; `None` for as many as the options say.
     pub(in crate::crawl) max_bytes: Option<usize>,
+    /// It is read as far as it came where its length is a little too long, and as it is where it is not in gzip as its head says.
+    pub(in crate::crawl) reads_so_far: bool,
     /// It is refused where the options do not want such pages. Else it is taken whatever it is.
     pub(in crate::crawl) may_refuse: bool,
     /// A digest of the body is wanted.
@@ -52,6 +54,7 @@ impl<'a> Ask<'a> {
             is_first_contact: false,
             takes: None,
             max_bytes: None,
+            reads_so_far: false,
             may_refuse: false,
             makes_digest: false,
             keeps_exchange: false,

@@ -72,6 +72,11 @@ impl Connection {
         }
     }
 
+    /// Whether the response was not framed as it should be, and was read all the same.
+    pub(super) fn is_mended(&self) -> bool {
+        matches!(&self.protocol, Protocol::Http1(connection) if connection.is_mended())
+    }
+
     /// The next piece of the body; `None` behind the last.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Broken> {
         match &mut self.protocol {

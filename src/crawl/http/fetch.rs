@@ -36,6 +36,8 @@ use crate::frontier::Failure;
 const MAX_ASIDE: usize = 64 * 1024;
 /// How long such a body may take.
 const ASIDE_TIME: Duration = Duration::from_secs(1);
+/// Bytes that a body may be short of its length, at most, where it counts as far as it came; so may an eighth of what came.
+const SHORT: u64 = 64;
 /// From so many pieces of a body on, their size counts.
 const MANY_PIECES: u64 = 16 * 1024;
 /// Bytes that each of many pieces must have on average: a piece costs as much as a kilobyte.
@@ -156,6 +158,7 @@ impl Fetcher {
         let (head, sent_at, request) = self.head(&ask, access, (kept, place), total).await?;
         let is_private = self.cookies.is_some() || access.is_private(url);
         let mut response = Response::begun(&head, &self.options.agent, ask.changed.is_some(), sent_at)?;
+        response.is_lenient = head.is_mended();
         response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));
         response.exchange =
             request.map(|request| Box::new(Exchange::of(request, head.to_bytes(is_private), head.remote_addr())));
@@ -327,17 +330,28 @@ impl Fetcher {
             let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
                 Ok(Ok(None)) => {
+                    response.is_lenient |= head.is_mended();
                     self.client.keep(head);
                     let is_whole = decoder.is_whole();
                     let early = || FetchError::new(Failure::Incomplete, "the coding of the body ends early");
                     break is_whole.then_some(()).ok_or_else(early);
                 }
-                Ok(Err(error)) => break Err(FetchError::in_body(error)),
+                Ok(Err(error)) => {
+                    let (error, missing) = (FetchError::in_body(error), head.body_length());
+                    let is_short = missing.is_some_and(|missing| missing <= SHORT.max(response.wire_bytes / 8));
+                    let is_enough = ask.reads_so_far && is_short && error.failure == Failure::Incomplete;
+                    response.is_lenient |= is_enough || head.is_mended();
+                    break if is_enough { Ok(()) } else { Err(error) };
+                }
                 Err(_) => {
                     head.distrust();
                     break Err(clock.ran_out());
                 }
             };
+            if pieces == 0 && ask.reads_so_far && decoder.is_gzip_in_name_alone(&piece) {
+                decoder = Decoder::new(std::iter::empty(), max_bytes).with_digest(ask.makes_digest);
+                response.is_lenient = true;
+            }
             let mut pushed = Ok(());
             for part in decoder.parts(&piece) {
                 // To wait for room is no fault of the host's, so the deadlines move.

@@ -46,6 +46,11 @@ impl Head {
         self.connection.body_length()
     }
 
+    /// Whether the response was not framed as it should be, and was read all the same.
+    pub(super) fn is_mended(&self) -> bool {
+        self.connection.is_mended()
+    }
+
     /// The next piece of the body; `None` behind the last.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Broken> {
         self.connection.chunk().await

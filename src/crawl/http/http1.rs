@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker, ready};
 
 use http_body_util::Empty;
@@ -15,12 +15,13 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::task::coop;
 
+use super::framing::Framing;
 use super::no_head::{MAX_HEAD, MAX_HEADERS, MAX_INTERIM, NoHead};
 use super::quiet::Quiet;
 use super::request::Get;
 use super::transport::Transport;
 
-type Driver = http1::Connection<TokioIo<Transport>, Empty<Bytes>>;
+type Driver = http1::Connection<TokioIo<Framing<Transport>>, Empty<Bytes>>;
 
 /// A connection that speaks HTTP/1.1, one request at a time. Nothing moves on it while nobody waits: hyper's side of it is polled
 /// together with the response's head, and with each piece of its body. If it is dropped, it is closed.
@@ -29,6 +30,8 @@ pub(super) struct Http1 {
     /// Moves bytes between the stream and the others. `None` once the connection is closed.
     driver: Option<Driver>,
     quiet: Quiet,
+    /// Set where the response was not framed as it should be.
+    is_mended: Arc<AtomicBool>,
     /// What it is to send next.
     request: Option<Get>,
     /// What it receives.
@@ -46,7 +49,7 @@ impl fmt::Debug for Http1 {
 impl Http1 {
     /// Speaks HTTP/1.1.
     pub(super) async fn over(transport: Transport, origin: &str) -> hyper::Result<Box<Self>> {
-        let remote_addr = transport.remote_addr();
+        let (remote_addr, is_mended) = (transport.remote_addr(), Arc::default());
         let (sender, driver) = http1::Builder::new()
             // Browsers accept such servers. HTTP/0.9 is not accepted: any line that a port sends would be a page.
             .allow_obsolete_multiline_headers_in_responses(true)
@@ -54,10 +57,19 @@ impl Http1 {
             .ignore_invalid_headers_in_responses(true)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD as usize)
-            .handshake(TokioIo::new(transport))
+            .handshake(TokioIo::new(Framing::over(transport, Arc::clone(&is_mended))))
             .await?;
         let (quiet, origin) = (Quiet::default(), origin.into());
-        Ok(Box::new(Self { sender, driver: Some(driver), quiet, request: None, body: None, origin, remote_addr }))
+        Ok(Box::new(Self {
+            sender,
+            driver: Some(driver),
+            quiet,
+            is_mended,
+            request: None,
+            body: None,
+            origin,
+            remote_addr,
+        }))
     }
 
     /// Whose it is.
@@ -70,8 +82,14 @@ impl Http1 {
         self.remote_addr
     }
 
+    /// Whether the response, as far as it came, was not framed as it should be, and was read all the same.
+    pub(super) fn is_mended(&self) -> bool {
+        self.is_mended.load(Ordering::Relaxed)
+    }
+
     /// Gives it a request without a body. It is sent by whoever waits for the head.
     pub(super) fn send(&mut self, request: Get) {
+        self.is_mended.store(false, Ordering::Relaxed);
         self.request = Some(request);
     }
 

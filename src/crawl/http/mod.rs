@@ -16,6 +16,7 @@ mod fetch;
 mod fetch_error;
 mod fetcher_error;
 mod frame_guard;
+mod framing;
 mod guard;
 mod head;
 mod http1;

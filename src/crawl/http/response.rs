@@ -57,6 +57,8 @@ pub struct Response {
     /// not in the coding that the header names, or in an unknown one, its chunks are not framed as chunks, or it came in crumbs. `None`
     /// for another status than 2xx.
     pub incomplete: Option<FetchError>,
+    /// It was not framed or coded as its head says, and was read as browsers do.
+    pub(in crate::crawl) is_lenient: bool,
     /// Why its body was not taken: it is a page that is not wanted.
     pub(in crate::crawl) refused: Option<Unwanted>,
     /// It has set a cookie, or changed one.
@@ -115,6 +117,7 @@ impl Response {
             wire_bytes: 0,
             truncated: false,
             incomplete: None,
+            is_lenient: false,
             refused: None,
             has_new_cookies: false,
             sent_at,

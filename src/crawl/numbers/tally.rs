@@ -85,6 +85,8 @@ pub struct Traffic {
     pub redirects: u64,
     /// Bodies cut at the limit.
     pub truncated: u64,
+    /// Responses that were not framed as RFC 9112 has it, and were read all the same.
+    pub lenient: u64,
     /// Bytes of bodies on the wire.
     pub wire_bytes: u64,
     /// Bytes of bodies, decoded.
@@ -202,6 +204,7 @@ impl Traffic {
         self.retries += u64::from(!is_done);
         self.redirects += u64::from(record.redirect.is_some());
         self.truncated += u64::from(record.truncated);
+        self.lenient += u64::from(record.lenient);
         self.wire_bytes += record.wire_bytes;
         self.decoded_bytes += record.bytes;
         if let Some(status) = record.status {
@@ -224,6 +227,7 @@ impl Traffic {
         self.retries += other.retries;
         self.redirects += other.redirects;
         self.truncated += other.truncated;
+        self.lenient += other.lenient;
         self.wire_bytes += other.wire_bytes;
         self.decoded_bytes += other.decoded_bytes;
         for (&status, count) in &other.statuses {

@@ -38,6 +38,9 @@ pub struct PageRecord {
     pub wire_bytes: u64,
     /// The body was longer than the limit, and cut.
     pub truncated: bool,
+    /// The response was not framed as RFC 9112 has it, and was read as browsers read it. Left out where it was.
+    #[serde(skip_serializing_if = "is_false")]
+    pub lenient: bool,
     /// How long the fetch took.
     pub timings: Timings,
     /// The page's encoding, by its name in the Encoding standard: `UTF-8`, `windows-1252`. `null` where no page was parsed.

@@ -63,6 +63,11 @@ pub(super) trait UrlSource: Sync {
     /// Tells the bodies that are wanted as a whole by how they begin. `None` where all are.
     fn takes(&self, options: &ReadOptions) -> Option<TakesBody>;
 
+    /// Whether a body counts as far as it came, where its length or coding says otherwise.
+    fn reads_so_far(&self) -> bool {
+        false
+    }
+
     /// Bytes of a body that are taken; `None` for as many as of any page.
     fn max_bytes(&self, _: &ReadOptions) -> Option<usize> {
         None

@@ -19,6 +19,11 @@ impl UrlSource for RobotsSource {
         None
     }
 
+    /// A host whose file is a line shorter than its head says would else be asked for nothing.
+    fn reads_so_far(&self) -> bool {
+        true
+    }
+
     /// After a redirect the file is elsewhere, and speaks of the host that was asked first. Where that is another host, and the file is
     /// that one's own robots.txt too, both are named.
     fn named_by(&self, lease: &Lease) -> Option<Box<str>> {

@@ -157,6 +157,9 @@ impl Report {
         row("requests", [pages, robots].map(|of| thousands(of.requests)));
         row("redirects", [pages, robots].map(|of| thousands(of.redirects)));
         row("cut", [pages, robots].map(|of| thousands(of.truncated)));
+        if pages.lenient + robots.lenient > 0 {
+            row("read leniently", [pages, robots].map(|of| thousands(of.lenient)));
+        }
         row("on the wire", [pages, robots].map(|of| bytes(of.wire_bytes)));
         row("decoded", [pages, robots].map(|of| bytes(of.decoded_bytes)));
         for (name, counts) in top([&pages.content_types, &robots.content_types]) {

@@ -14,6 +14,8 @@ use crate::bytes::RunningChecksum;
 use crate::crawl::html::{SNIFFED, is_html};
 use crate::frontier::Failure;
 
+/// The first byte of a gzip member (RFC 1952 section 2.3.1). No text begins with it.
+const GZIP: u8 = 0x1f;
 /// Codings in a row that are undone, at most (RFC 9110 section 8.4 sets no bound).
 const MAX_CODINGS: usize = 3;
 /// Bytes of output from which on the ratio counts.
@@ -59,6 +61,12 @@ impl Decoder {
             output: Output { bytes: Vec::new(), expected: 0, taken: 0, max_bytes, is_kept: true, digest: None },
             refused,
         }
+    }
+
+    /// Whether the first bytes of a body show that it is not in gzip, as its head says.
+    pub(super) fn is_gzip_in_name_alone(&self, piece: &[u8]) -> bool {
+        let is_gzip = |stage: &Stage| matches!(stage.codec, Codec::Gzip(_));
+        self.stages.first().is_some_and(is_gzip) && piece.first().is_some_and(|first| *first != GZIP)
     }
 
     /// So many bytes are to come on the wire. Where they need no decoding, room for them is made at once, up to a bound.
