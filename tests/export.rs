@@ -57,6 +57,19 @@ async fn a_damaged_record_is_named_by_its_file_and_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_kept_names_the_flag_that_keeps_it() {
+    let (web, directory) = (web().await, TempDir::new().unwrap());
+    let place = directory.path();
+    let ran = run(place, &web, &["http://www.simulated.test/", "--max-pages", "2"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for of in ["links", "skipped"] {
+        let ran = run(place, &web, &["export", "crawl", "--of", of]);
+        let said = format!("crawl/{of}.jsonl is not there: a crawl writes it with --{of}");
+        assert!(ran.code == Some(1) && ran.err.contains(&said), "{}", ran.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_has_all_records_whole_and_once_after_each_run() {
     let web = web().await;
     let directory = TempDir::new().unwrap();

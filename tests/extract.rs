@@ -92,3 +92,12 @@ fn a_page_tries_what_is_extracted() {
     assert!(says(&["--select", "a:b"], 2, "").contains("--select = \"a:b\": character 2: unsupported pseudo class"));
     assert!(run(place, &["extract", "none.html"]).err.contains("cannot read none.html"));
 }
+
+#[test]
+fn an_address_that_is_not_asked_names_the_flag() {
+    let directory = TempDir::new().unwrap();
+    for command in [&["extract", "--select", "a"][..], &["sitemap"]] {
+        let ran = run(directory.path(), &[command, &["http://127.0.0.1:9/"]].concat());
+        assert!(ran.code == Some(1) && ran.err.contains("--allow-private-addresses"), "{command:?}: {}", ran.err);
+    }
+}

@@ -8,6 +8,10 @@ use super::command_error::CommandError;
 use super::exit::Exit;
 use crate::address::{BaseUrl, Canonicalizer};
 use crate::crawl::{FetchOptions, Fetcher};
+use crate::frontier::Failure;
+
+/// What to do about an address that is not asked.
+const PRIVATE: &str = "addresses that are not public are asked only with --allow-network or --allow-private-addresses";
 
 /// Redirects that are followed.
 const REDIRECTS: usize = 10;
@@ -66,7 +70,11 @@ async fn fetch(
     let (mut url, mut base) = canonicalizer.page(from).map_err(CommandError::of(Exit::Usage, from))?;
     for _ in 0..=REDIRECTS {
         let response = fetcher.fetch(url.wire()).await;
-        let response = response.map_err(CommandError::of(Exit::Failed, format!("cannot fetch {}", url.wire())))?;
+        let response = response.map_err(|error| {
+            let is_private = error.failure == Failure::Address;
+            let failed = CommandError::caused(Exit::Failed, &format!("cannot fetch {}", url.wire()), &error);
+            if is_private { failed.and(PRIVATE.to_owned()) } else { failed }
+        })?;
         let name = url.wire().to_owned();
         if let (300..400, Some(location)) = (response.status, &response.location) {
             let to = canonicalizer.join(&base, location).map_err(CommandError::of(Exit::Failed, name))?;

@@ -86,7 +86,16 @@ impl Source {
             _ => (PAGES, SchemaOf::Page, &PAGE_COLUMNS),
         };
         let path = job.directory().join(name);
-        let file = File::open(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))?;
+        let file = File::open(&path).map_err(|error| {
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            match of {
+                "links" | "skipped" if is_missing => {
+                    let message = format!("{} is not there: a crawl writes it with --{of}", path.display());
+                    CommandError::new(Exit::Failed, message)
+                }
+                _ => CommandError::cannot(Exit::Failed, "read", &path)(error),
+            }
+        })?;
         Ok(Self { path, file, columns, schema })
     }
 
