@@ -64,7 +64,7 @@ async fn ours_works() {
     let fetcher = Fetcher::new(&options).unwrap();
     assert_eq!(fetcher.fetch(&format!("http://{}/", plain())).await.unwrap().body, b"hi");
     let error = fetcher.fetch(&format!("https://{}/", encrypted())).await.unwrap_err();
-    assert!(error.message.starts_with("invalid peer certificate"), "{error}");
+    assert!(error.message.contains("invalid peer certificate"), "{error}");
 }
 
 /// Features are one for a whole build: a reqwest of ours with its TLS would have theirs look for a provider, and panic.

@@ -458,7 +458,10 @@ async fn a_certificate_is_verified() {
     });
     let error = Fetcher::new(&options()).unwrap().fetch(&site.url().replace("http", "https")).await.unwrap_err();
     assert_eq!((error.failure, error.sent_at), (Failure::Tls, None), "{error}");
-    assert!(error.message.starts_with("invalid peer certificate"), "{error}");
+    assert!(
+        error.message.starts_with("its certificate ") && error.message.contains("invalid peer certificate"),
+        "{error}"
+    );
 }
 
 /// Ten of them are passed over; a switch of protocols that nobody asked for is none.

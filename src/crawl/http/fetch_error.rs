@@ -93,8 +93,12 @@ impl FetchError {
         let is_named =
             causes(&error).any(<dyn Error>::is::<io::Error>) || matches!(error, NoHead::Broken(Broken::Http2(_)));
         let is_too_large = error.is_too_large();
+        let in_words = causes(&error).find_map(|cause| tls::in_words(cause.downcast_ref()?));
         let mut without_head = Self::caused(failure, error);
         without_head.is_local |= is_local;
+        if let Some(words) = in_words.filter(|_| failure == Failure::Tls) {
+            without_head.message = legible(&words);
+        }
         if failure == Failure::Incomplete && !is_named {
             "the connection closed before its response".clone_into(&mut without_head.message);
         }

@@ -140,7 +140,62 @@ impl fmt::Debug for Connector {
     }
 }
 
+/// An error of TLS in plain words, with the library's own after them; `None` where those have to do.
+pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
+    use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error};
+    let words = match error {
+        Error::InvalidCertificate(wrong) => match wrong {
+            Certificate::Expired | Certificate::ExpiredContext { .. } => "its certificate has expired",
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                "its certificate is for another name"
+            }
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+                "its certificate is not valid yet, or this machine's clock is wrong"
+            }
+            Certificate::Revoked => "its certificate was revoked",
+            Certificate::UnknownIssuer => {
+                "its certificate is of no authority that this machine trusts, or comes without the authority's own"
+            }
+            _ => "its certificate cannot be checked",
+        },
+        Error::AlertReceived(Alert::ProtocolVersion) | Error::PeerIncompatible(_) => {
+            "it speaks no version of TLS that is safe, which 1.2 and 1.3 are"
+        }
+        Error::AlertReceived(Alert::HandshakeFailure) => "it wants another version of TLS, or other ciphers",
+        Error::AlertReceived(Alert::UnrecognisedName) => "it does not know this name",
+        Error::AlertReceived(Alert::CertificateRequired) => "it wants a certificate of ours",
+        Error::InvalidMessage(_) => "what answers does not speak TLS",
+        _ => return None,
+    };
+    Some(format!("{words} ({error})"))
+}
+
 /// Whether an error is one of TLS.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     error.is::<rustls::Error>()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::{AlertDescription, CertificateError, Error};
+
+    use super::*;
+
+    #[test]
+    fn what_goes_wrong_is_said_in_words() {
+        let wrong = |wrong| Error::InvalidCertificate(wrong);
+        for (error, expected) in [
+            (wrong(CertificateError::Expired), "its certificate has expired (invalid peer certificate: "),
+            (wrong(CertificateError::UnknownIssuer), "its certificate is of no authority"),
+            (wrong(CertificateError::NotValidForName), "its certificate is for another name ("),
+            (wrong(CertificateError::BadSignature), "its certificate cannot be checked ("),
+            (Error::AlertReceived(AlertDescription::HandshakeFailure), "it wants another version of TLS"),
+            (Error::AlertReceived(AlertDescription::ProtocolVersion), "it speaks no version of TLS that is safe"),
+            (Error::AlertReceived(AlertDescription::UnrecognisedName), "it does not know this name"),
+        ] {
+            let words = in_words(&error).unwrap();
+            assert!(words.starts_with(expected) && words.ends_with(&format!("({error})")), "{words}");
+        }
+        assert_eq!(in_words(&Error::DecryptError), None);
+    }
 }
