@@ -325,6 +325,7 @@ impl Fetcher {
         let mut begun = Instant::now();
         let mut pieces = 0;
         let mut is_decided = ask.takes.is_none();
+        let mut is_unread = false;
         let result = loop {
             let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
             let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
@@ -369,6 +370,7 @@ impl Fetcher {
                     let is_taken = |takes: TakesBody| takes(response.content_type.as_deref(), decoder.bytes());
                     if !is_page || !ask.takes.is_none_or(is_taken) {
                         decoder.only_count(SNIFFED);
+                        is_unread = !ask.makes_digest && response.exchange.is_none();
                     }
                 }
                 if pushed.is_err() || response.wire_bytes > most_wire {
@@ -377,6 +379,11 @@ impl Fetcher {
             }
             let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
             ask.make_room(decoder.held() + wire).await;
+            // Nobody reads it, so it is not loaded: a new connection costs less. A short rest is, and the connection serves again.
+            let rest = head.body_length().unwrap_or(response.wire_bytes);
+            if is_unread && pushed.is_ok() && rest > MAX_ASIDE as u64 {
+                break Ok(());
+            }
             pieces += 1;
             if pieces > MANY_PIECES && response.wire_bytes < pieces * MIN_PIECE {
                 break Err(FetchError::new(Failure::BadResponse, "the body comes in crumbs"));

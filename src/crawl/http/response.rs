@@ -43,8 +43,8 @@ pub struct Response {
     pub validators: Option<Box<Validators>>,
     /// The body with its codings undone, up to the limit. With another status than 2xx no more than 64 KiB or a second of it is taken.
     pub body: Vec<u8>,
-    /// Bytes of the body with its codings undone, up to the limit. A crawl keeps only the start of a body that it will not read:
-    /// [`body`](Self::body) has fewer then.
+    /// Bytes of the body with its codings undone, as far as it was loaded. A crawl keeps only the start of a body that it will not read:
+    /// [`body`](Self::body) has fewer then. Of a long one it loads no more either.
     pub body_bytes: u64,
     /// The body is in a content coding that cannot be undone, and is no text. A text is read as it is, as browsers do.
     pub raw: bool,

@@ -32,7 +32,7 @@ pub struct PageRecord {
     pub referrer: Option<String>,
     /// The Content-Type header: control characters escaped as `\u{1b}`, cut at 1,024 bytes.
     pub content_type: Option<String>,
-    /// Bytes of the body, decoded.
+    /// Bytes of the body, decoded, as far as it was loaded: of what nobody reads, no more than 64 KiB are.
     pub bytes: u64,
     /// Bytes of the body on the wire.
     pub wire_bytes: u64,
