@@ -1,8 +1,10 @@
 //! Pages that fail, links that are broken and hosts that refuse us, as a user of the command is told of them.
 #![cfg(feature = "cli")]
 
+#[expect(dead_code, reason = "other tests look at records")]
 mod outputs;
 mod ran;
+#[expect(dead_code, reason = "other tests ask it more")]
 mod site;
 
 use std::collections::BTreeMap;
@@ -45,13 +47,15 @@ fn broken_site() -> Site {
         let path: &str = Box::leak(format!("/{number}").into_boxed_str());
         (path, Page::of("").answers(Answers::Status(if number < 5 { 500 } else { 404 })))
     });
-    let links = |numbers: std::ops::Range<u8>| {
-        let links: String = numbers.map(|number| format!("<a href=/{number}>{number}</a>")).collect();
-        links + "<a href=/more>more</a><a href=/old>old</a>"
-    };
+    let links = |numbers| links(numbers) + "<a href=/more>more</a><a href=/old>old</a>";
     let good = [("/", Page::of(&links(0..5))), ("/more", Page::of(&links(3..10)))];
     let old = Page::of("").answers(Answers::Status(301)).head("Location: /9\r\n");
     Site::serve(good.into_iter().chain(failing).chain([("/old", old)]))
+}
+
+/// A link to each of these pages.
+fn links(numbers: std::ops::Range<u32>) -> String {
+    numbers.fold(String::new(), |links, number| links + &format!("<a href=/{number}>{number}</a>"))
 }
 
 #[test]
@@ -145,7 +149,7 @@ fn seeds_that_are_all_missing_are_nothing_crawled() {
 
 #[test]
 fn a_site_that_refuses_us_is_told_from_one_that_is_done() {
-    let links: String = (0..20).map(|number| format!("<a href=/{number}>x</a>")).collect();
+    let links = links(0..20);
     let wall = |number: usize| match number % 4 {
         0 => Page::of("").answers(Answers::Status(403)),
         1 => Page::of("").answers(Answers::Status(451)),
@@ -170,7 +174,7 @@ fn a_site_that_refuses_us_is_told_from_one_that_is_done() {
 
 #[test]
 fn a_host_that_says_429_for_ever_keeps_its_pages() {
-    let links: String = (0..20).map(|number| format!("<a href=/{number}>x</a>")).collect();
+    let links = links(0..20);
     let paths = (0..20).map(|number| -> &'static str { Box::leak(format!("/{number}").into_boxed_str()) });
     let pages = paths.map(|path| (path, Page::of("").answers(Answers::Status(429))));
     let (site, desk) = (Site::serve(pages.chain([("/", Page::of(&links))])), Desk::new());

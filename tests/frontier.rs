@@ -697,9 +697,9 @@ fn crawl_limited(is_too_often: impl Fn(u64, &str, &[u64]) -> bool) -> (BTreeMap<
 
 #[test]
 fn a_host_that_is_asked_too_often_loses_no_page() {
+    type Limit<'a> = &'a dyn Fn(u64, &[u64]) -> bool;
     // One in five seconds, one in a minute, and five in a minute.
     let too_soon = |now: u64, last: Option<&u64>, window: u64| last.is_some_and(|last| now - last < window);
-    type Limit<'a> = &'a dyn Fn(u64, &[u64]) -> bool;
     let limits: [Limit<'_>; 3] =
         [&|now, fine| too_soon(now, fine.last(), 5), &|now, fine| too_soon(now, fine.last(), 60), &|now, fine| {
             too_soon(now, fine.iter().rev().nth(4), 60)

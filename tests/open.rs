@@ -483,7 +483,7 @@ fn a_host_that_is_dropped_stays_so_until_it_is_taken_back() {
     let mut frontier = open(directory.path());
     assert!(!frontier.opening().rules_changed);
     let rule = DropRule::Host("b.example".to_owned());
-    assert_eq!(frontier.gate().dropped(), [rule.clone()]);
+    assert_eq!(frontier.gate().dropped(), std::slice::from_ref(&rule));
     assert!(frontier.undo_drop(&rule, NOW).unwrap());
     assert!(!frontier.undo_drop(&rule, NOW).unwrap());
     assert_eq!(frontier.statistics().queued, 5);

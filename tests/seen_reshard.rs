@@ -49,7 +49,7 @@ fn lines_side_by_side_are_one_filter() {
             assert_eq!((after.bits_set, after.inserted, after.tests), (before.bits_set, before.inserted, before.tests));
             let (audit, audit_before) = (after.audit.clone().unwrap(), before.audit.unwrap());
             assert_eq!((audit.shown, audit.false_positives), (audit_before.shown, audit_before.false_positives));
-            assert_eq!([audit.distinct, audit.lost], [audit_before.distinct, audit_before.lost]);
+            assert_eq!((audit.distinct, audit.lost), (audit_before.distinct, audit_before.lost));
             assert_eq!(audit.lost_variance > 0.0, urls == 80_000, "{audit:?}");
             assert!(after.false_positive_rate_estimated < 0.06, "{after:?}");
             // And it goes on, into further layers.

@@ -24,7 +24,7 @@ fn the_audit_counts_all_that_a_small_set_lost() {
         let audit = seen.statistics().merged.audit.unwrap();
         assert!(lost > 20.0, "{lost}");
         assert_eq!((audit.sample, audit.shown), (1, urls as u64));
-        assert_eq!([audit.lost_low, audit.lost, audit.lost_high], [lost; 3]);
+        assert_eq!((audit.lost_low, audit.lost, audit.lost_high), (lost, lost, lost));
         assert!(audit.tells());
     }
 }

@@ -9,6 +9,7 @@ mod until;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -40,13 +41,13 @@ impl Desk {
         for number in 0..count {
             for (host, path) in [("a.test", "/library/"), ("a.test", "/other/"), ("b.test", "/b/")] {
                 let path = numbered(path, number);
-                links += &format!("<a href='http://{host}{path}'>x</a>");
+                links.extend(["<a href='http://", host, path, "'>x</a>"]);
                 pages.push((path, Page::of(&format!("text of {path} <a href='{path}/deep'>y</a>"))));
                 let deep: &'static str = format!("{path}/deep").leak();
                 pages.push((deep, Page::of(&format!("the end of {path}"))));
             }
             let path: &'static str = format!("/file{number}.txt").leak();
-            links += &format!("<a href='{path}'>z</a>");
+            links.extend(["<a href='", path, "'>z</a>"]);
             pages.push((path, Page::of("a file")));
         }
         pages.push(("/", Page::of(&links)));
@@ -136,13 +137,18 @@ fn everything() -> BTreeMap<String, u32> {
     all
 }
 
+/// Whether a path is a text file's.
+fn is_text(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "txt")
+}
+
 /// What a rule is given by, the reason it refuses with, what it refuses, and a URL that it does.
 type Rule = (&'static [&'static str], &'static str, fn(&str) -> bool, &'static str);
 
 const RULES: [Rule; 5] = [
     (&["--exclude", "/library/"], "excluded", |path| path.starts_with("/library/"), "http://a.test/library/7"),
     (&["--blocklist", "list.txt"], "blocked", |path| path.starts_with("/b/"), "http://b.test/b/7"),
-    (&["--reject-ext", "txt"], "rejected_extension", |path| path.ends_with(".txt"), "http://a.test/file7.txt"),
+    (&["--reject-ext", "txt"], "rejected_extension", is_text, "http://a.test/file7.txt"),
     (&["--depth", "0"], "too_deep", |path| path != "/", "http://a.test/other/7"),
     (&["--config", "host.toml"], "too_deep", |path| path.starts_with("/b/"), "http://b.test/b/7"),
 ];
@@ -296,7 +302,7 @@ fn rules_that_are_tightened_under_kills_hold_from_each_restart_on() {
     let rules: [(&[&str], fn(&str) -> bool); 8] = [
         (&["--exclude", "/library/[0-4]"], |path| path.strip_prefix("/library/").is_some_and(|of| of < "5")),
         (&["--exclude", "/other/1"], |path| path.starts_with("/other/1")),
-        (&["--reject-ext", "txt"], |path| path.ends_with(".txt")),
+        (&["--reject-ext", "txt"], is_text),
         (&["--exclude", "/b/[02468]+$"], |path| {
             path.strip_prefix("/b/").is_some_and(|of| of.bytes().all(|digit| b"02468".contains(&digit)))
         }),

@@ -45,6 +45,7 @@ impl HostStatistics {
 
     /// Which goes first in a list of hosts that fail: those that are not asked again, then those with most URLs waiting, then with most
     /// requests.
+    #[cfg(feature = "crawl")]
     pub(crate) fn worst_first(&self, other: &Self) -> Ordering {
         let order = |host: &Self| (host.retired, host.queued);
         order(other).cmp(&order(self)).then_with(|| self.most_first(other))

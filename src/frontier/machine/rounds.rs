@@ -12,7 +12,9 @@ use super::{Frontier, FrontierError};
 use crate::frontier::Timestamp;
 use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, HostState};
-use crate::gate::{DropRule, Position, Refusal};
+#[cfg(feature = "cli")]
+use crate::gate::Position;
+use crate::gate::{DropRule, Refusal};
 
 /// URLs that earlier rounds have set aside are judged again, at most this many a call: a million of them hold nobody up.
 const RETURNS: u32 = 128;

@@ -12,6 +12,7 @@ mod verdict;
 
 use std::fmt;
 
+#[cfg(feature = "cli")]
 pub(super) use self::failed::{how, refuses};
 use self::page::TextPage;
 use super::Report;
