@@ -544,7 +544,11 @@ fn a_clock_that_goes_back_holds_up_no_host() {
         let (mut options, mut open_options) = (FrontierOptions::default(), OpenOptions::default());
         options.politeness.host_delay = Duration::from_secs(2);
         open_options.hosts_in_memory = hosts_in_memory;
-        let open = |now| Frontier::open_with(root.path(), &options, &open_options, |_, _| true, now).unwrap();
+        let open = |now, went_back| {
+            let mut open_options = open_options;
+            open_options.went_back = went_back;
+            Frontier::open_with(root.path(), &options, &open_options, |_, _| true, now).unwrap()
+        };
         // The next lease, and when it is had.
         let next = |frontier: &mut Frontier<JobJournal>, mut now: Timestamp| loop {
             match frontier.next(now).unwrap() {
@@ -553,7 +557,7 @@ fn a_clock_that_goes_back_holds_up_no_host() {
                 Next::GiveUp(_) | Next::Busy | Next::Drained => panic!("a page waits"),
             }
         };
-        let mut frontier = open(NOW + DAY);
+        let mut frontier = open(NOW + DAY, None);
         let mut now = NOW + DAY;
         frontier.seed("https://example.org/1", now).unwrap();
         for kind in [LeaseKind::Robots, LeaseKind::Page] {
@@ -567,7 +571,7 @@ fn a_clock_that_goes_back_holds_up_no_host() {
         assert_eq!(frontier.statistics().hosts_in_memory, hosts_in_memory.min(1));
         drop(frontier);
 
-        let mut frontier = open(NOW);
+        let mut frontier = open(NOW, Some(DAY));
         frontier.seed("https://example.org/2", NOW).unwrap();
         let (lease, at) = next(&mut frontier, NOW);
         assert_eq!((lease.kind(), at), (LeaseKind::Page, NOW + Duration::from_secs(2)), "{hosts_in_memory}");

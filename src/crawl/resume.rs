@@ -18,7 +18,7 @@ use super::records::{
 };
 use super::run::Crawl;
 use crate::frontier::{Frontier, Receipt};
-use crate::job::{FileError, Job, JobJournal, PAGES, newest_extra, own};
+use crate::job::{FileError, Job, JobJournal, OpenOptions, PAGES, newest_extra, own};
 use crate::lending::Clock;
 
 /// What a crawl found in its job when it was opened.
@@ -99,12 +99,10 @@ impl Crawl<JobJournal> {
             }),
             None => earlier.has(name, &receipt),
         };
-        let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, has, clock.now())?;
+        let went_back = before.went_back(clock.now());
+        let open = OpenOptions { went_back, ..options.job.open };
+        let mut frontier = Frontier::open_in(job, &options.frontier, &open, has, clock.now())?;
         let carried = read_totals(job, &frontier.opening().extra)?;
-        let went_back = carried.as_ref().and_then(|carried| carried.went_back(clock.now()));
-        if let Some(by) = went_back {
-            frontier.hasten(by);
-        }
         // The host, or this machine, may be better off now.
         let asked_again = frontier.ask_again(clock.now()).map_err(|error| CrawlError::Storage(error.into()))?;
         let opening = frontier.opening();

@@ -1,5 +1,7 @@
 //! How a frontier is kept in its job.
 
+use std::time::Duration;
+
 use super::journal::JournalOptions;
 
 /// How a frontier is kept in its job, by a crawl and by an embedder who [opens](crate::frontier::Frontier::open_with) one alike.
@@ -16,11 +18,14 @@ pub struct OpenOptions {
     /// evicted host comes back with its clock. Its robots.txt is asked for again only where the segment of the journal that holds it
     /// was removed.
     pub hosts_in_memory: u64,
+    /// How far the clock has gone back since the job was left, where that is known: it was ahead, and was put right. No host rests longer
+    /// then than follows from how it stands, and what is scheduled waits for that much less. A crawl finds it out by itself.
+    pub went_back: Option<Duration>,
 }
 
 impl Default for OpenOptions {
     /// Keeps the whole journal, and 262,144 hosts in memory: at 200 bytes each, 50 MB.
     fn default() -> Self {
-        Self { journal: JournalOptions::default(), keep_journal: true, hosts_in_memory: 1 << 18 }
+        Self { journal: JournalOptions::default(), keep_journal: true, hosts_in_memory: 1 << 18, went_back: None }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Evicted {
     /// When this process began, where the one before died: nobody knows which hosts that asked last, so none is asked within its
     /// rest of this.
     pub(crate) since: Option<Timestamp>,
+    /// The clock was ahead before this process began.
+    pub(crate) was_ahead: bool,
 }
 
 impl Evicted {
@@ -77,7 +79,7 @@ impl Evicted {
 
     /// Sets the clock of a host that comes back.
     pub(crate) fn set_clock(&self, host: &mut Host, manners: &Manners, now: Timestamp) {
-        host.set_clock(manners, now);
+        host.set_clock(manners, now, self.was_ahead);
         if let Some(since) = self.since {
             host.due = host.due.max(since + host.delay(manners));
         }

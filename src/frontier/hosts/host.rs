@@ -112,7 +112,8 @@ impl Host {
         manners.delay(self.treatment, crawl_delay).max(self.learned_delay())
     }
 
-    /// The longest rest that it can have been told to take, as it stands.
+    /// The longest rest that follows from how it stands. One that it has asked for and that it got along with, a Retry-After of its
+    /// robots.txt for one, may have been longer.
     fn longest_rest(&self, manners: &Manners) -> Duration {
         let learned = manners.adaptive_share.map_or(Duration::ZERO, |_| manners.max_adaptive_delay);
         let asked = match self.ill.as_deref() {
@@ -123,10 +124,12 @@ impl Host {
         self.delay(manners).max(learned).max(asked)
     }
 
-    /// Takes back what no clock can have told it, should the machine's have been ahead and be right now: it rests no longer than it can
-    /// have been told to, and its robots.txt stays good no longer than one that was fetched just now.
-    pub(crate) fn set_clock(&mut self, manners: &Manners, now: Timestamp) {
-        self.due = self.due.min(now + self.longest_rest(manners));
+    /// Takes back what no clock can have told it, should the machine's have been ahead and be right now: it rests no longer than any host
+    /// can have been told to, and its robots.txt stays good no longer than one that was fetched just now. Where it is known that the clock
+    /// `was_ahead`, it rests no longer than follows from how it stands.
+    pub(crate) fn set_clock(&mut self, manners: &Manners, now: Timestamp, was_ahead: bool) {
+        let longest = if was_ahead { self.longest_rest(manners) } else { manners.longest_rest() };
+        self.due = self.due.min(now + longest);
         let stale_at = now + manners.robots_ttl.max(manners.max_backoff);
         self.robots.hold_until(stale_at, stale_at + RULES_HOLD);
     }

@@ -25,6 +25,8 @@ pub(crate) struct Manners {
     /// In the order of their names.
     groups: Vec<Sharing>,
     addresses: AddressSharing,
+    /// The longest rest between two requests that any host is given.
+    longest_delay: Duration,
 }
 
 /// How a host is treated.
@@ -146,7 +148,8 @@ impl Manners {
         for treatment in &mut treatments {
             treatment.by_address = addresses.counts(politeness, treatment, &groups);
         }
-        Ok(Self { politeness: politeness.clone(), treatments, numbers, groups, addresses })
+        let longest_delay = treatments.iter().map(|treatment| treatment.host_delay).max().unwrap_or_default();
+        Ok(Self { politeness: politeness.clone(), treatments, numbers, groups, addresses, longest_delay })
     }
 
     /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
@@ -197,6 +200,13 @@ impl Manners {
         let times = 1.0 / share - if is_between_starts { 0.0 } else { 1.0 };
         let rest = Duration::try_from_secs_f64(took.as_secs_f64() * times).unwrap_or(Duration::MAX);
         Some(rest.min(self.politeness.max_adaptive_delay))
+    }
+
+    /// The longest rest that any host can be told to take.
+    pub(crate) fn longest_rest(&self) -> Duration {
+        let Politeness { max_adaptive_delay, max_backoff, max_retry_after, max_crawl_delay, .. } = self.politeness;
+        let longest = max_backoff.max(max_retry_after).max(max_crawl_delay).max(self.longest_delay);
+        self.politeness.adaptive_share.map_or(longest, |_| longest.max(max_adaptive_delay))
     }
 }
 

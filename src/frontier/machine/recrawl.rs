@@ -100,12 +100,6 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// The clock was ahead by so much when it set the times of what is scheduled, and is right now: all of it waits that much less.
-    #[cfg(feature = "crawl")]
-    pub(crate) fn hasten(&mut self, by: std::time::Duration) {
-        self.state.hasten(by);
-    }
-
     /// Takes a URL from the seen set, so that it is new when it is found next. Where it is queued, scheduled, given up or lent out, it
     /// stays so.
     ///

@@ -15,6 +15,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lost::{Again, Done, Lost, LostPage};
 use super::pieces::Pieces;
@@ -52,6 +53,8 @@ pub(crate) struct Resume {
     contents: Option<SeenSet>,
     /// The address of each host of the slices, in their order, as [`Frontier::save_addresses`] has it.
     addresses: Vec<u8>,
+    /// How far the clock has gone back since.
+    went_back: Option<Duration>,
 }
 
 impl Resume {
@@ -72,6 +75,7 @@ impl Resume {
             was_busy: false,
             contents: None,
             addresses: Vec::new(),
+            went_back: None,
         })
     }
 
@@ -205,6 +209,12 @@ impl Resume {
         self.state.apply(&Change { record: rules, at: Some(at), host: None, remember: None, fresh: Fresh::ALL });
     }
 
+    /// The clock was ahead by so much before, and is right now: hosts rest no longer than follows from how they stand, and what is
+    /// scheduled waits for that much less.
+    pub(crate) fn went_back(&mut self, by: Option<Duration>) {
+        self.went_back = by;
+    }
+
     /// Records taken, those too that changed nothing because the checkpoint has them.
     pub(crate) fn records(&self) -> u64 {
         self.records
@@ -255,7 +265,10 @@ impl Resume {
         let manners = Arc::clone(self.state.hosts().manners());
         let is_unclean = self.was_busy || self.records > 0;
         let is_new = self.state.hosts().len() == 0 && self.state.evicted().len() == 0;
-        self.state.set_clocks(is_unclean.then_some(now), now);
+        self.state.set_clocks(is_unclean.then_some(now), self.went_back.is_some(), now);
+        if let Some(by) = self.went_back {
+            self.state.schedule_mut().hasten(by);
+        }
         let mut frontier = Frontier::of(self.state, &self.options, journal);
         // Nobody knows which of their hosts was asked last, and when. Which address each host has is told when it is asked.
         frontier.circles = Circles::new(&manners, (!is_new).then_some(now));

@@ -409,12 +409,6 @@ impl State {
         Arc::get_mut(&mut self.gate).expect("it is not shared before the frontier is finished")
     }
 
-    /// All that is scheduled waits for so much less.
-    #[cfg(feature = "crawl")]
-    pub(crate) fn hasten(&mut self, by: std::time::Duration) {
-        self.schedule.hasten(by);
-    }
-
     /// Queues a page, of which so many tries are used up, before all others of its priority.
     pub(super) fn queue_first(&mut self, host: HostId, queued: Queued, tries: u8) {
         self.back.push_front(&mut self.hosts[host].queue, queued);
@@ -423,8 +417,8 @@ impl State {
     }
 
     /// Sets the clock of each host in memory, and of those that come back: a resume knows what the time is.
-    pub(super) fn set_clocks(&mut self, since: Option<Timestamp>, now: Timestamp) {
-        self.evicted.since = since;
+    pub(super) fn set_clocks(&mut self, since: Option<Timestamp>, was_ahead: bool, now: Timestamp) {
+        (self.evicted.since, self.evicted.was_ahead) = (since, was_ahead);
         let manners = Arc::clone(self.hosts.manners());
         for id in self.hosts.ids() {
             let host = &mut self.hosts[id];

@@ -89,6 +89,7 @@ pub(in crate::job) fn restore<S: Storage>(
     }
     file.sync()?;
     checkpoints.settle_on(opening.checkpoint, needs)?;
+    replay.went_back(open.went_back);
     opening.output = replay.output();
     opening.is_new = opening.checkpoint.is_none() && opening.recovery == Recovery::default();
     Ok(replay.finish(JobJournal::new(file, checkpoints, *open, opening), now))
