@@ -299,7 +299,8 @@ fn a_crawl_that_runs_asks_nothing_more_of_a_host_that_is_dropped_and_a_kill_chan
 #[cfg(unix)]
 #[test]
 fn rules_that_are_tightened_under_kills_hold_from_each_restart_on() {
-    let rules: [(&[&str], fn(&str) -> bool); 8] = [
+    type Tightened<'a> = (&'a [&'a str], fn(&str) -> bool);
+    let rules: [Tightened<'_>; 8] = [
         (&["--exclude", "/library/[0-4]"], |path| path.strip_prefix("/library/").is_some_and(|of| of < "5")),
         (&["--exclude", "/other/1"], |path| path.starts_with("/other/1")),
         (&["--reject-ext", "txt"], is_text),
