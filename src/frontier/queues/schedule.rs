@@ -1,9 +1,7 @@
 //! URLs that wait for a time.
 
 use std::collections::BTreeMap;
-#[cfg(any(feature = "crawl", test))]
 use std::collections::btree_map::Entry;
-#[cfg(any(feature = "crawl", test))]
 use std::time::Duration;
 
 use super::{Back, Queue, Queued};
@@ -178,7 +176,6 @@ impl Schedule {
 
     /// All that wait for a time wait for so much less, in whole seconds: the clock was ahead that set these times. Which goes before which
     /// stays as it is. O(seconds).
-    #[cfg(any(feature = "crawl", test))]
     pub(crate) fn hasten(&mut self, by: Duration) {
         for (at, mut queue) in std::mem::take(&mut self.seconds) {
             let at = if at < ASIDE { at.saturating_sub(by.as_secs()) } else { at };
