@@ -833,16 +833,16 @@ fn version_1_is_read_and_written_as_ever() {
         assert_eq!(frontier.seed(seed, now).unwrap(), None);
     }
     for act in 0..4 {
-        let Next::Fetch(lease) = frontier.next(now + Duration::from_secs(act)).unwrap() else {
-            panic!("a host is due")
-        };
+        // The last is the robots.txt that one of the others is led to: no page is due yet.
+        let now = now + Duration::from_secs(act.min(2));
+        let Next::Fetch(lease) = frontier.next(now).unwrap() else { panic!("a host is due") };
         let outcome = match act {
             0 => Outcome::response(&lease, 200, b"User-agent: *\nDisallow: /x\nCrawl-delay: 3"),
             1 => frontier.redirect(&lease, 302, "https://d.example/robots.txt", now).unwrap(),
             2 => Outcome::response(&lease, 404, b""),
             _ => Outcome::response(&lease, 503, b""),
         };
-        frontier.complete(lease, outcome, now + Duration::from_secs(act)).unwrap();
+        frontier.complete(lease, outcome, now).unwrap();
     }
     frontier.checkpoint().unwrap();
     let end = fs::metadata(at("journal-000000000000")).unwrap().len();
