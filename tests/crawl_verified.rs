@@ -68,7 +68,8 @@ fn nothing_is_missed_behind_a_filter_that_alone_loses_much() {
     let [blocked, verified] = ["blocked", "verified"].map(|layout| {
         let desk = Desk::new(layout);
         let (code, told) = desk.run(&SIMULATED_CRAWL, &SIMULATED);
-        assert_eq!((code, &*told), (Some(0), ""));
+        let others: Vec<_> = told.lines().filter(|line| !line.contains("the host ")).collect();
+        assert!(code == Some(0) && others.is_empty(), "{code:?} {others:?}");
         desk.report()
     });
     assert!(blocked["simulated"]["missed"].as_u64().unwrap() > 10, "{}", blocked["simulated"]);

@@ -97,7 +97,7 @@ fn a_page_tries_what_is_extracted() {
 fn an_address_that_is_not_asked_names_the_flag() {
     let directory = TempDir::new().unwrap();
     for command in [&["extract", "--select", "a"][..], &["sitemap"]] {
-        let ran = run(directory.path(), &[command, &["http://127.0.0.1:9/"]].concat());
+        let ran = run(directory.path(), &[command, &["http://127.0.0.1:8080/"]].concat());
         assert!(ran.code == Some(1) && ran.err.contains("--allow-private-addresses"), "{command:?}: {}", ran.err);
     }
 }

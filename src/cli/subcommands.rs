@@ -26,7 +26,7 @@ pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
 /// `crawler broken`.
 pub(super) fn broken() -> Command {
     Command::new("broken")
-        .about("Print the links to pages that failed (4xx, 5xx, no answer, no URL), and the pages that have them")
+        .about("Print broken links (4xx, 5xx, no answer, no URL), and the pages that have them")
         .arg(job("The job directory; another process may be crawling into it"))
         .arg(
             option("format", "FORMAT", "text, jsonl or csv")
@@ -113,7 +113,7 @@ pub(super) fn diff_form(given: &ArgMatches) -> DiffForm {
 pub(super) fn drop() -> Command {
     let many = |name, value, help| option(name, value, help).action(clap::ArgAction::Append);
     Command::new("drop")
-        .about("Ask nothing more of a host, or of some URLs, of a job that is crawled or stopped; without either, list what is dropped")
+        .about("Ask nothing more of a host or of some URLs, or list what is dropped so; running or stopped")
         .arg(job("The job directory; another process may be crawling into it"))
         .arg(many("host", "HOST", "The host, whatever its scheme and port; *.HOST is the host and all below it"))
         .arg(many("urls", "REGEX", "The URLs that this matches, in the spelling that --exclude sees"))
@@ -349,7 +349,7 @@ pub(super) fn stats() -> Command {
 /// `crawler top`.
 pub(super) fn top() -> Command {
     Command::new("top")
-        .about("Show a job in the terminal, running or ended; keys to sort, find, drop a host, pause and stop")
+        .about("Show a job in the terminal, running or ended; keys to sort, find, drop, pause and stop")
         .arg(job("The job directory; another process may be crawling into it"))
 }
 

@@ -205,8 +205,10 @@ impl Checkpointer {
             lock.check()?;
         }
         let (manifest, directory) = &self.manifest;
-        if manifest.keep(directory)? {
+        if Manifest::is_gone(directory) {
+            // Before it is there again: whoever waits for the file finds the reason told.
             tracing::warn!("{}/manifest was removed while the crawl runs; it is written again", directory.display());
+            manifest.write_again(directory)?;
         }
         if self.disturbed.is_none() {
             self.disturbed = lock(&self.outputs).disturbed()?;

@@ -112,14 +112,17 @@ impl Manifest {
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
-    /// Writes it again where somebody has removed it under the process that has the job. Says whether that was so.
+    /// Whether somebody has removed it under the process that has the job.
     #[cfg(feature = "crawl")]
-    pub(crate) fn keep(&self, directory: &Path) -> Result<bool, JobError> {
+    pub(crate) fn is_gone(directory: &Path) -> bool {
+        std::fs::symlink_metadata(Self::path(directory)).is_err()
+    }
+
+    /// Writes it again where it is gone.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn write_again(&self, directory: &Path) -> Result<(), JobError> {
         let path = Self::path(directory);
-        if std::fs::symlink_metadata(&path).is_ok() {
-            return Ok(false);
-        }
-        Ok(replace(&path, self.to_text().as_bytes()).map(|()| true).map_err(FileError::of("write", &path))?)
+        Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
     /// Gives the draft its final name: from here on there is a job.

@@ -130,6 +130,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/html/json_ld.rs",
             "src/crawl/html/stream/",
             "src/crawl/html/words.rs",
+            "src/crawl/http/framing.rs",
             "src/cli/line_block.rs",
         ],
     ),

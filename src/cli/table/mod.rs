@@ -105,13 +105,15 @@ mod tests {
         let (before, after) = (leaves(&format!("{before:#?}")), leaves(&format!("{after:#?}")));
         let kept: Vec<_> = after.intersection(&before).collect();
         // The first follows from the word `auto` of the capacity, the second from the job's directory; the third is for embedders; the
-        // fourth follows from the outputs; the fifth stands in the job's own list; the others have tables of their own.
+        // fourth follows from the outputs; the fifth stands in the job's own list; the sixth from the job's clock; the others have tables of
+        // their own.
         let derived = [
             "open_ended",
             "directory",
             "segment_bytes",
             "link_texts",
             "scope.dropped",
+            "went_back",
             "rules.hosts",
             "rules.groups",
             "access.hosts",

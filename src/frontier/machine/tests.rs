@@ -135,8 +135,10 @@ impl Crawl {
             0 => Outcome::Failed(Failure::Timeout.into()),
             1 => status(503),
             2 => status(404),
-            3 if lease.kind() == LeaseKind::Robots => {
-                self.frontier.redirect(&lease, 302, "https://elsewhere.example/robots.txt", self.now).unwrap()
+            // Each to a host of its own: two that wait for one robots.txt would be due at one moment.
+            3 if lease.kind() == LeaseKind::Robots && lease.url().starts_with("https://h") => {
+                let elsewhere = lease.url().replace("https://h", "https://elsewhere-");
+                self.frontier.redirect(&lease, 302, &elsewhere, self.now).unwrap()
             }
             _ => {
                 let hrefs: Vec<_> = links.iter().map(|&(host, page)| url(host, page)).collect();
