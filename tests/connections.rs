@@ -114,7 +114,7 @@ fn a_retry_after_holds_for_all_connections() {
     answer(&mut frontier, out.remove(0), 200, None, 3);
     assert_eq!(waits(&mut frontier, 3), Some(61));
     let probe = lease(&mut frontier, 61);
-    assert_eq!((probe.url(), waits(&mut frontier, 61)), ("https://a.example/0", None), "one, until it answers");
+    assert_eq!((probe.url(), waits(&mut frontier, 61)), ("https://a.example/3", None), "one, until it answers");
     answer(&mut frontier, probe, 200, None, 61);
     let out: Vec<Lease> = (0..4).map(|_| lease(&mut frontier, 61)).collect();
     assert_eq!((out.len(), waits(&mut frontier, 61)), (4, None));

@@ -26,8 +26,15 @@ fn invented(seed: u64) -> Report {
         value[time] = Timestamp::from_micros(1_790_000_000_000_000 + random.below(3_000_000) * 1000).to_string().into();
     }
     // Parts have hosts of their own.
-    for row in value["hosts"]["top"].as_array_mut().unwrap() {
-        row["host"] = format!("http://{}.{}.test", random.below(9), random.below(u64::MAX)).into();
+    for (section, list, name) in [
+        ("hosts", "top", "host"),
+        ("hosts", "in_trouble", "host"),
+        ("hosts", "refusing_hosts", "host"),
+        ("urls", "failed_pages", "url"),
+    ] {
+        for row in value[section][list].as_array_mut().into_iter().flatten() {
+            row[name] = format!("http://{}.{}.test", random.below(9), random.below(u64::MAX)).into();
+        }
     }
     let shapes: serde_json::Map<_, _> =
         (0..random.below(8)).map(|_| (format!("{}.test/#", random.below(u64::MAX)), random.below(50).into())).collect();
@@ -54,6 +61,7 @@ fn vary(value: &mut Value, name: &str, random: &mut Random) {
         Value::Array(list) => list.iter_mut().for_each(|one| vary(one, &format!("{name}[]"), random)),
         Value::Number(number) if number.is_f64() => *value = (random.below(1 << 20) as f64 / 1024.0 / 1024.0).into(),
         Value::Number(_) if name.starts_with(".settings.") => {}
+        Value::Number(_) if name.ends_with("[].status") => *value = (100 + random.below(500)).into(),
         Value::Number(_) if [".version", ".hosts.by_requests[].from", ".hosts.by_requests[].to"].contains(&name) => {}
         Value::Number(_) => *value = random.below(1_000_000).into(),
         _ => {}

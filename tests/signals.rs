@@ -26,8 +26,13 @@ impl Desk {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        // A test under nohup hands an ignored SIGHUP on.
+        let mut command = Command::new("env");
+        command
+            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_crawler")])
+            .args(arguments)
+            .current_dir(&self.0)
+            .stdin(Stdio::null());
         command
     }
 }

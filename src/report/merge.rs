@@ -183,6 +183,8 @@ impl Urls {
         sum(&mut self.statuses, &other.statuses);
         sum(&mut self.errors, &other.errors);
         self.failed_pages.extend(other.failed_pages.iter().cloned());
+        // In an order of their own, so that it does not matter which part comes first.
+        self.failed_pages.sort_by(|one, other| one.url.cmp(&other.url));
         self.failed_pages.truncate(TOP);
         sum(&mut self.refused_shapes, &other.refused_shapes);
         // A shape begins with its host, so it is of one part alone.
@@ -253,10 +255,11 @@ impl HostFigures {
             *ours += others;
         }
         self.refusing_hosts.extend(other.refusing_hosts.iter().cloned());
-        self.refusing_hosts.sort_by_key(|host| Reverse(host.refused));
+        self.refusing_hosts.sort_by(|one, other| (other.refused, &one.host).cmp(&(one.refused, &other.host)));
         self.refusing_hosts.truncate(TOP);
         self.in_trouble.extend(other.in_trouble.iter().cloned());
-        self.in_trouble.sort_by_key(|row| Reverse((row.unreachable, row.queued, row.requests)));
+        let worst = |row: &HostRow| Reverse((row.unreachable, row.queued, row.requests));
+        self.in_trouble.sort_by(|one, other| (worst(one), &one.host).cmp(&(worst(other), &other.host)));
         self.in_trouble.truncate(TOP);
         self.fairness = both(self.fairness, other.fairness, f64::min);
         self.longest_due_us = self.longest_due_us.max(other.longest_due_us);
