@@ -67,6 +67,8 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     let urls = |report: &Value| {
         let mut urls = report["urls"].clone();
         let sources = urls.as_object_mut().unwrap().remove("sources").unwrap();
+        // The first ten that failed are examples, and which came first is chance.
+        urls.as_object_mut().unwrap().remove("failed_pages").unwrap();
         (urls, sources.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum::<u64>())
     };
     assert_eq!(urls(&report), urls(&expected));
