@@ -93,7 +93,7 @@ fn a_dry_run_writes_nothing() {
 #[test]
 fn a_job_is_only_read() {
     let dir = directory();
-    let crawled = run(&dir, "http://site-0.test/ --simulate --max-pages 20 --job job", "");
+    let crawled = run(&dir, "--simulate --max-pages 20 --job job", "");
     assert_eq!(crawled.code, Some(0), "{}", crawled.err);
     let pages = std::fs::read_to_string(dir.path().join("job/pages.jsonl")).unwrap();
     let page: serde_json::Value = serde_json::from_str(pages.lines().next().unwrap()).unwrap();
