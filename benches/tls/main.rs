@@ -10,13 +10,11 @@ use std::time::{Duration, Instant};
 
 use rustls::client::Resumption;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{
-    CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct, Error, HandshakeKind, RootCertStore,
-    ServerConfig, ServerConnection, SignatureScheme,
+    CipherSuite, ClientConfig, ClientConnection, HandshakeKind, RootCertStore, ServerConfig, ServerConnection,
 };
 
 const HANDSHAKES: usize = 1000;
@@ -50,8 +48,8 @@ const SUITES: [CipherSuite; 2] = [CipherSuite::TLS13_AES_128_GCM_SHA256, CipherS
 
 fn main() {
     println!(
-        "{:<12} {:<12} {:<28} {:>8} {:>11} {:>8} {:>8}",
-        "", "", "microseconds of the client", "whole", "chain known", "resumed", "page"
+        "{:<12} {:<12} {:<28} {:>8} {:>8} {:>8}",
+        "", "", "microseconds of the client", "whole", "resumed", "page"
     );
     for (name, provider) in providers() {
         for certificate in &CERTIFICATES {
@@ -59,8 +57,8 @@ fn main() {
                 let row = Row::measure(&provider, certificate, suite);
                 let suite = format!("{suite:?}");
                 println!(
-                    "{name:<12} {:<12} {suite:<28} {:>8.1} {:>11.1} {:>8.1} {:>8.1}",
-                    certificate.name, row.whole, row.known, row.resumed, row.page
+                    "{name:<12} {:<12} {suite:<28} {:>8.1} {:>8.1} {:>8.1}",
+                    certificate.name, row.whole, row.resumed, row.page
                 );
             }
         }
@@ -84,8 +82,6 @@ fn providers() -> Vec<(&'static str, CryptoProvider)> {
 struct Row {
     /// A handshake with all that is to be verified.
     whole: f64,
-    /// The same, where the chain was verified before.
-    known: f64,
     resumed: f64,
     page: f64,
 }
@@ -96,8 +92,8 @@ impl Row {
         provider.cipher_suites.retain(|one| one.suite() == suite);
         let provider = Arc::new(provider);
         let server = server(certificate);
-        let run = |is_known, kind: HandshakeKind| {
-            let client = Arc::new(client(&provider, certificate, is_known, kind == HandshakeKind::Resumed));
+        let run = |kind: HandshakeKind| {
+            let client = Arc::new(client(&provider, certificate, kind == HandshakeKind::Resumed));
             let mut times = Vec::new();
             while times.len() < HANDSHAKES {
                 let (of, time, page) = Clocked::new(&client, &server).finish();
@@ -113,14 +109,9 @@ impl Row {
             times[times.len() / 2].as_secs_f64() * 1e6
         };
         let first = |times: Vec<(Duration, Duration)>| median(times.into_iter().map(|(time, _)| time).collect());
-        let resumed = run(true, HandshakeKind::Resumed);
+        let resumed = run(HandshakeKind::Resumed);
         let page = median(resumed.iter().map(|(_, page)| *page).collect());
-        Self {
-            whole: first(run(false, HandshakeKind::Full)),
-            known: first(run(true, HandshakeKind::Full)),
-            resumed: first(resumed),
-            page,
-        }
+        Self { whole: first(run(HandshakeKind::Full)), resumed: first(resumed), page }
     }
 }
 
@@ -134,55 +125,15 @@ fn server(certificate: &Certificate) -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-fn client(provider: &Arc<CryptoProvider>, certificate: &Certificate, is_known: bool, resumes: bool) -> ClientConfig {
+fn client(provider: &Arc<CryptoProvider>, certificate: &Certificate, resumes: bool) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(certificate.authority).unwrap()).unwrap();
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build().unwrap();
-    let verifier: Arc<dyn ServerCertVerifier> = if is_known { Arc::new(Known(verifier)) } else { verifier };
     let builder = ClientConfig::builder_with_provider(Arc::clone(provider));
     let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
     let mut config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
     config.resumption = if resumes { Resumption::in_memory_sessions(64) } else { Resumption::disabled() };
     config
-}
-
-/// Knows each chain. Signatures are verified.
-#[derive(Debug)]
-struct Known(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for Known {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
 }
 
 /// A client and a server, and the time that the client takes.

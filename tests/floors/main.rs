@@ -159,7 +159,6 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "src/crawl/http/certificates.rs",
             "src/crawl/http/tls.rs",
-            "src/crawl/http/verified_chains.rs",
             "src/crawl/records/bodies.rs",
             "src/cli/dashboard/door.rs",
         ],
@@ -171,15 +170,7 @@ const DOORS: &[(&str, &[&str])] = &[
         "rustix",
         &["src/crawl/bounds/disk.rs", "src/crawl/http/shortage.rs", "src/crawl/bounds/places.rs", "src/cli/signals.rs"],
     ),
-    (
-        "rustls",
-        &[
-            "src/crawl/http/tls.rs",
-            "src/crawl/http/verified_chains.rs",
-            "src/crawl/http/certificates.rs",
-            "src/crawl/http/unverified.rs",
-        ],
-    ),
+    ("rustls", &["src/crawl/http/tls.rs", "src/crawl/http/certificates.rs", "src/crawl/http/unverified.rs"]),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Parsed in one, walked in the other.
     // Derives, and what they need.

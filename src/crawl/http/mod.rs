@@ -30,7 +30,6 @@ mod no_head;
 mod proxy;
 mod proxy_place;
 mod quiet;
-mod read_ahead;
 mod request;
 mod resolve;
 mod response;
@@ -39,7 +38,6 @@ mod shortage;
 mod tls;
 mod transport;
 mod unverified;
-mod verified_chains;
 mod wanted;
 
 pub use access::{AccessError, AccessRules, GroupAccess, HostAccess, Secret, SignIn};

@@ -14,10 +14,8 @@ use rustls_platform_verifier::Verifier;
 use tokio_rustls::TlsConnector;
 
 use super::certificates::{Identity, roots};
-use super::read_ahead::ReadAhead;
 use super::transport::Transport;
 use super::unverified::Unverified;
-use super::verified_chains::VerifiedChains;
 use crate::crawl::FetchOptions;
 
 /// Hosts whose sessions are kept, so that the next connection is spared the certificates and their signatures. A session has the
@@ -43,7 +41,7 @@ pub(super) struct Tls {
     verifier: Option<Arc<dyn ServerCertVerifier>>,
 }
 
-/// Shakes hands. Cheap to clone; clones share sessions and verified chains.
+/// Shakes hands. Cheap to clone; clones share sessions.
 #[derive(Clone)]
 pub(super) struct Connector {
     http1: TlsConnector,
@@ -63,7 +61,7 @@ impl Tls {
         let provider = Arc::new(provider);
         let roots = roots(&options.ca_files)?;
         let verifier = match Verifier::new_with_extra_roots(roots, Arc::clone(&provider)) {
-            Ok(verifier) => Some(Arc::new(VerifiedChains::by(verifier)) as Arc<_>),
+            Ok(verifier) => Some(Arc::new(verifier) as Arc<_>),
             Err(error) => {
                 tracing::warn!(%error, "https will fail");
                 None
@@ -129,7 +127,7 @@ impl Connector {
     ) -> Result<Transport, Box<dyn Error + Send + Sync>> {
         let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())?;
         let connector = if offers_http2 { &self.http2 } else { &self.http1 };
-        let stream = connector.connect(name, ReadAhead::of(below)).await?;
+        let stream = connector.connect(name, below).await?;
         Ok(Transport::Tls(Box::new(stream)))
     }
 }

@@ -10,7 +10,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 use super::proxy_place::ProxyPlace;
-use super::read_ahead::ReadAhead;
 
 /// What a connection runs over.
 pub(super) enum Transport {
@@ -19,7 +18,7 @@ pub(super) enum Transport {
     /// To a proxy, in one of its places.
     Proxied(TcpStream, #[expect(dead_code, reason = "it is free again when this is dropped")] ProxyPlace),
     /// Over any of them: to a host through a proxy that speaks TLS itself, it is TLS over TLS.
-    Tls(Box<TlsStream<ReadAhead<Transport>>>),
+    Tls(Box<TlsStream<Transport>>),
 }
 
 impl Transport {
@@ -28,7 +27,7 @@ impl Transport {
         match self {
             Self::Plain(tcp) => tcp.peer_addr().ok(),
             Self::Proxied(..) => None,
-            Self::Tls(tls) => tls.get_ref().0.below().remote_addr(),
+            Self::Tls(tls) => tls.get_ref().0.remote_addr(),
         }
     }
 
