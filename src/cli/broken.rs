@@ -76,7 +76,7 @@ impl Broken {
 #[derive(Debug, Default)]
 struct BrokenLinks {
     list: Vec<Broken>,
-    /// Their places in the list, by the hashes of their keys, and of those of redirects to them.
+    /// Their places in the list, by the hash of their key and of each redirect to them.
     by_key: AHashMap<u64, usize>,
     hasher: RandomState,
     /// Lines that are no records.

@@ -61,7 +61,7 @@ fn tell(peer: &mut Peer, rule: &DropRule, is_undone: bool) -> Result<(), Command
     value["error"].as_str().map_or(Ok(()), |error| Err(CommandError::new(Exit::Failed, error)))
 }
 
-/// Writes the list of a job that nobody crawls.
+/// Writes the list of a job that no process has open.
 fn write(directory: &Path, rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
     let job = Job::resume(directory).map_err(|error| refused(&error))?;
     let mut dropped = job.dropped().map_err(|error| refused(&error))?;

@@ -98,7 +98,7 @@ struct LogFile {
 
 impl LogFile {
     fn open(path: &Path) -> io::Result<Self> {
-        // Whoever opens it again may stand elsewhere.
+        // The working directory may be another when the file is opened again.
         Ok(Self { path: std::path::absolute(path)?, file: Mutex::new(Self::append_to(path)?) })
     }
 

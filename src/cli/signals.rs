@@ -95,9 +95,9 @@ struct Incoming(Option<UnixSignals>);
 struct UnixSignals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// `None` where whoever began this process has it ignored, as nohup does.
+    /// `None` where the parent process had it ignored, as nohup does.
     hang_up: Option<tokio::signal::unix::Signal>,
-    /// Without one, whoever sends SIGHUP means the log: it was moved away.
+    /// Without a terminal, SIGHUP means that the log was moved away.
     has_terminal: bool,
 }
 

@@ -23,9 +23,9 @@ use super::values::{self, MarkValue, NodeValue, OwnerValue};
 use crate::crawl::{FinishReason, Stop};
 use crate::lending::Clock;
 
-/// It looks at the others at least so often.
+/// It looks at the other nodes at least this often.
 const LOOK: Duration = Duration::from_secs(1);
-/// After so many renewals the clock is compared with the servers' again.
+/// Renewals between two comparisons of the clock with the servers'.
 const COMPARES: u64 = 50;
 /// How long a farewell may take.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -206,7 +206,7 @@ impl Checkpointer {
         }
         let (manifest, directory) = &self.manifest;
         if Manifest::is_gone(directory) {
-            // Before it is there again: whoever waits for the file finds the reason told.
+            // Logged before the file is back, so that the reason is known by then.
             tracing::warn!("{}/manifest was removed while the crawl runs; it is written again", directory.display());
             manifest.write_again(directory)?;
         }

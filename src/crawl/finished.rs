@@ -48,7 +48,7 @@ pub struct Finished {
     pub ended: Timestamp,
     /// How long all its runs took together.
     pub elapsed: Duration,
-    /// What all its runs have cost this process and those before it. Of a crawl that other processes run, up to a second ago.
+    /// The cost of all runs: of this process and of the processes before it. Of a crawl in other processes, it is up to a second old.
     pub cost: Cost,
     /// Runs but the first.
     pub resumes: u64,

@@ -44,9 +44,9 @@
 //! the pages go on. It counts only when all that it speaks of is safe on disk: first hosts and seen set, then the journal, then
 //! each output up to the length that it names, then the summary.
 //!
-//! A **resume** reads the journal behind the last checkpoint. A page is done if its bytes are in each output as the receipts say, and
+//! A **resume** reads the journal after the last checkpoint. A page is done if its bytes are in each output as the receipts say, and
 //! its body, where its record names one, is a file of that length.
-//! The first page that is not, and all behind it, are asked for again. What the outputs have behind the last page that is done is
+//! The first page that is not done, and all after it, are asked for again. What the outputs hold after the last page that is done is
 //! cut off and kept beside. So each page is in each output exactly once.
 //!
 //! # Locks

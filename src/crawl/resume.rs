@@ -33,11 +33,11 @@ pub struct Resumed {
     pub queued: u64,
     /// URLs among them whose hosts could not be reached before, and are asked again.
     pub asked_again: u64,
-    /// Records of the journal that were replayed behind the checkpoint.
+    /// Records of the journal that were replayed after the checkpoint.
     pub replayed: u64,
     /// Bytes cut off the page records, and kept beside: records that the journal does not confirm, or half of one.
     pub cut: u64,
-    /// Its rules are others than those of the run before: each URL that waits is judged again when its turn comes.
+    /// The rules differ from the run before: each URL that waits is judged again when its turn comes.
     pub rules_changed: bool,
     /// How far the clock had gone back when it was opened, where that shows. What was scheduled waits for that much less.
     pub went_back: Option<Duration>,
@@ -179,7 +179,7 @@ impl Crawl<JobJournal> {
     pub fn keep_bodies(&mut self, job: &Job, directory: &Path) -> io::Result<()> {
         let bodies = Arc::new(Bodies::open(directory, job.manifest().id)?);
         if let Some(checkpointer) = &mut self.checkpointer {
-            // Those of the run before it that no checkpoint has found safe.
+            // Bodies of the run before that no checkpoint has confirmed.
             if let Some(earlier) = checkpointer.bodies.replace(Arc::clone(&bodies)) {
                 earlier.sync()?;
             }

@@ -174,7 +174,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     #[cfg(feature = "cli")]
-    /// What today's rules say of the URLs that wait and of those that others have refused. Call it once the seeds are given again.
+    /// What today's rules say of the URLs that wait, and of the URLs that earlier rules refused. Call it once the seeds are given again.
     ///
     /// # Errors
     /// Where the journal's storage fails.

@@ -232,8 +232,8 @@ impl Gate {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
 
-    /// Goes on from the counts of an earlier run, and from what the seeds had opened by then, in a scope of that kind. Nobody else has the
-    /// gate yet.
+    /// Goes on from the counts of an earlier run, and from what the seeds had opened by then, in a scope of that kind. No other thread has
+    /// the gate yet.
     pub(crate) fn restore(
         &mut self,
         admitted: u64,

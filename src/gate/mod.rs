@@ -31,10 +31,10 @@
 //!
 //! # Rules that change
 //!
-//! A URL that was admitted and waits is judged once more when its turn comes, where the rules are not those of its admission: a later run has
-//! others, or somebody [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
+//! A URL that was admitted and waits is judged once more when its turn comes, where the rules have changed since its admission: a later run has
+//! other rules, or the user [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
 //!
-//! A URL that its host's robots.txt disallows was admitted before anybody had read that file: its count moves from admitted to
+//! A URL that its host's robots.txt disallows was admitted before that file was read: its count moves from admitted to
 //! [`Refusal::Robots`] when its turn comes. So does that of a URL whose budget was spent meanwhile.
 //!
 //! # Threads

@@ -41,7 +41,7 @@ pub struct TrapLimits {
     pub session_budget: u32,
     /// Pages of one host that may be like the page at the same path of a seed's host. Beyond, it is taken for a mirror.
     pub mirror_budget: u32,
-    /// Directories beside each other whose pages may be those of one more directory, at no cost: versions and translations. Beyond, pages
+    /// Sibling directories that may repeat the pages of another one at no cost: versions and translations. In further ones, pages
     /// that are in another directory too are as barren as all copies.
     pub copies: u32,
     /// How much more each of these budgets is for each page that did bring something new.

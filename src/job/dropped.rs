@@ -1,7 +1,7 @@
 //! What a job keeps of the hosts and URLs that its user has dropped: `dropped.txt`.
 //!
-//! A line is a rule, `host example.org` or `urls REGEX`; an empty one and one that begins with `#` say nothing. A person may write it while
-//! nobody crawls.
+//! A line is a rule, `host example.org` or `urls REGEX`; an empty one and one that begins with `#` say nothing. A person may edit it while
+//! no crawl runs.
 
 use std::io::Read;
 use std::path::Path;

@@ -6,7 +6,7 @@
 //! Its lines have a fixed order and no more may follow; the last one is a checksum of the others. So there is one way to write a manifest,
 //! and any other text is an error with the number of its line.
 //!
-//! While a crawl runs, a manifest that somebody removes is written again: without it nobody could go on with the job.
+//! While a crawl runs, a manifest that is removed is written again: without it the job could not be resumed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
@@ -112,7 +112,7 @@ impl Manifest {
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
-    /// Whether somebody has removed it under the process that has the job.
+    /// Whether it was removed while a process has the job open.
     #[cfg(feature = "crawl")]
     pub(crate) fn is_gone(directory: &Path) -> bool {
         std::fs::symlink_metadata(Self::path(directory)).is_err()

@@ -19,7 +19,7 @@ impl Clock {
         Self { started: Instant::now(), epoch: Timestamp::default() + since_epoch }
     }
 
-    /// One that shows an earlier time by so many microseconds, or a later one by a number below 0: this machine's is known to be wrong.
+    /// This clock, set back by a number of microseconds, or ahead by a negative one: for a machine whose clock is known to be wrong.
     #[must_use]
     pub fn set_back(self, micros: i64) -> Self {
         Self {

@@ -40,13 +40,13 @@ pub struct Report {
     pub seeds: SeedCounts,
     /// What became of the URLs.
     pub urls: Urls,
-    /// Requests for pages and sitemaps: those after which a URL was done, those after which it was asked again, and those for sitemaps that
-    /// were guessed.
+    /// All requests for pages and sitemaps: tries after which a URL was done, tries after which it was asked for again, and guesses of
+    /// sitemaps.
     pub pages: Requests,
-    /// Those of them after which the URL was asked for again: a try that failed, or a redirect to another spelling of it.
+    /// Of these requests, the ones after which the URL was asked for again: a try that failed, or a redirect to another spelling of it.
     #[serde(default)]
     pub asked_again: AnswerFigures,
-    /// Those of them for sitemaps that nobody named, and that were none. Such a URL has no record.
+    /// Of these requests, the ones for guessed sitemaps that were none. Such a URL has no record.
     #[serde(default)]
     pub guesses: AnswerFigures,
     /// Requests for robots.txt.
@@ -191,7 +191,7 @@ pub struct Urls {
     pub fetched: u64,
     /// Tried without getting a whole response.
     pub failed: u64,
-    /// What was `fetched`, by HTTP status: each URL once, and its last answer. Those of 400 and more have failed: `crawler broken` lists them.
+    /// What was `fetched`, by HTTP status: each URL once, and its last answer. Pages with 400 and more have failed: `crawler broken` lists them.
     #[serde(default)]
     pub statuses: BTreeMap<u16, u64>,
     /// What has `failed`, by the kind of error: each URL once, and its last try.
@@ -299,7 +299,7 @@ pub struct HostFigures {
     /// Those of them whose rest was not over.
     #[serde(default)]
     pub resting: u64,
-    /// Those of them that failed, and were to be tried again.
+    /// Of the hosts that rest, the ones that failed and are to be tried again.
     #[serde(default)]
     pub failing: u64,
     /// Hosts that could not be reached, and were not asked again. `crawler resume` asks them anew.
@@ -308,7 +308,7 @@ pub struct HostFigures {
     /// has not all of what they have.
     #[serde(default)]
     pub refusing: u64,
-    /// The first of them, those with most refusals.
+    /// The hosts with most refusals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusing_hosts: Vec<RefusingHost>,
     /// Hosts that fail or cannot be reached, with their reasons: the worst ten.

@@ -17,7 +17,7 @@ use crate::address::Fingerprint;
 ///
 /// All fingerprints are in the sample at first, so the errors of a small set are counted, not
 /// estimated. Whenever the sample has reached its size, its share of the fingerprints is halved, and
-/// it drops those outside, until the share is the smallest that was asked for. From then on the
+/// it drops what is outside, until the share is the smallest that was asked for. From then on the
 /// sample grows with the set. With one URL in 1,024, which is the default, it holds 57,344 URLs
 /// up to some 59 million, in 0.6 MB, and takes 1/10 of a bit for each URL beyond.
 ///
@@ -27,8 +27,8 @@ use crate::address::Fingerprint;
 /// without bias, whatever the rate did meanwhile.
 #[derive(Debug)]
 pub(super) struct Audit {
-    /// The bits of a fingerprint that are 0 for those in the sample, the last ones: the sample has one
-    /// in this many and one.
+    /// The last bits of a fingerprint: where they are 0, it is in the sample. So the sample has one
+    /// fingerprint in `mask + 1`.
     mask: u64,
     /// The mask that is never widened.
     widest: u64,
@@ -47,7 +47,7 @@ pub(super) struct AuditCounts {
     shown: u64,
     /// How many of these the filter took for seen when they were new.
     false_positives: u64,
-    /// How many distinct fingerprints were shown, in the sample or not: the sum of what each of those in
+    /// How many distinct fingerprints were shown, in the sample or not: the sum of what each fingerprint in
     /// the sample stands for.
     distinct: u64,
     /// How many of all were taken for seen when they were new: the same sum over false positives.

@@ -158,7 +158,7 @@ pub struct AuditStatistics {
     pub rate_low: f64,
     /// Upper bound of the 95 % interval of `rate`.
     pub rate_high: f64,
-    /// URLs lost in the whole set, estimated: each false positive of the sample stands for those that were not in it at the
+    /// URLs lost in the whole set, estimated: each false positive of the sample stands for the URLs outside it at the
     /// time. Where `sample` is 1, the count.
     pub lost: f64,
     /// The variance of `lost` that comes from sampling: URLs, squared.

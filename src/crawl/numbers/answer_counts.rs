@@ -14,7 +14,7 @@ use crate::crawl::records::PageRecord;
 pub struct AnswerCounts {
     /// Whole answers, by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests without a whole answer, and answers that were of no use, by their errors. Those that were refused by type or size are not
+    /// Requests without a whole answer, and answers that were of no use, by their errors. Refusals by type or size are not
     /// among them.
     pub errors: NameCounts,
 }

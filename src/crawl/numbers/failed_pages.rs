@@ -45,7 +45,7 @@ impl FailedPages {
         }
     }
 
-    /// Adds those of another, as far as there is room.
+    /// Adds the pages of another list, as far as there is room.
     pub(super) fn merge(&mut self, other: &Self) {
         self.0.extend(other.0.iter().cloned());
         self.0.truncate(Self::MOST);

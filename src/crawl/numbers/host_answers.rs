@@ -11,8 +11,8 @@ use crate::crawl::records::PageRecord;
 /// How often hosts have answered, and how often they refused us: 401, 403, 407, 429, 451, or a challenge in the place of a page. A host
 /// *refuses us* where most of its answers did.
 ///
-/// At most 1,024 hosts are known. Beyond, those that have never refused are forgotten, and others are known from their first refusal on; it
-/// then takes three refusals. Where more hosts refuse than there is room for, those with fewest refusals are counted and not named.
+/// At most 1,024 hosts are kept. When there are more, hosts that have never refused are forgotten, a host is kept from its first refusal on,
+/// and it takes three refusals. Where more hosts refuse than there is room for, the ones with fewest refusals are counted and not named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostAnswers {
@@ -120,7 +120,7 @@ impl HostAnswers {
         self.forgotten + known as u64
     }
 
-    /// Those of them with most refusals.
+    /// The hosts that refuse us, by their number of refusals, `most` at most.
     pub fn top(&self, most: usize) -> Vec<RefusingHost> {
         let refusing = self.hosts.iter().filter(|(_, answers)| answers.refuse_us(self.is_partial));
         let mut hosts: Vec<_> = refusing

@@ -41,11 +41,11 @@ pub struct Tally {
     pub done: AnswerCounts,
     /// Requests for pages and sitemaps after which the URL was to be asked for again.
     pub asked_again: AnswerCounts,
-    /// Requests for sitemaps that nobody had named, and that were none: they have no record.
+    /// Requests for guessed sitemaps that were none: they have no record.
     pub guesses: AnswerCounts,
     /// The first pages that failed.
     pub failed_pages: FailedPages,
-    /// What hosts answered to requests for pages, by which those are known that refuse us.
+    /// Answers of hosts to requests for pages: they tell which hosts refuse us.
     pub answers: HostAnswers,
     /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
     /// response. URLs that were asked for again since do not count.

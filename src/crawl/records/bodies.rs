@@ -44,7 +44,7 @@ pub(in crate::crawl) struct Bodies {
     next: AtomicU64,
     /// Hexadecimal digests of those that a power cut may take.
     not_safe: Mutex<AHashSet<String>>,
-    /// Held while they are synced: a second caller returns when those are safe that the first one took.
+    /// Held during a sync: a second caller returns once the bodies that the first one took are safe.
     syncing: Mutex<()>,
     failure: Mutex<Option<io::Error>>,
 }
@@ -62,7 +62,7 @@ impl Bodies {
         Ok(bodies)
     }
 
-    /// Those of an earlier run; `None` where the directory is gone.
+    /// The bodies of an earlier run; `None` where the directory is gone.
     pub(in crate::crawl) fn find(directory: &Path, job: u64) -> Option<Self> {
         directory.is_dir().then(|| Self::at(directory, job))
     }
@@ -180,7 +180,7 @@ impl Bodies {
 pub(in crate::crawl) struct EarlierBodies(Option<Bodies>);
 
 impl EarlierBodies {
-    /// Those in a directory; none where it is gone.
+    /// The bodies in a directory; none where it is gone.
     pub(in crate::crawl) fn of(directory: &Path, job: &Job) -> Self {
         Self(Bodies::find(directory, job.manifest().id))
     }
@@ -190,13 +190,13 @@ impl EarlierBodies {
         self.0.as_ref().map_or(record.body_digest.is_none(), |bodies| bodies.has(record))
     }
 
-    /// Those among them that a power cut may still take, for the next checkpoint to sync; `None` where there are none.
+    /// The bodies that a power cut may still take, for the next checkpoint to sync; `None` where there are none.
     pub(in crate::crawl) fn into_unsafe(self) -> Option<Arc<Bodies>> {
         self.0.filter(|bodies| !lock(&bodies.not_safe).is_empty()).map(Arc::new)
     }
 }
 
-/// Syncs files or directories, several at once. One that somebody has taken away is passed over.
+/// Syncs files or directories, several at once. A path that is gone is passed over.
 fn sync_all(paths: &[impl AsRef<Path> + Sync]) -> io::Result<()> {
     let sync = |paths: &[_]| {
         paths.iter().try_for_each(|path: &_| match File::open(AsRef::<Path>::as_ref(path)) {

@@ -30,7 +30,7 @@ impl<'a> EarlierOutputs<'a> {
         self.find(name).ok().flatten().is_none_or(|file| file.has(receipt))
     }
 
-    /// Cuts those of them that are longer than what is confirmed. One that is shorter is refused once a run names it. The next checkpoint
+    /// Cuts each output that is longer than what is confirmed. A shorter one is refused once a run names it. The next checkpoint
     /// confirms them without another look, so they are synced here.
     ///
     /// # Errors

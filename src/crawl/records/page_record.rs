@@ -32,7 +32,7 @@ pub struct PageRecord {
     pub referrer: Option<String>,
     /// The Content-Type header: control characters escaped as `\u{1b}`, cut at 1,024 bytes.
     pub content_type: Option<String>,
-    /// Bytes of the body, decoded, as far as it was loaded: of what nobody reads, no more than 64 KiB are.
+    /// Bytes of the body that were loaded, decoded. A body that nothing reads is loaded up to 64 KiB.
     pub bytes: u64,
     /// Bytes of the body on the wire.
     pub wire_bytes: u64,
@@ -113,7 +113,7 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
-    /// Whether it failed: it has an error that nobody asked for, or a status of 400 or more.
+    /// Whether it failed: it has an error other than a refusal by type or size, or a status of 400 or more.
     pub(crate) fn has_failed(&self) -> bool {
         let has_error = self.error.is_some() && !self.is_unwanted();
         has_error || self.status.is_some_and(|status| status >= 400 && self.error.is_none())

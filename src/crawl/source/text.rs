@@ -9,7 +9,7 @@ use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::gate::Refusal;
 
-/// Marks that end a URL: those that none has, and those that stand around it in print and in Chinese, Japanese and Korean texts.
+/// Marks that end a URL: no URL has them, or they stand around it in print and in Chinese, Japanese and Korean texts.
 const END: &str =
     "<>\"`{}|\\^\u{fffd}“”„‟‘’‚‛«»‹›、。〈〉《》「」『』【】〔〕〖〗〝〞〟…・！（），．：；？［］｛｝｟｠｡｢｣､";
 /// Bytes of a URL, at most.

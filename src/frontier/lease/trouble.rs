@@ -178,7 +178,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whom a try that came to nothing speaks against. The five kinds are those of
+/// What is to blame for a try that came to nothing. The five kinds are the ones of
 /// [`Frontier::complete`](crate::frontier::Frontier::complete), which says what follows from each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {

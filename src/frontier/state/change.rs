@@ -29,7 +29,7 @@ pub(crate) struct Fresh {
     pub(crate) counts: bool,
     /// The URLs that wait for a time.
     pub(crate) schedule: bool,
-    /// Those among which the URL was set aside before.
+    /// The set of URLs with which this one was set aside before.
     pub(crate) aside: bool,
     /// The shard of the seen set that the URL is in.
     pub(crate) seen: bool,

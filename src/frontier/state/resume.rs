@@ -198,7 +198,7 @@ impl Resume {
         Ok(())
     }
 
-    /// The record with which this frontier must go on where the rules are not those by which its URLs were judged; `None` where they are.
+    /// The record with which this frontier must go on where its URLs were judged by other rules; `None` where the rules are the same.
     pub(crate) fn changed_rules(&self) -> Option<Record<'static>> {
         let digest = self.state.gate().digest();
         (self.state.rules().digest != digest).then_some(Record::Rules { digest })
@@ -209,7 +209,7 @@ impl Resume {
         self.state.apply(&Change { record: rules, at: Some(at), host: None, remember: None, fresh: Fresh::ALL });
     }
 
-    /// The clock was ahead by so much before, and is right now: hosts rest no longer than follows from how they stand, and what is
+    /// The clock was ahead by this much, and is right now: hosts rest no longer than follows from how they stand, and what is
     /// scheduled waits for that much less.
     pub(crate) fn went_back(&mut self, by: Option<Duration>) {
         self.went_back = by;

@@ -1,6 +1,6 @@
 //! Copies of a set of pages: where a page is, and where the page is that said the same first.
 
-/// Where a copy is. Its path is `above`, then directories that differ from those of the page that it copies, then what both paths have.
+/// Where a copy is. Its path is `above`, then directories that the page which it copies does not have, then what both paths share.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CopyPlace<'a> {
     /// The path up to where both go on with the same: it stands for the copy of the set.

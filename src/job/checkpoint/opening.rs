@@ -16,9 +16,9 @@ pub struct Opening {
     pub position: Position,
     /// Newer checkpoints that were damaged and passed over.
     pub damaged: Vec<CheckpointError>,
-    /// What was found in the journal behind the checkpoint.
+    /// What was found in the journal after the checkpoint.
     pub recovery: Recovery,
-    /// The rules of the gate are others than those by which the URLs that wait were judged: each is judged again when its turn comes.
+    /// The URLs that wait were judged by other rules of the gate: each is judged again when its turn comes.
     pub rules_changed: bool,
     /// Bytes of the output that the journal confirms. What follows them must be cut off before more is written.
     pub output: u64,

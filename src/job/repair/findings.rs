@@ -56,8 +56,8 @@ impl Findings {
 }
 
 /// Looks for damage, and changes nothing. `keep_journal` says that no part of the journal was ever removed. `named` are the outputs beside
-/// the page records that the next run writes to: a page of which one has lost anything is asked for again. Those of earlier runs are
-/// nobody's concern.
+/// the page records that the next run writes to: a page of which one has lost anything is asked for again. Outputs of earlier runs are
+/// not looked at.
 ///
 /// Reads the journal and the outputs from end to end, and loads the newest whole checkpoint: that takes the memory of a resume, and some
 /// 40 bytes for each URL of the journal.
@@ -146,8 +146,9 @@ pub fn look(
 }
 
 impl Findings {
-    /// Decides which lines stay: those that the journal confirms, and, where parts of it were removed, those that it may have
-    /// confirmed; of all these, those whose bytes are in the other outputs, and that lean on no page which goes. The pages of the others go to the queue. The fingerprints of those that stay go to `done`.
+    /// Decides which lines stay: each line that the journal confirms, or, where parts of it were removed, may have confirmed. Its bytes must
+    /// be in the other outputs, and it must lean on no page which goes. The pages of the other lines go to the queue. The fingerprints of
+    /// the lines that stay go to `done`.
     ///
     /// A line is confirmed by where it ends. Its bytes were compared with the receipt by the survey, so a line of the same end is the same
     /// line.

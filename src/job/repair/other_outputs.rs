@@ -1,11 +1,11 @@
-//! The outputs beside the page records: which pages they hold, and how those of pages that are asked for again are taken out.
+//! The outputs beside the page records: which pages they hold, and how a page that is asked for again is taken out.
 //!
 //! A page is done only if each output that this run writes to holds its bytes. Where one does not, the page is asked for again, and what
 //! other outputs hold of it must go: else they would have it twice. Such a file is written anew, without these bytes, and begins where it
-//! began in its output. So no other file of a series is touched. What is behind the last page that stays is left to the next resume, which
+//! began in its output. So no other file of a series is touched. What follows the last page that stays is left to the next resume, which
 //! cuts it off and keeps it.
 //!
-//! Files of a series that are gone from the front or the middle were moved away by somebody: nothing is amiss with their pages. What is
+//! Files of a series that are gone from the front or the middle were moved away by the user: nothing is amiss with their pages. What is
 //! gone from the end was lost.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::job::own::{self, with_end};
 #[derive(Debug)]
 pub(super) struct OtherOutputs {
     directory: PathBuf,
-    /// Those that the next run writes to.
+    /// Outputs that the next run writes to.
     named: Vec<String>,
     found: BTreeMap<String, Vec<OtherFile>>,
     pub(super) damage: Vec<Damage>,
@@ -109,7 +109,7 @@ impl OtherOutputs {
     fn keep(&mut self, name: &str, receipt: &Receipt) {
         let files = self.found.get_mut(name).expect("it was looked at");
         let Some(at) = files.iter().rposition(|file| file.start <= start_of(receipt)) else { return };
-        // Nothing goes behind what stays, unless it is last.
+        // Nothing follows what stays, unless it is last.
         for before in &mut files[..at] {
             before.is_holed |= before.kept < before.start + before.length;
         }
@@ -140,7 +140,7 @@ impl OtherOutputs {
     pub(super) fn carry(&mut self, name: &str, receipt: Receipt) -> io::Result<Receipt> {
         let files =
             self.found.get_mut(name).map(|files| files.iter_mut().rfind(|file| file.start <= start_of(&receipt)));
-        // Bytes that are gone from an output which nobody writes to stay gone.
+        // Bytes that are gone from an output of an earlier run stay gone.
         let has = |file: &&mut OtherFile| file.anew.is_some() && receipt.end <= file.start + file.length;
         let Some(file) = files.flatten().filter(has) else { return Ok(receipt) };
         file.file.seek(SeekFrom::Start(start_of(&receipt) - file.start))?;

@@ -142,7 +142,7 @@ impl Report {
         }
     }
 
-    /// Hosts that refuse us or fail, then those that were asked most, each once.
+    /// Hosts that refuse us or fail, then the hosts that were asked most, each once.
     fn rows_of_hosts(&self) -> Vec<Row> {
         let HostFigures { refusing_hosts, in_trouble, top, .. } = &self.hosts;
         let mut told = BTreeSet::new();

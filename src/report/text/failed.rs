@@ -73,7 +73,7 @@ impl Report {
         page.line("all of them, with each page that links there: crawler broken JOB");
     }
 
-    /// Hosts that refuse us or fail, and why: those first that have most left to do.
+    /// Hosts that refuse us or fail, and why, by what is left to do.
     pub(in crate::report) fn hosts_in_trouble(&self) -> Vec<(&str, String)> {
         let refusing = self.hosts.refusing_hosts.iter().map(|host| (&*host.host, refuses(host)));
         let failing = self.hosts.in_trouble.iter().map(|host| (&*host.host, trouble(host)));

@@ -119,7 +119,7 @@ impl Report {
         page.entry("a response took", &format!("{half} (half of them), {most} (99 of 100)"));
     }
 
-    /// Hosts that refuse us or fail come first, then where most is left to do, else those that were asked most.
+    /// Hosts that refuse us or fail come first, then the hosts with most left to do, or, where nothing is left, with most requests.
     fn hosts_in_brief(&self, page: &mut TextPage) {
         let mut hosts: Vec<_> = self.hosts.top.iter().collect();
         let is_left = hosts.iter().any(|host| host.queued > 0);

@@ -34,7 +34,7 @@ impl Held {
         self.0.remove(&fingerprint.bits());
     }
 
-    /// Keeps those of which `is_kept` is true, in memory for as many as there were.
+    /// Keeps the fingerprints for which `is_kept` is true, in memory for as many as there were.
     pub(in crate::seen) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
         // A table anew: the places of what goes would count as taken, and it would double for them.
         let mut kept = Self::for_urls(self.len() as u64);

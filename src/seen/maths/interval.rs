@@ -6,13 +6,13 @@
 /// URLs, `n - 1` and `n (n - 1)`. `sample`: what the next one would stand for.
 ///
 /// Where all stand for `n`, the sample has each URL that was lost with chance `1 / n`, so how many it
-/// missed before it had found `r` is distributed as negative binomial of `r`. The bounds are those at which as few or as many found would be
+/// missed before it had found `r` is distributed as negative binomial of `r`. At each bound, finding as few or as many would have
 /// a chance of 2.5 % (as Clopper and Pearson 1934 have it for a share). Where they stand for different numbers, it is the negative binomial
 /// distribution of the same mean and variance. The upper bound has one more false positive, that was nearly found (as Fay and Feuer 1997
 /// have it for sums of Poisson numbers with weights).
 ///
 /// These bounds, and not the usual ones by the normal distribution, since false positives are rare:
-/// of a few hits in a million those would be wrong, and of none they would say that there can be
+/// of a few hits in a million the usual ones are wrong, and of no hit they say that there can be
 /// none.
 pub(in crate::seen) fn not_sampled(mean: f64, variance: f64, sample: f64) -> (f64, f64) {
     const TAIL: f64 = 0.025;
