@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use crawler::crawl::PageRecord;
 use ran::Ran;
 use random::Random;
-use ring::digest::{SHA256, digest};
 use tempfile::TempDir;
 
 /// `hello`, compressed.

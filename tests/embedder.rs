@@ -1,14 +1,17 @@
 //! The crawl's client in one process with an embedder's own, and with whatever cryptography the embedder has installed, or not.
 #![cfg(feature = "crawl")]
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use crawler::crawl::{FetchOptions, Fetcher};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
@@ -43,7 +46,7 @@ fn plain() -> SocketAddr {
 fn encrypted() -> SocketAddr {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/certificate.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/key.pem")).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
@@ -94,8 +97,76 @@ async fn the_processes_own_provider_is_neither_used_nor_changed() {
         return;
     }
     // With it, no handshake can be made.
-    let useless = CryptoProvider { cipher_suites: Vec::new(), kx_groups: Vec::new(), ..ring::default_provider() };
+    let useless = CryptoProvider { cipher_suites: Vec::new(), kx_groups: Vec::new(), ..aws_lc_rs::default_provider() };
     useless.install_default().unwrap();
     ours_works().await;
     assert!(CryptoProvider::get_default().unwrap().cipher_suites.is_empty());
+}
+
+/// What an embedder's project may have beside this crate, with what it does first: features are one for a whole build.
+const MIXES: [(&str, &str, &str); 4] = [
+    ("mix-bare", r#"reqwest = { version = "0.13", default-features = false }"#, ""),
+    ("mix-aws-lc", r#"reqwest = { version = "0.13", default-features = false, features = ["rustls"] }"#, ""),
+    (
+        "mix-ring",
+        r#"reqwest = { version = "0.13", default-features = false, features = ["rustls-no-provider"] }
+rustls = { version = "0.23", default-features = false, features = ["ring", "std", "tls12"] }"#,
+        "rustls::crypto::ring::default_provider().install_default().unwrap();",
+    ),
+    (
+        "mix-both",
+        r#"reqwest = { version = "0.13", default-features = false, features = ["rustls"] }
+rustls = { version = "0.23", features = ["ring"] }"#,
+        "",
+    ),
+];
+
+/// Builds what [`MIXES`] has and runs it: nothing panics, no provider is installed or changed, and our client greets servers alike in each.
+#[test]
+#[ignore = "builds four projects, which takes minutes; .ci/run asks for it"]
+fn four_mixes_of_cryptography_neither_panic_nor_change() {
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let workspace = target.join("mixes");
+    fs::create_dir_all(&workspace).unwrap();
+    // The profile is ours, so that what both depend on is not built again.
+    let manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n[profile.dev]\nopt-level = 1\nlto = \"off\"\n\
+                    debug = \"line-tables-only\"\n\n[profile.dev.package.crawler]\nopt-level = 0\n";
+    fs::write(workspace.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(ours.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
+    for (name, beside, first) in MIXES {
+        let project = workspace.join(name);
+        fs::create_dir_all(project.join("src")).unwrap();
+        let rustls = if beside.contains("rustls = {") {
+            ""
+        } else {
+            "rustls = { version = \"0.23\", default-features = false }"
+        };
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{beside}\n{rustls}\n\
+             crawler = {{ path = {ours:?}, default-features = false, features = [\"crawl\"] }}\n\
+             tokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n"
+        );
+        fs::write(project.join("Cargo.toml"), manifest).unwrap();
+        let main = include_str!("mixes/program.rs").replace("// First.", first);
+        fs::write(project.join("src/main.rs"), main).unwrap();
+    }
+    let (greets, greetings) = mpsc::channel();
+    let greeted = serve(move |mut stream| {
+        let mut record = [0; 5];
+        let _ = stream.read_exact(&mut record);
+        let _ = greets.send(u16::from_be_bytes([record[3], record[4]]));
+    });
+    let addresses = [plain(), encrypted(), greeted].map(|address| address.to_string());
+    let lengths: BTreeSet<u16> = MIXES
+        .iter()
+        .map(|(name, ..)| {
+            let mut command = Command::new(env!("CARGO"));
+            command.args(["run", "--quiet", "-p", name, "--"]).args(&addresses).current_dir(&workspace);
+            let output = command.env("CARGO_TARGET_DIR", target.parent().unwrap()).output().unwrap();
+            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+            greetings.recv().unwrap()
+        })
+        .collect();
+    assert_eq!(lengths.len(), 1, "bytes of our greetings: {lengths:?}");
 }

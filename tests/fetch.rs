@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
 use crawler::frontier::Failure;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
@@ -444,7 +444,7 @@ async fn a_certificate_is_verified() {
     // Made for this test: nobody else knows who issued it.
     let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/certificate.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/key.pem")).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()

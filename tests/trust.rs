@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crawler::crawl::{FetchOptions, Fetcher, HostAccess};
 use crawler::frontier::Failure;
 use ran::Ran;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -29,7 +29,7 @@ fn pem(name: &str) -> PathBuf {
 
 /// A host over TLS, which says how many certificates it was shown. `wants`: it takes nobody without one by this authority.
 fn serve(wants: Option<&str>) -> SocketAddr {
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(aws_lc_rs::default_provider());
     let certificate = |name: &str| CertificateDer::from_pem_file(pem(name)).unwrap();
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().unwrap();

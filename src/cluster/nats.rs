@@ -22,6 +22,7 @@ use super::error::ClusterError;
 use super::sign_in::{ServerCredentials, Servers};
 use super::subject::{ClusterKey, ClusterSubject, KeyKind};
 use super::transport::{Arrival, Arrivals, Backoff, ClusterTransport, Message, PublishError, Unreachable};
+use crate::crawl::tls_for_servers;
 
 /// How long an answer is waited for. To elect another leader takes a cluster a few seconds.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -167,12 +168,9 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
             options = signed.map_err(|error| unusable(format!("the credentials cannot be used: {error}")))?;
         }
     }
-    if let Some(path) = &servers.ca_file {
-        options = options.add_root_certificates(path.clone());
-    }
-    if let Some((certificate, key)) = &servers.certificate {
-        options = options.add_client_certificate(certificate.clone(), key.clone());
-    }
+    // The library's own would be made by the process's provider, and install one where there is none.
+    let tls = tls_for_servers(servers.ca_file.as_ref(), servers.certificate.as_ref()).map_err(unusable)?;
+    options = options.tls_client_config(tls);
     options.connect(servers.addresses.as_slice()).await.map_err(|error| match error.kind() {
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
             ClusterError::NotLetIn { addresses: addresses.clone() }

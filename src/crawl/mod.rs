@@ -103,6 +103,8 @@ pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks
 pub(crate) use http::DENIED;
 #[cfg(feature = "cluster")]
 pub(crate) use http::MayAsk;
+#[cfg(feature = "cluster")]
+pub(crate) use http::tls_for_servers;
 pub use http::{
     AccessError, AccessRules, ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess,
     Network, NetworkError, ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated,

@@ -250,6 +250,34 @@ async fn a_node_does_not_wait_for_a_crawl_that_is_gone() {
     assert!(log.contains("crawler merge"), "{log}");
 }
 
+/// Servers that want a certificate, by an authority that this machine does not know.
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_and_servers_show_each_other_certificates() {
+    let Some(program) = program() else { return };
+    let pem = |name: &str| format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
+    let [own, key] = ["benches/tls/ecdsa.pem", "benches/tls/ecdsa-key.pem"].map(pem);
+    let authority = pem("tests/tls/client-authority.pem");
+    let more = format!("tls {{ cert_file: \"{own}\", key_file: \"{key}\", ca_file: \"{authority}\", verify: true }}\n");
+    let servers = Servers::start(program, 1, &more);
+    let web = Web::serve(3, 20, SHORT).await;
+    let crawl = Crawl::new(&web, servers.addresses(), "shown");
+    let ended = |certificates: &[(&str, &str)]| {
+        let mut command = crawl.command(0);
+        command.envs(certificates.iter().map(|(name, file)| (format!("CRAWLER_CLUSTER_{name}"), pem(file))));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let ours = ("CA_FILE", "benches/tls/ecdsa-authority.pem");
+    let (code, said) = ended(&[]);
+    assert!(code == Some(1) && said.contains("UnknownIssuer"), "{said}");
+    let (code, said) = ended(&[ours]);
+    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = ended(&[ours, ("CERTIFICATE", "tests/tls/client.pem"), ("KEY", "tests/tls/key.pem")]);
+    assert!(code == Some(1) && said.contains("is not that of the certificate in"), "{said}");
+    let (code, said) = ended(&[ours, ("CERTIFICATE", "tests/tls/client.pem"), ("KEY", "tests/tls/client-key.pem")]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
 /// Each refusal has its exit code, and names what is to be changed.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_is_refused_by_name() {

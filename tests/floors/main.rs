@@ -32,6 +32,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("axum", &["src/cli/dashboard/door.rs", "src/cli/dashboard/live_page.rs", "src/cli/dashboard/routes.rs"]),
     ("async_nats", &["src/cluster/nats.rs"]),
     ("askama", &["src/report/html/mod.rs"]),
+    // Names of bodies; tokens that are compared. Connections have it by rustls.
+    ("aws_lc_rs", &["src/crawl/http/cryptography.rs", "src/crawl/records/bodies.rs", "src/cli/dashboard/door.rs"]),
     ("prometheus_client", &["src/report/metrics.rs"]),
     // Types that are written for programs derive their schemas.
     ("schemars", &["src/"]),
@@ -153,16 +155,6 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/fields/field_set.rs",
         ],
     ),
-    // Connections; names of bodies; tokens that are compared.
-    (
-        "ring",
-        &[
-            "src/crawl/http/certificates.rs",
-            "src/crawl/http/tls.rs",
-            "src/crawl/records/bodies.rs",
-            "src/cli/dashboard/door.rs",
-        ],
-    ),
     ("parquet", &["src/cli/parquet_table.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of the system's errors; the number of open files; a signal.
@@ -170,7 +162,15 @@ const DOORS: &[(&str, &[&str])] = &[
         "rustix",
         &["src/crawl/bounds/disk.rs", "src/crawl/http/shortage.rs", "src/crawl/bounds/places.rs", "src/cli/signals.rs"],
     ),
-    ("rustls", &["src/crawl/http/tls.rs", "src/crawl/http/certificates.rs", "src/crawl/http/unverified.rs"]),
+    (
+        "rustls",
+        &[
+            "src/crawl/http/certificates.rs",
+            "src/crawl/http/cryptography.rs",
+            "src/crawl/http/tls.rs",
+            "src/crawl/http/unverified.rs",
+        ],
+    ),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Parsed in one, walked in the other.
     // Derives, and what they need.

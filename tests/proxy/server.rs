@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -71,7 +71,7 @@ impl Host {
 fn tls() -> Arc<ServerConfig> {
     let own = CertificateDer::from_pem_slice(include_bytes!("../../benches/tls/ecdsa.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("../../benches/tls/ecdsa-key.pem")).unwrap();
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     Arc::new(builder.with_single_cert(vec![own], key).unwrap())
 }

@@ -3,12 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "cluster")]
+use std::sync::Mutex;
 
 use rustls::RootCertStore;
-use rustls::crypto::ring;
+#[cfg(feature = "cluster")]
+use rustls::SignatureScheme;
+#[cfg(feature = "cluster")]
+use rustls::client::ResolvesClientCert;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+
+use super::cryptography::provider;
+#[cfg(feature = "cluster")]
+use crate::crawl::lock::lock;
 
 /// A certificate that hosts are shown, and its key. The key stands in no setting, record or log.
 #[derive(Clone, Debug)]
@@ -32,7 +41,7 @@ impl Identity {
             pem::Error::NoItemsFound => format!("{}: no private key in it", key.display()),
             error => format!("{}: {error}", key.display()),
         })?;
-        let certified = CertifiedKey::from_der(chain, found, &ring::default_provider());
+        let certified = CertifiedKey::from_der(chain, found, &provider());
         let certified = certified.map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => {
                 format!("the key in {} is not that of the certificate in {}", key.display(), certificate.display())
@@ -40,6 +49,42 @@ impl Identity {
             error => format!("{} with {}: {error}", certificate.display(), key.display()),
         })?;
         Ok(Self(Arc::new(certified)))
+    }
+}
+
+/// A certificate of ours and its key, which may be renewed while a connection is held.
+#[cfg(feature = "cluster")]
+#[derive(Debug)]
+pub(super) struct Renewed {
+    certificate: PathBuf,
+    key: PathBuf,
+    /// What was read last: shown again where the files cannot be read.
+    last: Mutex<Arc<CertifiedKey>>,
+}
+
+#[cfg(feature = "cluster")]
+impl Renewed {
+    /// # Errors
+    /// As [`Identity::read`].
+    pub(super) fn read(certificate: &Path, key: &Path) -> Result<Self, String> {
+        let Identity(last) = Identity::read(certificate, key)?;
+        Ok(Self { certificate: certificate.to_owned(), key: key.to_owned(), last: Mutex::new(last) })
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl ResolvesClientCert for Renewed {
+    fn resolve(&self, _authorities: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let mut last = lock(&self.last);
+        match Identity::read(&self.certificate, &self.key) {
+            Ok(Identity(read)) => *last = read,
+            Err(reason) => tracing::warn!(%reason, "the certificate that was read before is shown"),
+        }
+        Some(Arc::clone(&last))
+    }
+
+    fn has_certs(&self) -> bool {
+        true
     }
 }
 

@@ -74,7 +74,7 @@ impl Fetcher {
         asks_beside: bool,
     ) -> Result<Self, FetcherError> {
         let headers = RequestHeaders::new(options)?;
-        let tls = Tls::new(options).map_err(|reason| AccessError::of_option("ca_files", reason))?;
+        let tls = Tls::new(&options.ca_files).map_err(|reason| AccessError::of_option("ca_files", reason))?;
         let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
         let cookies = CookieJar::of(options).map_err(|reason| AccessError::of_option("load_cookies", reason))?;
         let proxies = Proxies::new(options, &tls, places.lookups)?;

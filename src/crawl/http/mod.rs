@@ -8,6 +8,7 @@ mod client;
 mod connection;
 mod connection_times;
 mod cookies;
+mod cryptography;
 mod deadline;
 mod decoder;
 mod dialer;
@@ -53,4 +54,6 @@ pub(crate) use guard::DENIED;
 pub use network::{Network, NetworkError};
 pub use proxy::{ProxyAddress, ProxyChoice};
 pub use response::Response;
+#[cfg(feature = "cluster")]
+pub(crate) use tls::for_servers as tls_for_servers;
 pub(super) use wanted::{Unwanted, is_unwanted};

@@ -2,21 +2,24 @@
 
 use std::error::Error;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::client::{ResolvesClientCert, Resumption};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::sign::SingleCertAndKey;
-use rustls::{CipherSuite, ClientConfig, RootCertStore};
+use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use tokio_rustls::TlsConnector;
 
+#[cfg(feature = "cluster")]
+use super::certificates::Renewed;
 use super::certificates::{Identity, roots};
+use super::cryptography::provider;
 use super::transport::Transport;
 use super::unverified::Unverified;
-use crate::crawl::FetchOptions;
 
 /// Hosts whose sessions are kept, so that the next connection is spared the certificates and their signatures. A session has the
 /// host's certificates, and takes about 6 kB with them.
@@ -25,14 +28,6 @@ const HOSTS: usize = 4096;
 const HOSTS_OF_RULE: usize = 64;
 /// rustls counts sessions, and takes it that each host has eight.
 const SESSIONS: usize = 8;
-
-/// The first suites of each kind that are offered, and so those that most servers choose: their keys are made with SHA-256, which
-/// processors compute by themselves. A handshake takes 12 microseconds less than with the suites of AES-256.
-const PREFERRED: [CipherSuite; 3] = [
-    CipherSuite::TLS13_AES_128_GCM_SHA256,
-    CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-    CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-];
 
 /// Makes what shakes hands with hosts. The cryptography is chosen here, so nothing is installed for the whole process.
 pub(super) struct Tls {
@@ -50,16 +45,13 @@ pub(super) struct Connector {
 }
 
 impl Tls {
-    /// Certificates are verified by the system's roots, and those of [`FetchOptions::ca_files`].
+    /// Certificates are verified by the system's roots, and those of `ca_files`.
     ///
     /// # Errors
     /// Where a file of certificates cannot be read.
-    pub(super) fn new(options: &FetchOptions) -> Result<Self, String> {
-        let mut provider = ring::default_provider();
-        // The sort is stable.
-        provider.cipher_suites.sort_by_key(|suite| !PREFERRED.contains(&suite.suite()));
-        let provider = Arc::new(provider);
-        let roots = roots(&options.ca_files)?;
+    pub(super) fn new(ca_files: &[PathBuf]) -> Result<Self, String> {
+        let provider = Arc::new(provider());
+        let roots = roots(ca_files)?;
         let verifier = match Verifier::new_with_extra_roots(roots, Arc::clone(&provider)) {
             Ok(verifier) => Some(Arc::new(verifier) as Arc<_>),
             Err(error) => {
@@ -84,13 +76,27 @@ impl Tls {
         self.connector_with(is_insecure, identity, HOSTS_OF_RULE)
     }
 
-    /// TLS 1.2 and 1.3.
     fn connector_with(
         &self,
         is_insecure: bool,
         identity: Option<&Identity>,
         hosts: usize,
     ) -> Result<Connector, rustls::Error> {
+        let shown = identity.map(|Identity(key)| Arc::new(SingleCertAndKey::from(Arc::clone(key))) as Arc<_>);
+        let mut http1 = self.config(is_insecure, shown)?;
+        http1.resumption = Resumption::in_memory_sessions(SESSIONS * hosts);
+        http1.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let mut http2 = http1.clone();
+        http2.alpn_protocols.insert(0, b"h2".to_vec());
+        Ok(Connector { http1: Arc::new(http1).into(), http2: Arc::new(http2).into() })
+    }
+
+    /// TLS 1.2 and 1.3.
+    fn config(
+        &self,
+        is_insecure: bool,
+        shown: Option<Arc<dyn ResolvesClientCert>>,
+    ) -> Result<ClientConfig, rustls::Error> {
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&self.provider)).with_safe_default_protocol_versions()?;
         let verifier: Option<Arc<dyn ServerCertVerifier>> =
@@ -99,16 +105,26 @@ impl Tls {
             Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
             None => builder.with_root_certificates(RootCertStore::empty()),
         };
-        let mut http1 = match identity {
-            Some(Identity(key)) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(key)))),
+        Ok(match shown {
+            Some(shown) => builder.with_client_cert_resolver(shown),
             None => builder.with_no_client_auth(),
-        };
-        http1.resumption = Resumption::in_memory_sessions(SESSIONS * hosts);
-        http1.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let mut http2 = http1.clone();
-        http2.alpn_protocols.insert(0, b"h2".to_vec());
-        Ok(Connector { http1: Arc::new(http1).into(), http2: Arc::new(http2).into() })
+        })
     }
+}
+
+/// How servers of the user's own are spoken with: as hosts are, by the same cryptography. `certificate` and its key are read again for each
+/// connection, since they may be renewed meanwhile.
+///
+/// # Errors
+/// The file, and what is wrong with it.
+#[cfg(feature = "cluster")]
+pub(crate) fn for_servers(
+    ca_file: Option<&PathBuf>,
+    certificate: Option<&(PathBuf, PathBuf)>,
+) -> Result<ClientConfig, String> {
+    let tls = Tls::new(ca_file.map_or(&[], std::slice::from_ref))?;
+    let shown = certificate.map(|(certificate, key)| Renewed::read(certificate, key)).transpose()?;
+    tls.config(false, shown.map(|shown| Arc::new(shown) as Arc<_>)).map_err(|error| error.to_string())
 }
 
 impl fmt::Debug for Tls {
