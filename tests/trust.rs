@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use crawler::crawl::{FetchOptions, Fetcher, HostAccess};
+use crawler::crawl::{FetchError, FetchOptions, Fetcher, HostAccess};
 use crawler::frontier::Failure;
 use ran::Ran;
 use rustls::crypto::aws_lc_rs;
@@ -20,15 +20,20 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-/// A file of the tests' certificates. `ecdsa.pem` and `rsa.pem` are signed by the authorities of their names, for 127.0.0.1;
-/// `client.pem` is for visitors.
+/// A file of the tests' certificates. `ecdsa.pem` and `rsa.pem` are signed by the authorities of their names, for site.test and 127.0.0.1;
+/// `wildcard.pem` is for `*.site.test`, and `client.pem` for visitors.
 fn pem(name: &str) -> PathBuf {
-    let directory = if name.starts_with("client") { "tests/tls" } else { "benches/tls" };
+    let is_of_tests = name.starts_with("client") || name.starts_with("wildcard");
+    let directory = if is_of_tests { "tests/tls" } else { "benches/tls" };
     Path::new(env!("CARGO_MANIFEST_DIR")).join(directory).join(name)
 }
 
 /// A host over TLS, which says how many certificates it was shown. `wants`: it takes nobody without one by this authority.
 fn serve(wants: Option<&str>) -> SocketAddr {
+    serve_as("ecdsa", wants)
+}
+
+fn serve_as(name: &str, wants: Option<&str>) -> SocketAddr {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let certificate = |name: &str| CertificateDer::from_pem_file(pem(name)).unwrap();
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -42,8 +47,8 @@ fn serve(wants: Option<&str>) -> SocketAddr {
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let key = PrivateKeyDer::from_pem_file(pem("ecdsa-key.pem")).unwrap();
-    let config = Arc::new(builder.with_single_cert(vec![certificate("ecdsa.pem")], key).unwrap());
+    let key = PrivateKeyDer::from_pem_file(pem(&format!("{name}-key.pem"))).unwrap();
+    let config = Arc::new(builder.with_single_cert(vec![certificate(&format!("{name}.pem"))], key).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -67,12 +72,16 @@ fn serve(wants: Option<&str>) -> SocketAddr {
 
 /// What a client makes of a host, by one of its names: the body, or the failure.
 async fn fetched(address: SocketAddr, host: &str, change: impl FnOnce(&mut FetchOptions)) -> Result<Vec<u8>, Failure> {
+    told(address, host, change).await.map_err(|error| error.failure)
+}
+
+async fn told(address: SocketAddr, host: &str, change: impl FnOnce(&mut FetchOptions)) -> Result<Vec<u8>, FetchError> {
     let mut options = FetchOptions::default();
     options.allow_private_addresses = true;
     options.resolve_all_to = Some(address);
     change(&mut options);
     let fetched = Fetcher::new(&options).unwrap().fetch(&format!("https://{host}:{}/", address.port())).await;
-    fetched.map(|response| response.body).map_err(|error| error.failure)
+    fetched.map(|response| response.body)
 }
 
 #[tokio::test]
@@ -86,6 +95,32 @@ async fn further_authorities_are_trusted_and_nobody_else() {
     assert_eq!(fetched(address, "site.test", with("ecdsa-authority.pem")).await, Ok(b"0".to_vec()));
     assert_eq!(fetched(address, "site.test", with("rsa-authority.pem")).await, Err(Failure::Tls), "another's");
     assert_eq!(fetched(address, "other.test", with("ecdsa-authority.pem")).await, Err(Failure::Tls), "another name");
+}
+
+/// Sites have such names below their wildcards, and no certificate names one of them.
+#[tokio::test]
+async fn a_name_that_begins_or_ends_with_a_hyphen_is_good_by_a_wildcard() {
+    let (by_wildcard, by_name) = (serve_as("wildcard", None), serve(None));
+    let trusts = |file: &str| {
+        let file = pem(file);
+        move |options: &mut FetchOptions| options.ca_files = vec![file]
+    };
+    let theirs = || trusts("wildcard-authority.pem");
+    for name in ["a.site.test", "-a.site.test", "a-.site.test", "-.site.test", "a--.site.test"] {
+        assert_eq!(fetched(by_wildcard, name, theirs()).await, Ok(b"0".to_vec()), "{name}");
+        assert_eq!(fetched(by_wildcard, name, |_| {}).await, Err(Failure::Tls), "{name}: nobody's authority");
+    }
+    for (address, name, authority, words) in [
+        (by_name, "-a.site.test", "ecdsa-authority.pem", "only a wildcard is good for a name that begins like this"),
+        (by_wildcard, "-a.b.site.test", "wildcard-authority.pem", "only a wildcard is good for a name"),
+        (by_wildcard, "-a.other.test", "wildcard-authority.pem", "only a wildcard is good for a name"),
+        (by_wildcard, "a.-b.site.test", "wildcard-authority.pem", "no certificate can be for this name"),
+        (by_wildcard, "a.b-.site.test", "wildcard-authority.pem", "no certificate can be for this name"),
+    ] {
+        let error = told(address, name, trusts(authority)).await.unwrap_err();
+        assert!(error.failure == Failure::Tls && error.message.contains(words), "{name}: {error}");
+    }
+    assert_eq!(fetched(by_name, "-a.site.test", |options| options.insecure = true).await, Ok(b"0".to_vec()));
 }
 
 #[tokio::test]

@@ -169,6 +169,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/http/cryptography.rs",
             "src/crawl/http/tls.rs",
             "src/crawl/http/unverified.rs",
+            "src/crawl/http/wildcard_name.rs",
         ],
     ),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),

@@ -40,6 +40,7 @@ mod tls;
 mod transport;
 mod unverified;
 mod wanted;
+mod wildcard_name;
 
 pub use access::{AccessError, AccessRules, GroupAccess, HostAccess, Secret, SignIn};
 pub(crate) use ask::MayAsk;

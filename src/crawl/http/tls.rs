@@ -20,6 +20,7 @@ use super::certificates::{Identity, roots};
 use super::cryptography::provider;
 use super::transport::Transport;
 use super::unverified::Unverified;
+use super::wildcard_name::{ByWildcard, NoWildcard, Unspeakable, greeting};
 
 /// Hosts whose sessions are kept, so that the next connection is spared the certificates and their signatures. A session has the
 /// host's certificates, and takes about 6 kB with them.
@@ -42,6 +43,8 @@ pub(super) struct Connector {
     http1: TlsConnector,
     /// Offers HTTP/2 too.
     http2: TlsConnector,
+    /// For hosts whose names rustls does not take. It resumes no session: a name that was greeted could be a host of its own.
+    by_wildcard: TlsConnector,
 }
 
 impl Tls {
@@ -88,7 +91,17 @@ impl Tls {
         http1.alpn_protocols = vec![b"http/1.1".to_vec()];
         let mut http2 = http1.clone();
         http2.alpn_protocols.insert(0, b"h2".to_vec());
-        Ok(Connector { http1: Arc::new(http1).into(), http2: Arc::new(http2).into() })
+        let mut by_wildcard = http1.clone();
+        by_wildcard.resumption = Resumption::disabled();
+        if let Some(verifier) = self.verifier(is_insecure) {
+            by_wildcard.dangerous().set_certificate_verifier(Arc::new(ByWildcard(verifier)));
+        }
+        let [http1, http2, by_wildcard] = [http1, http2, by_wildcard].map(|config| Arc::new(config).into());
+        Ok(Connector { http1, http2, by_wildcard })
+    }
+
+    fn verifier(&self, is_insecure: bool) -> Option<Arc<dyn ServerCertVerifier>> {
+        if is_insecure { Some(Arc::new(Unverified::by(&self.provider))) } else { self.verifier.clone() }
     }
 
     /// TLS 1.2 and 1.3.
@@ -99,9 +112,7 @@ impl Tls {
     ) -> Result<ClientConfig, rustls::Error> {
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&self.provider)).with_safe_default_protocol_versions()?;
-        let verifier: Option<Arc<dyn ServerCertVerifier>> =
-            if is_insecure { Some(Arc::new(Unverified::by(&self.provider))) } else { self.verifier.clone() };
-        let builder = match verifier {
+        let builder = match self.verifier(is_insecure) {
             Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
             None => builder.with_root_certificates(RootCertStore::empty()),
         };
@@ -141,8 +152,10 @@ impl Connector {
         host: &str,
         offers_http2: bool,
     ) -> Result<Transport, Box<dyn Error + Send + Sync>> {
-        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())?;
-        let connector = if offers_http2 { &self.http2 } else { &self.http1 };
+        let (connector, name) = match ServerName::try_from(host.trim_matches(['[', ']']).to_owned()) {
+            Ok(name) => (if offers_http2 { &self.http2 } else { &self.http1 }, name),
+            Err(_) => (&self.by_wildcard, greeting(host)?),
+        };
         let stream = connector.connect(name, below).await?;
         Ok(Transport::Tls(Box::new(stream)))
     }
@@ -157,6 +170,11 @@ impl fmt::Debug for Connector {
 /// An error of TLS in plain words, with the library's own after them; `None` where those have to do.
 pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
     use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error};
+    if let Error::InvalidCertificate(Certificate::Other(other)) = error
+        && let Some(none) = other.0.downcast_ref::<NoWildcard>()
+    {
+        return Some(none.to_string());
+    }
     let words = match error {
         Error::InvalidCertificate(wrong) => match wrong {
             Certificate::Expired | Certificate::ExpiredContext { .. } => "its certificate has expired",
@@ -186,7 +204,7 @@ pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
 
 /// Whether an error is one of TLS.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
-    error.is::<rustls::Error>()
+    error.is::<rustls::Error>() || error.is::<Unspeakable>()
 }
 
 #[cfg(test)]

@@ -1,0 +1,163 @@
+//! Hosts whose names rustls does not take.
+//!
+//! Sites have names below a wildcard whose first label is none of a host name: `-a.blog.example`, `a-.blog.example` (RFC 1123 section
+//! 2.1). No authority certifies such a name, so a certificate is good for it by a wildcard alone: one that fits `-a.blog.example` fits
+//! every label before `.blog.example`. So the certificate is verified for a label that was drawn at random and is told to nobody: none can
+//! name it. The greeting has another drawn label, by which the server finds its certificate, and the request names the host itself. A
+//! server that does not want both on one connection answers 421 (RFC 9110 section 15.5.20).
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+
+use super::cryptography::provider;
+
+/// A name that TLS cannot be spoken with.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "no certificate can be for this name: after its first dot, a label begins or ends with a hyphen or has a strange character"
+)]
+pub(super) struct Unspeakable;
+
+/// A certificate that is not for a name.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("only a wildcard is good for a name that begins like this, and the certificate has none that fits")]
+pub(super) struct NoWildcard;
+
+/// What a server is greeted by in place of this name.
+pub(super) fn greeting(host: &str) -> Result<ServerName<'static>, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(with_first_label(host, &drawn_label()?).ok_or(Unspeakable)?)
+}
+
+fn with_first_label(name: &str, label: &str) -> Option<ServerName<'static>> {
+    let (_, below) = name.split_once('.')?;
+    ServerName::try_from(format!("{label}.{below}")).ok()
+}
+
+/// Drawn when it is needed: the first random number of a process takes aws-lc 0.3 s.
+fn drawn_label() -> Result<String, Error> {
+    let mut drawn = [0; 16];
+    provider().secure_random.fill(&mut drawn)?;
+    Ok(drawn.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// Takes a certificate for its wildcard: it is verified for another label than the one that the server was told, since somebody who knows
+/// that one could have a certificate of it.
+#[derive(Debug)]
+pub(super) struct ByWildcard(pub(super) Arc<dyn ServerCertVerifier>);
+
+impl ServerCertVerifier for ByWildcard {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        use CertificateError::{NotValidForName, NotValidForNameContext, Other};
+        let none = || Error::InvalidCertificate(Other(OtherError(Arc::new(NoWildcard))));
+        let name = with_first_label(&server_name.to_str(), &drawn_label()?).ok_or_else(none)?;
+        let verified = self.0.verify_server_cert(end_entity, intermediates, &name, ocsp_response, now);
+        verified.map_err(|error| match error {
+            // It would name a name that nobody has asked for.
+            Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => none(),
+            error => error,
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::crawl::lock::lock;
+
+    /// Takes every certificate, and notes for which name.
+    #[derive(Debug, Default)]
+    struct Noting(Mutex<Vec<String>>);
+
+    impl ServerCertVerifier for Noting {
+        fn verify_server_cert(
+            &self,
+            _end_entity: &CertificateDer<'_>,
+            _intermediates: &[CertificateDer<'_>],
+            server_name: &ServerName<'_>,
+            _ocsp_response: &[u8],
+            _now: UnixTime,
+        ) -> Result<ServerCertVerified, Error> {
+            lock(&self.0).push(server_name.to_str().into_owned());
+            Ok(ServerCertVerified::assertion())
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _cert: &CertificateDer<'_>,
+            _dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("not asked for".to_owned()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            self.verify_tls12_signature(message, cert, dss)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_looked_at_for_a_name_that_nobody_was_told() {
+        let greeted = greeting("-a.blog.example").unwrap();
+        let noting = Arc::new(Noting::default());
+        let verifier = ByWildcard(Arc::clone(&noting) as Arc<_>);
+        let certificate = CertificateDer::from_slice(b"");
+        verifier.verify_server_cert(&certificate, &[], &greeted, &[], UnixTime::now()).unwrap();
+        let verified = lock(&noting.0).pop().unwrap();
+        for name in [&*greeted.to_str(), &verified] {
+            let (label, below) = name.split_once('.').unwrap();
+            assert!(label.len() == 32 && below == "blog.example", "{name}");
+        }
+        assert_ne!(greeted.to_str(), verified);
+        assert_ne!(greeting("-a.blog.example").unwrap(), greeted);
+        for name in ["-a", "a.-b.example", "-a.b-.example"] {
+            assert!(greeting(name).is_err(), "{name}");
+        }
+    }
+}
