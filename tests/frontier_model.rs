@@ -1058,10 +1058,10 @@ fn rule() -> impl Strategy<Value = HostRule> {
     let connections = prop::sample::select(vec![1, 2, 3]);
     (prop::option::of(0..4u64), prop::option::of(connections), prop::option::of(any::<bool>())).prop_map(
         |(delay, connections_per_host, robots)| HostRule {
-            max_depth: None,
             host_delay: delay.map(Duration::from_secs),
             connections_per_host,
             robots,
+            ..HostRule::default()
         },
     )
 }

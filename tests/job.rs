@@ -194,14 +194,14 @@ fn a_damaged_manifest_is_refused_with_its_place() {
 #[test]
 fn a_newer_format_is_refused_with_both_numbers_and_never_overwritten() {
     let root = empty();
-    write(&root, "manifest", "crawler job, format 3\nwhat = ever\n");
+    write(&root, "manifest", "crawler job, format 4\nwhat = ever\n");
     for overwrite in [false, true] {
-        let expected = "manifest has format 3; this version of crawler knows formats up to 2";
+        let expected = "manifest has format 4; this version of crawler knows formats up to 3";
         assert_eq!(conflict(root.path(), overwrite), expected);
     }
     assert!(matches!(
         Job::open_for_reading(root.path()),
-        Err(JobError::File(FileError::Newer { found: 3, supported: 2, .. }))
+        Err(JobError::File(FileError::Newer { found: 4, supported: 3, .. }))
     ));
     assert_eq!(names(&root), ["manifest"]);
 }

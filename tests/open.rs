@@ -312,8 +312,8 @@ fn what_cannot_be_opened_is_refused_with_its_reason() {
     assert_eq!(refused(root.path(), &options), "politeness.attempts = 0: is at least 1");
 
     let manifest = fs::read_to_string(root.path().join("manifest")).unwrap();
-    fs::write(root.path().join("manifest"), manifest.replace("format 2", "format 3")).unwrap();
-    let newer = "manifest has format 3; this version of crawler knows formats up to 2";
+    fs::write(root.path().join("manifest"), manifest.replace("format 3", "format 4")).unwrap();
+    let newer = "manifest has format 4; this version of crawler knows formats up to 3";
     assert_eq!(refused(root.path(), &FrontierOptions::default()), newer);
 
     let elsewhere = tempfile::tempdir().unwrap();

@@ -265,8 +265,8 @@ fn a_job_that_is_not_to_be_had_is_told_why() {
     };
     fs::write(&manifest, sealed(&text.replace("key_rules = 2", "key_rules = 9"))).unwrap();
     desk.resume(&[]).says(5, "has key_rules 9, and this version of crawler 2");
-    fs::write(&manifest, text.replace("format 2", "format 3")).unwrap();
-    desk.resume(&[]).says(5, "has format 3");
+    fs::write(&manifest, text.replace("format 3", "format 4")).unwrap();
+    desk.resume(&[]).says(5, "has format 4");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::access;
 use super::extract_rules;
 use super::field::one;
 use super::given::{Given, GivenKind};
+use super::quantity::SIZE;
 use super::rule_key::{Refused, value};
 use super::suggest::nearest;
 use super::toml_file::{EXTRACT, GROUPS, HOSTS, quote};
@@ -15,7 +16,7 @@ use crate::crawl::{AccessRules, CrawlOptions};
 use crate::frontier::{HostGroup, HostRule};
 
 /// The keys of a host's rule; a group may have them too.
-const OF_HOST: [&str; 4] = ["host_delay", "connections_per_host", "robots", "max_depth"];
+const OF_HOST: [&str; 6] = ["host_delay", "connections_per_host", "robots", "max_depth", "max_pages", "max_bytes"];
 /// The keys that a group alone has.
 const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
 
@@ -52,6 +53,9 @@ pub(super) fn set(
         }
         "delay" => group.delay = Some(value(given)?),
         "connections" => group.connections = Some(value(given)?),
+        // They share these.
+        "max_pages" => group.max_pages = Some(unlimited(given)?),
+        "max_bytes" => group.max_bytes = Some(unlimited_bytes(given)?),
         key => return set_host(&mut group.each, key, given, &[&OF_GROUP[..], &OF_HOST, &access::KEYS].concat()),
     }
     Ok(())
@@ -62,13 +66,9 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         "host_delay" => rule.host_delay = Some(value(given)?),
         "connections_per_host" => rule.connections_per_host = Some(value(given)?),
         "robots" => rule.robots = Some(value(given)?),
-        "max_depth" if one(given, &[GivenKind::String]).is_some_and(|text| text == UNLIMITED) => {
-            rule.max_depth = Some(u32::MAX);
-        }
-        "max_depth" => {
-            let depth = value(given).map_err(|_| Refused::Value(format!("{}, or {UNLIMITED:?}", u32::EXPECTED)));
-            rule.max_depth = Some(depth?);
-        }
+        "max_depth" => rule.max_depth = Some(unlimited(given)?),
+        "max_pages" => rule.max_pages = Some(unlimited(given)?),
+        "max_bytes" => rule.max_bytes = Some(unlimited_bytes(given)?),
         key => {
             // Of a group, and of all hosts, these have other names.
             let meant = match key {
@@ -81,6 +81,39 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         }
     }
     Ok(())
+}
+
+/// A number, or the word for none: the greatest.
+fn unlimited<T: Value + Bound>(given: &Given) -> Result<T, Refused> {
+    if is_unlimited(given) {
+        return Ok(T::NONE);
+    }
+    value(given).map_err(|_| Refused::Value(format!("{}, or {UNLIMITED:?}", T::EXPECTED)))
+}
+
+fn unlimited_bytes(given: &Given) -> Result<u64, Refused> {
+    if is_unlimited(given) {
+        return Ok(u64::MAX);
+    }
+    let size = one(given, &[GivenKind::Integer, GivenKind::String]).and_then(|text| SIZE.parse(text.to_str()?));
+    size.ok_or_else(|| Refused::Value(format!("a size such as 500MB or 64KiB, or {UNLIMITED:?}")))
+}
+
+fn is_unlimited(given: &Given) -> bool {
+    one(given, &[GivenKind::String]).is_some_and(|text| text == UNLIMITED)
+}
+
+/// A number that may be no bound.
+trait Bound {
+    const NONE: Self;
+}
+
+impl Bound for u32 {
+    const NONE: Self = Self::MAX;
+}
+
+impl Bound for u64 {
+    const NONE: Self = Self::MAX;
 }
 
 fn list(given: &Given) -> Result<Vec<String>, Refused> {
@@ -114,14 +147,17 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
         lines.extend(accesses.hosts.get(name).into_iter().flat_map(access::lines));
         table(HOSTS, name, lines);
     }
-    for (name, HostGroup { hosts, delay, connections, each }) in &rules.groups {
+    for (name, HostGroup { hosts, delay, connections, max_pages, max_bytes, each }) in &rules.groups {
         let hosts = format!("[{}]", hosts.iter().map(Value::literal).collect::<Vec<_>>().join(", "));
         let mut lines = vec![
             ("hosts", Some(hosts)),
             ("delay", delay.as_ref().map(Value::literal)),
             ("connections", connections.as_ref().map(Value::literal)),
+            ("max_pages", max_pages.map(pages)),
+            ("max_bytes", max_bytes.map(bytes)),
         ];
-        lines.extend(of_host(each));
+        // A file gives these to the group alone.
+        lines.extend(of_host(&HostRule { max_pages: None, max_bytes: None, ..*each }));
         lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access::lines(&group.each)));
         table(GROUPS, name, lines);
     }
@@ -132,14 +168,24 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
 }
 
 fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
-    let HostRule { host_delay, connections_per_host, robots, max_depth } = rule;
+    let HostRule { host_delay, connections_per_host, robots, max_depth, max_pages, max_bytes } = rule;
     let depth = |most: &u32| if *most == u32::MAX { quote(UNLIMITED) } else { most.literal() };
     vec![
         ("host_delay", host_delay.as_ref().map(Value::literal)),
         ("connections_per_host", connections_per_host.as_ref().map(Value::literal)),
         ("robots", robots.as_ref().map(Value::literal)),
         ("max_depth", max_depth.as_ref().map(depth)),
+        ("max_pages", max_pages.map(pages)),
+        ("max_bytes", max_bytes.map(bytes)),
     ]
+}
+
+fn pages(most: u64) -> String {
+    if most == u64::MAX { quote(UNLIMITED) } else { most.literal() }
+}
+
+fn bytes(most: u64) -> String {
+    quote(&if most == u64::MAX { UNLIMITED.to_owned() } else { SIZE.spell(most) })
 }
 
 /// A key of a file that stands in quotes.
@@ -158,17 +204,21 @@ pub(super) const EXAMPLE: &str = r#"
 # connections_per_host = 1
 # robots = true
 # max_depth = 3
+# max_pages = 10_000
+# max_bytes = "2GB"
 # headers = ["X-Team: search"]
 # sign_in = "basic file:password.txt"
 # insecure = false
 # client_certificate = "ours.pem"
 # client_key = "ours.key"
 
-# Hosts that share a clock: when one was asked, all of them rest. All keys of a single host's rule may stand here too, for each of them.
+# Hosts that share a clock: when one was asked, all of them rest. All keys of a single host's rule may stand here too, for each of them,
+# but that a budget of pages or bytes is theirs together.
 # [groups."cdn"]
 # hosts = ["a.example", "*.b.example"]
 # delay = "1s"
 # connections = 1
+# max_pages = 50_000
 
 # Fields of pages by CSS selectors, for their records; `crawler extract URL|FILE` tries them.
 # An element's text is taken, or what attr or html says; of the first element, or of many.

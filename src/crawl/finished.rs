@@ -30,6 +30,8 @@ pub struct Finished {
     pub top_hosts: Vec<HostStatistics>,
     /// Hosts that fail or are not asked again, the worst first.
     pub failing_hosts: Vec<HostStatistics>,
+    /// Hosts with URLs that are left out because a budget is spent, most first.
+    pub spent_hosts: Vec<HostStatistics>,
     /// How many hosts have had how many requests.
     pub hosts_by_requests: Vec<(RangeInclusive<u64>, u64)>,
     /// How fairly hosts with URLs waiting were asked, by Jain's index of their requests, 1/n to 1; `None` where fewer than two wait.
@@ -75,6 +77,7 @@ impl Finished {
             frontier: frontier.statistics(),
             top_hosts: frontier.top_hosts(TOP_HOSTS),
             failing_hosts: frontier.failing_hosts(TOP_HOSTS),
+            spent_hosts: frontier.spent_hosts(TOP_HOSTS),
             hosts_by_requests: frontier.hosts_by_requests(),
             fairness: frontier.fairness(),
             longest_due: frontier.longest_due(ended),

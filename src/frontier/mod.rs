@@ -78,6 +78,7 @@ pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
 pub(crate) use explain::{Place, RobotsAnswer};
+pub(crate) use hosts::HostCost;
 #[cfg(feature = "crawl")]
 pub(crate) use hosts::{AddressSharing, HostTurn, Sharing};
 pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};

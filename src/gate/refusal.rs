@@ -7,8 +7,8 @@ use crate::address::AddressError;
 /// Why a URL was found and not fetched. A URL has one reason: the first rule that refused it.
 ///
 /// The [gate](crate::gate::Gate) refuses by scope, traps and the seen set. Texts that are no URLs are refused before it, by
-/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots` and by the budgets of `Barren…` and `Known…`, when the
-/// URL's turn comes.
+/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots` and by the budgets of `Barren…`, `Known…` and
+/// `Host…`, when the URL's turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -30,6 +30,10 @@ pub enum Refusal {
     Dropped,
     /// `--exclude` matches.
     Excluded,
+    /// The byte budget of its host, or of its group of hosts, was spent when its turn came.
+    HostBytes,
+    /// The page budget was.
+    HostPages,
     /// Its host is a mirror of a seed's host, on which its page is found too.
     KnownMirror,
     /// Its page is known under another session: its host writes ids into URLs that lead to one page.
@@ -71,7 +75,7 @@ pub enum Refusal {
 impl Refusal {
     /// Each reason, in the order of the report. A count stands at its reason's place here, in memory alone: a checkpoint has counts by
     /// [name](Self::name), so a reason that is new moves none of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::BarrenCombination,
         Self::BarrenDomain,
         Self::BarrenHost,
@@ -81,6 +85,8 @@ impl Refusal {
         Self::CrossHost,
         Self::Dropped,
         Self::Excluded,
+        Self::HostBytes,
+        Self::HostPages,
         Self::KnownMirror,
         Self::KnownSession,
         Self::Malformed,
@@ -113,6 +119,8 @@ impl Refusal {
             Self::CrossHost => "cross_host",
             Self::Dropped => "dropped",
             Self::Excluded => "excluded",
+            Self::HostBytes => "host_bytes",
+            Self::HostPages => "host_pages",
             Self::KnownMirror => "known_mirror",
             Self::KnownSession => "known_session",
             Self::Malformed => "malformed",
@@ -136,7 +144,7 @@ impl Refusal {
 }
 
 /// Why URLs that wait are dropped, by their numbers on disk. A number is never given to another reason.
-const ON_DISK: [Refusal; 22] = [
+const ON_DISK: [Refusal; 24] = [
     Refusal::Robots,
     Refusal::BarrenShape,
     Refusal::BarrenSection,
@@ -159,6 +167,8 @@ const ON_DISK: [Refusal; 22] = [
     Refusal::TooManyParameters,
     Refusal::TooManyRedirects,
     Refusal::UnsupportedScheme,
+    Refusal::HostPages,
+    Refusal::HostBytes,
 ];
 
 impl Refusal {
@@ -170,6 +180,11 @@ impl Refusal {
     /// The reason of this number.
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         ON_DISK.get(usize::from(number)).copied()
+    }
+
+    /// Whether the budget of a host, or of a group of hosts, was spent. It is asked at the URL's turn alone.
+    pub(crate) const fn is_of_host_budget(self) -> bool {
+        matches!(self, Self::HostBytes | Self::HostPages)
     }
 
     /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; so may it for robots.txt, and

@@ -21,7 +21,7 @@ use crate::bytes::FileError;
 /// The beginning of the first line; the number of the format follows.
 const MAGIC: &str = "crawler job, format ";
 /// The format that is written here, and the latest that is read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Bytes that are read at most; a manifest has a few hundred.
 const MAX_BYTES: u64 = 4096;
 
@@ -31,7 +31,7 @@ const MAX_BYTES: u64 = 4096;
 /// On disk it is UTF-8 text, a line with the format and then `name = value` lines, in this order:
 ///
 /// ```text
-/// crawler job, format 2
+/// crawler job, format 3
 /// id = 5d1e8a0c93b7f264
 /// fingerprint_key = 0f3a9c5577e1d208
 /// fingerprint_strategy = 1

@@ -60,6 +60,7 @@ impl Report {
                 sources: Sources { seeds: finished.seeds.taken, found: tally.sources },
                 userinfo: tally.links.userinfo,
                 refused_shapes: top(&tally.refused_shapes),
+                left_out: finished.spent_hosts.iter().map(|host| (host.host.to_string(), host.left_out)).collect(),
             },
             pages: Requests::from(&tally.pages),
             asked_again: AnswerFigures::from(&tally.asked_again),
@@ -252,8 +253,18 @@ mod tests {
         politeness.sent(host().as_str(), Timestamp::from_micros(0), Duration::ZERO);
         politeness.sent(host().as_str(), Timestamp::from_micros(250), Duration::from_millis(1));
         let delay = Duration::from_millis(1500);
-        let top =
-            HostStatistics { host: host(), requests: 102, queued: 3, failures: 1, delay, retired: true, trouble: None };
+        let top = HostStatistics {
+            host: host(),
+            requests: 102,
+            queued: 3,
+            pages: 100,
+            bytes: 9_000,
+            left_out: 0,
+            failures: 1,
+            delay,
+            retired: true,
+            trouble: None,
+        };
         let mut options = CrawlOptions::default();
         options.frontier.politeness.robots = false;
 

@@ -220,6 +220,9 @@ pub struct Urls {
     /// with most URLs. Where there are more than 64, a count may be too high.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused_shapes: BTreeMap<String, u64>,
+    /// URLs that are refused as `host_pages` or `host_bytes`, by their hosts: the ten with most. They wait for a run that allows more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, u64>,
 }
 
 /// Where URLs were found that were new and in scope.

@@ -186,10 +186,13 @@ impl Urls {
         // In an order of their own, so that it does not matter which part comes first.
         self.failed_pages.sort_by(|one, other| one.url.cmp(&other.url));
         self.failed_pages.truncate(TOP);
-        sum(&mut self.refused_shapes, &other.refused_shapes);
-        // A shape begins with its host, so it is of one part alone.
-        for rare in most_first(&self.refused_shapes).into_iter().skip(TOP) {
-            self.refused_shapes.remove(&rare);
+        for (ours, others) in [(&mut self.refused_shapes, &other.refused_shapes), (&mut self.left_out, &other.left_out)]
+        {
+            sum(ours, others);
+            // A shape begins with its host, so it is of one part alone.
+            for rare in most_first(ours).into_iter().skip(TOP) {
+                ours.remove(&rare);
+            }
         }
     }
 }

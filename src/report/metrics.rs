@@ -14,7 +14,7 @@ use super::numbers::{Number, numbers};
 
 /// Numbers that are no metrics: what does not change, what is for charts, and what would be a series for each name of the web or each age of
 /// a fingerprint.
-const LEFT_OUT: [&str; 14] = [
+const LEFT_OUT: [&str; 15] = [
     "hosts.by_requests",
     "hosts.in_trouble",
     "hosts.refusing_hosts",
@@ -27,6 +27,7 @@ const LEFT_OUT: [&str; 14] = [
     "simulated",
     "timeline",
     "urls.failed_pages",
+    "urls.left_out",
     "urls.refused_shapes",
     "version",
 ];

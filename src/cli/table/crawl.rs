@@ -80,6 +80,12 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.connections_per_address,
         "Requests to one IP address out at once; with more than 1 the rest is between their starts")
     .flags(&[value("connections-per-address", "N").rare()]),
+    setting!(Maybe, crawl.frontier: politeness.host_pages,
+        "Pages of one host, over all runs of a job; robots.txt and sitemaps do not count, and other URLs wait for a run that allows more", UNLIMITED)
+    .flags(&[value("host-pages", "N").says("Pages of one host, over all runs of a job").rare()]),
+    setting!(MaybeBytes, crawl.frontier: politeness.host_bytes,
+        "Bytes of bodies of one host, as they come over the wire, over all runs of a job; what is under way comes to its end", UNLIMITED)
+    .flags(&[value("host-bytes", "SIZE").says("Bytes of bodies of one host, over all runs of a job").rare()]),
     setting!(Maybe, crawl.frontier: politeness.adaptive_share,
         "Share of a host's time that requests may take: with 0.1 one that took 1 s to answer rests 9; an error never shortens the rest",
         "none")

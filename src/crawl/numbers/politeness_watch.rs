@@ -91,7 +91,7 @@ impl<'a> Asking<'a> {
         if connections > 1 {
             judge.sent(origin, lease.lent_at(), lease.delay());
         }
-        if let Some(Sharing { name, delay, connections }) = lease.sharing() {
+        if let Some(Sharing { name, delay, connections, .. }) = lease.sharing() {
             judge.begin(name, 1, *connections);
             if *connections > 1 {
                 judge.rested(name, lease.lent_at(), *delay);
@@ -115,7 +115,7 @@ impl<'a> Asking<'a> {
         if self.lease.connections() == 1 {
             judge.sent(self.origin, at, self.lease.delay());
         }
-        if let Some(Sharing { name, delay, connections: 1 }) = self.lease.sharing() {
+        if let Some(Sharing { name, delay, connections: 1, .. }) = self.lease.sharing() {
             judge.rested(name, at, *delay);
         }
         if let (Some(name), AddressSharing { delay, connections: 1 }) = (&self.address, judge.addresses) {

@@ -268,7 +268,8 @@ pub(super) fn read_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
 
 /// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` where it is no page record.
 pub(super) fn page_line(line: &[u8]) -> Option<PageLine> {
-    let PageRecord { url, depth, referrer, kind, links, outputs, revisit_of, .. } = record(line)?;
+    let PageRecord { url, depth, referrer, kind, links, outputs, revisit_of, wire_bytes: bytes, given_up, .. } =
+        record(line)?;
     let admitted = u32::try_from(links.admitted).unwrap_or(u32::MAX);
     let outputs = outputs.into_iter().map(|(name, place)| (name, place.receipt())).collect();
     let via = match (kind, referrer) {
@@ -276,7 +277,8 @@ pub(super) fn page_line(line: &[u8]) -> Option<PageLine> {
         (RecordKind::Page, None) => Via::Seed,
         (RecordKind::Page, Some(_)) => Via::Link,
     };
-    Some(PageLine { url, depth, via, admitted, outputs, leans_on: revisit_of.map(|of| of.url) })
+    let leans_on = revisit_of.map(|of| of.url);
+    Some(PageLine { url, depth, via, admitted, outputs, leans_on, bytes, given_up })
 }
 
 /// How long one fetch took, in microseconds.

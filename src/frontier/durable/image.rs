@@ -5,6 +5,7 @@
 //!         flags     1 byte: bit 0 it has answered, bit 1 it is retired, bit 2 a page was lent by its robots.txt, bit 3 it said
 //!                   itself when to ask again; bits 4 and 5 robots.txt: 0 unknown, 1 elsewhere, 2 there is none, 3 there are rules
 //!         due, requests, failures
+//!         usage     pages, URLs that are set aside because a budget is spent, bytes
 //!         illness   the code of the last failure, 0 for none; else pages in a row that broke, text of the failure's words
 //!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms, until
 //!                   when they hold
@@ -26,7 +27,7 @@ use std::time::Duration;
 use super::{Ill, Standing};
 use crate::address::HostKey;
 use crate::bytes::varint::{self, number, put};
-use crate::frontier::hosts::{Detour, Host, RobotsFile, Rules};
+use crate::frontier::hosts::{Detour, Host, RobotsFile, Rules, Usage};
 use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
 use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
@@ -47,7 +48,7 @@ const ROBOTS: u32 = 4;
 ///
 /// A URL that is lent out is written as queued. The seat and the parsed rules are not written, since they follow from the rest. Nor are the
 /// validators of a robots.txt: without them it is asked for in full once more.
-pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
+pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
     // While a robots.txt is elsewhere, what was known before is kept: it is asked for again from the first hop on.
     let file = match &host.robots {
         RobotsFile::Moved(_) => host.robots.known().unwrap_or(&host.robots),
@@ -76,6 +77,9 @@ pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
     put(to, host.due.as_micros());
     put(to, host.requests.into());
     put(to, host.failures.into());
+    for number in [usage.pages.into(), usage.left_out.into(), usage.bytes] {
+        put(to, number);
+    }
     put(to, ill.map_or(0, |ill| ill.failure.code().into()));
     if let Some(ill) = ill {
         put(to, ill.broken.into());
@@ -108,13 +112,13 @@ pub(crate) fn save(host: &Host, back: &Back, to: &mut Vec<u8>) {
 
 /// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's. Part of its queue may be there by
 /// then: whoever reads on has to give up the whole slice.
-pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<Host> {
+pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<(Host, Usage)> {
     let mut queue = Queue::default();
-    let host = read(bytes, |queued, tries| {
+    let (host, usage) = read(bytes, |queued, tries| {
         back.push(&mut queue, queued);
         back.set_tries(queued.position, tries);
     })?;
-    Some(Host { queue, ..host })
+    Some((Host { queue, ..host }, usage))
 }
 
 /// Shows `each` the URLs that wait in a slice of a [`Frontier::save`](crate::frontier::Frontier::save).
@@ -133,12 +137,14 @@ pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Resul
 
 /// Takes a host off the front of the bytes, and shows its URLs in order, each with the tries that it has used up. What stands in the bytes is
 /// checked as far as it goes: no number is believed that would allocate more than the bytes hold.
-fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<Host> {
+fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, Usage)> {
     let key = HostKey::of_origin(text(bytes)?);
     let flags = number(bytes)?;
     let due = Timestamp::from_micros(number(bytes)?);
     let requests = u32::try_from(number(bytes)?).ok()?;
     let failures = u16::try_from(number(bytes)?).ok()?;
+    let (pages, left_out) = (u32::try_from(number(bytes)?).ok()?, u32::try_from(number(bytes)?).ok()?);
+    let usage = Usage { pages, left_out, bytes: number(bytes)? };
     let ill = match u8::try_from(number(bytes)?).ok()? {
         0 => None,
         code => Some(Ill {
@@ -185,17 +191,17 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<Host> {
             }
         }
     }
-    Some(host)
+    Some((host, usage))
 }
 
 /// The evicted host with this key, of which a journal has the image.
 ///
 /// # Errors
 /// If it is no image of an evicted host, or one of another.
-pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<Host> {
-    let host = load(&mut image, &mut Back::default());
+pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<(Host, Usage)> {
+    let loaded = load(&mut image, &mut Back::default());
     let is_sound = |host: &Host| host.key.as_str() == key && host.may_be_evicted() && host.queue.len() == 0;
-    host.filter(is_sound).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, BadSlice))
+    loaded.filter(|(host, _)| is_sound(host)).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, BadSlice))
 }
 
 /// Takes a host off the front of the bytes without building its queue, and says whether it is idle: nothing is queued or lent. What is
@@ -203,7 +209,7 @@ pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<Host> {
 pub(crate) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
     let begin = *bytes;
     let mut is_idle = true;
-    let due = read(bytes, |_, _| is_idle = false)?.due;
+    let due = read(bytes, |_, _| is_idle = false)?.0.due;
     let image = &begin[..begin.len() - bytes.len()];
     Some((IdleHost { key: text(&mut &*image)?, due, image }, is_idle))
 }

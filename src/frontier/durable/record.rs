@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Aside, Entry, Receipts, Standing};
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
+use crate::frontier::hosts::HostCost;
 use crate::gate::{Position, Refusal, Yielded};
 
 /// What a journal keeps, in the order in which it happened: enough to make a frontier again.
@@ -78,7 +79,7 @@ pub(crate) struct DisallowedRecord<'a> {
 /// A URL that was set aside, out of its host's queue or since an earlier round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AsideRecord<'a> {
-    /// The text of its host's [`HostKey`](crate::address::HostKey); empty where no queue had it.
+    /// The text of its host's [`HostKey`](crate::address::HostKey); empty where no queue had it, unless a budget of that host is a reason.
     pub host: &'a str,
     /// Its entry.
     pub position: Position,
@@ -107,6 +108,8 @@ pub(crate) struct Settled<'a> {
     pub receipts: Receipts<'a>,
     /// What it yielded, where it is done and that was looked at.
     pub yielded: Option<Yielded>,
+    /// What it took of its host's budget.
+    pub cost: HostCost,
 }
 
 /// What was learned of a host, and where that left it.

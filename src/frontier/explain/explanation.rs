@@ -105,6 +105,8 @@ pub(crate) struct HostAccount {
     pub is_leased: bool,
     /// URLs queued.
     pub queued: u64,
+    /// Its budget that is spent, or its group's, if one is, and by which option.
+    pub spent: Option<(Refusal, String)>,
     /// Its group and its IP address, and the time before which none of their hosts is asked. The time of an address is known to the
     /// running crawl alone; the address itself to the checkpoints too.
     pub circles: Vec<(String, Option<Timestamp>)>,
@@ -299,6 +301,7 @@ impl fmt::Display for HostAccount {
         trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })?;
+        self.spent.iter().try_for_each(|(refusal, rule)| write!(f, ", {refusal} spent: {rule}"))?;
         self.circles.iter().try_for_each(|(name, due)| {
             write!(f, ", shares the clock of {name}")?;
             due.iter().try_for_each(|due| write!(f, ", due {due}"))

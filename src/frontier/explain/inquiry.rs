@@ -16,7 +16,9 @@ use super::{Explanation, History, HostAccount, Place, Remembered, RobotsAnswer};
 use crate::address::CanonicalUrl;
 use crate::bytes::varint;
 use crate::frontier::durable::{Entry, Journal, read_wire};
-use crate::frontier::hosts::{CountsByAddress, Host, Manners, RobotsFile, ServerAddress, Sharing};
+use crate::frontier::hosts::{
+    CountsByAddress, Host, HostBudget, Manners, RobotsFile, ServerAddress, Sharing, SpentBudget, Usage,
+};
 use crate::frontier::queues::{CircleId, Circles};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
@@ -79,12 +81,14 @@ impl Inquiry<'_> {
         let evicted;
         let hosts = self.state.hosts();
         let host = if let Some(id) = hosts.find(url.origin()) {
-            Some(&hosts[id])
+            Some((&hosts[id], hosts.usage(id)))
         } else {
             let image = journal.host(url.origin())?;
             evicted = image.map(|image| self.state.of_image(image, url.origin())).transpose()?;
-            evicted.as_ref()
+            evicted.as_ref().map(|(host, usage)| (host, *usage))
         };
+        let account = host.map(|(host, usage)| self.account(host, usage));
+        let host = host.map(|(host, _)| host);
         // A URL that was never admitted is judged as a link on a seed.
         let mut found = Found { depth: 1, via: Via::Link, ..Found::seed(url.clone()) };
         if let History::Admitted(remembered) = &mut history {
@@ -120,7 +124,7 @@ impl Inquiry<'_> {
             shard,
             false_positive_rate: (row.false_positive_rate_target > 0.0).then_some(row.false_positive_rate_estimated),
             robots: self.robots(journal, host, url)?,
-            host: host.map(|host| self.account(host)),
+            host: account,
             history,
             page: None,
             listed: None,
@@ -212,8 +216,33 @@ impl Inquiry<'_> {
         ServerAddress::from_number(varint::number(&mut addresses)?)
     }
 
+    /// The budget of the host that is spent, if one is, and the rule that says so: what it has had, and the option that governs it.
+    fn spent(&self, host: &Host, usage: Usage) -> Option<(Refusal, String)> {
+        let manners = self.manners();
+        let treatment = manners.treatment(host.treatment);
+        let SpentBudget { refusal, is_of_group } = self.state.spent_of(host.treatment, usage)?;
+        let is_of_pages = refusal == Refusal::HostPages;
+        let half = |HostBudget { pages, bytes }: HostBudget| if is_of_pages { pages } else { bytes };
+        let (key, what) = if is_of_pages { ("pages", "pages") } else { ("bytes", "bytes") };
+        if let Some(group) = treatment.group.filter(|_| is_of_group) {
+            let Sharing { name, budget, .. } = &manners.groups()[usize::from(group)];
+            return Some((
+                refusal,
+                format!("max_{key} of {name} = {}: all its hosts together have had these {what}", half(*budget)),
+            ));
+        }
+        let all = HostBudget::of(manners.host_pages, manners.host_bytes);
+        let most = half(treatment.budget);
+        let key = if half(all) == most {
+            format!("politeness.host_{key}")
+        } else {
+            format!("max_{key} by a rule of its host")
+        };
+        Some((refusal, format!("{key} = {most}: the host has had these {what}")))
+    }
+
     /// How the host stands.
-    fn account(&self, host: &Host) -> HostAccount {
+    fn account(&self, host: &Host, usage: Usage) -> HostAccount {
         HostAccount {
             key: host.key.to_string(),
             due: host.due,
@@ -225,6 +254,7 @@ impl Inquiry<'_> {
             is_retired: host.is_retired(),
             is_leased: host.is_leased(),
             queued: host.waiting(),
+            spent: self.spent(host, usage),
             circles: self.circles(host),
         }
     }

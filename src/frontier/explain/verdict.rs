@@ -4,11 +4,12 @@
 //!
 //! 1. It is done and has a record: fetched, or failed for good.
 //! 2. It was admitted, and its host is retired or gave it up: unreachable.
-//! 3. It was admitted, the rules of today refuse it, or robots.txt disallows it and it does not wait for a time: refused.
-//! 4. It was admitted: scheduled, waiting in its queue, or turned away by the robots.txt of that day.
-//! 5. It was never admitted, and the gate refuses it: by which rule.
-//! 6. The seen set does not have it: never found.
-//! 7. The seen set has it: seen already, or taken for seen by mistake, with the chance of that.
+//! 3. It was admitted and waits, and the budget of its host is spent: refused.
+//! 4. It was admitted, the rules of today refuse it, or robots.txt disallows it and it does not wait for a time: refused.
+//! 5. It was admitted: scheduled, waiting in its queue, or turned away by the robots.txt of that day.
+//! 6. It was never admitted, and the gate refuses it: by which rule.
+//! 7. The seen set does not have it: never found.
+//! 8. The seen set has it: seen already, or taken for seen by mistake, with the chance of that.
 
 use std::fmt;
 
@@ -139,7 +140,10 @@ impl Verdict {
         let is_given_up = remembered.place == Place::GivenUp;
         if let Place::Aside { refusal } = remembered.place {
             let rule = "as it was when the URL's turn came; the next resume judges it again".to_owned();
-            return ruled_out(of).unwrap_or(Self::Refused { refusal, rule });
+            return ruled_out(of).or_else(|| spent(of)).unwrap_or(Self::Refused { refusal, rule });
+        }
+        if let Some(spent) = spent(of).filter(|_| matches!(remembered.place, Place::Queued { .. })) {
+            return ruled_out(of).unwrap_or(spent);
         }
         if let Some(unreachable) = unreachable(of, is_given_up) {
             return unreachable;
@@ -201,6 +205,12 @@ fn ruled_out(of: &Explanation) -> Option<Verdict> {
     let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
     let (refusal, rule) = ruled.filter(|(refusal, _)| !refusal.is_of_budget())?;
     Some(Verdict::Refused { refusal, rule: rule.unwrap_or_default() })
+}
+
+/// That the budget of its host, or of its group, is spent.
+fn spent(of: &Explanation) -> Option<Verdict> {
+    let (refusal, rule) = of.host.as_ref()?.spent.as_ref()?;
+    Some(Verdict::Refused { refusal: *refusal, rule: format!("{rule}; a run that allows more asks for it") })
 }
 
 /// That robots.txt disallows it, and by which line.

@@ -24,6 +24,8 @@ pub(crate) struct Evicted {
     top: Vec<HostStatistics>,
     /// The first of those that failed when they were evicted.
     failing: Vec<HostStatistics>,
+    /// Those with most URLs that are set aside because a budget is spent, most first: a hundred as exact as those of `top`.
+    left_out: Vec<HostStatistics>,
     spread: HostSpread,
     /// When this process began, where the one before died: nobody knows which hosts that asked last, so none is asked within its
     /// rest of this.
@@ -40,6 +42,13 @@ impl Evicted {
         if row.trouble.is_some() && self.failing.len() < TOP {
             self.failing.push(row.clone());
         }
+        if row.left_out > 0 {
+            let place = self.left_out.partition_point(|other| other.most_left_out_first(&row).is_lt());
+            self.left_out.truncate(TOP - usize::from(place < TOP));
+            if place < TOP {
+                self.left_out.insert(place, row.clone());
+            }
+        }
         let place = self.top.partition_point(|other| other.most_first(&row).is_lt());
         if place < TOP {
             self.top.truncate(TOP - 1);
@@ -53,12 +62,19 @@ impl Evicted {
         self.spread.remove(host.requests.into());
         self.top.retain(|row| row.host != host.key);
         self.failing.retain(|row| row.host != host.key);
+        self.left_out.retain(|row| row.host != host.key);
     }
 
     /// Evicted hosts that fail, at most a hundred: the first that were evicted.
     #[cfg(feature = "crawl")]
     pub(crate) fn failing(&self) -> &[HostStatistics] {
         &self.failing
+    }
+
+    /// Evicted hosts with URLs that are set aside because a budget is spent, at most a hundred, most first.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn left_out(&self) -> &[HostStatistics] {
+        &self.left_out
     }
 
     /// How many they are.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::{Host, HostState, Manners};
+use super::{Host, HostState, Manners, SpentBudget};
 use crate::address::HostKey;
 use crate::frontier::{Timestamp, Trouble};
 
@@ -58,7 +58,7 @@ impl HostOrder {
 pub(crate) struct ListedHost {
     /// Scheme, host and port.
     pub(crate) host: HostKey,
-    /// `due`, `failing`, `idle`, `in flight`, `resting`, `unreachable` or `waiting`.
+    /// `due`, `failing`, `idle`, `in flight`, `resting`, `spent`, `unreachable` or `waiting`.
     pub(crate) state: &'static str,
     /// Why it is not asked just now, in words.
     pub(crate) why: &'static str,
@@ -82,9 +82,9 @@ impl HostList {
         Self { found: 0, hosts: Vec::new(), find: find.to_lowercase(), most, order }
     }
 
-    /// Takes a host, if it is one of those that are looked for.
-    pub(crate) fn take(&mut self, host: &Host, manners: &Manners) {
-        let (state, why) = standing(host);
+    /// Takes a host, whose budget may be spent, if it is one of those that are looked for.
+    pub(crate) fn take(&mut self, host: &Host, spent: Option<SpentBudget>, manners: &Manners) {
+        let (state, why) = standing(host, spent);
         if !host.key.as_str().contains(&*self.find) && !state.contains(&*self.find) {
             return;
         }
@@ -130,7 +130,14 @@ impl ListedHost {
 }
 
 /// A host's state, and why it is not asked just now.
-fn standing(host: &Host) -> (&'static str, &'static str) {
+fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static str) {
+    if let Some(SpentBudget { is_of_group, .. }) = spent.filter(|_| host.seat.out == 0) {
+        let [of_group, own] = [
+            "the budget of its group is spent (max_pages, max_bytes); its other URLs are left out",
+            "its budget is spent (max_pages, max_bytes); its other URLs are left out",
+        ];
+        return ("spent", if is_of_group { of_group } else { own });
+    }
     if host.is_retired() {
         return ("unreachable", "could not be reached; the next run asks it again");
     }

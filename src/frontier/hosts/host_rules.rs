@@ -43,6 +43,10 @@ pub struct HostRule {
     /// As [`ScopeOptions::max_depth`](crate::gate::ScopeOptions::max_depth), of the host's own pages, whoever links to them; `u32::MAX` is
     /// no bound.
     pub max_depth: Option<u32>,
+    /// As [`Politeness::host_pages`](super::Politeness::host_pages); `u64::MAX` is no bound.
+    pub max_pages: Option<u64>,
+    /// As [`Politeness::host_bytes`](super::Politeness::host_bytes); `u64::MAX` is no bound.
+    pub max_bytes: Option<u64>,
 }
 
 /// Hosts that share a clock: when one of them was asked, all of them rest. Each has its own rest and its own connections beside that.
@@ -58,6 +62,11 @@ pub struct HostGroup {
     /// Requests of the whole group that may be out at the same time, from 1 to 64. `None` takes the `connections_per_host` of the
     /// group's hosts.
     pub connections: Option<u8>,
+    /// Pages of all its hosts together, as [`Politeness::host_pages`](super::Politeness::host_pages) counts them. Each host has its own
+    /// budget beside that. `None` and `u64::MAX` are no bound.
+    pub max_pages: Option<u64>,
+    /// Bytes of all its hosts together, as [`Politeness::host_bytes`](super::Politeness::host_bytes) counts them.
+    pub max_bytes: Option<u64>,
     /// What is said of each of its hosts.
     pub each: HostRule,
 }

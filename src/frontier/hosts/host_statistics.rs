@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::{Host, Manners};
+use super::{Host, Manners, Usage};
 use crate::address::HostKey;
 use crate::frontier::Trouble;
 
@@ -19,6 +19,12 @@ pub struct HostStatistics {
     pub requests: u64,
     /// URLs waiting.
     pub queued: u64,
+    /// Pages with a record, as [`Politeness::host_pages`](super::Politeness::host_pages) counts them.
+    pub pages: u64,
+    /// Bytes, as [`Politeness::host_bytes`](super::Politeness::host_bytes) counts them.
+    pub bytes: u64,
+    /// URLs that are set aside because its budget, or its group's, is spent.
+    pub left_out: u64,
     /// Failures in a row.
     pub failures: u32,
     /// The rest in force.
@@ -31,11 +37,14 @@ pub struct HostStatistics {
 
 impl HostStatistics {
     /// A host in memory.
-    pub(crate) fn of(host: &Host, manners: &Manners) -> Self {
+    pub(crate) fn of(host: &Host, usage: Usage, manners: &Manners) -> Self {
         Self {
             host: host.key.clone(),
             requests: host.requests.into(),
             queued: host.waiting(),
+            pages: usage.pages.into(),
+            bytes: usage.bytes,
+            left_out: usage.left_out.into(),
             failures: host.failures.into(),
             delay: host.delay(manners),
             retired: host.is_retired(),
@@ -49,6 +58,11 @@ impl HostStatistics {
     pub(crate) fn worst_first(&self, other: &Self) -> Ordering {
         let order = |host: &Self| (host.retired, host.queued);
         order(other).cmp(&order(self)).then_with(|| self.most_first(other))
+    }
+
+    /// Which goes first in a list of hosts whose budgets are spent: those with most URLs set aside.
+    pub(crate) fn most_left_out_first(&self, other: &Self) -> Ordering {
+        other.left_out.cmp(&self.left_out).then_with(|| self.most_first(other))
     }
 
     /// Which goes first in a list by requests; equals go by name.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::Duration;
 
-use super::{HostGroup, HostRule, HostRules, Politeness};
-use crate::address::{HostKey, HostPattern, HostTable};
+use super::{HostBudget, HostGroup, HostRule, HostRules, Politeness};
+use crate::address::{FingerprintKey, HostKey, HostPattern, HostTable};
 use crate::gate::{OptionError, RuleError};
 
 /// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by rules of their own.
@@ -27,6 +27,8 @@ pub(crate) struct Manners {
     addresses: AddressSharing,
     /// The longest rest between two requests that any host is given.
     longest_delay: Duration,
+    /// Tells these budgets from others; 0 where there are none.
+    budgets_digest: u64,
 }
 
 /// How a host is treated.
@@ -40,6 +42,8 @@ pub(crate) struct Treatment {
     pub(crate) robots: bool,
     /// Links from a seed at most, where a rule says so.
     max_depth: Option<u32>,
+    /// What it may have in all.
+    pub(crate) budget: HostBudget,
     /// The group that it is in, by its place among the groups.
     pub(crate) group: Option<u16>,
     /// Whether it shares a clock with the other hosts on its IP address.
@@ -96,6 +100,8 @@ pub(crate) struct Sharing {
     pub(crate) delay: Duration,
     /// Their requests that may be out at once.
     pub(crate) connections: u8,
+    /// What they may have in all, together.
+    pub(crate) budget: HostBudget,
 }
 
 /// The most names: a host has its treatment as a number of two bytes.
@@ -109,14 +115,15 @@ impl Manners {
     pub(crate) fn new(politeness: &Politeness, rules: &HostRules) -> Result<Self, OptionError> {
         let mut names = BTreeMap::new();
         for (name, rule) in &rules.hosts {
-            add(&mut names, "hosts", name, "", rule.connections_per_host)?.rule = *rule;
+            add(&mut names, "hosts", name, "", rule)?.rule = *rule;
         }
         let mut groups = Vec::with_capacity(rules.groups.len());
         for (number, (name, group)) in (0..).zip(&rules.groups) {
-            let HostGroup { hosts, delay, connections, each } = group;
+            let HostGroup { hosts, delay, connections, max_pages, max_bytes, each } = group;
             in_range("groups", name, "connections", *connections)?;
+            is_some_budget("groups", name, [*max_pages, *max_bytes])?;
             for host in hosts {
-                let said = add(&mut names, "groups", name, host, each.connections_per_host)?;
+                let said = add(&mut names, "groups", name, host, each)?;
                 if said.group.replace((number, *each)).is_some() {
                     return Err(refused("groups", name, "hosts", host, "is in two groups, or twice in one"));
                 }
@@ -125,6 +132,7 @@ impl Manners {
                 name: format!("group {name}").into(),
                 delay: delay.or(each.host_delay).unwrap_or(politeness.host_delay),
                 connections: connections.or(each.connections_per_host).unwrap_or(politeness.connections_per_host),
+                budget: HostBudget::of(*max_pages, *max_bytes),
             });
         }
         if names.len() > NAMES {
@@ -137,6 +145,7 @@ impl Manners {
             connections: politeness.connections_per_host,
             robots: politeness.robots,
             max_depth: None,
+            budget: HostBudget::of(politeness.host_pages, politeness.host_bytes),
             group: None,
             by_address: CountsByAddress::No,
         };
@@ -149,7 +158,9 @@ impl Manners {
             treatment.by_address = addresses.counts(politeness, treatment, &groups);
         }
         let longest_delay = treatments.iter().map(|treatment| treatment.host_delay).max().unwrap_or_default();
-        Ok(Self { politeness: politeness.clone(), treatments, numbers, groups, addresses, longest_delay })
+        let budgets_digest = budgets_digest(politeness, rules);
+        let politeness = politeness.clone();
+        Ok(Self { politeness, treatments, numbers, groups, addresses, longest_delay, budgets_digest })
     }
 
     /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
@@ -185,6 +196,17 @@ impl Manners {
     /// Whether any host may have several requests out at once.
     pub(crate) fn lends_beside(&self) -> bool {
         self.treatments.iter().any(|treatment| treatment.connections > 1)
+    }
+
+    /// Whether any host has a budget.
+    #[inline]
+    pub(crate) fn has_budgets(&self) -> bool {
+        self.budgets_digest != 0
+    }
+
+    /// Tells these budgets from others, in this process and in others; 0 where there are none.
+    pub(crate) fn budgets_digest(&self) -> u64 {
+        self.budgets_digest
     }
 
     /// The rest between a response and the next request, of a host that is treated so and whose robots.txt asks for this one: the longer of the
@@ -232,14 +254,15 @@ fn add<'a>(
     table: &str,
     name: &str,
     host: &str,
-    connections: Option<u8>,
+    rule: &HostRule,
 ) -> Result<&'a mut Said, OptionError> {
     let (key, text) = if host.is_empty() && table == "hosts" { ("", name) } else { ("hosts", host) };
     let pattern = HostPattern::parse(text).ok_or_else(|| {
         let reason = "is no host's name; a name may begin with *., and has no scheme, port or path";
         refused(table, name, key, text, reason)
     })?;
-    in_range(table, name, "connections_per_host", connections)?;
+    in_range(table, name, "connections_per_host", rule.connections_per_host)?;
+    is_some_budget(table, name, [rule.max_pages, rule.max_bytes])?;
     Ok(names.entry(pattern).or_default())
 }
 
@@ -253,6 +276,10 @@ fn treatment(fitting: &[&Said], none: Treatment) -> Treatment {
         connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
         robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
         max_depth: rules().find_map(|rule| rule.max_depth),
+        budget: HostBudget {
+            pages: rules().find_map(|rule| rule.max_pages).unwrap_or(none.budget.pages),
+            bytes: rules().find_map(|rule| rule.max_bytes).unwrap_or(none.budget.bytes),
+        },
         group: group.map(|(number, _)| number),
         by_address: none.by_address,
     }
@@ -266,6 +293,35 @@ fn in_range(table: &str, name: &str, key: &str, connections: Option<u8>) -> Resu
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a budget of nothing: it reads like one without a bound.
+fn is_some_budget(table: &str, name: &str, budget: [Option<u64>; 2]) -> Result<(), OptionError> {
+    let mut keys = ["max_pages", "max_bytes"].into_iter().zip(budget);
+    match keys.find(|(_, most)| *most == Some(0)) {
+        Some((key, _)) => {
+            let reason = "is at least 1; of a host on a blocklist (scope.blocklists) nothing is asked";
+            Err(refused(table, name, key, "0", reason))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Tells budgets from others: those of all hosts, those of names, and those of groups with their hosts. 0 where there are none.
+fn budgets_digest(politeness: &Politeness, rules: &HostRules) -> u64 {
+    let of_all = [politeness.host_pages, politeness.host_bytes];
+    let of_rule = |rule: &HostRule| [rule.max_pages, rule.max_bytes];
+    let hosts = rules.hosts.iter().map(|(name, rule)| (name, of_rule(rule)));
+    let hosts: Vec<_> = hosts.filter(|(_, budget)| *budget != [None; 2]).collect();
+    let groups = rules.groups.iter().map(|(name, group)| {
+        let HostGroup { hosts, max_pages, max_bytes, each, .. } = group;
+        (name, hosts, [*max_pages, *max_bytes], of_rule(each))
+    });
+    let groups: Vec<_> = groups.filter(|(.., all, each)| [*all, *each] != [[None; 2]; 2]).collect();
+    if of_all == [None; 2] && hosts.is_empty() && groups.is_empty() {
+        return 0;
+    }
+    FingerprintKey::from_u64(0).fingerprint(&format!("{of_all:?} {hosts:?} {groups:?}")).bits().max(1)
 }
 
 /// The error that names a rule: its table, its name, and the key and value in it.

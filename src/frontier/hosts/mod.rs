@@ -13,12 +13,13 @@
 //!
 //! # What a host costs
 //!
-//! 128 bytes, two cache lines that come together, and its key's text once. Its rules of robots.txt, its illness and its further levels
+//! 128 bytes, two cache lines that come together, its key's text once, and 16 bytes for what it has had of its budget. Its rules of robots.txt, its illness and its further levels
 //! of URLs are beside it, since most hosts have none. [`RulesCache`] bounds the rules that are in memory. A host with nothing queued
 //! can be evicted, to an image on disk, and costs nothing then but its share of an index.
 
 mod conduct;
 mod evicted;
+mod group_usage;
 mod host;
 mod host_id;
 #[cfg(feature = "cli")]
@@ -35,9 +36,11 @@ mod server_address;
 mod spread;
 mod struggle;
 mod table;
+mod usage;
 
 pub(crate) use conduct::{Conduct, Rest};
 pub(crate) use evicted::Evicted;
+pub(crate) use group_usage::{GroupUsage, SpentBudget};
 pub(crate) use host::Host;
 pub(crate) use host_id::HostId;
 #[cfg(feature = "cli")]
@@ -56,3 +59,4 @@ pub(crate) use server_address::ServerAddress;
 pub(crate) use spread::HostSpread;
 pub(crate) use struggle::{Patience, Struggle};
 pub(crate) use table::{Hosts, Seats};
+pub(crate) use usage::{HostBudget, HostCost, Usage};

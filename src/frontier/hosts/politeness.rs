@@ -29,6 +29,15 @@ pub struct Politeness {
     /// Requests to one IP address that may be out at the same time, from 1 to 64. With 1, the rest runs from a response to the next
     /// request; with more, from the start of one request to the start of the next, and a host that hangs does not hold up the others.
     pub connections_per_address: u8,
+    /// Pages of one host, over all runs of a job. A page counts once it is done with an answer or its last failure, and a page that is
+    /// visited again counts again; robots.txt, sitemaps, tries that are followed by another one, and pages that are given up unasked do
+    /// not. No more are lent out than are left. What waits then is [set aside](crate::gate::Refusal::HostPages) and waits again once a
+    /// frontier is opened that allows more. `None` is no bound.
+    pub host_pages: Option<u64>,
+    /// Bytes of bodies of one host as they came over the wire, over all runs of a job: of pages and sitemaps, each try, as far as
+    /// [`Lease::answered`](crate::frontier::Lease::answered) tells them. Nobody knows before what a response weighs, so those that are out
+    /// come to their end beyond it. What waits then is [set aside](crate::gate::Refusal::HostBytes), as above.
+    pub host_bytes: Option<u64>,
     /// Share of a host's time that requests may take, more than 0 and at most 1: with 0.1 a host that took a second to answer rests nine.
     /// Its rest grows at once with a slow answer, and shrinks by half the difference with a quick one that is a page, never with an
     /// error. It is no shorter than `host_delay` or a `Crawl-delay`. What an answer took is [told](crate::frontier::Lease::answered) by the
@@ -67,6 +76,8 @@ impl Default for Politeness {
             connections_per_host: 1,
             address_delay: None,
             connections_per_address: 8,
+            host_pages: None,
+            host_bytes: None,
             adaptive_share: None,
             max_adaptive_delay: Duration::from_secs(60),
             max_crawl_delay: Duration::from_secs(300),

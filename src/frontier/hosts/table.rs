@@ -12,7 +12,8 @@ use std::sync::Arc;
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use super::{Host, HostId, Manners, Seat};
+use super::usage::UsageTable;
+use super::{Host, HostId, Manners, Seat, Usage};
 use crate::address::HostKey;
 
 /// The hosts in memory, by number and by key. The key's text is kept once, in the host.
@@ -20,6 +21,8 @@ use crate::address::HostKey;
 pub(crate) struct Hosts {
     /// In segments: growing allocates one of them and copies nothing. An evicted host leaves a hole: a host without a key.
     all: Vec<Vec<Host>>,
+    /// What each of them has had of its budget.
+    usage: UsageTable,
     /// Where the holes are, for hosts that come. A number is given again at once: whoever keeps one beyond an eviction finds another host.
     holes: Vec<HostId>,
     /// The numbers by the hashes of the keys, which stand in the hosts alone.
@@ -56,6 +59,7 @@ impl Hosts {
     pub(crate) fn new(manners: Arc<Manners>) -> Self {
         Self {
             all: Vec::new(),
+            usage: UsageTable::default(),
             holes: Vec::new(),
             ids: HashTable::new(),
             hasher: RandomState::new(),
@@ -117,7 +121,7 @@ impl Hosts {
     }
 
     /// Removes a host that is in no queue and not lent; its number is another's from here on.
-    pub(crate) fn remove(&mut self, id: HostId) -> Host {
+    pub(crate) fn remove(&mut self, id: HostId) -> (Host, Usage) {
         let is_on_clock = self[id].is_on_clock;
         let hole = Host { is_on_clock, ..Host::new(HostKey::of_origin("")) };
         let host = std::mem::replace(&mut self[id], hole);
@@ -127,7 +131,7 @@ impl Hosts {
         }
         self.texts -= host.key.as_str().len();
         self.holes.push(id);
-        host
+        (host, self.usage.take(id))
     }
 
     /// The host with this key, by the hash of that. Some hosts are looked at whose hashes share a few bits, and their keys are in the hosts: a
@@ -174,15 +178,35 @@ impl Hosts {
         self.all.iter().flatten().filter(|host| !host.is_hole())
     }
 
-    /// The hosts with the numbers from one to before another.
-    pub(crate) fn range(&self, from: u32, to: u32) -> impl Iterator<Item = &Host> {
-        (from..to).map(|number| &self[HostId::new(number)]).filter(|host| !host.is_hole())
+    /// The hosts with the numbers from one to before another, each with what it has had.
+    pub(crate) fn range(&self, from: u32, to: u32) -> impl Iterator<Item = (&Host, Usage)> {
+        let ids = (from..to).map(HostId::new).filter(|id| !self[*id].is_hole());
+        ids.map(|id| (&self[id], self.usage(id)))
+    }
+
+    /// All hosts, each with what it has had.
+    pub(crate) fn with_usage(&self) -> impl Iterator<Item = (&Host, Usage)> {
+        self.range(0, self.end())
+    }
+
+    /// What a host has had of its budget.
+    pub(crate) fn usage(&self, id: HostId) -> Usage {
+        self.usage.get(id)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn usage_mut(&mut self, id: HostId) -> &mut Usage {
+        self.usage.get_mut(id)
     }
 
     /// Bytes of memory held, without rules.
     pub(crate) fn memory(&self) -> usize {
         let holes = self.holes.capacity() * size_of::<HostId>();
-        self.all.len() * SEGMENT * size_of::<Host>() + holes + self.texts + self.ids.allocation_size()
+        self.all.len() * SEGMENT * size_of::<Host>()
+            + self.usage.memory()
+            + holes
+            + self.texts
+            + self.ids.allocation_size()
     }
 
     /// Where the hosts are, and nothing else of them, to be changed.

@@ -49,7 +49,7 @@ impl<J: Journal> Frontier<J> {
         let treatment = self.politeness.treatment(host.treatment);
         let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
         let is_known = !treatment.robots || !host.wants_robots(now);
-        let has_room = host.seat.out < treatment.connections;
+        let has_room = host.seat.out < treatment.connections && u64::from(host.seat.out) < self.pages_left(id);
         let due = host.due.max(beside.next);
         let is_for_others = self.errands.errand_of(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
@@ -61,7 +61,7 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn must_wait(&self, id: HostId, now: Timestamp) -> bool {
         let host = self.state.host(id);
         match host.seat.out {
-            0 => host.due > now && !host.is_retired(),
+            0 => host.due > now && !self.is_over(host, id),
             _ => self.further(id, now).is_none_or(|(due, _)| due > now),
         }
     }

@@ -129,8 +129,8 @@ impl<J: Journal> Frontier<J> {
         caller
     }
 
-    /// Whether a host that was taken from the front queue had to stand in the line of a circle. A retired host does not: its pages are given
-    /// up, and nobody asks it anything.
+    /// Whether a host that was taken from the front queue had to stand in the line of a circle. One that is retired or has spent its budget does not: its
+    /// pages are given up or set aside, and nobody asks it anything.
     pub(crate) fn stands_in_line(&mut self, id: HostId, priority: u8, caller: Option<Tie>, now: Timestamp) -> bool {
         let mut circles = self.circles_of(id).into_iter().flatten();
         let is_taken = |&(circle, tie): &(CircleId, Tie)| match caller {
@@ -139,7 +139,7 @@ impl<J: Journal> Frontier<J> {
         };
         let Some((circle, tie)) = circles.find(is_taken) else { return false };
         let host = self.state.host(id);
-        if host.is_retired() {
+        if self.is_over(host, id) {
             return false;
         }
         let is_first = caller == Some(tie) || host.robots.is_unused();

@@ -18,9 +18,9 @@ use std::io;
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
-use crate::frontier::hosts::{Conduct, HostId, HostState};
+use crate::frontier::hosts::{Conduct, HostCost, HostId, HostState};
 use crate::frontier::lease::{Blame, Setback};
-use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble};
+use crate::frontier::{Completion, Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
 use crate::gate::{Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
@@ -93,10 +93,12 @@ impl<J: Journal> Frontier<J> {
             self.rate.end(lease.charged, was_sent.then_some(lease.received));
         }
         self.adapt(&lease, &outcome);
+        let was_spent = self.spent(lease.host).is_some();
         let completion = match lease.position {
             Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),
             None => self.complete_robots(&lease, outcome, answered_at),
         };
+        self.note_spent(lease.host, was_spent, now);
         self.take_seat(&lease, now);
         Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
     }
@@ -219,7 +221,10 @@ impl<J: Journal> Frontier<J> {
         let receipts = if done { receipts } else { Receipts::default() };
         let host = conduct.standing(lease.origin());
         let yielded = lease.yielded.filter(|_| done);
-        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts, yielded };
+        let is_page = done && lease.kind == LeaseKind::Page;
+        // A page that is given up was not asked for.
+        let cost = lease.trouble.as_ref().map_or(HostCost { is_page, bytes: lease.received }, |_| HostCost::default());
+        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts, yielded, cost };
         match self.entry_after(lease, after)? {
             None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
             Some(entry) => {

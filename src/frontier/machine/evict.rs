@@ -31,7 +31,7 @@ impl<J: Journal> Frontier<J> {
             let hosts = self.state.hosts();
             let Some(id) = hosts.find(idle.key).filter(|&id| hosts[id].may_be_evicted()) else { continue };
             image.clear();
-            image::save(&hosts[id], self.state.back(), &mut image);
+            image::save(&hosts[id], hosts.usage(id), self.state.back(), &mut image);
             if image == idle.image {
                 if let Some(address) = self.state.host(id).seat.address {
                     self.circles.part(address);
@@ -53,8 +53,8 @@ impl<J: Journal> Frontier<J> {
         let Some(image) = self.journal.host(origin)? else {
             return Ok(self.state.add_host(Host::new(url.host_key())));
         };
-        let mut host = self.state.of_image(image, origin)?;
+        let (mut host, usage) = self.state.of_image(image, origin)?;
         self.state.evicted().set_clock(&mut host, &self.politeness, now);
-        Ok(self.state.bring_back(host))
+        Ok(self.state.bring_back(host, usage))
     }
 }

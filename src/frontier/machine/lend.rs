@@ -3,6 +3,7 @@
 //! | the host | what is lent |
 //! |---|---|
 //! | is asked for the robots.txt of [others](super::elsewhere) | that |
+//! | has spent its [budget](super::budgets) | nothing; its URLs are set aside |
 //! | is retired | the URL that goes next, to be given up |
 //! | has no robots.txt that is known, or a stale one, or breaks page after page | its robots.txt |
 //! | else | the first URL of its best priority that robots.txt and today's rules allow |
@@ -46,6 +47,10 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Option<Lease>> {
         if self.errands.errand_of(id).is_some() {
             return Ok(self.lend_for_others(id, priority, now));
+        }
+        if let Some(refusal) = self.spent(id) {
+            // Before its robots.txt, since a host of which nothing is asked is not asked for that either.
+            return self.set_aside_spent(id, priority, refusal, drops).map(|()| None);
         }
         let host = self.state.host(id);
         if host.is_retired() {

@@ -117,7 +117,7 @@ impl<J: Journal> Frontier<J> {
     /// Over a state, and options that were checked.
     pub(crate) fn of(state: State, options: &FrontierOptions, journal: J) -> Self {
         let politeness = Arc::clone(state.hosts().manners());
-        Self {
+        let mut frontier = Self {
             state,
             journal,
             lends_beside: politeness.lends_beside(),
@@ -137,7 +137,9 @@ impl<J: Journal> Frontier<J> {
             again: BTreeMap::new(),
             drops: Drops::default(),
             waits: Waits::default(),
-        }
+        };
+        frontier.leave_pages();
+        frontier
     }
 
     /// The gate; clone the `Arc` to admit from other threads.

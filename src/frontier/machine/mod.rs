@@ -7,6 +7,7 @@
 //!   the journal has the record, then the state takes it in.
 //! - `seating`: a host goes to the agenda, the front queue or the held ones.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
+//! - `budgets`: what hosts may have in all, and what becomes of the rest.
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
 //! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it.
 //! - `adapt`: a host rests in proportion to the time that it takes to answer.
@@ -28,6 +29,7 @@
 mod adapt;
 mod answer;
 mod beside;
+mod budgets;
 mod circle;
 mod complete;
 #[cfg(feature = "crawl")]

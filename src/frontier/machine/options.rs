@@ -56,11 +56,11 @@ impl FrontierOptions {
     /// a word is refused here, and so is one that a lease or a queue has no room for.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let Politeness { agent, attempts, connections_per_address, connections_per_host, .. } = &self.politeness;
-        let Politeness { adaptive_share, host_failures, robots_ttl, .. } = &self.politeness;
+        let Politeness { adaptive_share, host_failures, host_pages, host_bytes, robots_ttl, .. } = &self.politeness;
         let share = adaptive_share.unwrap_or(1.0);
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
-        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 11] = [
+        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 13] = [
             (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
             (
                 is_token(agent),
@@ -83,6 +83,18 @@ impl FrontierOptions {
             ),
             (share > 0.0 && share <= 1.0, "politeness.adaptive_share", &share, "is more than 0 and at most 1"),
             (*host_failures > 0, "politeness.host_failures", host_failures, "is at least 1"),
+            (
+                *host_pages != Some(0),
+                "politeness.host_pages",
+                &0,
+                "is at least 1; leave it out where there is no bound",
+            ),
+            (
+                *host_bytes != Some(0),
+                "politeness.host_bytes",
+                &0,
+                "is at least 1; leave it out where there is no bound",
+            ),
             (!robots_ttl.is_zero(), "politeness.robots_ttl", &0, "is more than 0"),
             (*url_bytes > 0, "traps.url_bytes", url_bytes, "is at least 1"),
             (*path_segments <= 1000, "traps.path_segments", path_segments, "is at most 1000"),

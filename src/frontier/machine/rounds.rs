@@ -9,6 +9,8 @@
 use std::io;
 
 use super::{Frontier, FrontierError};
+#[cfg(feature = "cli")]
+use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, HostState};
@@ -98,7 +100,7 @@ impl<J: Journal> Frontier<J> {
     fn change_dropped(&mut self, rules: &[DropRule]) -> Result<(), FrontierError> {
         self.journal.keep_dropped(rules)?;
         self.gate().set_dropped(rules)?;
-        let digest = self.gate().digest();
+        let digest = self.state.rules_digest();
         Ok(self.commit(&Record::Rules { digest }, None, None).map(drop)?)
     }
 
@@ -154,18 +156,29 @@ impl<J: Journal> Frontier<J> {
 
     fn judge_aside(&mut self, now: Timestamp) -> io::Result<()> {
         let round = self.state.rules().number;
+        // The limits may be lower now: the gate says so, and nobody else.
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         for _ in 0..RETURNS {
             let Some((position, from)) = self.state.schedule().first_aside(round) else { break };
-            let from = Some(from);
             let Entry { wire, priority, via, depth, redirects, .. } = self.journal.read(position)?;
-            if let Err(refusal) = self.state.gate().judge_again(wire, (via, depth, redirects)) {
-                let record = AsideRecord { host: "", position, priority, to: Aside { round, refusal }, from };
+            let ruled = self.state.gate().judge_again(wire, (via, depth, redirects));
+            if let Err(refusal) = ruled
+                && !from.refusal.is_of_host_budget()
+            {
+                let record =
+                    AsideRecord { host: "", position, priority, to: Aside { round, refusal }, from: Some(from) };
                 self.commit(&Record::Aside(record), None, None)?;
                 continue;
             }
-            let url = self.state.gate().canonicalizer().canonicalize(wire);
+            let url = canonicalizer.canonicalize(wire);
             let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             let host = self.host_of(&url, now)?;
+            let from = Some(from);
+            if let Some(refusal) = ruled.err().or_else(|| self.spent(host)) {
+                let record = AsideRecord { host: url.origin(), position, priority, to: Aside { round, refusal }, from };
+                self.commit(&Record::Aside(record), Some(host), None)?;
+                continue;
+            }
             self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from }), Some(host), None)?;
             self.arrived(host, priority, now);
         }
@@ -181,23 +194,43 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn judged_again(&mut self) -> io::Result<JudgedAgain> {
         let rules = self.state.rules();
         let state = &self.state;
-        let queued = state.hosts().iter().flat_map(|host| state.back().levels(&host.queue));
-        let queued = queued.flat_map(|level| state.back().positions(level)).filter(|position| *position < rules.since);
-        let aside = state.schedule().each_aside().map(|(position, refusal)| (position, Some(refusal)));
-        let all = queued.map(|position| (position, None)).chain(aside);
-        let mut all: Vec<(Position, Option<Refusal>)> = all.take(LOOKED_AT + 1).collect();
+        let queued = state.hosts().with_usage().flat_map(|(host, usage)| {
+            let spent = state.spent_of(host.treatment, usage).map(|spent| spent.refusal);
+            let positions = state.back().levels(&host.queue).flat_map(|level| state.back().positions(level));
+            positions.map(move |position| (position, None, spent))
+        });
+        let queued = queued.filter(|(position, ..)| *position < rules.since);
+        let aside = state.schedule().each_aside().map(|(position, refusal)| (position, Some(refusal), None));
+        let all = queued.chain(aside);
+        let mut all: Vec<(Position, Option<Refusal>, Option<Refusal>)> = all.take(LOOKED_AT + 1).collect();
         let mut judged = JudgedAgain { is_cut: all.len() > LOOKED_AT, ..JudgedAgain::default() };
         all.truncate(LOOKED_AT);
         // In the order of the disk.
-        all.sort_unstable_by_key(|(position, _)| *position);
-        for (position, was) in all {
+        all.sort_unstable_by_key(|(position, ..)| *position);
+        for (position, was, mut spent) in all {
             let Entry { wire, via, depth, redirects, .. } = self.journal.read(position)?;
-            match (self.state.gate().judge_again(wire, (via, depth, redirects)), was) {
-                (Err(refusal), None) => *judged.refused.entry(refusal).or_default() += 1,
-                (Ok(()), Some(_)) => judged.readmitted += 1,
+            let verdict = self.state.gate().judge_again(wire, (via, depth, redirects));
+            if self.politeness.has_budgets() && was.is_some() && verdict.is_ok() {
+                let url = self.state.gate().canonicalizer().canonicalize(wire).ok();
+                spent = url.map_or(Ok(None), |url| self.spent_of(&url))?;
+            }
+            match (verdict.err().or(spent), was) {
+                (Some(refusal), None) => *judged.refused.entry(refusal).or_default() += 1,
+                (None, Some(_)) => judged.readmitted += 1,
                 _ => {}
             }
         }
         Ok(judged)
+    }
+
+    /// Why nothing more of a URL's host is asked, where its budget is spent. One that was evicted stays so.
+    #[cfg(feature = "cli")]
+    fn spent_of(&mut self, url: &CanonicalUrl) -> io::Result<Option<Refusal>> {
+        if let Some(id) = self.state.look_up(url.origin()) {
+            return Ok(self.spent(id));
+        }
+        let Some(image) = self.journal.host(url.origin())? else { return Ok(None) };
+        let (host, usage) = self.state.of_image(image, url.origin())?;
+        Ok(self.state.spent_of(host.treatment, usage).map(|spent| spent.refusal))
     }
 }

@@ -56,7 +56,7 @@ impl<J: Journal> Frontier<J> {
         let was_idle = host.seat.state == HostState::Idle;
         let turn = match host.seat.out {
             // A host that is not asked need not rest.
-            0 => self.best(host, id).map(|best| (if host.is_retired() { now } else { host.due }, best)),
+            0 => self.best(host, id).map(|best| (if self.is_over(host, id) { now } else { host.due }, best)),
             _ => self.further(id, now).map(|(due, first)| (due, first.priority)),
         };
         let state = match turn {
@@ -103,7 +103,7 @@ impl<J: Journal> Frontier<J> {
     /// else have all fetches that may be under way, and known hosts would wait behind them.
     pub(super) fn is_to_be_held(&self, id: HostId) -> bool {
         let host = self.state.host(id);
-        !host.has_answered && !host.is_retired() && self.lent.first_contacts >= self.first_contacts
+        !host.has_answered && self.lent.first_contacts >= self.first_contacts && !self.is_over(host, id)
     }
 
     /// Holds a host back that is due. It keeps its priority, and goes to the front again when one of its kind has come back.

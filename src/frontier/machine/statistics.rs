@@ -14,7 +14,7 @@ use crate::frontier::Timestamp;
 use crate::frontier::durable::Journal;
 #[cfg(feature = "cli")]
 use crate::frontier::hosts::HostList;
-use crate::frontier::hosts::{Host, HostStatistics};
+use crate::frontier::hosts::{Host, HostStatistics, Usage};
 
 /// The frontier in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,13 +113,15 @@ impl<J: Journal> Frontier<J> {
     /// The hosts with the most requests, most first, equals by name. Only the first hundred of the
     /// evicted hosts are known. O(hosts in memory).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
-        let mut hosts: Vec<_> = self.state.hosts().iter().collect();
-        let order = |a: &&Host, b: &&Host| b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key));
+        let mut hosts: Vec<_> = self.state.hosts().with_usage().collect();
+        let order = |(a, _): &(&Host, Usage), (b, _): &(&Host, Usage)| {
+            b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key))
+        };
         if most < hosts.len() {
             hosts.select_nth_unstable_by(most, order);
             hosts.truncate(most);
         }
-        let here = hosts.into_iter().map(|host| HostStatistics::of(host, &self.politeness));
+        let here = hosts.into_iter().map(|(host, usage)| HostStatistics::of(host, usage, &self.politeness));
         let mut top: Vec<_> = here.chain(self.state.evicted().top().iter().cloned()).collect();
         top.sort_unstable_by(HostStatistics::most_first);
         top.truncate(most);
@@ -129,10 +131,21 @@ impl<J: Journal> Frontier<J> {
     /// Hosts that fail or are not asked again, the worst first. Of evicted ones a hundred are known. O(hosts in memory).
     #[cfg(feature = "crawl")]
     pub(crate) fn failing_hosts(&self, most: usize) -> Vec<HostStatistics> {
-        let failing = self.state.hosts().iter().filter(|host| host.trouble().is_some());
-        let here = failing.map(|host| HostStatistics::of(host, &self.politeness));
+        let failing = self.state.hosts().with_usage().filter(|(host, _)| host.trouble().is_some());
+        let here = failing.map(|(host, usage)| HostStatistics::of(host, usage, &self.politeness));
         let mut hosts: Vec<_> = here.chain(self.state.evicted().failing().iter().cloned()).collect();
         hosts.sort_unstable_by(HostStatistics::worst_first);
+        hosts.truncate(most);
+        hosts
+    }
+
+    /// Hosts with URLs that are set aside because a budget is spent, most first. Of evicted ones a hundred are known. O(hosts in memory).
+    #[cfg(feature = "crawl")]
+    pub(crate) fn spent_hosts(&self, most: usize) -> Vec<HostStatistics> {
+        let spent = self.state.hosts().with_usage().filter(|(_, usage)| usage.left_out > 0);
+        let here = spent.map(|(host, usage)| HostStatistics::of(host, usage, &self.politeness));
+        let mut hosts: Vec<_> = here.chain(self.state.evicted().left_out().iter().cloned()).collect();
+        hosts.sort_unstable_by(HostStatistics::most_left_out_first);
         hosts.truncate(most);
         hosts
     }
@@ -160,7 +173,8 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn list_hosts(&self, list: &mut HostList, from: u32, count: u32) -> Option<u32> {
         let hosts = self.state.hosts();
         let (end, next) = (hosts.end(), from.saturating_add(count));
-        hosts.range(from.min(end), next.min(end)).for_each(|host| list.take(host, &self.politeness));
+        let range = hosts.range(from.min(end), next.min(end));
+        range.for_each(|(host, usage)| list.take(host, self.state.spent_of(host.treatment, usage), &self.politeness));
         if next < end {
             return Some(next);
         }

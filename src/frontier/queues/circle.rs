@@ -25,6 +25,8 @@ pub(crate) struct Circle {
     pub(super) out: u8,
     /// Hosts of its line that were called, and are in the front queue.
     pub(super) called: u8,
+    /// Requests that a budget leaves to it, as far as that is fewer than any circle may have out.
+    pub(super) left: u8,
     /// Hosts in memory that have this address.
     pub(super) members: u32,
     /// In a box, since most servers have one host, that never waits for others.
@@ -66,13 +68,18 @@ impl fmt::Display for Bond {
 impl Circle {
     /// A circle without hosts. None of those that come is asked before `due`.
     pub(super) fn new(bond: Bond, due: Timestamp) -> Self {
-        Self { bond, due, out: 0, called: 0, members: 0, line: None, is_noted: false }
+        Self { bond, due, out: 0, called: 0, left: u8::MAX, members: 0, line: None, is_noted: false }
     }
 
     /// Whether a further request may go out, once the circle has rested. Whoever was called goes before, and the circle rests behind it.
     pub(super) fn has_room(&self, sharing: &AddressSharing) -> bool {
         let is_kept = self.called > 0 && !self.bond.delay(sharing).is_zero();
-        !is_kept && self.out + self.called < self.bond.connections(sharing)
+        !is_kept && self.out + self.called < self.most(sharing)
+    }
+
+    /// Requests that may be out at once: no more than a budget leaves.
+    pub(super) fn most(&self, sharing: &AddressSharing) -> u8 {
+        self.bond.connections(sharing).min(self.left)
     }
 
     /// The hosts that wait for it.

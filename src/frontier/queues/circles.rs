@@ -97,6 +97,13 @@ impl Circles {
         self[id].due
     }
 
+    /// A budget leaves so many pages to the hosts of a circle: no more requests are out. Where none is left, its hosts are asked nothing, and
+    /// need not wait to be told so.
+    pub(crate) fn leave_pages(&mut self, id: CircleId, left: u64) {
+        let left = u8::try_from(left).unwrap_or(u8::MAX);
+        self[id].left = if left == 0 { u8::MAX } else { left };
+    }
+
     /// Whether a host of the circle may be asked now that was taken from the front queue. If it was called, its place was kept.
     pub(crate) fn is_free(&self, id: CircleId, now: Timestamp) -> bool {
         let circle = &self[id];
@@ -107,7 +114,7 @@ impl Circles {
     /// by the circle that the other one needs too, would give way to one another for ever.
     pub(crate) fn is_open(&self, id: CircleId, now: Timestamp) -> bool {
         let circle = &self[id];
-        circle.due <= now && circle.out < circle.bond.connections(&self.sharing)
+        circle.due <= now && circle.out < circle.most(&self.sharing)
     }
 
     /// A host that was called has been taken from the front queue: its place is no longer kept. Whoever takes it may now be lent, or stand in

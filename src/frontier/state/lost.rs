@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::State;
 use crate::frontier::Timestamp;
-use crate::frontier::hosts::HostId;
+use crate::frontier::hosts::{HostCost, HostId};
 use crate::frontier::queues::Queued;
 use crate::gate::Position;
 
@@ -36,6 +36,8 @@ pub(super) struct LostPage {
     pub(super) tries: u8,
     /// Where its record ends.
     pub(super) end: u64,
+    /// What it took of its host's budget.
+    pub(super) cost: HostCost,
 }
 
 impl LostPage {
@@ -95,6 +97,7 @@ impl Lost {
                 }
                 _ => {}
             }
+            state.take_back(page.host, page.cost);
             self.add(page);
             state.count_mut().completed -= 1;
         }

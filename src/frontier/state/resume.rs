@@ -134,9 +134,9 @@ impl Resume {
     pub(crate) fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
         let idle = idle_hosts(image).next().ok_or(BadSlice)?;
         if self.state.hosts().find(idle.key).is_none() {
-            let host = self.state.of_image(image, idle.key).map_err(|_| BadSlice)?;
+            let (host, usage) = self.state.of_image(image, idle.key).map_err(|_| BadSlice)?;
             let manners = Arc::clone(self.state.hosts().manners());
-            self.state.load_evicted(&host, &manners);
+            self.state.load_evicted(&host, usage, &manners);
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Resume {
             }
             Record::Aside(aside) => {
                 self.lost.queue(aside.position, &mut self.state);
-                let host = if aside.from.is_some() { None } else { self.host(aside.host, evicted)? };
+                let host = if aside.host.is_empty() { None } else { self.host(aside.host, evicted)? };
                 let is_new = |place| !self.pieces.has_second(queues::second_of(place), at);
                 let fresh = Fresh { schedule: is_new(aside.to), aside: aside.from.is_some_and(is_new), ..fresh };
                 self.apply(at, record, host, None, fresh);
@@ -200,7 +200,7 @@ impl Resume {
 
     /// The record with which this frontier must go on where its URLs were judged by other rules; `None` where the rules are the same.
     pub(crate) fn changed_rules(&self) -> Option<Record<'static>> {
-        let digest = self.state.gate().digest();
+        let digest = self.state.rules_digest();
         (self.state.rules().digest != digest).then_some(Record::Rules { digest })
     }
 
@@ -272,6 +272,7 @@ impl Resume {
         let mut frontier = Frontier::of(self.state, &self.options, journal);
         // Nobody knows which of their hosts was asked last, and when. Which address each host has is told when it is asked.
         frontier.circles = Circles::new(&manners, (!is_new).then_some(now));
+        frontier.leave_pages();
         frontier.place_all(now);
         frontier
     }
@@ -347,7 +348,7 @@ impl Resume {
         has: impl FnOnce(Receipts<'_>) -> bool,
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
-        let Settled { position, priority, attempts, done, receipts, .. } = *settled;
+        let Settled { position, priority, attempts, done, receipts, cost, .. } = *settled;
         let host = self.host(settled.host.key, evicted)?;
         self.lost.queue(position, &mut self.state);
         let url = again.and_then(|entry| self.canonicalizer.canonicalize(entry.wire).ok());
@@ -364,7 +365,7 @@ impl Resume {
         let queued = Queued { position, priority };
         let is_queued = |host: HostId| self.state.back().holds(&self.state.host(host).queue, queued);
         let end = receipts.first().map_or(0, |receipt| receipt.end);
-        let page = |host| LostPage { host, queued, tries: attempts.saturating_sub(1), end };
+        let page = |host| LostPage { host, queued, tries: attempts.saturating_sub(1), end, cost };
         if let Some(host) = new_to
             && (!is_queued(host) || (done && !is_there))
         {
@@ -401,7 +402,8 @@ impl Resume {
             return Ok(Some(host));
         }
         let Some(image) = evicted(key)? else { return Ok(None) };
-        Ok(Some(self.state.bring_back(self.state.of_image(&image, key)?)))
+        let (host, usage) = self.state.of_image(&image, key)?;
+        Ok(Some(self.state.bring_back(host, usage)))
     }
 
     /// As [`host`](Self::host), and a new host is added: nothing of it is known but that a URL of it was found.

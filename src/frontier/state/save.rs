@@ -12,7 +12,7 @@ use super::State;
 use crate::bytes::varint;
 use crate::frontier::Frontier;
 use crate::frontier::durable::{Counts, Journal, image};
-use crate::frontier::hosts::{Host, ServerAddress};
+use crate::frontier::hosts::{Host, ServerAddress, Usage};
 use crate::gate::Position;
 
 /// Numbers of hosts in one slice: the frontier is held for as long as one takes.
@@ -49,7 +49,7 @@ impl State {
             }
             Part::Hosts(number) => number,
         };
-        self.slice_of_hosts(number).for_each(|host| image::save(host, self.back(), to));
+        self.slice_of_hosts(number).for_each(|(host, usage)| image::save(host, usage, self.back(), to));
         let next = number + 1;
         (next.saturating_mul(SLICE) < hosts.end()).then_some(Slice(Part::Hosts(next)))
     }
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    fn slice_of_hosts(&self, number: u32) -> impl Iterator<Item = &Host> {
+    fn slice_of_hosts(&self, number: u32) -> impl Iterator<Item = (&Host, Usage)> {
         let first = number * SLICE;
         self.hosts().range(first, first.saturating_add(SLICE).min(self.hosts().end()))
     }
@@ -73,9 +73,9 @@ impl State {
     ///
     /// # Errors
     /// If it is no image of an evicted host, or one of another.
-    pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<Host> {
-        let host = image::load_evicted(image, key)?;
-        Ok(Host { treatment: self.hosts().manners().number_for(&host.key), ..host })
+    pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<(Host, Usage)> {
+        let (host, usage) = image::load_evicted(image, key)?;
+        Ok((Host { treatment: self.hosts().manners().number_for(&host.key), ..host }, usage))
     }
 }
 
@@ -91,7 +91,7 @@ impl<J: Journal> Frontier<J> {
     /// left behind is told them.
     pub(crate) fn save_addresses(&self, slice: Slice, to: &mut Vec<u8>) {
         let Part::Hosts(number) = self.state.part(slice) else { return };
-        for host in self.state.slice_of_hosts(number) {
+        for (host, _) in self.state.slice_of_hosts(number) {
             let address = host.seat.address.and_then(|circle| self.circles.address(circle));
             varint::put(to, address.map_or(0, ServerAddress::number));
         }

@@ -20,7 +20,10 @@ use crate::address::{Fingerprint, host_of};
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled, Standing,
 };
-use crate::frontier::hosts::{Evicted, Host, HostId, HostStatistics, Hosts, Manners, RobotsFile, RulesCache, Seats};
+use crate::frontier::hosts::{
+    Evicted, GroupUsage, Host, HostCost, HostId, HostStatistics, Hosts, Manners, RobotsFile, RulesCache, Seats,
+    SpentBudget, Usage,
+};
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
@@ -46,6 +49,8 @@ pub(crate) struct State {
     /// Which parsed rules may be dropped.
     rules: RulesCache,
     count: Count,
+    /// What groups of hosts have had together: the sum over their hosts, evicted ones too.
+    groups: GroupUsage,
     /// By which rules URLs are judged.
     judged_by: RuleRound,
 }
@@ -55,6 +60,7 @@ impl State {
     pub(crate) fn new(gate: Gate, manners: Arc<Manners>) -> Self {
         Self {
             gate: Arc::new(gate),
+            groups: GroupUsage::new(manners.groups().len()),
             hosts: Hosts::new(manners),
             back: Back::default(),
             schedule: Schedule::default(),
@@ -80,7 +86,7 @@ impl State {
             Record::Again { settled, entry } => self.settled(settled, Some(entry), change),
             Record::Due(due) => {
                 if let Some(from) = due.from {
-                    self.leaves_aside(from, fresh);
+                    self.leaves_aside(from, host, fresh);
                 } else {
                     let taken = self.schedule.take_first(due.position);
                     self.count.completed -= u64::from(taken == Some(Taken::Parked) && fresh.counts);
@@ -146,13 +152,17 @@ impl State {
         }
     }
 
-    /// A URL is no longer set aside.
-    fn leaves_aside(&mut self, from: Aside, fresh: Fresh) {
+    /// A URL of a host is no longer set aside. Records name the host where its budget is the reason.
+    fn leaves_aside(&mut self, from: Aside, host: Option<HostId>, fresh: Fresh) {
         if fresh.counts {
             self.gate.readmit(from.refusal, 1);
         }
         if fresh.aside {
             self.schedule.take_aside(from);
+        }
+        if let Some(host) = host.filter(|_| from.refusal.is_of_host_budget()) {
+            let usage = self.hosts.usage_mut(host);
+            usage.left_out = usage.left_out.saturating_sub(1);
         }
     }
 
@@ -160,7 +170,7 @@ impl State {
     fn set_aside(&mut self, aside: &AsideRecord<'_>, change: &Change<'_>) {
         let AsideRecord { position, priority, to, from, .. } = *aside;
         if let Some(from) = from {
-            self.leaves_aside(from, change.fresh);
+            self.leaves_aside(from, change.host, change.fresh);
         }
         if change.fresh.counts {
             self.gate.withdraw(to.refusal, 1);
@@ -168,7 +178,12 @@ impl State {
         if change.fresh.schedule {
             self.schedule.set_aside(to, position);
         }
-        if let Some(host) = change.host {
+        let Some(host) = change.host else { return };
+        if to.refusal.is_of_host_budget() {
+            let usage = self.hosts.usage_mut(host);
+            usage.left_out = usage.left_out.saturating_add(1);
+        }
+        if from.is_none() {
             self.unqueue(host, Queued { position, priority });
             self.mark_used_if_empty(host);
         }
@@ -188,7 +203,7 @@ impl State {
     /// The three parts that a checkpoint saves at positions of their own, counts, schedule and host, each ask whether the record is
     /// new to them.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
-        let Settled { position, priority, attempts, done, receipts, yielded, .. } = *settled;
+        let Settled { position, priority, attempts, done, receipts, yielded, cost, .. } = *settled;
         if change.fresh.counts {
             self.count.completed += u64::from(done);
             self.count.retries += u64::from(!done);
@@ -209,8 +224,16 @@ impl State {
         } else {
             self.back.set_tries(position, attempts);
         }
+        self.spend(id, cost);
         self.hosts[id].robots.mark_used();
         self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
+    }
+
+    /// A lease of a host came back, and took so much of its budget and of its group's.
+    fn spend(&mut self, id: HostId, cost: HostCost) {
+        self.hosts.usage_mut(id).add(cost);
+        let treatment = self.hosts.manners().treatment(self.hosts[id].treatment);
+        self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.add(cost));
     }
 
     /// A robots.txt is known otherwise than before, and its host stands otherwise.
@@ -298,6 +321,27 @@ impl State {
         &self.evicted
     }
 
+    /// The budget of a host, or of its group, that is spent, if one is.
+    pub(crate) fn spent(&self, id: HostId) -> Option<SpentBudget> {
+        self.spent_of(self.hosts[id].treatment, self.hosts.usage(id))
+    }
+
+    /// The same, of a host that is treated by this number and has had this.
+    pub(crate) fn spent_of(&self, treatment: u16, usage: Usage) -> Option<SpentBudget> {
+        let manners = self.hosts.manners();
+        self.groups.spent(manners.treatment(treatment), manners.groups(), usage)
+    }
+
+    /// What a group of hosts has had together.
+    pub(crate) fn group_usage(&self, group: u16) -> Usage {
+        self.groups.of(group)
+    }
+
+    /// Tells the rules by which URLs are judged today from others: those of the gate, and the budgets of hosts. It is never 0.
+    pub(crate) fn rules_digest(&self) -> u64 {
+        (self.gate.digest() ^ self.hosts.manners().budgets_digest()).max(1)
+    }
+
     /// By which rules URLs are judged.
     pub(crate) fn rules(&self) -> RuleRound {
         self.judged_by
@@ -340,17 +384,19 @@ impl State {
     }
 
     /// Brings an evicted host back to memory. No record says so: which hosts are in memory is no knowledge.
-    pub(crate) fn bring_back(&mut self, host: Host) -> HostId {
+    pub(crate) fn bring_back(&mut self, host: Host, usage: Usage) -> HostId {
         self.evicted.remove(&host);
         self.rules.came(&host);
-        self.add_host(host)
+        let id = self.add_host(host);
+        *self.hosts.usage_mut(id) = usage;
+        id
     }
 
     /// Evicts a host that [may be](Host::may_be_evicted), and of which somebody else has the image.
     pub(crate) fn evict(&mut self, host: HostId, manners: &Manners) {
-        let host = self.hosts.remove(host);
+        let (host, usage) = self.hosts.remove(host);
         self.rules.left(&host);
-        self.evicted.add(HostStatistics::of(&host, manners));
+        self.evicted.add(HostStatistics::of(&host, usage, manners));
     }
 
     /// Takes parsed rules of a host whose robots.txt is known, to lend by them.
@@ -375,18 +421,30 @@ impl State {
 /// The parts of a checkpoint, which a resume brings in beside records.
 impl State {
     /// A host of a checkpoint with its queue; `None` where there is one with its key.
-    pub(super) fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<Host>) -> Option<()> {
-        let host = load(&mut self.back)?;
+    pub(super) fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<(Host, Usage)>) -> Option<()> {
+        let (host, usage) = load(&mut self.back)?;
         self.count.queued += u64::from(host.queue.len());
         self.count.retired_hosts += u64::from(host.is_retired());
         self.rules.came(&host);
-        self.hosts.add(host).map(drop)
+        let id = self.hosts.add(host)?;
+        *self.hosts.usage_mut(id) = usage;
+        let treatment = self.hosts.manners().treatment(self.hosts[id].treatment);
+        self.groups.get_mut(treatment).into_iter().for_each(|group| group.join(usage));
+        Some(())
     }
 
     /// A host that was evicted before the checkpoint.
-    pub(super) fn load_evicted(&mut self, host: &Host, manners: &Manners) {
+    pub(super) fn load_evicted(&mut self, host: &Host, usage: Usage, manners: &Manners) {
         self.count.retired_hosts += u64::from(host.is_retired());
-        self.evicted.add(HostStatistics::of(host, manners));
+        self.groups.get_mut(manners.treatment(host.treatment)).into_iter().for_each(|group| group.join(usage));
+        self.evicted.add(HostStatistics::of(host, usage, manners));
+    }
+
+    /// What a page took of its host's budget, whose record is lost.
+    pub(super) fn take_back(&mut self, id: HostId, cost: HostCost) {
+        self.hosts.usage_mut(id).take_back(cost);
+        let treatment = self.hosts.manners().treatment(self.hosts[id].treatment);
+        self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.take_back(cost));
     }
 
     /// The schedule, for a piece of a checkpoint, and for pages whose records are lost.

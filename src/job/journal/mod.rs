@@ -39,7 +39,7 @@
 //!
 //! kind 2, a page's lease came back:
 //!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there are receipts,
-//!                        bit 4 it is said what it yielded
+//!                        bit 4 it is said what it yielded, bit 5 a page of its host's budget, bit 6 the response had bytes
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
@@ -47,6 +47,7 @@
 //!          19  failures  u16, of the host in a row
 //!          21  illness   only where it is ill: u8, bit 0 it is retired, bit 1 it said itself when to ask again; u8, the last
 //!                        failure's code; u16, pages in a row that broke; u8, length of the failure's words; these
+//!              bytes     only where there are any: varint, of the response, for its host's budget
 //!              receipts  only where there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
 //!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
 //!              yielded   only where that is said: 17 to 58 bytes, as `yielded_bytes` draws them
@@ -100,7 +101,8 @@
 //!           1  page      u64, the position of its admission
 //!           9  to        u8, the reason; u32, how many rounds of rules there were before
 //!          14  from      as kind 5 has it: where it was set aside before
-//!              host      the rest, UTF-8, as above; empty where it was set aside before, and no queue had it
+//!              host      the rest, UTF-8, as above; empty where it was set aside before, and no queue had it, unless its host's
+//!                        budget is one of the two reasons
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Its seed tells a frame from one of another place or another job that was left in a reused

@@ -6,7 +6,7 @@
 //! | kind | bytes of the payload, behind the 8 of the frame | written |
 //! |---|---|---|
 //! | 1, admitted | about 9 and the wire URL | for each URL that passes the gate |
-//! | 2, settled | 21 and the host; 30 more for a receipt of `pages.jsonl`, 41 for what it yielded | for each page |
+//! | 2, settled | 21 and the host; 1 to 5 more for the bytes of the response; 30 more for a receipt of `pages.jsonl`, 41 for what it yielded | for each page |
 //! | 3, a host | 31 and the host; the rules of a robots.txt | for each robots.txt, and where a host changes without a page |
 //! | 4, resumed | 8 | at each opening |
 //! | 5, due | 10 and the host; 4 more where it was set aside | for each URL whose time comes |
@@ -23,14 +23,16 @@
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
 use super::yielded_bytes::{read_yielded, write_yielded};
 use crate::address::Fingerprint;
-use crate::bytes::Fields;
-use crate::frontier::{Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, Receipts, Record, Settled};
+use crate::bytes::{Fields, varint};
+use crate::frontier::{Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, Receipts, Record, Settled};
 use crate::gate::{Position, Refusal};
 
 /// Flags of a lease that came back. They share a byte with those of its host, which take the lowest bits.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPTS: u8 = 1 << 3;
 const HAS_YIELDED: u8 = 1 << 4;
+const IS_PAGE: u8 = 1 << 5;
+const HAS_BYTES: u8 = 1 << 6;
 /// Stands for the reason of a URL that is not set aside.
 const NOWHERE: u8 = u8::MAX;
 /// Bytes of the length of a record that stands within another one.
@@ -164,12 +166,16 @@ fn reason_of(number: u8) -> Result<Refusal, &'static str> {
 
 /// Appends how a page's lease came back: kind 2. It stands within kind 7 as well.
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
-    let Settled { host, position, priority, attempts, done, receipts, yielded } = settled;
+    let Settled { host, position, priority, attempts, done, receipts, yielded, cost } = settled;
     let flags = flag(!receipts.is_empty(), HAS_RECEIPTS) | flag(yielded.is_some(), HAS_YIELDED);
+    let flags = flags | flag(cost.is_page, IS_PAGE) | flag(cost.bytes > 0, HAS_BYTES);
     let flags = flags_of(host) | flag(*done, IS_DONE) | flags;
     to.extend([flags, *priority, *attempts]);
     to.extend(position.to_u64().to_le_bytes());
     write_clock(host, to);
+    if cost.bytes > 0 {
+        varint::put(to, cost.bytes);
+    }
     if !receipts.is_empty() {
         let length = u16::try_from(receipts.to_bytes().len()).expect("a list is no longer");
         to.extend(length.to_le_bytes());
@@ -183,16 +189,18 @@ fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
 
 fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str> {
     let (flags, priority, attempts) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPTS | HAS_YIELDED) != 0 {
+    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPTS | HAS_YIELDED | IS_PAGE | HAS_BYTES) != 0 {
         return Err("unknown flags");
     }
     let position = Position::from_u64(fields.u64()?);
     let mut host = read_clock(flags, fields)?;
+    let bytes = if flags & HAS_BYTES == 0 { 0 } else { fields.varint()? };
+    let cost = HostCost { is_page: flags & IS_PAGE != 0, bytes };
     let length = if flags & HAS_RECEIPTS == 0 { 0 } else { fields.u16()? };
     let receipts = Receipts::read(fields.part(length.into())?.bytes())?;
     let yielded = if flags & HAS_YIELDED == 0 { None } else { Some(read_yielded(fields)?) };
     host.key = fields.rest()?;
-    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts, yielded })
+    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts, yielded, cost })
 }
 
 /// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can come
@@ -243,7 +251,9 @@ mod tests {
             b"\x01p\0\0\0\0\0\x01\0\0\xf4\x01\0\0\xef\xbe\xad\xde\x03raw\x07\0\0\0\0\0\0\0\x07\0\0\0\x09\0\0\0",
         );
         let receipts = receipts.unwrap();
-        let settled = Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipts, yielded: None };
+        let cost = HostCost { is_page: true, bytes: 70_000 };
+        let settled =
+            Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipts, yielded: None, cost };
         let ill = Ill { failure: Failure::Dns, words: "no answer", broken: 3, is_patient: false, is_retired: true };
         let retired = Standing { has_answered: false, ill: Some(ill), ..host };
         let stale_at = Timestamp::from_micros(99);
@@ -309,7 +319,7 @@ mod tests {
             Ok(_) => "none",
         };
         assert_eq!(reason(11, &[]), "kind");
-        for (at, fields) in [(0, 21), (3, 21 + 40), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 69 + 22)] {
+        for (at, fields) in [(0, 21), (3, 24 + 40), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 72 + 22)] {
             let mut payload = Vec::new();
             write(&records()[at], HERE, &mut payload);
             let kind = kind(&records()[at]);

@@ -27,8 +27,8 @@ use super::lines::{PageLine, PageLines};
 use super::other_outputs::OtherOutputs;
 use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, Receipt, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
-use crate::gate::Position;
+use crate::frontier::{Entry, HostCost, Receipt, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
+use crate::gate::{Position, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
 use crate::job::own::{self, with_end};
@@ -152,7 +152,7 @@ impl Findings {
                 let mut receipts = ReceiptsBuf::default();
                 receipts.push(PAGES, Receipt::of(bytes, written));
                 line.outputs.iter().for_each(|(output, receipt)| receipts.push(output, *receipt));
-                self.done(journal, placed, entry(&line), receipts.list()).map_err(io::Error::from)?;
+                self.done(journal, placed, entry(&line), receipts.list(), line.cost()).map_err(io::Error::from)?;
             }
             written += bytes.len() as u64;
             Ok(())
@@ -191,7 +191,8 @@ impl Findings {
             let entry = Entry { referrer, replaces: None, ..found };
             match state {
                 PageState::Silent if !placed.contains_key(&fingerprint) => {
-                    self.done(journal, placed, Entry { not_before: None, ..entry }, Receipts::default())?;
+                    let cost = HostCost { is_page: entry.via != Via::Sitemap, bytes: 0 };
+                    self.done(journal, placed, Entry { not_before: None, ..entry }, Receipts::default(), cost)?;
                 }
                 // The page was given up. The next run asks for it again.
                 PageState::Waits if entry.not_before == Some(Entry::NEVER) => {
@@ -217,14 +218,23 @@ impl Findings {
         placed: &mut Placed,
         entry: Entry<'_>,
         receipts: Receipts<'_>,
+        cost: HostCost,
     ) -> Result<(), CheckpointError> {
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let position = journal.record(&Record::Admitted(entry))?;
         placed.insert(fingerprint(&self.canonicalizer, entry.wire).unwrap_or_default(), position);
         let host =
             Standing { key: url.origin(), due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
-        let settled =
-            Settled { host, position, priority: entry.priority, attempts: 1, done: true, receipts, yielded: None };
+        let settled = Settled {
+            host,
+            position,
+            priority: entry.priority,
+            attempts: 1,
+            done: true,
+            receipts,
+            yielded: None,
+            cost,
+        };
         journal.record(&Record::Settled(settled))?;
         Ok(())
     }

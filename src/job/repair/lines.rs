@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use crate::frontier::Receipt;
+use crate::frontier::{HostCost, Receipt};
 use crate::gate::Via;
 use crate::job::own;
 
@@ -25,6 +25,17 @@ pub struct PageLine {
     pub outputs: Vec<(String, Receipt)>,
     /// The wire URL of the page whose response stands for its own in an output.
     pub leans_on: Option<String>,
+    /// Bytes of its response, as they came over the wire.
+    pub bytes: u64,
+    /// It was never asked for: its host could not be reached.
+    pub given_up: bool,
+}
+
+impl PageLine {
+    /// What it took of its host's budget.
+    pub(super) fn cost(&self) -> HostCost {
+        HostCost { is_page: self.via != Via::Sitemap && !self.given_up, bytes: self.bytes }
+    }
 }
 
 /// The file of page records.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::page::TextPage;
 use crate::crawl::{Example, SitemapCounts, StatusClasses};
-use crate::report::figures::{bytes, chance, duration, expected, percent, shard_names, short, thousands, whole};
+use crate::report::figures::{
+    bytes, chance, counted, duration, expected, percent, shard_names, short, thousands, whole,
+};
 use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, Percentiles, Report, Simulated};
 use crate::seen::ShardStatistics;
 
@@ -120,6 +122,9 @@ impl Report {
         shapes.sort_by_key(|&(_, &count)| Reverse(count));
         for (shape, &count) in shapes {
             page.named(shape, &format!("{} URLs refused: its budget is spent", thousands(count)));
+        }
+        for (host, &count) in self.left_out_most_first() {
+            page.named(host, &format!("{} left out: its budget is spent", counted(count, "URL", "URLs")));
         }
         if self.urls.userinfo > 0 {
             page.fact("with a user or password", &thousands(self.urls.userinfo), "links; they are never sent");

@@ -41,6 +41,7 @@ impl Report {
             page.push(&format!("Unreachable: {unreachable}."));
         }
         self.refused_by_budgets(page);
+        self.left_out_by_hosts(page);
         match self.resumes {
             0 => {}
             1 => page.push("Resumed once: the numbers are of both runs together."),
@@ -75,6 +76,33 @@ impl Report {
         }
         command.push_str("crawler --seeds JOB/seeds.txt --job NEW");
         page.entry("after all by", &command);
+    }
+
+    /// What the budgets of hosts left out: how many URLs, of which hosts, by which option, and how to ask for them after all.
+    fn left_out_by_hosts(&self, page: &mut TextPage) {
+        let of = |refusal: Refusal| self.urls.refused.get(refusal.name()).copied().unwrap_or_default();
+        let reasons =
+            [(Refusal::HostPages, "pages"), (Refusal::HostBytes, "bytes")].map(|(refusal, key)| (of(refusal), key));
+        let urls = reasons.iter().map(|(urls, _)| urls).sum();
+        if urls == 0 {
+            return;
+        }
+        page.push(&format!("Left out, since budgets of hosts are spent: {}.", counted(urls, "URL", "URLs")));
+        for (urls, key) in reasons.into_iter().filter(|(urls, _)| *urls > 0) {
+            let urls = thousands(urls);
+            page.push(&format!("  host_{key}: {urls}, by politeness.host_{key}, or max_{key} in [hosts] and [groups]"));
+        }
+        for (host, &urls) in self.left_out_most_first().into_iter().take(PLACES) {
+            page.named(host, &counted(urls, "URL", "URLs"));
+        }
+        page.entry("after all by", "a greater budget, and crawler resume JOB");
+    }
+
+    /// Hosts with URLs that are left out, most first.
+    pub(super) fn left_out_most_first(&self) -> Vec<(&String, &u64)> {
+        let mut hosts: Vec<_> = self.urls.left_out.iter().collect();
+        hosts.sort_by_key(|&(_, &urls)| Reverse(urls));
+        hosts
     }
 
     fn ending(&self) -> &'static str {

@@ -1,6 +1,7 @@
 //! What is written is what is read, and its bytes are those of the format.
 
 use super::*;
+use crate::frontier::HostCost;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -151,13 +152,22 @@ fn what_is_scheduled_again_is_written_as_ever() {
     receipts.push("pages", Receipt { end: 500, length: 7, checksum: 8 });
     receipts.push("raw", Receipt { end: 12, length: 5, checksum: 6 });
     let receipts = receipts.list();
-    let settled = Settled { host, position, priority, attempts, done: true, receipts, yielded: None };
+    let settled = Settled {
+        host,
+        position,
+        priority,
+        attempts,
+        done: true,
+        receipts,
+        yielded: None,
+        cost: HostCost { is_page: true, bytes: 300 },
+    };
     let at = journal.append(&Record::Again { settled, entry: page.entry() }).unwrap().unwrap();
     journal.flush(NOW).unwrap();
     assert_eq!(Owned::from(journal.read(at).unwrap()), page);
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
-    let frame = b"\x73\0\0\x07\x54\0\
-        \x0d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\
+    let frame = b"\x75\0\0\x07\x56\0\
+        \x6d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\xac\x02\
         \x2a\0\x05pages\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0\x03raw\x0c\0\0\0\0\0\0\0\x05\0\0\0\x06\0\0\0https://example.org\
         \x10\x02\x01\x03\x84\x86\x88\x08\x14https://example.org/";
     assert_eq!(written[36..], *frame);

@@ -140,11 +140,20 @@ pub(super) struct Rules {
     pub(super) patience: Duration,
     /// Some hosts have rules of their own, and share a clock.
     pub(super) grouped: bool,
+    /// Hosts have budgets, and the group too.
+    pub(super) has_budgets: bool,
 }
 
 impl Rules {
     pub(super) fn of(layout: Layout) -> Self {
-        Self { layout, connections: 1, host_delay: Duration::from_secs(1), patience: Duration::ZERO, grouped: false }
+        Self {
+            layout,
+            connections: 1,
+            host_delay: Duration::from_secs(1),
+            patience: Duration::ZERO,
+            grouped: false,
+            has_budgets: false,
+        }
     }
 }
 
@@ -152,22 +161,28 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     let layout = prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)];
     let connections = prop::sample::select(vec![1, 2, 3, 8]);
     let host_delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(1)]);
-    (layout, connections, host_delay, any::<bool>()).prop_map(|(layout, connections, host_delay, grouped)| Rules {
+    let all = (layout, connections, host_delay, any::<bool>(), any::<bool>());
+    all.prop_map(|(layout, connections, host_delay, grouped, has_budgets)| Rules {
         connections,
         host_delay,
         grouped,
+        has_budgets,
         ..Rules::of(layout)
     })
 }
 
 pub(super) fn options(rules: Rules) -> FrontierOptions {
-    let Rules { layout, connections, host_delay, patience, grouped } = rules;
+    let Rules { layout, connections, host_delay, patience, grouped, has_budgets } = rules;
     let mut options = FrontierOptions::default();
     (options.politeness.connections_per_host, options.politeness.host_delay) = (connections, host_delay);
+    if has_budgets {
+        (options.politeness.host_pages, options.politeness.host_bytes) = (Some(5), Some(40_000));
+    }
     if grouped {
         let hosts = ["h0.example", "h1.example", "*.h2.example", "h3.example"].map(str::to_owned).to_vec();
-        let group =
+        let mut group =
             HostGroup { hosts, delay: Some(Duration::from_secs(3)), connections: Some(2), ..HostGroup::default() };
+        group.max_pages = has_budgets.then_some(7);
         options.rules.groups.insert("four".to_owned(), group);
         let mut rule = HostRule { connections_per_host: Some(2), robots: Some(false), ..HostRule::default() };
         (rule.host_delay, rule.max_depth) = (Some(Duration::from_secs(5)), Some(2));

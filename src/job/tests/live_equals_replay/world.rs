@@ -168,7 +168,9 @@ impl Puppet {
         // Its host was done with it before anybody read it.
         if links.len() % 2 == 1 {
             let lent_at = lease.lent_at;
-            lease.answered(lent_at, Duration::from_millis(700) * u32::try_from(links.len()).unwrap(), 0);
+            let (took, bytes) =
+                (Duration::from_millis(700) * u32::try_from(links.len()).unwrap(), lease.url().len() * 300);
+            lease.answered(lent_at, took, bytes as u64);
         }
         let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
         let outcome = match how {

@@ -1,0 +1,43 @@
+//! What groups of hosts have had together, and whether that is all that they may have.
+
+use super::{Sharing, Treatment, Usage};
+use crate::gate::Refusal;
+
+/// A budget that is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpentBudget {
+    /// Which of the two.
+    pub(crate) refusal: Refusal,
+    /// It is that of the host's group.
+    pub(crate) is_of_group: bool,
+}
+
+/// What groups of hosts have had together, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GroupUsage(Vec<Usage>);
+
+impl GroupUsage {
+    /// So many groups that have had nothing.
+    pub(crate) fn new(groups: usize) -> Self {
+        Self(vec![Usage::default(); groups])
+    }
+
+    pub(crate) fn of(&self, group: u16) -> Usage {
+        self.0[usize::from(group)]
+    }
+
+    /// That of a host's group, where it is in one.
+    pub(crate) fn get_mut(&mut self, treatment: &Treatment) -> Option<&mut Usage> {
+        treatment.group.map(|group| &mut self.0[usize::from(group)])
+    }
+
+    /// The budget that is spent of a host that is treated so and has had this, its own before that of its group.
+    pub(crate) fn spent(&self, treatment: &Treatment, groups: &[Sharing], usage: Usage) -> Option<SpentBudget> {
+        if let Some(refusal) = treatment.budget.spent(usage) {
+            return Some(SpentBudget { refusal, is_of_group: false });
+        }
+        let group = treatment.group?;
+        let refusal = groups[usize::from(group)].budget.spent(self.of(group))?;
+        Some(SpentBudget { refusal, is_of_group: true })
+    }
+}

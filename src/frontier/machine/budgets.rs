@@ -1,0 +1,90 @@
+//! Budgets of hosts, and of groups of hosts: pages and bytes that they may have in all.
+//!
+//! What they have had is state, so it outlives the process. What is out counts as had until it is back: a host has no more pages out than
+//! are left to it, and a group's circle no more requests. Of bytes nobody knows before how many there will be; what is out when they are
+//! spent comes to its end.
+//!
+//! A host whose budget is spent is asked nothing, so it rests for nothing and stands in no line. Its URLs are set aside as its turn comes,
+//! as those that [rules](super::rounds) refuse: each has a record and a reason, and the next round of rules, which other budgets begin,
+//! judges it again. A host that is asked for the robots.txt of others still is, by its clock.
+
+use std::io;
+
+use super::Frontier;
+use crate::frontier::Timestamp;
+use crate::frontier::durable::Journal;
+use crate::frontier::hosts::{Host, HostId, HostState};
+use crate::frontier::queues::CircleId;
+use crate::gate::Refusal;
+
+impl<J: Journal> Frontier<J> {
+    /// Why nothing more of a host is asked, where its budget or its group's is spent. One load where nobody has a budget.
+    #[inline]
+    pub(crate) fn spent(&self, id: HostId) -> Option<Refusal> {
+        if self.politeness.has_budgets() { self.state.spent(id).map(|spent| spent.refusal) } else { None }
+    }
+
+    /// Whether pages of a host go when its turn comes, and not to it: they are given up, or set aside. Such a host need not rest.
+    #[inline]
+    pub(crate) fn is_over(&self, host: &Host, id: HostId) -> bool {
+        host.is_retired() || (self.spent(id).is_some() && self.errands.errand_of(id).is_none())
+    }
+
+    /// Pages of a host that may be out at once, by its budget. One of which none is left has no bound: what waits is not lent.
+    #[inline]
+    pub(crate) fn pages_left(&self, id: HostId) -> u64 {
+        if !self.politeness.has_budgets() {
+            return u64::MAX;
+        }
+        match self.treatment(id).budget.pages_left(self.state.hosts().usage(id)) {
+            0 => u64::MAX,
+            left => left,
+        }
+    }
+
+    /// Sets URLs of a host aside whose budget is spent, from the one that goes next on: up to one of another priority, or the bound.
+    pub(super) fn set_aside_spent(
+        &mut self,
+        id: HostId,
+        priority: u8,
+        refusal: Refusal,
+        drops: &mut u32,
+    ) -> io::Result<()> {
+        while *drops > 0
+            && let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority)
+        {
+            self.set_aside(id, first, refusal)?;
+            *drops -= 1;
+        }
+        Ok(())
+    }
+
+    /// Tells the circles of groups what their budgets leave. Once, before anything is lent.
+    pub(crate) fn leave_pages(&mut self) {
+        for (number, group) in (0..).zip(self.politeness.groups()) {
+            let left = group.budget.pages_left(self.state.group_usage(number));
+            self.circles.leave_pages(CircleId::of_group(number), left);
+        }
+    }
+
+    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. The circle of its group is told what is
+    /// left, and where nothing is, hosts of the group that rest need not any more: one that fails would hold the crawl up for as long as it
+    /// rests. That is O(hosts in memory), once.
+    pub(super) fn note_spent(&mut self, id: HostId, was_spent: bool, now: Timestamp) {
+        let Some(number) = self.treatment(id).group.filter(|_| self.politeness.has_budgets()) else { return };
+        let left = self.politeness.groups()[usize::from(number)].budget.pages_left(self.state.group_usage(number));
+        self.circles.leave_pages(CircleId::of_group(number), left);
+        if was_spent || !self.state.spent(id).is_some_and(|spent| spent.is_of_group) {
+            return;
+        }
+        let is_resting = |id: &HostId| {
+            let host = self.state.host(*id);
+            host.seat.state == HostState::Snoozed && self.politeness.treatment(host.treatment).group == Some(number)
+        };
+        let resting: Vec<HostId> = self.state.hosts().ids().filter(is_resting).collect();
+        self.agenda.remove(|id| resting.binary_search(&id).is_ok());
+        for id in resting {
+            self.place(id, now);
+        }
+    }
+}
