@@ -107,7 +107,10 @@ const DOORS: &[(&str, &[&str])] = &[
     // A connection, a stream of it, and how they break.
     ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/http2_stream.rs", "src/crawl/http/no_head.rs"]),
     // The body of no bytes, in the request and its connection.
-    ("http_body_util", &["src/crawl/http/http1.rs", "src/crawl/http/request.rs", "src/simulate/server.rs"]),
+    ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs"]),
+    // Requests, heads and pieces of bodies, whoever sends them.
+    ("bytes", &["src/crawl/http/"]),
+    ("http", &["src/crawl/"]),
     // The client, the servers.
     ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/cli/dashboard/live_page.rs"]),
     // What connects; what a connection runs over.

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::fetch_error::FetchError;
 use crate::address::CanonicalUrl;
 use crate::crawl::bounds::Share;
 use crate::frontier::Validators;
@@ -61,15 +60,6 @@ impl<'a> Ask<'a> {
             share: None,
             permission: None,
         }
-    }
-
-    /// Whether it may be sent now.
-    ///
-    /// # Errors
-    /// Where it may not any more.
-    pub(super) fn permitted(&self) -> Result<(), FetchError> {
-        let may_ask = self.permission.is_none_or(MayAsk::may_ask);
-        if may_ask { Ok(()) } else { Err(FetchError::not_allowed()) }
     }
 
     /// Takes memory for so many bytes of a body, or gives back the surplus. Returns how long it waited.

@@ -1,9 +1,10 @@
 //! What one request has of a connection: all of it, or a stream among others.
 
 use std::net::SocketAddr;
+use std::task::{Context, Poll};
 
-use hyper::Response;
-use hyper::body::Bytes;
+use bytes::Bytes;
+use http::Response;
 
 use super::http1::Http1;
 use super::http2_stream::Http2Stream;
@@ -77,11 +78,11 @@ impl Connection {
         matches!(&self.protocol, Protocol::Http1(connection) if connection.is_mended())
     }
 
-    /// The next piece of the body; `None` behind the last.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Broken> {
+    /// The next piece of the body; `None` after the last.
+    pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
         match &mut self.protocol {
-            Protocol::Http1(connection) => Ok(connection.chunk().await?),
-            Protocol::Http2(stream) => Ok(stream.chunk().await?),
+            Protocol::Http1(connection) => connection.poll_chunk(context).map_err(Broken::from),
+            Protocol::Http2(stream) => stream.poll_chunk(context).map_err(Broken::from),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use hyper::Uri;
+use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::net::TcpStream;
 use tower_service::Service;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use http::{Response, Version};
+use hyper::ext::ReasonPhrase;
 
 use super::request::Get;
 use crate::frontier::Failure;
@@ -64,15 +66,29 @@ pub(super) fn request_bytes(request: &Get) -> Vec<u8> {
     bytes
 }
 
+/// The status line and the headers as HTTP/1.1 writes them, with the empty line after them. `is_private`: its cookies are secrets. HTTP/2
+/// has no status line and no reason: it is "HTTP/2 200 ".
+pub(super) fn head_bytes(response: &Response<()>, is_private: bool) -> Vec<u8> {
+    let is_http2 = response.version() == Version::HTTP_2;
+    let status = response.status();
+    let reason = match response.extensions().get::<ReasonPhrase>() {
+        Some(reason) => reason.as_bytes(),
+        None if is_http2 => b"",
+        None => status.canonical_reason().unwrap_or_default().as_bytes(),
+    };
+    let version = if is_http2 { "HTTP/2".to_owned() } else { format!("{:?}", response.version()) };
+    let mut bytes = format!("{version} {} ", status.as_str()).into_bytes();
+    bytes.extend(reason);
+    bytes.extend(b"\r\n");
+    add_headers(response.headers(), |name, _| is_private && name == SET_COOKIE, &mut bytes);
+    bytes
+}
+
 /// What stands for the value of a header that nobody may read.
 const NOT_KEPT: &[u8] = b"(not kept)";
 
 /// Appends headers, and the empty line behind them.
-pub(super) fn add_headers(
-    headers: &HeaderMap,
-    is_secret: impl Fn(&HeaderName, &HeaderValue) -> bool,
-    to: &mut Vec<u8>,
-) {
+fn add_headers(headers: &HeaderMap, is_secret: impl Fn(&HeaderName, &HeaderValue) -> bool, to: &mut Vec<u8>) {
     for (name, value) in headers {
         let value = if is_secret(name, value) { NOT_KEPT } else { value.as_bytes() };
         for part in [name.as_str().as_bytes(), b": ", value, b"\r\n"] {
@@ -88,5 +104,20 @@ impl fmt::Debug for Exchange {
         let mut shown = f.debug_struct("Exchange");
         shown.field("remote_addr", &self.remote_addr).field("request_bytes", &request).field("head_bytes", &head);
         shown.field("body_bytes", &body).field("truncated", &self.truncated).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_written_by_its_version() {
+        let head = |version| {
+            let response = Response::builder().version(version).status(404).header("a", "b").header("a", "c");
+            String::from_utf8(head_bytes(&response.body(()).unwrap(), false)).unwrap()
+        };
+        assert_eq!(head(Version::HTTP_11), "HTTP/1.1 404 Not Found\r\na: b\r\na: c\r\n\r\n");
+        assert_eq!(head(Version::HTTP_2), "HTTP/2 404 \r\na: b\r\na: c\r\n\r\n");
     }
 }

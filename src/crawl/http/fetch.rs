@@ -1,35 +1,36 @@
 //! Fetches one URL: the head, then the body, within the limits of [`FetchOptions`].
 
+use std::future::poll_fn;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hyper::header;
+use http::header::{self, HeaderMap};
 
-use super::access::{AccessError, Accesses, HostHeaders};
+use super::access::{AccessError, Accesses};
 use super::ask::{Ask, TakesBody};
-use super::client::Client;
-use super::connection::Connection;
+use super::client::{Client, ClientBody, ClientResponse};
+use super::client_request::ClientRequest;
+use super::clients::{self, ClientParts};
 use super::connection_times::ConnectionTimes;
 use super::cookies::CookieJar;
-use super::deadline::{Deadline, LONGEST};
+use super::deadline::Deadline;
 use super::decoder::{DecodeError, Decoder};
-use super::exchange::{Exchange, request_bytes};
-use super::fetch_error::{FetchError, is_of_proxy, is_timeout};
+use super::exchange::{Exchange, head_bytes};
+use super::fetch_error::FetchError;
 use super::fetcher_error::FetcherError;
 use super::guard::Guard;
-use super::head::Head;
-use super::no_head::NoHead;
-use super::proxy::{Proxies, Proxy};
-use super::proxy_place::ProxyPlace;
-use super::request::{Get, RequestHeaders};
+use super::names::Names;
+use super::proxy::Proxies;
+use super::request::RequestHeaders;
 use super::response::{Response, codings, transfer_codings};
-use super::tls::{Connector, Tls};
+use super::tls::Tls;
 use super::wanted::Wanted;
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Places;
 use crate::crawl::html::SNIFFED;
+use crate::crawl::lock::lock;
 use crate::frontier::Failure;
 
 /// Bytes that are taken of the body of a redirect or an error, so that its connection may be kept.
@@ -48,7 +49,9 @@ const MIN_PIECE: u64 = 32;
 /// It brings its own cryptography, and leaves alone whatever provider the process has installed for rustls.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
-    client: Client,
+    client: Arc<dyn Client>,
+    names: Names,
+    times: Arc<Mutex<ConnectionTimes>>,
     accesses: Arc<Accesses>,
     /// `None` where nobody asked for cookies.
     cookies: Option<Arc<CookieJar>>,
@@ -77,11 +80,14 @@ impl Fetcher {
         let tls = Tls::new(&options.ca_files).map_err(|reason| AccessError::of_option("ca_files", reason))?;
         let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
         let cookies = CookieJar::of(options).map_err(|reason| AccessError::of_option("load_cookies", reason))?;
-        let proxies = Proxies::new(options, &tls, places.lookups)?;
-        let client = Client::new(options, places, asks_beside && !options.http1_only, &tls, proxies);
-        let client = client.map_err(FetcherError::Setup)?;
+        let times = Arc::default();
+        let names = Names::new(options, places.lookups, &times);
+        let parts = ClientParts { options, places, multiplexes: asks_beside && !options.http1_only, tls: &tls };
+        let client = clients::make(&parts, &names, &times)?;
         Ok(Self {
             client,
+            names,
+            times,
             accesses,
             cookies,
             // The gate bounds the length of URLs.
@@ -120,12 +126,12 @@ impl Fetcher {
 
     /// How long it took to reach servers so far.
     pub(in crate::crawl) fn connection_times(&self) -> ConnectionTimes {
-        self.client.times()
+        lock(&self.times).clone()
     }
 
     /// Whether a proxy has failed in such a way, or for so long, that there is no hope.
     pub(in crate::crawl) fn has_lost_proxy(&self) -> bool {
-        self.client.proxies().are_lost()
+        self.client.is_lost()
     }
 
     /// Tells the addresses to which a URL's host resolves; none where they are not known here.
@@ -135,38 +141,44 @@ impl Fetcher {
         is_first_contact: bool,
         tell: impl FnOnce(&[IpAddr]) -> T,
     ) -> T {
-        if self.client.proxies().of(url).is_some_and(Proxy::resolves_names) {
+        if self.client.finds_host(url) {
             return tell(&[]);
         }
-        self.client.names().tell_addresses(url.host(), is_first_contact, tell).await
+        self.names.tell_addresses(url.host(), is_first_contact, tell).await
     }
 
     /// As [`fetch`](Self::fetch), with a say in how.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
-        let is_resolved_elsewhere = self.client.proxies().of(url).is_some_and(Proxy::resolves_names);
-        self.guard.check(url, is_resolved_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
+        let is_found_elsewhere = self.client.finds_host(url);
+        self.guard.check(url, is_found_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
         let access = self.accesses.of(url.host());
         // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
-        if !is_resolved_elsewhere {
-            self.client.names().look_up_ahead(url.host(), ask.is_first_contact).await;
+        if !is_found_elsewhere {
+            self.names.look_up_ahead(url.host(), ask.is_first_contact).await;
         }
-        let kept = self.client.kept(url);
-        // Nor is it to wait for a place at a proxy.
-        let place = if kept.is_none() { self.client.place(url).await } else { None };
-        let total = Deadline { name: "total", length: self.options.total_timeout, from: Instant::now() };
-        let (head, sent_at, request) = self.head(&ask, access, (kept, place), total).await?;
+        let request = ClientRequest::new(&ask, access, self.cookies.as_deref(), &self.options, &self.times);
+        let ClientResponse { head, body, remote_addr } = self.head(&request).await?;
+        let (total, sent_at, bytes) = (request.total(), request.sent_at(), request.take_bytes());
+        let sent_at = sent_at.unwrap_or(total.from);
+        if is_found_elsewhere
+            && let Some(address) = remote_addr.map(|address| address.ip())
+            && let Some(refusal) = self.guard.refusal(address)
+        {
+            let error = FetchError::new(Failure::Address, format!("{address} answered, which {refusal}"));
+            return Err(FetchError { sent_at: Some(sent_at), ..error });
+        }
         let is_private = self.cookies.is_some() || access.is_private(url);
         let mut response = Response::begun(&head, &self.options.agent, ask.changed.is_some(), sent_at)?;
-        response.is_lenient = head.is_mended();
+        response.is_lenient = body.is_mended();
         response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));
         response.exchange =
-            request.map(|request| Box::new(Exchange::of(request, head.to_bytes(is_private), head.remote_addr())));
+            bytes.map(|bytes| Box::new(Exchange::of(bytes, head_bytes(&head, is_private), remote_addr)));
         if ask.may_refuse && response.is_success() {
-            response.refused = self.wanted.refuse(response.content_type.as_deref(), head.body_length());
+            response.refused = self.wanted.refuse(response.content_type.as_deref(), body.length());
         }
         if response.refused.is_none() {
-            response.incomplete = self.read_body(head, &mut response, total, &mut ask).await.err();
+            response.incomplete = self.read_body((head.headers(), body), &mut response, total, &mut ask).await.err();
         }
         if response.refused.is_some() {
             (response.body, response.digest, response.exchange) = (Vec::new(), None, None);
@@ -176,110 +188,18 @@ impl Fetcher {
         Ok(response)
     }
 
-    /// Sends the request, on a connection that was kept or a new one, in its place at a proxy. Says when it was sent, and its bytes where they are wanted.
-    async fn head(
-        &self,
-        ask: &Ask<'_>,
-        access: &HostHeaders,
-        (mut kept, mut place): (Option<Connection>, Option<ProxyPlace>),
-        total: Deadline,
-    ) -> Result<(Head, Instant, Option<Vec<u8>>), FetchError> {
-        let url = ask.url;
-        let patience = if ask.is_first_contact { self.options.first_contact_timeout } else { LONGEST };
-        let contact = Deadline { name: "first contact", length: patience, from: Instant::now() }.sooner(total);
-        let forwarding = self.client.proxies().of(url).filter(|proxy| proxy.forwards(url));
-        let mut is_repeated = false;
-        loop {
-            let mut request = access.get(url, ask.changed)?;
-            if let Some(jar) = &self.cookies {
-                jar.add_to(request.headers_mut(), url);
-            }
-            let bytes = ask.keeps_exchange.then(|| request_bytes(&request));
-            if let Some(proxy) = forwarding {
-                proxy.address(&mut request, url);
-            }
-            let connection = match kept.take() {
-                Some(connection) => connection,
-                None => self.connect(url, access.tls(), place.take(), contact).await?,
-            };
-            // A server may end a connection just as it is used again, or refuse a request that it did not look at. It is repeated
-            // once (RFC 9110 section 9.2.2): on a new connection, unless the shared one goes on.
-            let is_kept = connection.is_kept();
-            ask.permitted()?;
-            let (no_head, sent_at) = match self.head_on(connection, request, contact).await {
-                Ok((head, sent_at)) => {
-                    forwarding.map_or(Ok(()), |proxy| proxy.judge(head.status())).map_err(FetchError::of_proxy)?;
-                    return Ok((head, sent_at, bytes));
-                }
-                Err(unanswered) => unanswered,
-            };
-            if matches!(no_head, NoHead::RanOut(_))
-                && let Some(error) = forwarding.and_then(Proxy::said_nothing)
-            {
-                return Err(FetchError::of_proxy(error));
-            }
-            let may_repeat = no_head.is_refused() || is_kept && no_head.is_of_connection();
-            if no_head.wants_http1() {
-                self.client.speaks_http1(url.origin());
-            }
-            let error = FetchError::without_head(no_head);
-            if is_repeated || !may_repeat || error.failure != Failure::Incomplete {
-                return Err(FetchError { sent_at, ..error });
-            }
-            is_repeated = true;
-        }
-    }
-
-    /// Sends the request on a connection, and waits for the head. Says when it was sent, also where there is no head.
-    async fn head_on(
-        &self,
-        mut connection: Connection,
-        request: Get,
-        contact: Deadline,
-    ) -> Result<(Head, Instant), (NoHead, Option<Instant>)> {
-        let begun = Instant::now();
-        if let Err(no_head) = contact.limit(connection.send(request)).await {
-            // Where it is the connection that ended, it was perhaps sent.
-            let is_waiting = matches!(no_head, NoHead::RanOut(_));
-            return Err((no_head, Some(begun).filter(|_| !is_waiting)));
-        }
-        let sent_at = Instant::now();
-        let clock = Deadline { name: "first byte", length: self.options.first_byte_timeout, from: sent_at };
-        match clock.sooner(contact).limit(connection.head()).await {
-            Ok(response) => Ok((Head::new(response, connection), sent_at)),
-            Err(no_head) => {
-                if matches!(no_head, NoHead::RanOut(_)) {
-                    connection.distrust();
-                }
-                Err((no_head, Some(sent_at)))
-            }
-        }
-    }
-
-    async fn connect(
-        &self,
-        url: &CanonicalUrl,
-        tls: Option<&Connector>,
-        place: Option<ProxyPlace>,
-        contact: Deadline,
-    ) -> Result<Connection, FetchError> {
-        let connecting = Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() };
-        let clock = connecting.sooner(contact);
-        let ran_out = |clock: Deadline| FetchError { failure: Failure::Connect, ..clock.ran_out() };
-        match tokio::time::timeout_at(clock.until().into(), self.client.connect(url, tls, place, clock.until())).await {
-            Ok(Ok(connection)) => Ok(connection),
-            // Each of a name's addresses has its part of the time.
-            Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) && !is_of_proxy(&*error) => Err(ran_out(connecting)),
-            Ok(Err(error)) => Err(FetchError::without_head(error)),
-            Err(_) => Err(ran_out(clock)),
-        }
+    /// Has the request sent, and waits for the head. An error says when it was sent.
+    async fn head(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
+        let asked = self.client.ask(request);
+        let answer = if self.client.keeps_clocks() { asked.await } else { request.within_clocks(asked).await };
+        answer.map_err(|error| FetchError { sent_at: error.sent_at.or_else(|| request.sent_at()), ..error })
     }
 
     /// Reads until the end, a limit or an error. The connection is kept if it was the end. A little is taken of a redirect or an
     /// error, and it does not matter how that ends.
     async fn read_body(
         &self,
-        head: Head,
+        (headers, body): (&HeaderMap, Box<dyn ClientBody>),
         response: &mut Response,
         total: Deadline,
         ask: &mut Ask<'_>,
@@ -292,7 +212,7 @@ impl Fetcher {
             let aside = Deadline { name: "aside", length: ASIDE_TIME, from: Instant::now() };
             (aside.sooner(total), max_bytes.min(MAX_ASIDE))
         };
-        let read = self.read_page(head, response, clock, most, ask).await;
+        let read = self.read_page((headers, body), response, clock, most, ask).await;
         if let Some(exchange) = &mut response.exchange {
             exchange.end(read.as_ref().err().map(|error| error.failure), response.truncated);
         }
@@ -306,46 +226,47 @@ impl Fetcher {
 
     async fn read_page(
         &self,
-        mut head: Head,
+        (headers, mut body): (&HeaderMap, Box<dyn ClientBody>),
         response: &mut Response,
         mut total: Deadline,
         max_bytes: usize,
         ask: &mut Ask<'_>,
     ) -> Result<(), FetchError> {
-        let transfer = transfer_codings(codings(head.headers(), &header::TRANSFER_ENCODING));
+        let transfer = transfer_codings(codings(headers, &header::TRANSFER_ENCODING));
         if Decoder::new(transfer.iter().copied(), 0).refused().is_some() {
             let error = FetchError::new(Failure::BadResponse, format!("the transfer codings {transfer:?} are unknown"));
             return Err(FetchError { sent_at: Some(response.sent_at), ..error });
         }
-        let codings = codings(head.headers(), &header::CONTENT_ENCODING).chain(transfer);
+        let codings = codings(headers, &header::CONTENT_ENCODING).chain(transfer);
         let mut decoder = Decoder::new(codings, max_bytes).with_digest(ask.makes_digest);
         let most_wire =
             if ask.may_refuse && response.is_success() { self.wanted.most(max_bytes) } else { max_bytes as u64 };
-        decoder.expect(head.body_length().unwrap_or_default());
+        decoder.expect(body.length().unwrap_or_default());
         let mut begun = Instant::now();
         let mut pieces = 0;
         let mut is_decided = ask.takes.is_none();
         let mut is_unread = false;
         let result = loop {
             let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
-            let piece = match tokio::time::timeout_at(clock.until().into(), head.chunk()).await {
-                Ok(Ok(Some(piece))) => piece,
-                Ok(Ok(None)) => {
-                    response.is_lenient |= head.is_mended();
-                    self.client.keep(head);
+            let piece = match tokio::time::timeout_at(clock.until().into(), poll_fn(|context| body.poll_chunk(context)))
+                .await
+            {
+                Ok(Some(Ok(piece))) => piece,
+                Ok(None) => {
+                    response.is_lenient |= body.is_mended();
                     let is_whole = decoder.is_whole();
                     let early = || FetchError::new(Failure::Incomplete, "the coding of the body ends early");
                     break is_whole.then_some(()).ok_or_else(early);
                 }
-                Ok(Err(error)) => {
-                    let (error, missing) = (FetchError::in_body(error), head.body_length());
+                Ok(Some(Err(error))) => {
+                    let missing = body.length();
                     let is_short = missing.is_some_and(|missing| missing <= SHORT.max(response.wire_bytes / 8));
                     let is_enough = ask.reads_so_far && is_short && error.failure == Failure::Incomplete;
-                    response.is_lenient |= is_enough || head.is_mended();
+                    response.is_lenient |= is_enough || body.is_mended();
                     break if is_enough { Ok(()) } else { Err(error) };
                 }
                 Err(_) => {
-                    head.distrust();
+                    body.ran_out();
                     break Err(clock.ran_out());
                 }
             };
@@ -380,7 +301,7 @@ impl Fetcher {
             let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
             ask.make_room(decoder.held() + wire).await;
             // Nobody reads it, so it is not loaded: a new connection costs less. A short rest is, and the connection serves again.
-            let rest = head.body_length().unwrap_or(response.wire_bytes);
+            let rest = body.length().unwrap_or(response.wire_bytes);
             if is_unread && pushed.is_ok() && rest > MAX_ASIDE as u64 {
                 break Ok(());
             }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker, ready};
 
+use bytes::Bytes;
+use http::Response;
 use http_body_util::Empty;
-use hyper::Response;
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::task::coop;
@@ -99,7 +100,7 @@ impl Http1 {
         let interim = Arc::new(Interim::default());
         let told = Arc::clone(&interim);
         hyper::ext::on_informational(&mut request, move |_| told.count());
-        let mut answer = pin!(self.sender.send_request(request));
+        let mut answer = pin!(self.sender.send_request(request.map(|()| Empty::new())));
         let answered = poll_fn(|context| {
             let answered = beside(&self.quiet, &mut self.driver, context, |context| answer.as_mut().poll(context));
             // The last one may have come together with the head.
@@ -115,23 +116,20 @@ impl Http1 {
         self.body.as_ref()?.size_hint().exact()
     }
 
-    /// The next piece of the body; `None` behind the last.
-    pub(super) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
-        let Self { body: Some(body), quiet, driver, .. } = self else { return Ok(None) };
-        poll_fn(|context| {
-            beside(quiet, driver, context, |context| {
-                loop {
-                    let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(context)) else {
-                        return Poll::Ready(Ok(None));
-                    };
-                    // A frame without data is a trailer. Nobody reads those.
-                    if let Ok(piece) = frame?.into_data() {
-                        return Poll::Ready(Ok(Some(piece)));
-                    }
+    /// The next piece of the body; `None` after the last.
+    pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<hyper::Result<Option<Bytes>>> {
+        let Self { body: Some(body), quiet, driver, .. } = self else { return Poll::Ready(Ok(None)) };
+        beside(quiet, driver, context, |context| {
+            loop {
+                let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(context)) else {
+                    return Poll::Ready(Ok(None));
+                };
+                // A frame without data is a trailer. Nobody reads those.
+                if let Ok(piece) = frame?.into_data() {
+                    return Poll::Ready(Ok(Some(piece)));
                 }
-            })
+            }
         })
-        .await
     }
 
     /// Whether it can take a request, as far as this machine has been told: a server may have closed it meanwhile.

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
+use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use h2::client::{Builder, Connection as Driver, SendRequest};
-use hyper::Request;
-use hyper::body::Bytes;
-use hyper::header::HOST;
-use hyper::http::uri::{Authority, Scheme};
-use hyper::{Uri, Version};
+use http::Request;
+use http::header::HOST;
+use http::uri::{Authority, Scheme};
+use http::{Uri, Version};
 
 use super::frame_guard::FrameGuard;
 use super::no_head::{MAX_HEAD, NoHead};
@@ -92,7 +92,7 @@ impl Http2 {
 
     /// A request as HTTP/2 has it: the host is no header.
     pub(super) fn request(&self, request: Get) -> Request<()> {
-        let (mut parts, _) = request.into_parts();
+        let (mut parts, ()) = request.into_parts();
         parts.headers.remove(HOST);
         parts.version = Version::HTTP_2;
         let mut uri = parts.uri.into_parts();

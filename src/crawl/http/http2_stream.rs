@@ -5,13 +5,13 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use h2::RecvStream;
 use h2::client::ResponseFuture;
-use hyper::Response;
-use hyper::body::Bytes;
-use hyper::header::CONTENT_LENGTH;
+use http::Response;
+use http::header::CONTENT_LENGTH;
 
 use super::http2::Http2;
 use super::no_head::{MAX_HEADERS, MAX_INTERIM, NoHead};
@@ -76,17 +76,14 @@ impl Http2Stream {
         self.length
     }
 
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, h2::Error> {
-        let Some(body) = &mut self.body else { return Ok(None) };
-        poll_fn(|context| {
-            let piece = ready!(body.poll_data(context)).transpose()?;
-            if let Some(piece) = &piece {
-                // The server may send as much more.
-                body.flow_control().release_capacity(piece.len())?;
-            }
-            Poll::Ready(Ok(piece))
-        })
-        .await
+    pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, h2::Error>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
+        let piece = ready!(body.poll_data(context)).transpose()?;
+        if let Some(piece) = &piece {
+            // The server may send as much more.
+            body.flow_control().release_capacity(piece.len())?;
+        }
+        Poll::Ready(Ok(piece))
     }
 
     pub(super) fn distrust(&self) {

@@ -1,9 +1,7 @@
 //! The requests that a crawl sends: GET, with the same headers for all URLs of a host.
 
-use http_body_util::Empty;
-use hyper::body::Bytes;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Request, Uri};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Request, Uri};
 
 use super::fetch_error::FetchError;
 use crate::address::CanonicalUrl;
@@ -11,7 +9,7 @@ use crate::crawl::FetchOptions;
 use crate::frontier::{Failure, Validators};
 
 /// A request without a body.
-pub(super) type Get = Request<Empty<Bytes>>;
+pub(super) type Get = Request<()>;
 
 /// What stands in each request to a host.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +82,6 @@ fn add(headers: &mut HeaderMap, name: HeaderName, text: Option<&str>) {
     }
 }
 
-fn not_sent(error: impl std::fmt::Display) -> FetchError {
+pub(super) fn not_sent(error: impl std::fmt::Display) -> FetchError {
     FetchError::new(Failure::BadResponse, format!("not sent: {error}"))
 }

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
 use super::exchange::Exchange;
 use super::fetch_error::FetchError;
-use super::head::Head;
 use super::link_header;
 use super::wanted::Unwanted;
 use crate::crawl::html::RobotsTag;
@@ -77,7 +76,12 @@ pub struct Response {
 
 impl Response {
     /// A response whose body is still to come. `agent` is the product token that `X-Robots-Tag` is matched with.
-    pub(super) fn begun(head: &Head, agent: &str, is_conditional: bool, sent_at: Instant) -> Result<Self, FetchError> {
+    pub(super) fn begun(
+        head: &http::Response<()>,
+        agent: &str,
+        is_conditional: bool,
+        sent_at: Instant,
+    ) -> Result<Self, FetchError> {
         let status = head.status().as_u16();
         let bad =
             |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });

@@ -1,6 +1,6 @@
 //! A header that a user adds.
 
-use hyper::header::{HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 
 /// Headers that nobody sets but the client, and why.
 const OWNED: &[(&[&str], &str)] = &[

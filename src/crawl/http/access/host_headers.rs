@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Once};
 
-use hyper::header::{HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 
 use crate::address::CanonicalUrl;
 use crate::crawl::http::fetch_error::FetchError;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ahash::AHashMap;
-use hyper::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 
 use super::cookie::Cookie;
 use super::cookies_txt;

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hyper::header::{CONNECTION, HeaderValue, PROXY_AUTHORIZATION};
-use hyper::{StatusCode, Uri};
+use http::header::{CONNECTION, HeaderValue, PROXY_AUTHORIZATION};
+use http::{StatusCode, Uri};
 use tokio::time::timeout_at;
 
 use super::address::{ProxyAddress, ProxyKind};

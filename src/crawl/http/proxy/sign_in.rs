@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hyper::header::HeaderValue;
+use http::header::HeaderValue;
 
 use crate::crawl::http::access::{Secret, base64};
 

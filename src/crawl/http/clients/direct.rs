@@ -1,0 +1,290 @@
+//! The crawl's own client: hyper's and h2's connections, with our own names, pool and TLS. It depends on nothing that the process has
+//! installed.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::direct_body::DirectBody;
+use crate::address::CanonicalUrl;
+use crate::crawl::FetchOptions;
+use crate::crawl::bounds::Places;
+use crate::crawl::http::client::{Client, ClientFuture, ClientResponse};
+use crate::crawl::http::client_request::ClientRequest;
+use crate::crawl::http::connection::{Connection, Protocol};
+use crate::crawl::http::connection_times::ConnectionTimes;
+use crate::crawl::http::deadline::Deadline;
+use crate::crawl::http::dialer::Dialer;
+use crate::crawl::http::fetch_error::{FetchError, is_of_proxy, is_timeout};
+use crate::crawl::http::http1::Http1;
+use crate::crawl::http::http2::Http2;
+use crate::crawl::http::idle_connections::{IdleConnections, Unused};
+use crate::crawl::http::names::Names;
+use crate::crawl::http::no_head::NoHead;
+use crate::crawl::http::proxy::{Proxies, Proxy};
+use crate::crawl::http::proxy_place::ProxyPlace;
+use crate::crawl::http::request::Get;
+use crate::crawl::http::shared_connections::{SharedConnections, Turn};
+use crate::crawl::http::tls::{Connector, Tls};
+use crate::crawl::http::transport::Transport;
+use crate::crawl::lock::lock;
+use crate::frontier::Failure;
+
+/// Makes connections and keeps them.
+///
+/// It speaks HTTP/1.1, and HTTP/2 with a host that may be asked several things at once and offers it. Where a host is asked one thing at
+/// a time, HTTP/2 gains nothing.
+pub(super) struct Direct {
+    dialer: Dialer,
+    tls: Connector,
+    names: Names,
+    times: Arc<Mutex<ConnectionTimes>>,
+    proxies: Proxies,
+    idle: Arc<IdleConnections>,
+    /// `None` where HTTP/2 is not spoken.
+    shared: Option<Arc<SharedConnections>>,
+}
+
+impl fmt::Debug for Direct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Direct")
+    }
+}
+
+impl Direct {
+    /// Keeps as many idle connections as there are places for. `multiplexes`: it speaks HTTP/2 with hosts that offer it. `times`: where
+    /// the time of each connection is counted.
+    ///
+    /// # Errors
+    /// Where TLS cannot be set up.
+    pub(super) fn new(
+        options: &FetchOptions,
+        places: Places,
+        multiplexes: bool,
+        tls: &Tls,
+        (names, times): (Names, Arc<Mutex<ConnectionTimes>>),
+        proxies: Proxies,
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let dialer = Dialer::new(names.clone(), options.connect_timeout);
+        let idle = Arc::new(IdleConnections::new(places.idle_connections, places.idle_memory));
+        let shared = multiplexes.then(|| SharedConnections::new(Arc::clone(&idle)));
+        let tls = tls.connector(options.insecure)?;
+        Ok(Self { dialer, tls, names, times, proxies, idle, shared })
+    }
+
+    /// Sends the request, on a connection that was kept or a new one, and waits for the head.
+    async fn answer(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
+        let url = request.canonical();
+        let mut kept = self.kept(url);
+        // To wait for a place at a proxy is no fault of the host's.
+        let mut place = if kept.is_none() { self.place(url).await } else { None };
+        request.begin();
+        let contact = request.contact();
+        let forwarding = self.proxies.of(url).filter(|proxy| proxy.forwards(url));
+        let mut is_repeated = false;
+        loop {
+            let mut get = request.get()?;
+            if let Some(proxy) = forwarding {
+                proxy.address(&mut get, url);
+            }
+            let connection = match kept.take() {
+                Some(connection) => connection,
+                None => self.connect_in_time(request, place.take(), contact).await?,
+            };
+            // A server may end a connection just as it is used again, or refuse a request that it did not look at. It is repeated
+            // once (RFC 9110 section 9.2.2): on a new connection, unless the shared one goes on.
+            let is_kept = connection.is_kept();
+            request.permitted()?;
+            let (no_head, sent_at) = match self.head_on(connection, request, get, contact).await {
+                Ok(response) => {
+                    let judged = forwarding.map_or(Ok(()), |proxy| proxy.judge(response.head.status()));
+                    return judged.map(|()| response).map_err(FetchError::of_proxy);
+                }
+                Err(unanswered) => unanswered,
+            };
+            if matches!(no_head, NoHead::RanOut(_))
+                && let Some(error) = forwarding.and_then(Proxy::said_nothing)
+            {
+                return Err(FetchError::of_proxy(error));
+            }
+            let may_repeat = no_head.is_refused() || is_kept && no_head.is_of_connection();
+            if no_head.wants_http1() {
+                self.speaks_http1(url.origin());
+            }
+            let error = FetchError::without_head(no_head);
+            if is_repeated || !may_repeat || error.failure != Failure::Incomplete {
+                return Err(FetchError { sent_at, ..error });
+            }
+            is_repeated = true;
+        }
+    }
+
+    /// Sends the request on a connection, and waits for the head. Says when it was sent where there is no head.
+    async fn head_on(
+        &self,
+        mut connection: Connection,
+        request: &ClientRequest<'_>,
+        get: Get,
+        contact: Deadline,
+    ) -> Result<ClientResponse, (NoHead, Option<Instant>)> {
+        let begun = Instant::now();
+        if let Err(no_head) = contact.limit(connection.send(get)).await {
+            // Where it is the connection that ended, it was perhaps sent.
+            let is_waiting = matches!(no_head, NoHead::RanOut(_));
+            return Err((no_head, Some(begun).filter(|_| !is_waiting)));
+        }
+        let sent_at = request.sent();
+        match request.first_byte(sent_at).sooner(contact).limit(connection.head()).await {
+            Ok(head) => {
+                let remote_addr = connection.remote_addr();
+                let body = DirectBody::new(connection, Arc::clone(&self.idle));
+                Ok(ClientResponse { remote_addr, ..ClientResponse::new(head, body) })
+            }
+            Err(no_head) => {
+                if matches!(no_head, NoHead::RanOut(_)) {
+                    connection.distrust();
+                }
+                Err((no_head, Some(sent_at)))
+            }
+        }
+    }
+
+    async fn connect_in_time(
+        &self,
+        request: &ClientRequest<'_>,
+        place: Option<ProxyPlace>,
+        contact: Deadline,
+    ) -> Result<Connection, FetchError> {
+        let connecting = request.connecting();
+        let clock = connecting.sooner(contact);
+        let ran_out = |clock: Deadline| FetchError { failure: Failure::Connect, ..clock.ran_out() };
+        let connected = self.connect(request.canonical(), request.tls(), place, clock.until());
+        match tokio::time::timeout_at(clock.until().into(), connected).await {
+            Ok(Ok(connection)) => Ok(connection),
+            // Each of a name's addresses has its part of the time.
+            Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) && !is_of_proxy(&*error) => Err(ran_out(connecting)),
+            Ok(Err(error)) => Err(FetchError::without_head(error)),
+            Err(_) => Err(ran_out(clock)),
+        }
+    }
+
+    /// Waits for a place for one more connection to the proxy of this URL, if it has one.
+    async fn place(&self, url: &CanonicalUrl) -> Option<ProxyPlace> {
+        match self.proxies.of(url) {
+            Some(proxy) => Some(proxy.place(&self.idle).await),
+            None => None,
+        }
+    }
+
+    /// The place that was waited for, or another one: that of a connection that broke is gone with it.
+    async fn in_place(&self, proxy: &Proxy, place: Option<ProxyPlace>) -> ProxyPlace {
+        match place {
+            Some(place) => place,
+            None => proxy.place(&self.idle).await,
+        }
+    }
+
+    /// A connection that was kept, or that others use and that takes one more request. None where a proxy forwards.
+    fn kept(&self, url: &CanonicalUrl) -> Option<Connection> {
+        if self.proxies.of(url).is_some_and(|proxy| proxy.forwards(url)) {
+            return None;
+        }
+        let origin = url.origin();
+        match self.sharing(origin) {
+            Some(shared) => shared.take(origin),
+            None => self.idle.take(origin).and_then(Unused::into_http1),
+        }
+    }
+
+    /// Makes a connection, or waits for the one that another request makes, if both can use it. TLS counts, and so does a proxy's answer.
+    /// After `until` nobody waits for it any more. `place` is one at the proxy. `tls`: how it is spoken with this host, where a rule says so.
+    async fn connect(
+        &self,
+        url: &CanonicalUrl,
+        tls: Option<&Connector>,
+        place: Option<ProxyPlace>,
+        until: Instant,
+    ) -> Result<Connection, NoHead> {
+        let origin = url.origin();
+        let dial =
+            async |offers_http2| self.dial(url, tls, offers_http2, place.clone(), until).await.map_err(NoHead::Connect);
+        let Some(shared) = self.sharing(origin) else {
+            let transport = dial(false).await?;
+            return Ok(Connection::new(Protocol::Http1(Http1::over(transport, origin).await?)));
+        };
+        let turn = shared.turn(origin).await;
+        // Another request may have made one meanwhile.
+        if let Some(connection) = shared.take(origin) {
+            return Ok(connection);
+        }
+        let offers_http2 = !matches!(turn, Turn::Everybody);
+        let transport = dial(offers_http2).await?;
+        if transport.is_http2() {
+            return Ok(shared.add(Http2::over(transport, origin).await?));
+        }
+        shared.speaks_http1(origin);
+        Ok(Connection::new(Protocol::Http1(Http1::over(transport, origin).await?)))
+    }
+
+    /// From now on a host is asked in HTTP/1.1.
+    fn speaks_http1(&self, origin: &str) {
+        if let Some(shared) = self.sharing(origin) {
+            shared.speaks_http1(origin);
+        }
+    }
+
+    /// HTTP/2 is spoken over TLS alone.
+    fn sharing(&self, origin: &str) -> Option<&Arc<SharedConnections>> {
+        self.shared.as_ref().filter(|_| origin.starts_with("https:"))
+    }
+
+    async fn dial(
+        &self,
+        url: &CanonicalUrl,
+        tls: Option<&Connector>,
+        offers_http2: bool,
+        place: Option<ProxyPlace>,
+        until: Instant,
+    ) -> Result<Transport, Box<dyn Error + Send + Sync>> {
+        let begun = Instant::now();
+        let transport = match self.proxies.of(url) {
+            None => Transport::Plain(self.dialer.dial(url.origin().parse()?).await?),
+            Some(proxy) if proxy.forwards(url) => proxy.dial(self.in_place(proxy, place).await, until).await?,
+            Some(proxy) => {
+                let addresses = if proxy.resolves_names() { Vec::new() } else { self.names.addresses(url).await? };
+                proxy.tunnel(url, &addresses, self.in_place(proxy, place).await, until).await?
+            }
+        };
+        let connected = Instant::now();
+        lock(&self.times).connect.record(connected - begun);
+        if url.origin().starts_with("https:") {
+            let transport = tls.unwrap_or(&self.tls).connect(transport, url.host(), offers_http2).await?;
+            lock(&self.times).tls.record(connected.elapsed());
+            return Ok(transport);
+        }
+        Ok(transport)
+    }
+}
+
+impl Client for Direct {
+    fn name(&self) -> &'static str {
+        "direct"
+    }
+
+    fn ask<'a>(&'a self, request: &'a ClientRequest<'a>) -> ClientFuture<'a, Result<ClientResponse, FetchError>> {
+        Box::pin(self.answer(request))
+    }
+
+    fn finds_host(&self, url: &CanonicalUrl) -> bool {
+        self.proxies.of(url).is_some_and(Proxy::resolves_names)
+    }
+
+    fn keeps_clocks(&self) -> bool {
+        true
+    }
+
+    fn is_lost(&self) -> bool {
+        self.proxies.are_lost()
+    }
+}
