@@ -392,6 +392,75 @@ async fn a_farm_of_texts_costs_what_its_domain_may() {
     }
 }
 
+/// A farm whose hosts have five pages each beside the first, all of them new, and lead to five further hosts.
+fn thick_farm(url: &str) -> Option<String> {
+    let (host, path) = url.split_once('/')?;
+    let number: usize = host.strip_prefix('h')?.strip_suffix(".farm.test")?.parse().ok()?;
+    let page: usize = path.strip_prefix("own-").map_or(Some(0), |page| page.parse().ok())?;
+    let links = (1..6)
+        .filter(|_| page == 0)
+        .map(|nth| format!("<a href='http://h{}.farm.test/'>x</a><a href='/own-{nth}'>{nth}</a>", number * 5 + nth));
+    Some(links.collect::<String>() + &words(5000 + number * 6 + page))
+}
+
+/// However many hosts its domain has, a farm has about as many turns as the good site beside it, whose only host is asked for one page at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_farm_of_hosts_with_pages_has_no_more_turns_than_others() {
+    const PAGES: usize = 200;
+    const FARM: &str = "<a href='http://h0.farm.test/'>a farm</a>";
+    // All pages beside each other, and each behind the one before.
+    let wide = |path: &str| {
+        let number: usize = path.strip_prefix("page-").map_or(Some(0), |page| page.parse().ok())?;
+        let links = (1..PAGES).filter(|_| number == 0).map(|page| format!("<a href='/page-{page}'>{page}</a>"));
+        Some(links.collect::<String>() + FARM + &words(number))
+    };
+    let chain = |path: &str| {
+        let number: usize = path.strip_prefix("page-").map_or(Some(0), |page| page.parse().ok())?;
+        (number < PAGES).then(|| format!("<a href='/page-{}'>next</a>{FARM}{}", (number + 1) % PAGES, words(number)))
+    };
+    for good in [wide as fn(&str) -> Option<String>, chain] {
+        let answer = move |url: &str| match url.strip_prefix("good.test/") {
+            Some(path) => good(path),
+            None => thick_farm(url),
+        };
+        let (asked, _) = asked_by(answer, &["http://good.test/".to_owned()], |options| {
+            options.frontier.traps = TrapLimits::default();
+            options.frontier.traps.domain_lead = 20;
+            options.frontier.politeness.host_delay = Duration::from_millis(1);
+            options.max_pages = Some(1200);
+        })
+        .await;
+        let of_good = asked.iter().filter(|url| url.starts_with("good.test")).count();
+        let last = asked.iter().rposition(|url| url.starts_with("good.test")).unwrap();
+        println!("{of_good} good pages, the last of them after {last} others");
+        assert!(of_good >= PAGES && last < 4 * PAGES, "{of_good} of {PAGES}, the last after {last}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn blogs_of_one_domain_beside_another_site_are_fetched_whole() {
+    const BLOGS: usize = 400;
+    let answer = |url: &str| {
+        let (host, path) = url.split_once('/')?;
+        if host == "good.test" {
+            let number: usize = path.strip_prefix("page-").map_or(Some(0), |page| page.parse().ok())?;
+            let blogs = (0..BLOGS).map(|blog| format!("<a href='http://b{blog}.blogs.test/'>{blog}</a>"));
+            let first = if number == 0 { blogs.collect() } else { String::new() };
+            return (number < 100).then(|| format!("<a href='/page-{}'>next</a>{first}{}", number + 1, words(number)));
+        }
+        let blog: usize = host.strip_prefix('b')?.strip_suffix(".blogs.test")?.parse().ok()?;
+        let page: usize = path.strip_prefix("post-").map_or(Some(0), |page| page.parse().ok())?;
+        let posts = (1..4).filter(|_| page == 0).map(|post| format!("<a href='/post-{post}'>{post}</a>"));
+        Some(posts.collect::<String>() + &words(1000 + blog * 4 + page))
+    };
+    let (asked, finished) = asked_by(answer, &["http://good.test/".to_owned()], |options| {
+        options.frontier.traps = TrapLimits::default();
+        options.frontier.traps.domain_lead = 20;
+    })
+    .await;
+    assert_eq!((asked.len(), refused_by_budgets(&finished)), (100 + BLOGS * 4 + 1, 0));
+}
+
 /// A sitemap that is gone says nothing of its host's pages, and one that is named late is asked for, whatever its host's pages have brought.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sitemaps_have_no_budget_and_spend_none() {

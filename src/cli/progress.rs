@@ -195,6 +195,8 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     };
     let in_line = counted(frontier.hosts_in_line, "host waits", "hosts wait");
     let in_line = (frontier.hosts_in_line > 0).then(|| format!("{in_line} for a group or IP address"));
+    let giving_way = counted(frontier.hosts_giving_way, "host waits", "hosts wait");
+    let giving_way = (frontier.hosts_giving_way > 0).then(|| format!("{giving_way} for other domains' turns"));
     let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
     let by_rate = (frontier.held_by_rate > 0).then(|| format!("{by_rate} for the rate"));
     // Of a host nothing else is asked meanwhile.
@@ -206,7 +208,7 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     } else {
         (filter_used >= NEARLY_FULL).then(|| format!("the seen filter is {} full", percent(filter_used, 1.0)))
     };
-    [cut_off, paused, resting, in_line, by_rate, robots, failing, full].into_iter().flatten()
+    [cut_off, paused, resting, in_line, giving_way, by_rate, robots, failing, full].into_iter().flatten()
 }
 
 /// How long it will take to the first limit, if it goes on at so many pages a second.

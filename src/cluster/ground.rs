@@ -165,6 +165,7 @@ impl<T: ClusterTransport> Ground<T> {
             all.failing_hosts += one.failing_hosts;
             all.retired_hosts += one.retired_hosts;
             all.hosts_in_line += one.hosts_in_line;
+            all.hosts_giving_way += one.hosts_giving_way;
             all.held_by_rate += one.held_by_rate;
             all.unreachable += one.unreachable;
             all.next_due = [all.next_due, one.next_due].into_iter().flatten().min();

@@ -19,12 +19,16 @@
 //! | idle | nowhere: nothing of it is queued |
 //! | snoozed | in the *agenda*, until its rest is over |
 //! | due | in the *front* queue, by the priority of its best URL |
+//! | giving way | waiting for other registrable domains, which have had fewer turns than its own |
 //! | in line | waiting for its group or IP address, which rests or has as many requests out as it may |
 //! | held | waiting for a host that nobody knew either: too many of these are out |
 //! | leased | lent out |
 //!
 //! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A
 //! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
+//!
+//! Among hosts that are due, the best priority goes first, and then who has waited longest: a crawl goes breadth-first. But a registrable domain
+//! has no more turns than others have on average, and a lead (`traps.domain_lead`): beyond, its hosts give way. Hosts of seeds never do.
 //!
 //! A host has one lease out. With `politeness.connections_per_host` it may have more: then it goes from Leased to its next seat at once,
 //! while the page is out, and stays Leased only where nothing more of it may be lent.
@@ -54,7 +58,7 @@
 //! # Rooms
 //!
 //! `machine` decides what to do now. `lease` is what it hands out, and what comes back. `hosts` is what is known of each host,
-//! `queues` the four queues, `state` the state and its way back, `durable` what goes to the journal and to checkpoints, `robots`
+//! `queues` the queues of hosts and of URLs, `state` the state and its way back, `durable` what goes to the journal and to checkpoints, `robots`
 //! the rules of robots.txt, `explain` the answers to "why was this URL not fetched?".
 
 pub(crate) mod durable;

@@ -232,6 +232,11 @@ impl Gate {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
 
+    /// Whether a seed is on this host, or redirects there.
+    pub(crate) fn is_of_seed(&self, host: &str) -> bool {
+        self.budgets.is_seeds(host)
+    }
+
     /// Goes on from the counts of an earlier run, and from what the seeds had opened by then, in a scope of that kind. No other thread has
     /// the gate yet.
     pub(crate) fn restore(

@@ -37,6 +37,9 @@ pub struct TrapLimits {
     /// Hosts of one registrable domain whose first page may bring nothing new, before no further host of it is asked. Public suffixes, the
     /// private ones too, are no domains: each blog of `blogspot.com` is one.
     pub domain_budget: u32,
+    /// Turns that a registrable domain may have had beyond the average of all that have URLs waiting, before its new hosts wait until the
+    /// others have caught up. Hosts of seeds never wait for this.
+    pub domain_lead: u32,
     /// Pages of one host that may be like a page whose URL differs in an id alone. Beyond, ids are taken for sessions.
     pub session_budget: u32,
     /// Pages of one host that may be like the page at the same path of a seed's host. Beyond, it is taken for a mirror.
@@ -61,6 +64,7 @@ impl Default for TrapLimits {
             section_budget: 400,
             host_budget: 1000,
             domain_budget: 100,
+            domain_lead: 100,
             session_budget: 20,
             mirror_budget: 20,
             copies: 32,

@@ -91,7 +91,7 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     // Hosts by their names; a page's links by their hashes.
-    ("hashbrown", &["src/frontier/hosts/table.rs", "src/crawl/html/harvest.rs"]),
+    ("hashbrown", &["src/frontier/hosts/table.rs", "src/frontier/queues/domains.rs", "src/crawl/html/harvest.rs"]),
     ("hdrhistogram", &["src/crawl/latencies.rs"]),
     // The parser, and its table of character references.
     // A tree that nobody keeps, one that is kept, what feeds both; a table of references.

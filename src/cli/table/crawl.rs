@@ -56,6 +56,8 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: traps.host_budget, "Pages of one host that may bring nothing new"),
     setting!(One, crawl.frontier: traps.domain_budget,
         "Hosts of one registrable domain whose first page may bring nothing new"),
+    setting!(One, crawl.frontier: traps.domain_lead,
+        "Turns that a registrable domain may have beyond the average of all, before its new hosts wait"),
     setting!(One, crawl.frontier: traps.session_budget,
         "Pages of one host that may be like another but for an id in the URL, before ids are taken for sessions"),
     setting!(One, crawl.frontier: traps.mirror_budget,

@@ -152,6 +152,9 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
         HostState::Due(_) | HostState::Called(_) | HostState::CalledByAddress(_) => ("due", "its turn comes"),
         HostState::InLine(_) => ("waiting", "its group rests, or has as many requests out as it may"),
         HostState::InLineOfAddress(_) => ("waiting", "its IP address rests, or has as many requests out as it may"),
+        HostState::GivesWay(_) | HostState::NewGivesWay(_) => {
+            ("waiting", "its registrable domain has had more turns than others have")
+        }
         HostState::Held(_) => ("waiting", "has never answered, and as many such hosts are asked as may be"),
     }
 }

@@ -40,6 +40,10 @@ pub(crate) enum HostState {
     InLine(u8),
     /// The same, of its address.
     InLineOfAddress(u8),
+    /// Due with this priority, and in the line of its domain, which has had more turns than others.
+    GivesWay(u8),
+    /// The same, and it has never answered.
+    NewGivesWay(u8),
     /// Due with this priority, and held back: it has never answered, and as many such hosts are lent out as may be.
     Held(u8),
     /// All of its pages are lent out, or as many as may be. They stay in its queue until they come back.
@@ -63,6 +67,20 @@ impl HostState {
         match tie {
             Tie::Group => Self::InLine(priority),
             Tie::Address => Self::InLineOfAddress(priority),
+        }
+    }
+
+    /// In the line of its domain, with this priority.
+    pub(crate) const fn giving_way(is_new: bool, priority: u8) -> Self {
+        if is_new { Self::NewGivesWay(priority) } else { Self::GivesWay(priority) }
+    }
+
+    /// With which priority it is in the line of its domain, and whether it is new.
+    pub(crate) const fn gives_way(self) -> Option<(u8, bool)> {
+        match self {
+            Self::GivesWay(priority) => Some((priority, false)),
+            Self::NewGivesWay(priority) => Some((priority, true)),
+            _ => None,
         }
     }
 

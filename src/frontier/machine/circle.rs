@@ -185,6 +185,8 @@ impl<J: Journal> Frontier<J> {
             (HostState::InLine(priority) | HostState::InLineOfAddress(priority), Some(circle)) => {
                 self.circles.leave(circle, seats, id, priority);
             }
+            (HostState::GivesWay(priority), _) => self.domains.leave(seats, id, priority, false),
+            (HostState::NewGivesWay(priority), _) => self.domains.leave(seats, id, priority, true),
             (HostState::Due(priority), _) => self.front.remove(seats, id, priority),
             (HostState::Held(priority), _) => self.held.remove(seats, id, priority),
             _ => return false,

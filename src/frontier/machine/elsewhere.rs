@@ -58,6 +58,8 @@ impl<J: Journal> Frontier<J> {
         }
         self.errands.wait(server, url.wire(), id, priority);
         self.state.seats()[id].state = HostState::Elsewhere;
+        // Its turn depends on another domain's.
+        self.domains.compete(id, false);
         if self.state.host(server).seat.state == HostState::Idle {
             self.place(server, now);
         }

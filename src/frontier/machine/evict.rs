@@ -36,6 +36,7 @@ impl<J: Journal> Frontier<J> {
                 if let Some(address) = self.state.host(id).seat.address {
                     self.circles.part(address);
                 }
+                self.domains.part(id);
                 self.state.evict(id, &self.politeness);
                 evicted += 1;
             }

@@ -14,7 +14,7 @@ use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, Manners, Patience, Struggle};
-use crate::frontier::queues::{Agenda, Circles, Front};
+use crate::frontier::queues::{Agenda, Circles, Domains, Front};
 use crate::frontier::state::{Change, Fresh, State};
 use crate::frontier::{Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position};
@@ -73,6 +73,8 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) agenda: Agenda,
     /// Groups and addresses whose hosts share a clock, and the hosts that stand in line for it.
     pub(crate) circles: Circles,
+    /// The registrable domains of hosts, by the turns that they have had, and the hosts that give way.
+    pub(crate) domains: Domains,
     /// How much the whole crawl asks for.
     pub(crate) rate: Rate,
     /// Hosts that are asked for the robots.txt of others.
@@ -122,6 +124,7 @@ impl<J: Journal> Frontier<J> {
             journal,
             lends_beside: politeness.lends_beside(),
             circles: Circles::new(&politeness, None),
+            domains: Domains::new(options.traps.domain_lead),
             rate: Rate::new(options.rate_limits()),
             errands: Errands::default(),
             politeness,
@@ -189,19 +192,26 @@ impl<J: Journal> Frontier<J> {
         self.release(now)?;
         self.bring_back(now)?;
         self.let_go();
+        self.end_giving_way();
         let patience = match self.mind_patience(now)? {
             Patience::Over => return Ok(Next::Busy),
             Patience::Unasked => None,
             Patience::Until(until) => Some(until),
         };
-        if self.rate.due() > now && self.front.len() > 0 {
+        if self.rate.due() > now && self.is_any_due() {
             return Ok(Next::Wait(self.rate.due()));
         }
         let mut drops = DROPS;
         while drops > 0
-            && let Some((host, priority)) = self.front.pop(&mut self.state.seats())
+            && let Some((host, priority, gives_way)) = self.turn()
         {
             let caller = self.came_when_called(host);
+            if gives_way {
+                let is_new = !self.state.host(host).has_answered;
+                self.domains.give_way(&mut self.state.seats(), host, priority, is_new);
+                self.call_in(host, now);
+                continue;
+            }
             if self.is_to_be_held(host) {
                 self.hold(host, priority);
                 self.call_in(host, now);
@@ -220,6 +230,7 @@ impl<J: Journal> Frontier<J> {
                 Ok(Some(mut lease)) => {
                     if lease.trouble.is_none() {
                         lease.charged = self.rate.begin(now);
+                        self.domains.count(host);
                     }
                     self.call_in(host, now);
                     if self.lends_beside(host) && lease.position.is_some() {
@@ -240,9 +251,11 @@ impl<J: Journal> Frontier<J> {
             }
         }
         Ok(match self.earliest().into_iter().chain(self.state.schedule().due()).chain(patience).min() {
-            _ if self.front.len() > 0 || self.has_to_bring_back() => Next::Wait(now),
+            _ if self.is_any_due() || self.has_to_bring_back() => Next::Wait(now),
             Some(due) => Next::Wait(due),
             None if self.lent.all > 0 => Next::Busy,
+            // The next call lets one of them go.
+            None if self.domains.waiting() > 0 => Next::Wait(now),
             None => Next::Drained,
         })
     }
@@ -251,7 +264,8 @@ impl<J: Journal> Frontier<J> {
     #[cfg(feature = "crawl")]
     pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let waiting = || self.earliest().into_iter().chain(self.state.schedule().due()).min();
-        if self.front.len() > 0 { Some(now.max(self.rate.due())) } else { waiting() }
+        let is_due = self.front.len() > 0 || self.domains.has_turn();
+        if is_due { Some(now.max(self.rate.due())) } else { waiting() }
     }
 
     /// When the first host that waits for a clock may be asked, its own or that of a circle.

@@ -5,7 +5,7 @@
 //!
 //! - `machine`: URLs come in, and [`next`](Frontier::next) takes the host whose turn it is. All changes go through `commit`:
 //!   the journal has the record, then the state takes it in.
-//! - `seating`: a host goes to the agenda, the front queue or the held ones.
+//! - `seating`: a host goes to the agenda, the front queue or the held ones. `turns`: hosts give way to those of other domains.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
 //! - `budgets`: what hosts may have in all, and what becomes of the rest.
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
@@ -53,6 +53,7 @@ mod seating;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod waits;
 
 #[cfg(feature = "crawl")]

@@ -95,7 +95,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(Patience::Unasked);
         }
         let until = *self.struggle.since.get_or_insert(now) + self.politeness.patience;
-        let may_come = leased > 0 || self.front.len() > 0 || self.earliest().is_some_and(|due| due <= until);
+        let may_come = leased > 0 || self.is_any_due() || self.earliest().is_some_and(|due| due <= until);
         if self.struggle.struggling > 0 && now < until && may_come {
             return Ok(Patience::Until(until));
         }
@@ -122,7 +122,8 @@ impl<J: Journal> Frontier<J> {
                 noted = noted.and_then(|()| self.note_host(id, &conduct, false));
                 self.count_prospect(id);
             }
-            if self.state.host(id).seat.state.line().is_some() {
+            let state = self.state.host(id).seat.state;
+            if state.line().is_some() || state.gives_way().is_some() {
                 is_resting = self.leaves_its_queue(id);
             }
             if is_resting {

@@ -1,16 +1,18 @@
-//! A host gets its seat: idle, in the agenda, due, held back, or back to where it was lent from.
+//! A host gets its seat: idle, in the agenda, due, giving way, held back, or back to where it was lent from.
 //!
 //! | what happens | the host goes |
 //! |---|---|
 //! | a URL of it comes | from idle to where its clock says; up in the queue where the URL is better than its best |
 //! | a lease of it comes back | to the agenda, to the front queue, or idle |
 //! | its rest is over | from the agenda to the front queue |
+//! | it is due, and its domain had more turns than others | to the line of its [domain](super::turns) |
 //! | it is due, and nobody knows it | to the held ones, where as many such hosts are out as may be |
 //!
 //! A host is in one list at a time, and its seat says in which: list and seat change together here, and nowhere between two calls do
 //! they differ. Nothing of this is journaled, since it follows from queues and clocks: a resume places all hosts once.
 
 use super::Frontier;
+use super::turns::RIVAL_REST;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Journal;
 use crate::frontier::hosts::{Host, HostId, HostState};
@@ -41,6 +43,10 @@ impl<J: Journal> Frontier<J> {
                 self.promote(host, tie, worse, priority);
                 self.call_in(host, now);
             }
+            state @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if priority < worse => {
+                let is_new = state == HostState::NewGivesWay(worse);
+                self.domains.promote(&mut self.state.seats(), host, (worse, priority), is_new);
+            }
             HostState::Leased if self.treatment(host).connections > 1 => self.place(host, now),
             _ => {}
         }
@@ -59,6 +65,7 @@ impl<J: Journal> Frontier<J> {
             0 => self.best(host, id).map(|best| (if self.is_over(host, id) { now } else { host.due }, best)),
             _ => self.further(id, now).map(|(due, first)| (due, first.priority)),
         };
+        let competes = turn.map_or(host.seat.out > 0, |(due, _)| due <= now + RIVAL_REST);
         let state = match turn {
             None if host.seat.out > 0 => HostState::Leased,
             None => {
@@ -79,6 +86,7 @@ impl<J: Journal> Frontier<J> {
             }
         };
         self.state.seats()[id].state = state;
+        self.compete(id, competes);
         self.busy = self.busy + usize::from(was_idle) - usize::from(state == HostState::Idle);
         self.count_prospect(id);
     }
@@ -96,7 +104,12 @@ impl<J: Journal> Frontier<J> {
 
     /// Hosts with URLs queued that are not lent out: where there are none and nothing is out, the frontier has drained but for its schedule.
     pub(crate) fn active_hosts(&self) -> usize {
-        self.agenda.len() + self.front.len() + self.held.len() + self.circles.waiting() + self.errands.waiting()
+        self.agenda.len() + self.front.len() + self.held.len() + self.waiting_in_line()
+    }
+
+    /// Hosts that wait for their circle, their domain or another host. They are in no other queue.
+    fn waiting_in_line(&self) -> usize {
+        self.circles.waiting() + self.domains.waiting() + self.errands.waiting()
     }
 
     /// Whether a host that is due must wait until another has come back that nobody knew either. Hosts that accept and never answer would
@@ -137,6 +150,7 @@ impl<J: Journal> Frontier<J> {
             let seats = &mut self.state.seats();
             seats[id].state = HostState::Due(best);
             self.front.push(seats, id, best);
+            self.compete(id, true);
         }
         while let Some((circle, tie)) = self.circles.pop_due(now) {
             // A rest that was asked for may leave room for several.

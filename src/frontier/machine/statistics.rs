@@ -44,6 +44,8 @@ pub struct FrontierStatistics {
     pub next_due: Option<Timestamp>,
     /// Hosts that wait for their group or IP address: that rests, or has as many requests out as it may.
     pub hosts_in_line: u64,
+    /// Hosts that may be asked, and wait since their registrable domain has had more turns than others.
+    pub hosts_giving_way: u64,
     /// Hosts that may be asked, and wait for the [rate](super::FrontierOptions::request_rate) of the whole crawl.
     pub held_by_rate: u64,
     /// IP addresses that count as one server.
@@ -83,7 +85,7 @@ impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
         let (state, count) = (&self.state, self.state.count());
-        let hosts = state.hosts_memory() + self.agenda.memory() + self.circles.memory();
+        let hosts = state.hosts_memory() + self.agenda.memory() + self.circles.memory() + self.domains.memory();
         let (queues, journal) = (state.queues_memory(), self.journal.memory());
         FrontierStatistics {
             queued: count.queued - self.lent.pages,
@@ -98,6 +100,7 @@ impl<J: Journal> Frontier<J> {
             resting_hosts: self.agenda.len() as u64,
             next_due: self.agenda.earliest(),
             hosts_in_line: self.circles.waiting() as u64,
+            hosts_giving_way: self.domains.waiting() as u64,
             held_by_rate: if self.rate.is_limited() { self.front.len() as u64 } else { 0 },
             addresses: self.circles.addresses() as u64,
             failing_hosts: self.struggle.failing() as u64,

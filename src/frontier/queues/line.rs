@@ -67,6 +67,11 @@ impl Line {
         Some((level.behind, priority))
     }
 
+    /// The best priority of which a host waits.
+    pub(crate) fn best(&self) -> Option<u8> {
+        self.levels.first().map(|(priority, _)| *priority)
+    }
+
     /// Whether nobody waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.levels.is_empty()

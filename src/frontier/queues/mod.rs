@@ -1,6 +1,7 @@
 //! The queues of a frontier: hosts by priority and by time, and URLs by host and by time.
 //!
 //! - [`Front`]: hosts that may be asked now, by the priority of their best URL.
+//! - [`Domains`]: registrable domains by the turns that they have had, and the hosts that give way to others.
 //! - [`Agenda`]: hosts that rest, by the time their rest is over.
 //! - [`Back`]: the URLs of each host, by priority: 8 bytes or less each, as positions in the journal.
 //! - [`Schedule`]: URLs that wait for a time of their own, or for somebody to ask for them.
@@ -13,7 +14,7 @@
 //!      └──────────────────── the lease comes back, more is queued ─────────────┘
 //! ```
 //!
-//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front`, `Agenda` and a `Line`, or in none where it has nothing queued or is
+//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front`, `Agenda` and a `Line` of its circle or its domain, or in none where it has nothing queued or is
 //! lent out. The URLs' queues are part of the state; those of the hosts are the machine's, and are made anew at a resume.
 //!
 //! None of them holds a text, and none allocates for each thing that it holds: levels and chunks come from a [`Pool`], and the lists
@@ -24,6 +25,7 @@ mod back;
 mod circle;
 mod circle_id;
 mod circles;
+mod domains;
 mod front;
 mod level;
 mod line;
@@ -36,6 +38,7 @@ pub(crate) use agenda::Agenda;
 pub(crate) use back::{Back, Queue};
 pub(crate) use circle_id::CircleId;
 pub(crate) use circles::Circles;
+pub(crate) use domains::Domains;
 pub(crate) use front::Front;
 pub(crate) use level::{Chunk, Level};
 pub(crate) use line::Line;

@@ -319,7 +319,7 @@ impl Budgets {
     }
 
     /// Whether a seed is on this host, or redirects there.
-    fn is_seeds(&self, host: &str) -> bool {
+    pub(in crate::gate) fn is_seeds(&self, host: &str) -> bool {
         self.contents.contains(self.print(Kind::Seed, host, ""))
     }
 
