@@ -206,3 +206,25 @@ fn a_disk_that_takes_no_more_ends_the_crawl_and_a_resume_loses_nothing() {
     let (kept, pages) = kept(directory.path());
     assert_eq!((kept.len(), pages.len()), (151, 201));
 }
+
+/// Without `job.sync` a checkpoint alone syncs bodies: it finds that their directory is gone.
+#[test]
+fn a_checkpoint_syncs_the_bodies_before_it() {
+    static BODIES: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
+    let site = serve(|path| match path {
+        "/" => (OK, b"<a href=a>a</a>".to_vec()),
+        "/a" => {
+            let bodies = BODIES.get().unwrap();
+            fs::rename(bodies, bodies.with_extension("away")).unwrap();
+            ("HTTP/1.1 204 No Content\r\n", Vec::new())
+        }
+        _ => ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n", Vec::new()),
+    });
+    let directory = TempDir::new().unwrap();
+    BODIES.set(directory.path().join("bodies")).unwrap();
+    let mut crawl = command(directory.path(), site);
+    let ran = crawl.env("CRAWLER_JOB_SYNC", "never").env("CRAWLER_JOB_CHECKPOINT_INTERVAL", "1h").output().unwrap();
+    let ran = Ran::from(ran);
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("cannot sync") && ran.err.contains("bodies"), "{}", ran.err);
+}

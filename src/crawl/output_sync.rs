@@ -63,3 +63,43 @@ impl OutputSyncThread {
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
+
+/// `/dev/null` and files of `/proc` cannot be synced, which shows that it was tried.
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::crawl::records::{Output, Written};
+
+    /// Syncs each millisecond until it fails, and returns why.
+    fn failure(outputs: OutputFiles, bodies: Option<Bodies>) -> String {
+        let sync = OutputSync { outputs: Arc::new(Mutex::new(outputs)), bodies: bodies.map(Arc::new) };
+        let (failed, fails) = mpsc::channel();
+        let thread = sync.start(SyncPolicy::Interval(Duration::from_millis(1)), move || failed.send(()).unwrap());
+        fails.recv_timeout(Duration::from_secs(60)).expect("it is tried");
+        thread.unwrap().unwrap().end().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn bodies_are_synced_while_a_crawl_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let bodies = Bodies::open(directory.path(), 7).unwrap();
+        let digest = bodies.keep(b"abc").unwrap();
+        let hex = digest.strip_prefix("sha256:").unwrap();
+        let body = directory.path().join(&hex[..2]).join(&hex[2..]);
+        std::fs::remove_file(&body).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &body).unwrap();
+        let told = failure(OutputFiles::default(), Some(bodies));
+        assert!(told.contains(directory.path().to_str().unwrap()), "{told}");
+    }
+
+    #[test]
+    fn outputs_are_synced_while_a_crawl_runs() {
+        let (mut outputs, written) = (OutputFiles::default(), Written::default());
+        outputs.add(Output::other(Path::new("/proc/self/comm")).unwrap(), written.clone());
+        written.add(5);
+        let told = failure(outputs, None);
+        assert!(told.contains("/proc/self/comm"), "{told}");
+    }
+}

@@ -56,7 +56,7 @@ impl Written {
     }
 
     /// More were written.
-    pub(super) fn add(&self, bytes: u64) {
+    pub(in crate::crawl) fn add(&self, bytes: u64) {
         self.tell(|handed| handed.bytes += bytes);
     }
 
