@@ -409,3 +409,79 @@ impl Domains {
         self.all[place].lines.as_deref_mut()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LEAD: u64 = 3;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Act {
+        Compete(bool),
+        Count,
+        Part,
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Turns are counted once for each domain, whichever of its hosts comes or goes.
+        #[test]
+        fn the_average_is_that_of_the_domains_that_compete(
+            acts in prop::collection::vec((0..12u32, prop_oneof![
+                any::<bool>().prop_map(Act::Compete),
+                Just(Act::Count),
+                Just(Act::Count),
+                Just(Act::Part),
+            ]), 0..200),
+        ) {
+            let mut domains = Domains::new(3);
+            // By host, whether it competes.
+            let mut hosts = BTreeMap::new();
+            for (number, act) in acts {
+                let (host, name) = (HostId::new(number), format!("d{}.example", number % 4));
+                let place = |domains: &Domains| domains.members[host.index()].place().expect("it has one");
+                if !domains.knows(host) {
+                    domains.join(host, &name, number == 0);
+                    hosts.insert(number, false);
+                }
+                match act {
+                    Act::Compete(competes) => {
+                        let least = domains.average().saturating_sub(SAVED * LEAD);
+                        domains.compete(host, competes);
+                        hosts.insert(number, competes);
+                        prop_assert!(!competes || domains.all[place(&domains)].turns >= least);
+                    }
+                    Act::Count => {
+                        let before = domains.all[place(&domains)].turns;
+                        let is_far = domains.is_beyond(before, 2 * LEAD);
+                        domains.count(host);
+                        prop_assert_eq!(domains.all[place(&domains)].turns, before + u64::from(!is_far));
+                    }
+                    Act::Part => {
+                        domains.part(host);
+                        hosts.remove(&number);
+                    }
+                }
+                let rivals: Vec<u64> = domains.all.iter().filter(|domain| domain.competing > 0).map(|domain| domain.turns).collect();
+                prop_assert_eq!(rivals.len() as u64, domains.rivals);
+                prop_assert_eq!(rivals.iter().sum::<u64>(), domains.turns);
+                let competing: u32 = domains.all.iter().map(|domain| domain.competing).sum();
+                prop_assert_eq!(competing as usize, hosts.values().filter(|competes| **competes).count());
+                let in_memory = domains.all.len() - domains.unused.len();
+                prop_assert!(in_memory <= 4, "{in_memory} domains");
+                for &number in hosts.keys() {
+                    let host = HostId::new(number);
+                    let turns = domains.all[domains.members[host.index()].place().unwrap()].turns;
+                    let is_ahead = rivals.len() > 1 && turns > LEAD && (turns - LEAD) * rivals.len() as u64 > rivals.iter().sum();
+                    prop_assert_eq!(domains.is_ahead(host), is_ahead && number != 0);
+                }
+            }
+        }
+    }
+}
