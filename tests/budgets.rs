@@ -5,6 +5,8 @@ mod ran;
 mod random;
 #[expect(dead_code, reason = "other tests ask it more")]
 mod site;
+#[cfg(unix)]
+mod until;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +18,8 @@ use ran::Ran;
 use random::Random;
 use site::{Page, Site};
 use tempfile::TempDir;
+#[cfg(unix)]
+use until::until;
 
 /// Two hosts on one server, told apart by their paths, and a directory for the crawl's job.
 struct Desk {
@@ -266,4 +270,52 @@ fn a_budget_of_nothing_is_refused_and_the_others_are_read_back() {
     {
         assert!(shown.lines().any(|of| of.starts_with(line)), "{line}\n{shown}");
     }
+}
+
+/// A window of an hour that begins in so many hours, by the clock of the machine.
+fn hours_in(ahead: u64) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() / 3600;
+    format!("{:02}:00-{:02}:00", (now + ahead) % 24, (now + ahead + 1) % 24)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_crawl_whose_hosts_all_sleep_says_so_and_waits() {
+    let desk = Desk::of(5);
+    let hours = hours_in(6);
+    let mut command = desk.command(&[&SEEDS[..], &["--job", "job", "--hours", &hours]].concat());
+    let log = desk.directory.path().join("log.txt");
+    let mut child = command.stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
+    until("it says that it waits", || {
+        let told = fs::read_to_string(&log).unwrap();
+        told.contains("all 2 hosts that are left are outside their hours: the crawl waits until ").then_some(())
+    });
+    let hosts = desk.run(&["explain", "http://b.test/b/0", "--job", "job"]);
+    assert!(hosts.out.contains(&format!("when its hours begin ({hours})")), "{}{}", hosts.out, hosts.err);
+    assert!(child.try_wait().unwrap().is_none(), "it does not end");
+    assert!(desk.site.asked().is_empty(), "not even for robots.txt");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Now they may be asked, one of them by a rule of its own.
+    desk.write("now.toml", "[hosts.\"b.test\"]\nhours = \"always\"\n");
+    let now = format!("{}-{}", &hours_in(23)[..5], &hours_in(1)[6..]);
+    desk.crawl(&["--hours", &now, "--config", "now.toml"]);
+    desk.assert_all_is_there();
+}
+
+#[test]
+fn hours_that_are_none_are_refused_with_file_and_key() {
+    let desk = Desk::of(2);
+    for hours in ["22:00-22:00", "22-6", "22:00-06:00 Europe/Berlin"] {
+        desk.write("bad.toml", &format!("[groups.\"g\"]\nhosts = [\"a.test\"]\nhours = \"{hours}\"\n"));
+        let ran = desk.run(&["config", "--config", "bad.toml"]);
+        for words in ["bad.toml", "hours", hours, "begin and end at different times", "zones have no names"] {
+            assert!(ran.code == Some(2) && ran.err.contains(words), "{hours}, {words}: {}", ran.err);
+        }
+        let ran = desk.run(&["http://a.test/", "--hours", hours]);
+        assert!(ran.code == Some(2) && ran.err.contains("--hours"), "{}", ran.err);
+    }
+    desk.write("good.toml", "[hosts.\"a.test\"]\nhours = \"22:00-06:00+02:00\"\n");
+    let shown = desk.run(&["config", "--config", "good.toml"]).out;
+    assert!(shown.contains("hours = \"22:00-06:00 +02:00\""), "{shown}");
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Frontier, FrontierOptions, HostGroup, HostRule, HostRules, Href, LeaseKind, Next, Outcome, Timestamp,
+    Failure, Frontier, FrontierOptions, HostGroup, HostRule, HostRules, Hours, Href, LeaseKind, Next, Outcome, Reply,
+    Timestamp,
 };
 use crawler::gate::{Links, Refusal, ScopeKind};
 
@@ -299,4 +300,195 @@ fn a_group_rests_after_a_restart() {
     let Next::Wait(group) = frontier.next(until).unwrap() else { panic!("the group rests") };
     assert_eq!((until, group), (later + SECOND, later + 7 * SECOND));
     assert!(matches!(frontier.next(group).unwrap(), Next::Fetch(_)));
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// So many hours after the epoch, which began at midnight.
+fn at(hour: u32) -> Timestamp {
+    Timestamp::default() + hour * HOUR
+}
+
+fn by_night(hours: &str) -> FrontierOptions {
+    let mut options = options();
+    let rule = HostRule { hours: Some(hours.parse().unwrap()), ..HostRule::default() };
+    options.rules.hosts.insert("night.test".to_owned(), rule);
+    options.politeness.robots_ttl = 1000 * HOUR;
+    options
+}
+
+#[test]
+fn a_host_is_asked_within_its_hours_alone_for_its_robots_txt_too() {
+    for (hours, expected) in [
+        ("22:00-06:00", vec![22, 23, 24, 25, 26, 27, 28, 29, 46, 47]),
+        ("22:00-06:00 +02:00", vec![20, 21, 22, 23, 24, 25, 26, 27, 44, 45]),
+        ("09:00-11:00", vec![33, 34, 57, 58, 81, 82, 105, 106, 129, 130]),
+        ("always", vec![12, 13, 14, 15, 16, 17, 18, 19, 20, 21]),
+    ] {
+        let mut options = by_night(hours);
+        options.politeness.host_delay = HOUR;
+        let mut frontier = frontier(&options, &["night.test"], 9);
+        let (mut now, mut asked) = (at(12), Vec::new());
+        loop {
+            match frontier.next(now).unwrap() {
+                Next::Fetch(lease) => {
+                    asked.push(now.since(Timestamp::default()).as_secs() / 3600);
+                    let outcome = Outcome::response(&lease, 404, b"");
+                    frontier.complete(lease, outcome, now).unwrap();
+                }
+                Next::Wait(until) => {
+                    assert!(until > now);
+                    let is_asleep = until.since(now) > HOUR;
+                    assert_eq!(frontier.statistics().sleeping_hosts, u64::from(is_asleep), "{hours} at {now}");
+                    now = until;
+                }
+                Next::Drained => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(asked, expected, "{hours}");
+        assert_eq!(frontier.statistics().sleeping_hosts, 0);
+    }
+}
+
+#[test]
+fn a_host_that_sleeps_says_until_when_and_is_neither_given_up_nor_in_the_way() {
+    let mut options = by_night("22:00-06:00");
+    // Less than it sleeps.
+    options.politeness.patience = 10 * SECOND;
+    options.politeness.backoff = SECOND;
+    let mut frontier = frontier(&options, &["night.test", "day.test"], 2);
+    let mut now = at(28) + 59 * Duration::from_secs(60) + 59 * SECOND;
+    // It fails a moment before its hours are over, and rests into the day.
+    now = now + HOUR;
+    let mut asked = BTreeMap::<String, u32>::new();
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                *asked.entry(lease.origin().to_owned()).or_default() += 1;
+                let outcome = if lease.origin() == "http://night.test" && now < at(40) {
+                    Outcome::Failed(Failure::Connect.into())
+                } else {
+                    Outcome::response(&lease, 404, b"")
+                };
+                frontier.complete(lease, outcome, now).unwrap();
+            }
+            Next::Wait(until) => {
+                if until == at(46) && now < at(40) {
+                    assert_eq!(asked, [("http://day.test".to_owned(), 3), ("http://night.test".to_owned(), 1)].into());
+                    let url = frontier.gate().canonicalizer().canonicalize("http://night.test/1").unwrap();
+                    let verdict = frontier.explain(&url, now).unwrap().to_string();
+                    assert!(verdict.contains("is asked at 22:00-06:00, from 1970-01-02T22:00:00.000Z on"), "{verdict}");
+                }
+                now = until;
+            }
+            Next::Drained => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(asked["http://night.test"], 4);
+    assert_eq!(frontier.statistics().completed, 4);
+}
+
+/// A host that has its own rest, and shares a clock with one that may always be asked.
+#[test]
+fn hours_and_a_group_hold_at_once() {
+    let mut options = by_night("22:00-06:00");
+    let hosts = vec!["night.test".to_owned(), "day.test".to_owned()];
+    options.rules.groups.insert("both".to_owned(), HostGroup { hosts, delay: Some(HOUR), ..HostGroup::default() });
+    let mut frontier = frontier(&options, &["night.test", "day.test"], 12);
+    let (mut now, mut asked) = (at(12), BTreeMap::<String, u32>::new());
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                let hour = now.since(Timestamp::default()).as_secs() / 3600 % 24;
+                assert!(lease.origin() != "http://night.test" || hour >= 22 || hour < 6, "{} at {now}", lease.url());
+                *asked.entry(lease.origin().to_owned()).or_default() += 1;
+                let outcome = Outcome::response(&lease, 404, b"");
+                frontier.complete(lease, outcome, now).unwrap();
+            }
+            Next::Wait(until) => now = until,
+            Next::Drained => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(asked.into_values().collect::<Vec<_>>(), [13, 13]);
+}
+
+/// Of several that may be out at once, no more go out than are left; what else comes back than a page with its record counts for none.
+#[test]
+fn a_budget_is_met_exactly_by_an_embedder_too() {
+    let mut options = options();
+    options.politeness.host_delay = Duration::ZERO;
+    options.politeness.backoff = Duration::ZERO;
+    options.politeness.connections_per_host = 4;
+    options.politeness.host_pages = Some(5);
+    let mut frontier = frontier(&options, &["a.test", "b.test"], 12);
+    let (mut now, mut out) = (Timestamp::default(), Vec::new());
+    let mut done = BTreeMap::<String, u32>::new();
+    let mut tries = 0;
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                out.push(lease);
+                for host in ["http://a.test", "http://b.test"] {
+                    let beside = out.iter().filter(|lease| lease.origin() == host && lease.kind() == LeaseKind::Page);
+                    let had = done.get(host).copied().unwrap_or_default();
+                    assert!(had as usize + beside.count() <= 5, "{host} has had {had}");
+                }
+            }
+            Next::Drained => break,
+            waits if out.is_empty() => {
+                let Next::Wait(until) = waits else { panic!("{waits:?}") };
+                now = until;
+            }
+            _ => {
+                let lease = out.swap_remove(out.len() / 2);
+                tries += 1;
+                // Each page breaks once before it answers.
+                let is_first = lease.kind() == LeaseKind::Page && lease.attempt() == 1;
+                let (host, kind) = (lease.origin().to_owned(), lease.kind());
+                let reply = Reply::from(if is_first { 500 } else { 200 });
+                frontier.answer(lease, &reply, now).unwrap();
+                if kind == LeaseKind::Page && !is_first {
+                    *done.entry(host).or_default() += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(done.into_values().collect::<Vec<_>>(), [5, 5]);
+    assert!(tries >= 20);
+    assert_eq!(frontier.gate().refusals().of(Refusal::HostPages), 14);
+    let hosts = frontier.top_hosts(2);
+    assert!(hosts.iter().all(|host| (host.pages, host.left_out) == (5, 7)), "{hosts:?}");
+}
+
+#[test]
+fn a_budget_of_bytes_lets_what_is_out_come_to_its_end() {
+    let mut options = options();
+    options.politeness.host_delay = Duration::ZERO;
+    options.politeness.host_bytes = Some(1000);
+    let mut frontier = frontier(&options, &["a.test"], 12);
+    let (mut now, mut asked) = (Timestamp::default(), 0);
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) => {
+                asked += u32::from(lease.kind() == LeaseKind::Page);
+                let mut reply = Reply::from(200);
+                reply.body = &[b' '; 300];
+                frontier.answer(lease, &reply, now).unwrap();
+            }
+            Next::Wait(until) => now = until,
+            Next::Drained => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((asked, frontier.gate().refusals().of(Refusal::HostBytes)), (4, 8));
+    assert_eq!(frontier.top_hosts(1)[0].bytes, 1200, "but for robots.txt");
+}
+
+#[test]
+fn hours_are_read_as_they_are_written() {
+    assert_eq!("always".parse::<Hours>().unwrap(), Hours::ALWAYS);
+    assert!("22:00-22:00".parse::<Hours>().unwrap_err().to_string().contains("begins and ends at the same time"));
 }

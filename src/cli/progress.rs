@@ -184,7 +184,11 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     let fail = || counted(frontier.failing_hosts, "host fails", "hosts fail");
     let next = frontier.next_due.filter(|_| frontier.leased == 0).map(|due| duration(due.since(now)));
     // Where all that rest have failed, their next try is what the crawl waits for.
+    let sleep = || counted(frontier.sleeping_hosts, "host sleeps", "hosts sleep");
     let [resting, failing] = match next {
+        Some(next) if frontier.sleeping_hosts > 0 && frontier.sleeping_hosts == frontier.resting_hosts => {
+            [Some(format!("{} outside their hours, next in {next}", sleep())), None]
+        }
         Some(next) if frontier.failing_hosts >= frontier.resting_hosts => {
             [Some(format!("{}, next try in {next}", fail())), None]
         }
@@ -208,7 +212,9 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     } else {
         (filter_used >= NEARLY_FULL).then(|| format!("the seen filter is {} full", percent(filter_used, 1.0)))
     };
-    [cut_off, paused, resting, in_line, giving_way, by_rate, robots, failing, full].into_iter().flatten()
+    let is_told = resting.as_ref().is_some_and(|text| text.contains("outside"));
+    let asleep = (frontier.sleeping_hosts > 0 && !is_told).then(|| format!("{} outside their hours", sleep()));
+    [cut_off, paused, resting, asleep, in_line, giving_way, by_rate, robots, failing, full].into_iter().flatten()
 }
 
 /// How long it will take to the first limit, if it goes on at so many pages a second.

@@ -16,7 +16,8 @@ use crate::crawl::{AccessRules, CrawlOptions};
 use crate::frontier::{HostGroup, HostRule};
 
 /// The keys of a host's rule; a group may have them too.
-const OF_HOST: [&str; 6] = ["host_delay", "connections_per_host", "robots", "max_depth", "max_pages", "max_bytes"];
+const OF_HOST: [&str; 7] =
+    ["host_delay", "connections_per_host", "robots", "max_depth", "max_pages", "max_bytes", "hours"];
 /// The keys that a group alone has.
 const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
 
@@ -68,6 +69,7 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         "robots" => rule.robots = Some(value(given)?),
         "max_depth" => rule.max_depth = Some(unlimited(given)?),
         "max_pages" => rule.max_pages = Some(unlimited(given)?),
+        "hours" => rule.hours = Some(value(given)?),
         "max_bytes" => rule.max_bytes = Some(unlimited_bytes(given)?),
         key => {
             // Of a group, and of all hosts, these have other names.
@@ -168,7 +170,7 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
 }
 
 fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
-    let HostRule { host_delay, connections_per_host, robots, max_depth, max_pages, max_bytes } = rule;
+    let HostRule { host_delay, connections_per_host, robots, max_depth, max_pages, max_bytes, hours } = rule;
     let depth = |most: &u32| if *most == u32::MAX { quote(UNLIMITED) } else { most.literal() };
     vec![
         ("host_delay", host_delay.as_ref().map(Value::literal)),
@@ -177,6 +179,7 @@ fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
         ("max_depth", max_depth.as_ref().map(depth)),
         ("max_pages", max_pages.map(pages)),
         ("max_bytes", max_bytes.map(bytes)),
+        ("hours", hours.as_ref().map(Value::literal)),
     ]
 }
 
@@ -206,6 +209,7 @@ pub(super) const EXAMPLE: &str = r#"
 # max_depth = 3
 # max_pages = 10_000
 # max_bytes = "2GB"
+# hours = "22:00-06:00 +02:00"
 # headers = ["X-Team: search"]
 # sign_in = "basic file:password.txt"
 # insecure = false

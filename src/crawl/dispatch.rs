@@ -7,15 +7,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::sleep_until;
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use super::bounds::Room;
 use super::finish::FinishReason;
 use super::worker::{Ended, Worker};
-use crate::frontier::Journal;
+use crate::frontier::{Journal, Timestamp};
 
 /// How long requests in flight may take once nothing new is leased. Then their URLs go back to the queue.
 const GRACE: Duration = Duration::from_secs(5);
+/// How often it is looked whether all hosts sleep.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// One loop starts tasks as long as something is due and there is room. A task that is done with its lease goes on with the next that
 /// is due; where there is none, it ends. So a busy crawl has as many tasks as hosts that can be asked, and starts few; and no task
@@ -28,6 +30,8 @@ pub(super) struct Dispatcher<J: Journal> {
     is_draining: bool,
     /// Nothing new is leased until somebody says so.
     is_paused: bool,
+    /// All hosts slept until then, and that was told.
+    slept_until: Option<Timestamp>,
     /// The storage's first error.
     failed: Option<io::Error>,
 }
@@ -41,6 +45,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             room: Room::new(in_flight),
             is_draining: false,
             is_paused: false,
+            slept_until: None,
             failed: None,
         }
     }
@@ -63,6 +68,8 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         let mut draining = pin!(shared.stop.draining());
         let mut flushing = pin!(shared.frontier.flush_in_time());
         let mut pauses = shared.stop.pauses();
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Taken before a lease is, so that the last page goes to one task.
         let mut page = None;
         loop {
@@ -85,6 +92,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 error = &mut flushing => return Err(error.into()),
                 // The sender is in `shared`, so there is no error.
                 Ok(()) = pauses.changed() => {}
+                _ = look.tick() => self.tell_sleep(),
                 () = sleep_until(short_until.unwrap_or_else(Instant::now).into()), if short_until.is_some() => {}
                 lease = shared.frontier.lease(), if has_room && page.is_some() => {
                     let lease = lease?;
@@ -96,6 +104,21 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                     self.tasks.spawn(async move { Box::pin(worker.run(lease, page)).await });
                 }
             }
+        }
+    }
+
+    /// Says that nothing is asked, where all hosts that are left are outside their hours, and until when. Once for each such time.
+    fn tell_sleep(&mut self) {
+        let frontier = &self.worker.shared.frontier;
+        let sleep = frontier.with(|frontier| frontier.sleeps_until());
+        let Some((until, hosts)) = sleep else { return };
+        if self.slept_until.replace(until) != Some(until) && !self.is_paused {
+            let hosts = if hosts == 1 {
+                "the one host that is left is".to_owned()
+            } else {
+                format!("all {hosts} hosts that are left are")
+            };
+            tracing::warn!("{hosts} outside their hours: the crawl waits until {until}");
         }
     }
 

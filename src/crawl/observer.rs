@@ -56,8 +56,8 @@ impl<J: Journal> Observer<J> {
     pub(crate) fn hosts(&self, find: &str, order: HostOrder, most: usize) -> HostList {
         let frontier = &self.shared.frontier;
         let mut list = HostList::by(order, find, most);
-        let mut from = 0;
-        while let Some(next) = frontier.with(|frontier| frontier.list_hosts(&mut list, from, HOSTS_AT_ONCE)) {
+        let (mut from, now) = (0, self.now());
+        while let Some(next) = frontier.with(|frontier| frontier.list_hosts(&mut list, from, HOSTS_AT_ONCE, now)) {
             from = next;
         }
         list

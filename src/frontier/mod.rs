@@ -85,7 +85,7 @@ pub(crate) use explain::{Place, RobotsAnswer};
 pub(crate) use hosts::HostCost;
 #[cfg(feature = "crawl")]
 pub(crate) use hosts::{AddressSharing, HostTurn, Sharing};
-pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Politeness};
+pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness};
 #[cfg(feature = "cli")]
 pub(crate) use hosts::{HostList, HostOrder, ListedHost, Manners};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};

@@ -71,7 +71,8 @@ impl<J: Journal> HeldLease<J> {
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
-    pub fn answer(self, reply: &Reply<'_>) -> Result<Completion, FrontierError> {
+    pub fn answer(mut self, reply: &Reply<'_>) -> Result<Completion, FrontierError> {
+        self.lease.iter_mut().for_each(|lease| lease.had(reply.body));
         let (outcome, admitted) = reply.pass(&self.lender.gate, &self);
         self.settle_and_flush(admitted, outcome, Receipts::default(), || {})
     }

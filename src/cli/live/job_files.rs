@@ -88,7 +88,7 @@ impl Subject for JobFiles {
         let mut list = HostList::by(order, find, HOSTS);
         let read = self.read()?;
         if let Some(reading) = &*read {
-            reading.underway.frontier.list_hosts(&mut list, 0, u32::MAX);
+            reading.underway.frontier.list_hosts(&mut list, 0, u32::MAX, self.clock.now());
         }
         Ok((list, self.clock.now()))
     }

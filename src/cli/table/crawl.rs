@@ -88,6 +88,9 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(MaybeBytes, crawl.frontier: politeness.host_bytes,
         "Bytes of bodies of one host, as they come over the wire, over all runs of a job; what is under way comes to its end", UNLIMITED)
     .flags(&[value("host-bytes", "SIZE").says("Bytes of bodies of one host, over all runs of a job").rare()]),
+    setting!(Maybe, crawl.frontier: politeness.hours,
+        "Times of day in which hosts may be asked, UTC unless an offset follows: 22:00-06:00 +02:00; outside them the crawl waits", "always")
+    .flags(&[value("hours", "TIMES").says("Times of day in which hosts may be asked: 22:00-06:00, or 22:00-06:00 +02:00").rare()]),
     setting!(Maybe, crawl.frontier: politeness.adaptive_share,
         "Share of a host's time that requests may take: with 0.1 one that took 1 s to answer rests 9; an error never shortens the rest",
         "none")

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Chance, times};
 use crate::address::Fingerprint;
 use crate::frontier::durable::{Entry, Receipt, Settled};
-use crate::frontier::{Timestamp, Trouble};
+use crate::frontier::{Hours, Timestamp, Trouble};
 use crate::gate::{Position, Refusal, Ruled, Via};
 use crate::seen::Sighting;
 
@@ -107,6 +107,8 @@ pub(crate) struct HostAccount {
     pub queued: u64,
     /// Its budget that is spent, or its group's, if one is, and by which option.
     pub spent: Option<(Refusal, String)>,
+    /// Its hours, where it may not be asked all day, and when they begin, where it may not be asked before.
+    pub hours: Option<(Hours, Option<Timestamp>)>,
     /// Its group and its IP address, and the time before which none of their hosts is asked. The time of an address is known to the
     /// running crawl alone; the address itself to the checkpoints too.
     pub circles: Vec<(String, Option<Timestamp>)>,
@@ -280,7 +282,13 @@ impl fmt::Display for RobotsAnswer {
 impl HostAccount {
     /// When it may be asked, by its own clock and those that it shares.
     pub(crate) fn may_be_asked(&self) -> Timestamp {
-        self.circles.iter().filter_map(|(_, due)| *due).fold(self.due, Timestamp::max)
+        let opens = self.hours.and_then(|(_, opens)| opens);
+        self.circles.iter().filter_map(|(_, due)| *due).chain(opens).fold(self.due, Timestamp::max)
+    }
+
+    /// Its hours, where it waits for them.
+    pub(crate) fn sleeps(&self) -> Option<Hours> {
+        self.hours.and_then(|(hours, opens)| opens.map(|_| hours))
     }
 
     /// The group or address that it waits for, which rests longer than it does itself.
@@ -301,6 +309,10 @@ impl fmt::Display for HostAccount {
         trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })?;
+        if let Some((hours, opens)) = &self.hours {
+            write!(f, ", is asked at {hours}")?;
+            opens.iter().try_for_each(|opens| write!(f, ", from {opens} on"))?;
+        }
         self.spent.iter().try_for_each(|(refusal, rule)| write!(f, ", {refusal} spent: {rule}"))?;
         self.circles.iter().try_for_each(|(name, due)| {
             write!(f, ", shares the clock of {name}")?;

@@ -17,7 +17,7 @@ use crate::address::CanonicalUrl;
 use crate::bytes::varint;
 use crate::frontier::durable::{Entry, Journal, read_wire};
 use crate::frontier::hosts::{
-    CountsByAddress, Host, HostBudget, Manners, RobotsFile, ServerAddress, Sharing, SpentBudget, Usage,
+    CountsByAddress, Host, HostBudget, Hours, Manners, RobotsFile, ServerAddress, Sharing, SpentBudget, Usage,
 };
 use crate::frontier::queues::{CircleId, Circles};
 use crate::frontier::robots::{Robots, Ruling};
@@ -87,7 +87,7 @@ impl Inquiry<'_> {
             evicted = image.map(|image| self.state.of_image(image, url.origin())).transpose()?;
             evicted.as_ref().map(|(host, usage)| (host, *usage))
         };
-        let account = host.map(|(host, usage)| self.account(host, usage));
+        let account = host.map(|(host, usage)| self.account(host, usage, now));
         let host = host.map(|(host, _)| host);
         // A URL that was never admitted is judged as a link on a seed.
         let mut found = Found { depth: 1, via: Via::Link, ..Found::seed(url.clone()) };
@@ -242,7 +242,11 @@ impl Inquiry<'_> {
     }
 
     /// How the host stands.
-    fn account(&self, host: &Host, usage: Usage) -> HostAccount {
+    fn account(&self, host: &Host, usage: Usage, now: Timestamp) -> HostAccount {
+        let circles = self.circles(host);
+        let due = circles.iter().filter_map(|(_, due)| *due).fold(host.due, Timestamp::max);
+        let opens = self.manners().opens(host.treatment, due, now);
+        let hours = self.manners().treatment(host.treatment).hours;
         HostAccount {
             key: host.key.to_string(),
             due: host.due,
@@ -255,7 +259,8 @@ impl Inquiry<'_> {
             is_leased: host.is_leased(),
             queued: host.waiting(),
             spent: self.spent(host, usage),
-            circles: self.circles(host),
+            hours: (hours != Hours::ALWAYS).then_some((hours, (opens != due).then_some(opens))),
+            circles,
         }
     }
 }

@@ -14,7 +14,7 @@
 use std::fmt;
 
 use super::{Chance, Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, times};
-use crate::frontier::{Failure, Timestamp, Trouble};
+use crate::frontier::{Failure, Hours, Timestamp, Trouble};
 use crate::gate::Refusal;
 use crate::seen::Sighting;
 
@@ -84,6 +84,8 @@ pub enum Verdict {
         ahead: u64,
         /// Its host may be asked then; `None` for now.
         due: Option<Timestamp>,
+        /// The times of day in which its host may be asked, where it waits for them.
+        sleeps: Option<Hours>,
         /// The group or IP address that its host waits for, where that rests longer than the host itself.
         held_by: Option<String>,
         /// The host's robots.txt goes first.
@@ -160,6 +162,7 @@ impl Verdict {
                 attempts,
                 ahead,
                 due: of.host.as_ref().map(HostAccount::may_be_asked).filter(|due| *due > of.now),
+                sleeps: of.host.as_ref().and_then(HostAccount::sleeps),
                 held_by: of.host.as_ref().and_then(|host| host.held_by(of.now)).map(str::to_owned),
                 is_robots_first: matches!(of.robots, RobotsAnswer::Unknown | RobotsAnswer::Moved { .. }),
                 trouble: of.host.as_ref().and_then(|host| host.trouble.clone()),
@@ -268,7 +271,7 @@ impl fmt::Display for Verdict {
                     _ => "; a resume asks it again",
                 })
             }
-            Self::Waiting { attempts, ahead, due, held_by, is_robots_first, trouble } => {
+            Self::Waiting { attempts, ahead, due, sleeps, held_by, is_robots_first, trouble } => {
                 f.write_str("waiting: ")?;
                 if *attempts > 0 {
                     write!(f, "tried {}; ", times((*attempts).into()))?;
@@ -281,7 +284,10 @@ impl fmt::Display for Verdict {
                     Some(due) => write!(f, "{what} at {due}")?,
                     None => write!(f, "{what} now")?,
                 }
-                held_by.iter().try_for_each(|name| write!(f, ", when {name} has rested"))?;
+                match sleeps {
+                    Some(hours) => write!(f, ", when its hours begin ({hours})")?,
+                    None => held_by.iter().try_for_each(|name| write!(f, ", when {name} has rested"))?,
+                }
                 trouble.iter().try_for_each(|trouble| write!(f, "; it failed: {trouble}"))
             }
         }

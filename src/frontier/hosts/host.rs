@@ -175,7 +175,8 @@ impl Host {
     /// Its prospect, where it has URLs queued. This alone decides whether a crawl waits for it at its end.
     pub(crate) fn prospect(&self) -> Prospect {
         let Some(ill) = self.ill.as_deref() else { return Prospect::Good };
-        if self.failures == 0 || ill.is_patient || ill.is_retired || self.seat.state == HostState::Idle {
+        let is_waited_for = matches!(self.seat.state, HostState::Idle | HostState::Asleep);
+        if self.failures == 0 || ill.is_patient || ill.is_retired || is_waited_for {
             return Prospect::Good;
         }
         match ill.trouble.failure {

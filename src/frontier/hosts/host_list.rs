@@ -58,7 +58,7 @@ impl HostOrder {
 pub(crate) struct ListedHost {
     /// Scheme, host and port.
     pub(crate) host: HostKey,
-    /// `due`, `failing`, `idle`, `in flight`, `resting`, `spent`, `unreachable` or `waiting`.
+    /// `asleep`, `due`, `failing`, `idle`, `in flight`, `resting`, `spent`, `unreachable` or `waiting`.
     pub(crate) state: &'static str,
     /// Why it is not asked just now, in words.
     pub(crate) why: &'static str,
@@ -83,7 +83,7 @@ impl HostList {
     }
 
     /// Takes a host, whose budget may be spent, if it is one of those that are looked for.
-    pub(crate) fn take(&mut self, host: &Host, spent: Option<SpentBudget>, manners: &Manners) {
+    pub(crate) fn take(&mut self, host: &Host, spent: Option<SpentBudget>, manners: &Manners, now: Timestamp) {
         let (state, why) = standing(host, spent);
         if !host.key.as_str().contains(&*self.find) && !state.contains(&*self.find) {
             return;
@@ -93,7 +93,11 @@ impl HostList {
             host: host.key.clone(),
             state,
             why,
-            due: host.due,
+            due: if host.seat.state == HostState::Asleep {
+                manners.opens(host.treatment, host.due, now)
+            } else {
+                host.due
+            },
             delay: host.delay(manners),
             queued: host.waiting(),
             requests: host.requests.into(),
@@ -147,6 +151,7 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
         HostState::Leased => ("in flight", "as many requests are out as it may have"),
         _ if host.seat.out > 0 => ("in flight", "some of its requests are out"),
         HostState::Idle => ("idle", "nothing of it is queued"),
+        HostState::Asleep => ("asleep", "is not asked outside its hours"),
         HostState::Snoozed if host.failures > 0 => ("failing", "has failed, and is tried again when it is due"),
         HostState::Snoozed => ("resting", "its rest is not over"),
         HostState::Due(_) | HostState::Called(_) | HostState::CalledByAddress(_) => ("due", "its turn comes"),
@@ -176,7 +181,7 @@ mod tests {
             let mut list = HostList::by(HostOrder::default(), find, most);
             let mut from = Some(0);
             while let Some(at) = from {
-                from = frontier.list_hosts(&mut list, at, at_once);
+                from = frontier.list_hosts(&mut list, at, at_once, Timestamp::default());
             }
             list
         };

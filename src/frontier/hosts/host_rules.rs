@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::Hours;
+
 /// How some hosts are treated otherwise than [`Politeness`](super::Politeness) says, by name.
 ///
 /// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
@@ -47,6 +49,8 @@ pub struct HostRule {
     pub max_pages: Option<u64>,
     /// As [`Politeness::host_bytes`](super::Politeness::host_bytes); `u64::MAX` is no bound.
     pub max_bytes: Option<u64>,
+    /// As [`Politeness::hours`](super::Politeness::hours).
+    pub hours: Option<Hours>,
 }
 
 /// Hosts that share a clock: when one of them was asked, all of them rest. Each has its own rest and its own connections beside that.

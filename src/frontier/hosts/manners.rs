@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::Duration;
 
-use super::{HostBudget, HostGroup, HostRule, HostRules, Politeness};
+use super::{HostBudget, HostGroup, HostRule, HostRules, Hours, Politeness};
 use crate::address::{FingerprintKey, HostKey, HostPattern, HostTable};
+use crate::frontier::Timestamp;
 use crate::gate::{OptionError, RuleError};
 
 /// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by rules of their own.
@@ -27,6 +28,8 @@ pub(crate) struct Manners {
     addresses: AddressSharing,
     /// The longest rest between two requests that any host is given.
     longest_delay: Duration,
+    /// Some hosts may not be asked all day.
+    has_hours: bool,
     /// Tells these budgets from others; 0 where there are none.
     budgets_digest: u64,
 }
@@ -44,6 +47,8 @@ pub(crate) struct Treatment {
     max_depth: Option<u32>,
     /// What it may have in all.
     pub(crate) budget: HostBudget,
+    /// When it may be asked.
+    pub(crate) hours: Hours,
     /// The group that it is in, by its place among the groups.
     pub(crate) group: Option<u16>,
     /// Whether it shares a clock with the other hosts on its IP address.
@@ -146,6 +151,7 @@ impl Manners {
             robots: politeness.robots,
             max_depth: None,
             budget: HostBudget::of(politeness.host_pages, politeness.host_bytes),
+            hours: politeness.hours.unwrap_or(Hours::ALWAYS),
             group: None,
             by_address: CountsByAddress::No,
         };
@@ -157,10 +163,11 @@ impl Manners {
         for treatment in &mut treatments {
             treatment.by_address = addresses.counts(politeness, treatment, &groups);
         }
+        let has_hours = treatments.iter().any(|treatment| treatment.hours != Hours::ALWAYS);
         let longest_delay = treatments.iter().map(|treatment| treatment.host_delay).max().unwrap_or_default();
         let budgets_digest = budgets_digest(politeness, rules);
         let politeness = politeness.clone();
-        Ok(Self { politeness, treatments, numbers, groups, addresses, longest_delay, budgets_digest })
+        Ok(Self { politeness, treatments, numbers, groups, addresses, longest_delay, has_hours, budgets_digest })
     }
 
     /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
@@ -202,6 +209,18 @@ impl Manners {
     #[inline]
     pub(crate) fn has_budgets(&self) -> bool {
         self.budgets_digest != 0
+    }
+
+    /// When a host that is treated so may be asked first that has rested until `due`: then, or when its hours begin after that. `due` itself
+    /// where it may be asked now, or then.
+    #[inline]
+    pub(crate) fn opens(&self, treatment: u16, due: Timestamp, now: Timestamp) -> Timestamp {
+        if !self.has_hours {
+            return due;
+        }
+        let first = due.max(now);
+        let opens = self.treatment(treatment).hours.opens(first);
+        if opens == first { due } else { opens }
     }
 
     /// Tells these budgets from others, in this process and in others; 0 where there are none.
@@ -280,6 +299,7 @@ fn treatment(fitting: &[&Said], none: Treatment) -> Treatment {
             pages: rules().find_map(|rule| rule.max_pages).unwrap_or(none.budget.pages),
             bytes: rules().find_map(|rule| rule.max_bytes).unwrap_or(none.budget.bytes),
         },
+        hours: rules().find_map(|rule| rule.hours).unwrap_or(none.hours),
         group: group.map(|(number, _)| number),
         by_address: none.by_address,
     }

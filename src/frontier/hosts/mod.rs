@@ -26,6 +26,7 @@ mod host_id;
 mod host_list;
 mod host_rules;
 mod host_statistics;
+mod hours;
 mod illness;
 mod manners;
 mod politeness;
@@ -47,6 +48,7 @@ pub(crate) use host_id::HostId;
 pub(crate) use host_list::{HostList, HostOrder, ListedHost};
 pub use host_rules::{HostGroup, HostRule, HostRules};
 pub use host_statistics::HostStatistics;
+pub use hours::Hours;
 #[cfg(feature = "crawl")]
 pub(crate) use illness::HostTurn;
 pub(crate) use illness::{Illness, Prospect};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Hours;
+
 /// How hosts are treated.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -38,6 +40,9 @@ pub struct Politeness {
     /// [`Lease::answered`](crate::frontier::Lease::answered) tells them. Nobody knows before what a response weighs, so those that are out
     /// come to their end beyond it. What waits then is [set aside](crate::gate::Refusal::HostBytes), as above.
     pub host_bytes: Option<u64>,
+    /// Times of day in which hosts may be asked, for anything: outside them they sleep, and the crawl waits. A request that is out when they
+    /// are over comes to its end. `None` is always.
+    pub hours: Option<Hours>,
     /// Share of a host's time that requests may take, more than 0 and at most 1: with 0.1 a host that took a second to answer rests nine.
     /// Its rest grows at once with a slow answer, and shrinks by half the difference with a quick one that is a page, never with an
     /// error. It is no shorter than `host_delay` or a `Crawl-delay`. What an answer took is [told](crate::frontier::Lease::answered) by the
@@ -78,6 +83,7 @@ impl Default for Politeness {
             connections_per_address: 8,
             host_pages: None,
             host_bytes: None,
+            hours: None,
             adaptive_share: None,
             max_adaptive_delay: Duration::from_secs(60),
             max_crawl_delay: Duration::from_secs(300),

@@ -30,6 +30,8 @@ pub(crate) enum HostState {
     Idle,
     /// In the agenda.
     Snoozed,
+    /// In the agenda, until its hours begin.
+    Asleep,
     /// In the front queue of this priority.
     Due(u8),
     /// In the front queue of this priority: it stood in the line of its group, and a place of the group is kept for it.

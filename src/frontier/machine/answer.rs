@@ -30,8 +30,9 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`ForeignLease`](FrontierError::ForeignLease), or [`Storage`](FrontierError::Storage): the lease is then as if it had been
     /// released.
-    pub fn answer(&mut self, lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
+    pub fn answer(&mut self, mut lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
+        lease.had(reply.body);
         let (outcome, admitted) = reply.pass(self.gate(), &lease);
         self.take_back(lease, admitted, outcome, Receipts::default(), now)
     }

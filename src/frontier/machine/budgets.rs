@@ -79,7 +79,8 @@ impl<J: Journal> Frontier<J> {
         }
         let is_resting = |id: &HostId| {
             let host = self.state.host(*id);
-            host.seat.state == HostState::Snoozed && self.politeness.treatment(host.treatment).group == Some(number)
+            let is_resting = matches!(host.seat.state, HostState::Asleep | HostState::Snoozed);
+            is_resting && self.politeness.treatment(host.treatment).group == Some(number)
         };
         let resting: Vec<HostId> = self.state.hosts().ids().filter(is_resting).collect();
         self.agenda.remove(|id| resting.binary_search(&id).is_ok());

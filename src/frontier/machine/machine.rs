@@ -85,6 +85,8 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) lent: Lent,
     /// Hosts with URLs queued, those that are lent out too.
     pub(crate) busy: usize,
+    /// Hosts on the agenda whose hours have not begun.
+    pub(super) asleep: usize,
     /// Pages that are lent out and, once they are done, scheduled again: when.
     pub(crate) again: BTreeMap<Position, Timestamp>,
     pub(crate) drops: Drops,
@@ -137,6 +139,7 @@ impl<J: Journal> Frontier<J> {
             struggle: Struggle::default(),
             lent: Lent::default(),
             busy: 0,
+            asleep: 0,
             again: BTreeMap::new(),
             drops: Drops::default(),
             waits: Waits::default(),
@@ -206,6 +209,11 @@ impl<J: Journal> Frontier<J> {
             && let Some((host, priority, gives_way)) = self.turn()
         {
             let caller = self.came_when_called(host);
+            if self.is_outside_its_hours(host, now) {
+                self.call_in(host, now);
+                self.place(host, now);
+                continue;
+            }
             if gives_way {
                 let is_new = !self.state.host(host).has_answered;
                 self.domains.give_way(&mut self.state.seats(), host, priority, is_new);

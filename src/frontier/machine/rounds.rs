@@ -127,7 +127,7 @@ impl<J: Journal> Frontier<J> {
                 emptied.push(id);
             }
         }
-        let resting = |id: &HostId| self.state.host(*id).seat.state == HostState::Snoozed;
+        let resting = |id: &HostId| matches!(self.state.host(*id).seat.state, HostState::Asleep | HostState::Snoozed);
         let (resting, others): (Vec<_>, Vec<_>) = emptied.into_iter().partition(resting);
         self.agenda.remove(|id| resting.contains(&id));
         for id in resting {

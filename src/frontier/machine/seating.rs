@@ -5,6 +5,7 @@
 //! | a URL of it comes | from idle to where its clock says; up in the queue where the URL is better than its best |
 //! | a lease of it comes back | to the agenda, to the front queue, or idle |
 //! | its rest is over | from the agenda to the front queue |
+//! | its turn comes outside its hours | to the agenda, until they begin |
 //! | it is due, and its domain had more turns than others | to the line of its [domain](super::turns) |
 //! | it is due, and nobody knows it | to the held ones, where as many such hosts are out as may be |
 //!
@@ -65,6 +66,10 @@ impl<J: Journal> Frontier<J> {
             0 => self.best(host, id).map(|best| (if self.is_over(host, id) { now } else { host.due }, best)),
             _ => self.further(id, now).map(|(due, first)| (due, first.priority)),
         };
+        let opens = |due| if self.is_over(host, id) { due } else { self.politeness.opens(host.treatment, due, now) };
+        let (was_asleep, rested) = (host.seat.state == HostState::Asleep, turn.map(|(due, _)| due));
+        let turn = turn.map(|(due, best)| (opens(due), best));
+        self.asleep -= usize::from(was_asleep);
         let competes = turn.map_or(host.seat.out > 0, |(due, _)| due <= now + RIVAL_REST);
         let state = match turn {
             None if host.seat.out > 0 => HostState::Leased,
@@ -75,7 +80,9 @@ impl<J: Journal> Frontier<J> {
             Some((due, _)) if due > now => {
                 self.agenda.push(due, id);
                 self.waits.placed(id, due, now);
-                HostState::Snoozed
+                let is_asleep = rested != Some(due);
+                self.asleep += usize::from(is_asleep);
+                if is_asleep { HostState::Asleep } else { HostState::Snoozed }
             }
             Some((_, priority)) => {
                 // Hosts that have been due for longer come first.
@@ -110,6 +117,20 @@ impl<J: Journal> Frontier<J> {
     /// Hosts that wait for their circle, their domain or another host. They are in no other queue.
     fn waiting_in_line(&self) -> usize {
         self.circles.waiting() + self.domains.waiting() + self.errands.waiting()
+    }
+
+    /// Whether a host that was taken from the front may not be asked at this time of day.
+    pub(super) fn is_outside_its_hours(&self, id: HostId, now: Timestamp) -> bool {
+        let host = self.state.host(id);
+        self.politeness.opens(host.treatment, now, now) > now && !self.is_over(host, id)
+    }
+
+    /// When the first of the hosts that are left may be asked, where nothing is out and all of them sleep until their hours begin, and how many
+    /// they are.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn sleeps_until(&self) -> Option<(Timestamp, usize)> {
+        let all_sleep = self.asleep > 0 && self.asleep == self.active_hosts() && self.lent.all == 0;
+        self.earliest().filter(|_| all_sleep).map(|until| (until, self.asleep))
     }
 
     /// Whether a host that is due must wait until another has come back that nobody knew either. Hosts that accept and never answer would
@@ -147,10 +168,15 @@ impl<J: Journal> Frontier<J> {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = self.state.host(id);
             let best = self.best(host, id).expect("a host in the agenda has a URL to be lent");
+            let was_asleep = host.seat.state == HostState::Asleep;
             let seats = &mut self.state.seats();
             seats[id].state = HostState::Due(best);
             self.front.push(seats, id, best);
             self.compete(id, true);
+            if was_asleep {
+                self.asleep -= 1;
+                self.count_prospect(id);
+            }
         }
         while let Some((circle, tie)) = self.circles.pop_due(now) {
             // A rest that was asked for may leave room for several.

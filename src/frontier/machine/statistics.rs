@@ -40,6 +40,8 @@ pub struct FrontierStatistics {
     pub active_hosts: u64,
     /// Active hosts whose rest is not over.
     pub resting_hosts: u64,
+    /// Those of them that may not be asked at this time of day.
+    pub sleeping_hosts: u64,
     /// When the first of these may be asked again.
     pub next_due: Option<Timestamp>,
     /// Hosts that wait for their group or IP address: that rests, or has as many requests out as it may.
@@ -98,6 +100,7 @@ impl<J: Journal> Frontier<J> {
             hosts_in_memory: state.hosts().len() as u64,
             active_hosts: self.active_hosts() as u64,
             resting_hosts: self.agenda.len() as u64,
+            sleeping_hosts: self.asleep as u64,
             next_due: self.agenda.earliest(),
             hosts_in_line: self.circles.waiting() as u64,
             hosts_giving_way: self.domains.waiting() as u64,
@@ -173,11 +176,13 @@ impl<J: Journal> Frontier<J> {
     /// Shows a list so many of the hosts in memory, beginning with the one of this number. Returns the number to go on with; `None` where that
     /// was the last. So a caller that shares the frontier need not hold it for longer.
     #[cfg(feature = "cli")]
-    pub(crate) fn list_hosts(&self, list: &mut HostList, from: u32, count: u32) -> Option<u32> {
+    pub(crate) fn list_hosts(&self, list: &mut HostList, from: u32, count: u32, now: Timestamp) -> Option<u32> {
         let hosts = self.state.hosts();
         let (end, next) = (hosts.end(), from.saturating_add(count));
         let range = hosts.range(from.min(end), next.min(end));
-        range.for_each(|(host, usage)| list.take(host, self.state.spent_of(host.treatment, usage), &self.politeness));
+        range.for_each(|(host, usage)| {
+            list.take(host, self.state.spent_of(host.treatment, usage), &self.politeness, now);
+        });
         if next < end {
             return Some(next);
         }
