@@ -94,6 +94,7 @@ mod tests {
                 "env",
                 "env:A",
                 "zstd",
+                "22:00-06:00",
             ];
             let changed = candidates.iter().any(|text| {
                 let taken = setting.field.set(&mut after, &untyped(vec![text.into()]));

@@ -146,9 +146,9 @@ mod tests {
     fn a_certificate_is_looked_at_for_a_name_that_nobody_was_told() {
         let greeted = greeting("-a.blog.example").unwrap();
         let noting = Arc::new(Noting::default());
-        let verifier = ByWildcard(Arc::clone(&noting) as Arc<_>);
+        let by_wildcard = ByWildcard(Arc::clone(&noting) as Arc<_>);
         let certificate = CertificateDer::from_slice(b"");
-        verifier.verify_server_cert(&certificate, &[], &greeted, &[], UnixTime::now()).unwrap();
+        by_wildcard.verify_server_cert(&certificate, &[], &greeted, &[], UnixTime::now()).unwrap();
         let verified = lock(&noting.0).pop().unwrap();
         for name in [&*greeted.to_str(), &verified] {
             let (label, below) = name.split_once('.').unwrap();

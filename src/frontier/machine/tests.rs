@@ -76,6 +76,8 @@ fn options() -> FrontierOptions {
     options.politeness.robots_ttl = Duration::from_secs(600);
     // Of two hosts or so.
     options.politeness.robots_memory = 600;
+    // A domain whose hosts have all left has had as many turns as the others when one comes back: it may go at another time.
+    options.traps.domain_lead = 0;
     options
 }
 

@@ -231,7 +231,7 @@ mod tests {
     /// A host in the layout of `durable/image.rs`: it has answered, was asked so often, and has nothing queued.
     fn image(host: u64, requests: u8) -> Vec<u8> {
         let key = key(host);
-        [&[u8::try_from(key.len()).unwrap()], key.as_bytes(), &[1, 9, requests, 0, 0, 0]].concat()
+        [&[u8::try_from(key.len()).unwrap()], key.as_bytes(), &[1, 9, requests, 0, 0, 0, 0, 0, 0]].concat()
     }
 
     fn write(evicted: &EvictedHosts, disk: &mut Disk, number: u64, images: &[u8]) {
