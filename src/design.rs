@@ -143,7 +143,7 @@
 //!
 //! **aws-lc, and AES-128 first.** It is what rustls and reqwest take by default. A handshake takes the client 156 microseconds with ECDSA
 //! P-256 and 93 with RSA-2048, 52 where a session is resumed (`cargo bench --bench tls`); with ring it takes 186, 124 and 77. With AES-256
-//! and SHA-384 it takes 25 more. Two prices: 35 s more CPU of building, by a C compiler alone, and about 0.3 s once in a process, in which
+//! and SHA-384 it takes 25 more. Two prices: 35 s more CPU of building, by a C compiler alone, and 30 ms once in a process, in which
 //! aws-lc gathers entropy before its first handshake. A crawl of http pays neither in its run. X25519, P-256 and P-384 exchange
 //! keys: the post-quantum exchange would add a kilobyte to each greeting, for pages that everybody may read.
 //!

@@ -37,7 +37,7 @@ fn with_first_label(name: &str, label: &str) -> Option<ServerName<'static>> {
     ServerName::try_from(format!("{label}.{below}")).ok()
 }
 
-/// Drawn when it is needed: the first random number of a process takes aws-lc 0.3 s.
+/// Drawn when it is needed: the first random number of a process takes aws-lc 30 ms.
 fn drawn_label() -> Result<String, Error> {
     let mut drawn = [0; 16];
     provider().secure_random.fill(&mut drawn)?;
