@@ -82,8 +82,10 @@ pub enum ClusterError {
         addresses: String,
     },
     /// What servers should know us by cannot be used.
-    #[error("cluster.sign_in: {reason}")]
+    #[error("{key}: {reason}")]
     SignIn {
+        /// The setting that says it.
+        key: &'static str,
         /// Why not. It has no secret.
         reason: String,
     },

@@ -157,7 +157,7 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
     let addresses = servers.to_string();
     let mut options = ConnectOptions::new().name("crawler").connection_timeout(CONNECT).max_reconnects(None);
     options = options.subscription_capacity(UNTAKEN);
-    let unusable = |reason: String| ClusterError::SignIn { reason };
+    let unusable = |reason: String| ClusterError::SignIn { key: "cluster.sign_in", reason };
     match servers.read().map_err(unusable)? {
         None => {}
         Some(ServerCredentials::Nkey(seed)) => options = options.nkey(seed),
@@ -169,7 +169,9 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
         }
     }
     // The library's own would be made by the process's provider, and install one where there is none.
-    let tls = tls_for_servers(servers.ca_file.as_ref(), servers.certificate.as_ref()).map_err(unusable)?;
+    let tls = tls_for_servers(servers.ca_file.as_ref(), servers.certificate.as_ref());
+    let of_files = |reason| ClusterError::SignIn { key: "cluster.ca_file or cluster.certificate", reason };
+    let tls = tls.map_err(of_files)?;
     options = options.tls_client_config(tls);
     options.connect(servers.addresses.as_slice()).await.map_err(|error| match error.kind() {
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
