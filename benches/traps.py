@@ -229,10 +229,11 @@ def cases() -> dict[str, Callable[[], Case | None]]:
 
 
 class Server(asyncio.Protocol):
-    """HTTP/1.1 with connections that stay open. What was asked for and was there is noted in `asked`."""
+    """HTTP/1.1 with connections that stay open. What was asked for is counted in `asked`, and stands in its order in `order`."""
 
     answer: Answer
     asked: Counter[tuple[str, str]]
+    order: list[tuple[str, str]]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.buffer = transport, b""
@@ -247,6 +248,7 @@ class Server(asyncio.Protocol):
             body = None
             if path != "/robots.txt":
                 Server.asked[host, path] += 1
+                Server.order.append((host, path))
                 body = Server.answer(host, path)
             status, body = (b"404 Not Found", b"") if body is None else (b"200 OK", body)
             answer = b"HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
@@ -261,9 +263,16 @@ def serve() -> int:
     return server.sockets[0].getsockname()[1]
 
 
+def run(command: list[str | Path], variables: dict[str, str], directory: str) -> None:
+    """Runs it where no settings file is. What it says goes to the terminal only where it fails."""
+    ran = subprocess.run(command, env=os.environ | variables, cwd=directory, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if ran.returncode != 0:
+        sys.stderr.buffer.write(ran.stderr[-4000:])
+
+
 def crawl(ours: Path, case: Case, port: int) -> float:
     """Crawls it, and says for how many seconds."""
-    Server.answer, Server.asked = case.answer, Counter()
+    Server.answer, Server.asked, Server.order = case.answer, Counter(), []
     variables = SETTINGS | {"CRAWLER_FETCH_RESOLVE_ALL_TO": f"127.0.0.1:{port}"}
     with tempfile.TemporaryDirectory() as directory:
         seeds = Path(directory) / "seeds.txt"
@@ -271,13 +280,14 @@ def crawl(ours: Path, case: Case, port: int) -> float:
         command = [ours, "--seeds", seeds, "--scope", case.scope, "--job", Path(directory) / "job", "-q"]
         command += ["--max-pages", str(case.stop or MOST)]
         begin = time.monotonic()
-        subprocess.run(command, env=os.environ | variables, check=False, stdout=subprocess.DEVNULL)
+        run(command, variables, directory)
         return time.monotonic() - begin
 
 
 def judge(name: str, case: Case, seconds: float) -> bool:
     requests = max(1, Server.asked.total())
     there = [key for key in Server.asked if case.wanted(*key)]
+    last = next((at for at, key in zip(range(len(Server.order), 0, -1), reversed(Server.order)) if case.wanted(*key)), 0)
     # A page in many sessions is one page.
     got = len({re.sub(r"^/s/[0-9a-f]+/", "/", path) + host for host, path in there} - {"/page-0site.test"})
     wasted = 1 - got / requests
@@ -291,7 +301,7 @@ def judge(name: str, case: Case, seconds: float) -> bool:
         bar += f", at most {case.most_wasted:.0%} wasted"
     if case.stop is not None:
         bar += f", within {case.stop:,} pages"
-    print(f"{name}: {got:,} of {bar}; {requests:,} requests, {wasted:.0%} wasted, {seconds:.0f} s: {'good' if is_right else 'NOT GOOD'}", flush=True)
+    print(f"{name}: {got:,} of {bar}; {requests:,} requests, {wasted:.0%} wasted, the last of use is number {last:,}, {seconds:.0f} s: {'good' if is_right else 'NOT GOOD'}", flush=True)
     return is_right
 
 
@@ -304,8 +314,8 @@ def simulated(ours: Path) -> bool:
         with tempfile.TemporaryDirectory() as directory:
             job = Path(directory) / "job"
             command = [ours, "--simulate", "--scope", "any", "--job", job, "-q", "--max-pages", str(MOST)]
-            subprocess.run(command, env=os.environ | variables, check=False, stdout=subprocess.DEVNULL)
-            judgment = json.loads((job / "report.json").read_bytes())["simulated"]["judgment"]
+            run(command, variables, directory)
+            judgment = json.loads((job / "report.json").read_bytes())["simulated"]
         requests[trap], pages[trap] = judgment["requests"], (judgment["fetched"], judgment["reachable"])
     ratio = requests["true"] / requests["false"]
     fetched, reachable = pages["true"]
