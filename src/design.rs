@@ -47,7 +47,7 @@
 //! **A farm is not told, and has its share.** Where each host of a domain has pages of its own, nothing that they say tells a farm from a
 //! university. But names are free, and a domain is not. So turns are counted by registrable domain, and one that is ahead of the average opens no
 //! further host until the others have caught up, even while fetchers are idle: a good site rests between two pages, and a farm of 2,048 hosts
-//! would have 2,047 turns meanwhile. The average counts, and not the least, so one slow site holds nobody up; and only new hosts wait, so what
+//! would have 2,047 turns meanwhile. The average counts, and not the least, so one slow site does not delay the others. Only new hosts wait, so what
 //! was begun goes on at full speed. A crawl of honest domains takes no longer than the others and then that domain.
 //!
 //! **A mirror is told of a seed's host alone.** A crawl meets original and copy at the same time, and half of the copy's pages come first: who was

@@ -81,7 +81,7 @@ impl ClientResponse {
     }
 }
 
-/// A body that is still to come. If it is dropped before its end, nobody wants the rest.
+/// A body that is still to come. The rest of it is given up where it is dropped before its end.
 pub trait ClientBody: fmt::Debug + Send {
     /// The next piece; `None` after the last.
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>>;

@@ -2,8 +2,8 @@
 //!
 //! Sites have names below a wildcard whose first label is none of a host name: `-a.blog.example`, `a-.blog.example` (RFC 1123 section
 //! 2.1). No authority certifies such a name, so a certificate is good for it by a wildcard alone: one that fits `-a.blog.example` fits
-//! every label before `.blog.example`. So the certificate is verified for a label that was drawn at random and is told to nobody: none can
-//! name it. The greeting has another drawn label, by which the server finds its certificate, and the request names the host itself. A
+//! every label before `.blog.example`. So the certificate is verified for a label that was drawn at random and is never sent: no
+//! certificate can name it. The greeting has another drawn label, by which the server finds its certificate, and the request names the host itself. A
 //! server that does not want both on one connection answers 421 (RFC 9110 section 15.5.20).
 
 use std::fmt::Write;
@@ -47,8 +47,8 @@ fn drawn_label() -> Result<String, Error> {
     }))
 }
 
-/// Takes a certificate for its wildcard: it is verified for another label than the one that the server was told, since somebody who knows
-/// that one could have a certificate of it.
+/// Takes a certificate for its wildcard. It is verified for another label than the one in the greeting: a server that has read that one
+/// could show a certificate for it.
 #[derive(Debug)]
 pub(super) struct ByWildcard(pub(super) Arc<dyn ServerCertVerifier>);
 
@@ -66,7 +66,7 @@ impl ServerCertVerifier for ByWildcard {
         let name = with_first_label(&server_name.to_str(), &drawn_label()?).ok_or_else(none)?;
         let verified = self.0.verify_server_cert(end_entity, intermediates, &name, ocsp_response, now);
         verified.map_err(|error| match error {
-            // It would name a name that nobody has asked for.
+            // The library's error names the drawn label.
             Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => none(),
             error => error,
         })
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_looked_at_for_a_name_that_nobody_was_told() {
+    fn a_certificate_is_verified_for_a_name_that_was_never_sent() {
         let greeted = greeting("-a.blog.example").unwrap();
         let noting = Arc::new(Noting::default());
         let by_wildcard = ByWildcard(Arc::clone(&noting) as Arc<_>);

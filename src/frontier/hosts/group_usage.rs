@@ -17,7 +17,7 @@ pub(crate) struct SpentBudget {
 pub(crate) struct GroupUsage(Vec<Usage>);
 
 impl GroupUsage {
-    /// So many groups that have had nothing.
+    /// For this many groups, which have had nothing.
     pub(crate) fn new(groups: usize) -> Self {
         Self(vec![Usage::default(); groups])
     }
@@ -26,12 +26,12 @@ impl GroupUsage {
         self.0[usize::from(group)]
     }
 
-    /// That of a host's group, where it is in one.
+    /// The usage of a host's group, where it is in one.
     pub(crate) fn get_mut(&mut self, treatment: &Treatment) -> Option<&mut Usage> {
         treatment.group.map(|group| &mut self.0[usize::from(group)])
     }
 
-    /// The budget that is spent of a host that is treated so and has had this, its own before that of its group.
+    /// The budget that is spent: the host's own, or else its group's.
     pub(crate) fn spent(&self, treatment: &Treatment, groups: &[Sharing], usage: Usage) -> Option<SpentBudget> {
         if let Some(refusal) = treatment.budget.spent(usage) {
             return Some(SpentBudget { refusal, is_of_group: false });

@@ -82,7 +82,7 @@ impl HostList {
         Self { found: 0, hosts: Vec::new(), find: find.to_lowercase(), most, order }
     }
 
-    /// Takes a host, whose budget may be spent, if it is one of those that are looked for.
+    /// Takes a host into the list, if its name or its state has the text that is looked for. `spent`: a budget that it has used up.
     pub(crate) fn take(&mut self, host: &Host, spent: Option<SpentBudget>, manners: &Manners, now: Timestamp) {
         let (state, why) = standing(host, spent);
         if !host.key.as_str().contains(&*self.find) && !state.contains(&*self.find) {

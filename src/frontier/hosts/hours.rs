@@ -152,7 +152,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Minute after minute, as somebody with a clock on the wall would look for it.
+        /// Goes on minute by minute, as with a clock on the wall.
         #[test]
         fn it_opens_at_the_first_minute_of_the_window(
             from in 0..DAY, length in 1..DAY, offset in -840..840i16, at in 0..20_000_000u64, micros in 0..MINUTE,

@@ -221,13 +221,13 @@ impl Lease {
     /// The rest between two requests to the host counts from `at`. Where nobody says so, it counts from the lease's completion, which
     /// is later by the time that it took to read the page. `latency` is what
     /// [`adaptive_share`](crate::frontier::Politeness::adaptive_share) goes by, `bytes` what
-    /// [`byte_rate`](crate::frontier::FrontierOptions::byte_rate) and [budgets](crate::frontier::Politeness::host_bytes) are kept by; where nobody
-    /// tells them, a [reply](crate::frontier::Frontier::answer) has those of its body.
+    /// [`byte_rate`](crate::frontier::FrontierOptions::byte_rate) and [budgets](crate::frontier::Politeness::host_bytes) are kept by. Where they
+    /// are not told, a [reply](crate::frontier::Frontier::answer) has those of its body.
     pub fn answered(&mut self, at: Timestamp, latency: Duration, bytes: u64) {
         (self.answered_at, self.took, self.received) = (Some(at), Some(latency), bytes);
     }
 
-    /// Takes the bytes of a response's body for those that came, where nobody has told them.
+    /// Takes the length of this body for the bytes that came, where the fetcher has told none.
     pub(crate) fn had(&mut self, body: &[u8]) {
         if self.received == 0 {
             self.received = body.len() as u64;

@@ -1,11 +1,11 @@
 //! Budgets of hosts, and of groups of hosts: pages and bytes that they may have in all.
 //!
 //! What they have had is state, so it outlives the process. What is out counts as had until it is back: a host has no more pages out than
-//! are left to it, and a group's circle no more requests. Of bytes nobody knows before how many there will be; what is out when they are
+//! are left to it, and a group's circle no more requests. The bytes of a response are not known before it ends: what is out when they are
 //! spent comes to its end.
 //!
 //! A host whose budget is spent is asked nothing, so it rests for nothing and stands in no line. Its URLs are set aside as its turn comes,
-//! as those that [rules](super::rounds) refuse: each has a record and a reason, and the next round of rules, which other budgets begin,
+//! as URLs that [rules](super::rounds) refuse: each has a record and a reason, and the next round of rules, which other budgets begin,
 //! judges it again. A host that is asked for the robots.txt of others still is, by its clock.
 
 use std::io;
@@ -18,7 +18,7 @@ use crate::frontier::queues::CircleId;
 use crate::gate::Refusal;
 
 impl<J: Journal> Frontier<J> {
-    /// Why nothing more of a host is asked, where its budget or its group's is spent. One load where nobody has a budget.
+    /// Why nothing more of a host is asked, where its budget or its group's is spent. One load where no host has a budget.
     #[inline]
     pub(crate) fn spent(&self, id: HostId) -> Option<Refusal> {
         if self.politeness.has_budgets() { self.state.spent(id).map(|spent| spent.refusal) } else { None }

@@ -2,7 +2,7 @@
 //!
 //! A host gives way when it is taken from the front queue, so what counts is how things stand at its turn. It goes back there in two
 //! ways: when the others have caught up, one host with each call of [`next`](Frontier::next), and without a way through the queue where it is known
-//! and nobody else is due. [`Domains`](crate::frontier::queues::Domains) has the numbers and the lines.
+//! and no other host is due. [`Domains`](crate::frontier::queues::Domains) has the numbers and the lines.
 //!
 //! | host | gives way |
 //! |---|---|
@@ -19,7 +19,7 @@ use crate::frontier::durable::Journal;
 use crate::frontier::hosts::{HostId, HostState};
 use crate::gate::domain;
 
-/// A host that rests for longer competes with nobody: others could take no turn from it.
+/// A host that rests for longer does not compete: others could take no turn from it.
 pub(super) const RIVAL_REST: Duration = Duration::from_secs(10);
 
 impl<J: Journal> Frontier<J> {
@@ -30,7 +30,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The host whose turn it is, taken off, with its priority and whether it has to give way: its domain is ahead of others, and it is new
-    /// or somebody else is due.
+    /// or another host is due.
     #[inline]
     pub(super) fn turn(&mut self) -> Option<(HostId, u8, bool)> {
         let seats = &mut self.state.seats();

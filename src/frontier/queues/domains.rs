@@ -12,12 +12,12 @@
 //!     new hosts:   a line ── the others have caught up
 //! ```
 //!
-//! A host that has answered has pages that are wanted, and goes when nobody else could. A new host does not: while a good site rests between
+//! A host that has answered has pages that are wanted, and goes when no other host could. A new host does not: while a good site rests between
 //! two pages there is time for a hundred hosts of a farm, each of which then has pages of its own. A domain that is alone is never ahead.
 //!
 //! The average is that of domains with a host that is out, due, or will be soon. A domain that comes begins with it, so it owes nothing and
-//! has saved nothing up. One that comes back has what it had, and has saved up a few leads at most. One that is far ahead, since nobody else
-//! was due, is counted as two leads ahead: it is not held up for what cost nobody a turn.
+//! has saved nothing up. One that comes back has what it had, and has saved up a few leads at most. A domain that is far ahead, since no other
+//! was due, counts as two leads ahead: it does not wait for turns that no other domain lost.
 //!
 //! Nothing of this is state: after a restart all domains have had as many turns.
 
@@ -255,7 +255,7 @@ impl Domains {
         }
     }
 
-    /// A host that gives way no more, with its priority: the others have caught up with its domain, or nobody else is left, as the caller may
+    /// A host that gives way no more, with its priority: the others have caught up with its domain, or no other host is left, as the caller may
     /// know. O(log domains), amortized.
     pub(crate) fn release(&mut self, seats: &mut Seats<'_>, is_last: bool) -> Option<(HostId, u8)> {
         loop {

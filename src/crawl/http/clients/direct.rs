@@ -198,7 +198,7 @@ impl Direct {
     }
 
     /// Makes a connection, or waits for the one that another request makes, if both can use it. TLS counts, and so does a proxy's answer.
-    /// After `until` nobody waits for it any more. `place` is one at the proxy. `tls`: how it is spoken with this host, where a rule says so.
+    /// The wait ends at `until`. `place` is a place at the proxy. `tls` is what a rule sets for this host.
     async fn connect(
         &self,
         url: &CanonicalUrl,
