@@ -7,7 +7,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use crate::address::FingerprintKey;
 use crate::frontier::{
@@ -138,10 +137,8 @@ impl Crawl {
             0 => Outcome::Failed(Failure::Timeout.into()),
             1 => status(503),
             2 => status(404),
-            // Each to a host of its own: two that wait for one robots.txt would be due at one moment.
             3 if lease.kind() == LeaseKind::Robots && lease.url().starts_with("https://h") => {
-                let elsewhere = lease.url().replace("https://h", "https://elsewhere-");
-                self.frontier.redirect(&lease, 302, &elsewhere, self.now).unwrap()
+                self.frontier.redirect(&lease, 302, "https://elsewhere.example/robots.txt", self.now).unwrap()
             }
             _ => {
                 let hrefs: Vec<_> = links.iter().map(|&(host, page)| url(host, page)).collect();
@@ -190,18 +187,16 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 proptest! {
-    // The cases are the same in each run: in one of some 2,000, two hosts are due at one moment, and either may go first.
-    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(7), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One lets all go that may, the other none: they lend the same, wait for the same, and say the same.
+    /// One lets all go that may, the other none: they lend the same, wait for the same, and say the same. Time passes in whole seconds alone,
+    /// so that hosts are due at one moment often.
     #[test]
     fn a_crawl_whose_hosts_leave_lends_the_same(acts in acts()) {
         let [mut here, mut away] = [Crawl::new(), Crawl::new()];
         let mut left = 0;
         for act in &acts {
             for crawl in [&mut here, &mut away] {
-                // No two hosts are due at one moment: which of them goes first, their numbers say, and those change.
-                crawl.now = crawl.now + Duration::from_micros(7);
                 match act {
                     Act::Seed { host, page } => crawl.seed(*host, *page),
                     Act::Complete { .. } if crawl.leases.is_empty() => {}

@@ -34,10 +34,15 @@ pub(crate) struct Agenda {
     later: BTreeMap<u64, Vec<Note>>,
     /// Hosts of all days.
     len: usize,
+    /// Notes that were made, modulo 2³².
+    made: u32,
 }
 
-/// The earliest is the greatest; of those due at the same time, the lowest host number.
-type Note = Reverse<(Timestamp, HostId)>;
+/// The earliest is the greatest; of those due at the same time, the one that was noted first. Host numbers would not do: a host that is evicted
+/// comes back with another one. Where 2³² notes were made in between, the order of such a pair is turned.
+type Note = Reverse<(Timestamp, u32, HostId)>;
+
+const _: () = assert!(size_of::<Note>() == 16);
 
 /// A day is 2¹⁴ microseconds: a few thousand hosts of a million that rest for seconds.
 const DAY: u32 = 14;
@@ -46,7 +51,8 @@ impl Agenda {
     /// Notes a host that is not noted. O(log hosts), and mostly O(1).
     pub(crate) fn push(&mut self, due: Timestamp, host: HostId) {
         let day = due.as_micros() >> DAY;
-        let note = Reverse((due, host));
+        let note = Reverse((due, self.made, host));
+        self.made = self.made.wrapping_add(1);
         self.len += 1;
         if day <= self.day {
             self.today.push(note);
@@ -56,14 +62,14 @@ impl Agenda {
         }
     }
 
-    /// The host that has been due for longest, taken off; hosts due at the same time by number. O(log hosts), amortized.
+    /// The host that has been due for longest, taken off; of those due at the same time the one noted first. O(log hosts), amortized.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<HostId> {
         self.earliest().filter(|&due| due <= now).and_then(|_| self.pop())
     }
 
     fn pop(&mut self) -> Option<HostId> {
-        let Reverse((_, host)) = self.today.pop()?;
+        let Reverse((_, _, host)) = self.today.pop()?;
         self.turn();
         self.len -= 1;
         Some(host)
@@ -71,7 +77,7 @@ impl Agenda {
 
     /// Takes hosts out, wherever they stand. O(hosts that rest): for what a user does by hand.
     pub(crate) fn remove(&mut self, is_gone: impl Fn(HostId) -> bool) {
-        let stays = |note: &Note| !is_gone(note.0.1);
+        let stays = |note: &Note| !is_gone(note.0.2);
         self.today.retain(stays);
         self.later.values_mut().for_each(|hosts| hosts.retain(stays));
         self.later.retain(|_, hosts| !hosts.is_empty());
@@ -81,12 +87,12 @@ impl Agenda {
 
     /// When the first of them is due.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
-        self.today.peek().map(|&Reverse((due, _))| due)
+        self.today.peek().map(|&Reverse((due, ..))| due)
     }
 
     /// The host that is due first, and behind it the two of which, on most days, one is due second.
     pub(crate) fn first_three(&self) -> impl Iterator<Item = HostId> {
-        self.today.as_slice().iter().take(3).map(|&Reverse((_, host))| host)
+        self.today.as_slice().iter().take(3).map(|&Reverse((_, _, host))| host)
     }
 
     /// Hosts that rest.
@@ -126,15 +132,16 @@ mod tests {
             let mut agenda = Agenda::default();
             let mut model = BTreeSet::new();
             let mut now = 0;
-            for (host, (ahead, passed)) in (0..).map(HostId::new).zip(notes) {
-                let due = Timestamp::from_micros(now + ahead);
+            // The later a host is noted, the lower its number: of those due at the same time the first that was noted goes first all the same.
+            for (nth, (ahead, passed)) in (0..).zip(notes) {
+                let (due, host) = (Timestamp::from_micros((now + ahead) / 100 * 100), HostId::new(1000 - nth));
                 agenda.push(due, host);
-                model.insert((due, host));
+                model.insert((due, nth));
                 now += passed;
                 let at = Timestamp::from_micros(now);
                 while let Some(&first) = model.first().filter(|(due, _)| *due <= at) {
                     prop_assert_eq!(agenda.earliest(), Some(first.0));
-                    prop_assert_eq!(agenda.pop_due(at), Some(first.1));
+                    prop_assert_eq!(agenda.pop_due(at), Some(HostId::new(1000 - first.1)));
                     model.remove(&first);
                 }
                 prop_assert_eq!(agenda.pop_due(at), None);
