@@ -109,6 +109,8 @@ struct Host {
     /// Its rest by its latency, in milliseconds.
     learned: u64,
     group: Option<usize>,
+    /// The circle of its server, once another port of that is known.
+    server: Option<usize>,
     /// The circle of its address, since that was told.
     address: Option<usize>,
     /// The address that its robots.txt is asked for at.
@@ -119,7 +121,7 @@ struct Host {
     called_by: Option<usize>,
 }
 
-/// Hosts that share a clock: a group, or those at this address.
+/// Hosts that share a clock: a group, the ports of a server, or those at this address.
 #[derive(Clone, Debug)]
 struct Group {
     address: Option<u8>,
@@ -185,6 +187,16 @@ struct Model {
     numbers: Vec<usize>,
     refused: BTreeMap<Refusal, u64>,
     completed: u64,
+    /// What the lease that is coming back has to tell the other port of its server.
+    news: Option<News>,
+}
+
+/// A host's failures in a row before, whether one more may be its server's, and the rest that it asks for.
+#[derive(Clone, Copy, Debug)]
+struct News {
+    failures: u32,
+    fails: bool,
+    asks: Option<u64>,
 }
 
 const CRAWL_DELAY: Duration = Duration::from_secs(7);
@@ -207,6 +219,7 @@ impl Model {
             wave: 0,
             learned: 0,
             group: None,
+            server: None,
             address: None,
             robots_address: None,
             in_line: None,
@@ -215,8 +228,7 @@ impl Model {
         let mut hosts = vec![host; HOSTS];
         let mut groups = Vec::new();
         for HostGroup { hosts: names, delay, connections, .. } in options.rules.groups.values() {
-            for name in names {
-                let host: usize = name[1..2].parse().unwrap();
+            for host in (0..HOSTS).filter(|host| names.iter().any(|name| origin(*host).ends_with(name))) {
                 hosts[host].group = Some(groups.len());
             }
             let (delay, connections) = (delay.unwrap(), connections.unwrap().into());
@@ -234,6 +246,7 @@ impl Model {
             numbers: Vec::new(),
             refused: BTreeMap::new(),
             completed: 0,
+            news: None,
         }
     }
 
@@ -263,6 +276,7 @@ impl Model {
         let Url { host, priority, .. } = url;
         if !self.numbers.contains(&host) {
             self.numbers.push(host);
+            self.join_server(host, now);
         }
         let order = self.tick();
         self.urls.push(Url { order, ..url });
@@ -281,7 +295,88 @@ impl Model {
 
     /// What is said of a host by itself, if anything is.
     fn rule(&self, host: usize) -> HostRule {
-        self.options.rules.hosts.get(&format!("h{host}.example")).copied().unwrap_or_default()
+        let (_, name) = origin(host).split_once("://").unwrap();
+        self.options.rules.hosts.get(name).copied().unwrap_or_default()
+    }
+
+    /// A host is known from here on: it shares the clock of its server, where another port of that is known, or a rule joins all ports.
+    fn join_server(&mut self, host: usize, now: Timestamp) {
+        let twin = [2, 3].into_iter().find(|twin| *twin != host && host >= 2 && self.numbers.contains(twin));
+        let one_server = self.rule(host).one_server;
+        if one_server == Some(false) || (one_server.is_none() && twin.is_none()) {
+            return;
+        }
+        let known = twin.and_then(|twin| self.hosts[twin].server);
+        let server = known.unwrap_or_else(|| {
+            let (delay, due, connections) = (Duration::ZERO, Timestamp::default(), self.connections(host));
+            self.groups.push(Group { address: None, delay, connections, due, out: 0 });
+            self.groups.len() - 1
+        });
+        for port in twin.into_iter().chain([host]) {
+            if self.hosts[port].server.is_none() {
+                let Host { due, failures, ill, out, robots_are_out, .. } = &self.hosts[port];
+                let (delay, backoff) = (self.delay(port), backoff(&self.options.politeness, *failures));
+                let zero = Timestamp::default();
+                let fails = *failures > 0 && ill.is_some_and(|ill| !ill.is_patient);
+                let rested = if fails { zero + due.since(zero + delay.max(backoff)) + delay } else { *due };
+                let out = if self.is_retired(port) { 0 } else { out.len() + usize::from(*robots_are_out) };
+                self.groups[server].out += out;
+                self.rest_until(server, rested.min(now + delay));
+                self.hosts[port].server = Some(server);
+            }
+        }
+        self.groups[server].delay = self.server_delay(server);
+    }
+
+    fn rest_until(&mut self, circle: usize, until: Timestamp) {
+        let due = &mut self.groups[circle].due;
+        *due = until.max(*due);
+    }
+
+    fn server_delay(&self, server: usize) -> Duration {
+        let ports = (0..HOSTS).filter(|port| self.hosts[*port].server == Some(server));
+        ports.map(|port| self.delay(port)).max().unwrap()
+    }
+
+    /// Tells the other port of a host's server what a lease that is back says of it.
+    fn share(&mut self, host: usize, now: Timestamp) {
+        let (Some(news), Some(server)) = (self.news.take(), self.hosts[host].server) else { return };
+        let politeness = self.options.politeness.clone();
+        self.groups[server].delay = self.server_delay(server);
+        if self.groups[server].connections == 1 {
+            self.rest_until(server, now + self.groups[server].delay);
+        }
+        let fails = news.fails && self.hosts[host].failures > news.failures;
+        if !fails && news.asks.is_none() {
+            return;
+        }
+        let others: Vec<_> =
+            (0..HOSTS).filter(|port| *port != host && self.hosts[*port].server == Some(server)).collect();
+        let rows = others.iter().map(|port| self.hosts[*port].failures + 1).chain([self.hosts[host].failures]);
+        let asked = news.asks.map(|asked| Duration::from_secs(asked).min(politeness.max_retry_after));
+        let until = now + asked.unwrap_or(backoff(&politeness, rows.min().unwrap()));
+        self.rest_until(server, until);
+        for port in others {
+            if self.is_retired(port) {
+                continue;
+            }
+            if let Some(ill) = self.hosts[host].ill.filter(|_| fails) {
+                let broken = self.hosts[port].ill.map_or(0, |ill| ill.broken);
+                self.hosts[port].failures += 1;
+                self.hosts[port].wave += 1;
+                self.hosts[port].ill = Some(Ill { broken, is_retired: false, ..ill });
+            }
+            self.hosts[port].due = self.hosts[port].due.max(until);
+            if fails && self.hosts[port].failures >= politeness.host_failures {
+                self.retire(port);
+                if self.hosts[port].stands.is_some() || self.hosts[port].in_line.is_some() {
+                    (self.hosts[port].called_by, self.hosts[port].in_line) = (None, None);
+                    self.hosts[port].stands = None;
+                    self.call(port, now);
+                    self.place(port, now);
+                }
+            }
+        }
     }
 
     fn connections(&self, host: usize) -> usize {
@@ -297,7 +392,8 @@ impl Model {
     }
 
     fn circles(&self, host: usize) -> Vec<usize> {
-        [self.hosts[host].group, self.hosts[host].address].into_iter().flatten().collect()
+        let Host { group, server, address, .. } = self.hosts[host];
+        [group, server, address].into_iter().flatten().collect()
     }
 
     fn has_room(&self, group: usize) -> bool {
@@ -572,7 +668,7 @@ impl Model {
                 return Answer::GiveUp { url: text, failure };
             }
             let delay = self.delay(host);
-            let name = format!("http://h{host}.example");
+            let name = origin(host);
             if self.minds_robots(host) && self.wants_robots(host, now) {
                 self.hosts[host].stands = None;
                 self.hosts[host].robots_are_out = true;
@@ -658,9 +754,11 @@ impl Model {
     /// It is back, and nothing may have been sent.
     fn give_back(&mut self, host: usize, address: Option<usize>, end: End, now: Timestamp) {
         let most = self.options.politeness.max_retry_after;
-        for circle in [self.hosts[host].group, address].into_iter().flatten() {
+        let Host { group, server, .. } = self.hosts[host];
+        for circle in [group, server, address].into_iter().flatten() {
             let group = &mut self.groups[circle];
-            group.out -= 1;
+            // What was out of a retired port when the other one came is not counted.
+            group.out = if Some(circle) == server { group.out.saturating_sub(1) } else { group.out - 1 };
             if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
                 group.due = now + group.delay;
             }
@@ -693,6 +791,16 @@ impl Model {
 
     /// The page at this URL comes back, or the robots.txt.
     fn complete(&mut self, host: usize, url: &str, end: End, took: Option<u64>, now: Timestamp) -> Completion {
+        let (fails, asks) = match end {
+            End::Failed(failure) => (matches!(failure, Failure::Dns | Failure::NoSuchHost | Failure::Timeout), None),
+            End::Status { status, retry_after, .. } => {
+                let setback = answered(status, retry_after);
+                (setback.is_some(), retry_after.filter(|_| matches!(status, 408 | 425 | 429 | 503)))
+            }
+            _ => (false, None),
+        };
+        let was_sent = !matches!(end, End::Released | End::GivenUp);
+        self.news = was_sent.then_some(News { failures: self.hosts[host].failures, fails, asks });
         if std::mem::take(&mut self.hosts[host].robots_are_out) {
             let address = self.hosts[host].robots_address.take();
             self.give_back(host, address, end, now);
@@ -701,7 +809,9 @@ impl Model {
         let out = &mut self.hosts[host].out;
         let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
         let Out { url, is_given_up, address, wave } = out.remove(place);
-        if !is_given_up {
+        if is_given_up {
+            self.news = None;
+        } else {
             self.give_back(host, address, end, now);
             self.adapt(host, end, took);
         }
@@ -813,6 +923,7 @@ impl Model {
                     RobotsFile::Moved { .. } => self.hosts[host].due = rest.over,
                     _ => self.fine(host, rest),
                 }
+                self.share(host, now);
                 self.place(host, now);
                 match file {
                     RobotsFile::Moved { .. } => Completion::Retry(self.hosts[host].due),
@@ -839,6 +950,7 @@ impl Model {
                     known.stale_at = now + politeness.max_backoff;
                     known.is_used = false;
                 }
+                self.share(host, now);
                 self.place(host, now);
                 Completion::Retry(self.hosts[host].due)
             }
@@ -917,6 +1029,8 @@ impl Model {
 
     fn come_back(&mut self, mut url: Url, attempts: u8, now: Timestamp) -> Completion {
         let host = url.host;
+        // Before the page is free again.
+        self.share(host, now);
         url.attempts += attempts;
         self.urls.push(url);
         self.take_seat(host, now);
@@ -931,6 +1045,7 @@ impl Model {
 
     /// A page is back; its host may have a seat already.
     fn take_seat(&mut self, host: usize, now: Timestamp) {
+        self.share(host, now);
         let Host { stands, rests, in_line, .. } = self.hosts[host];
         if stands.is_none() && rests.is_none() && in_line.is_none() {
             self.place(host, now);
@@ -947,6 +1062,15 @@ impl Model {
     fn refuse(&mut self, refusal: Refusal, urls: u64) {
         *self.refused.entry(refusal).or_default() += urls;
     }
+}
+
+/// The first hosts have names of their own, the last two are the default ports of one.
+fn origin(host: usize) -> &'static str {
+    ["http://h0.example", "http://h1.example", "http://h2.example", "https://h2.example"][host]
+}
+
+fn host_of(lease: &Lease) -> usize {
+    (0..HOSTS).find(|host| origin(*host) == lease.origin()).unwrap()
 }
 
 fn backoff(politeness: &Politeness, nth: u32) -> Duration {
@@ -1041,35 +1165,37 @@ fn options() -> impl Strategy<Value = FrontierOptions> {
         });
     let by_address = (prop::sample::select(vec![None, Some(0), Some(1), Some(3)]), prop::sample::select(vec![1, 2, 8]));
     let adaptive = (prop::sample::select(vec![None, None, Some(0.5), Some(0.2)]), prop::sample::select(vec![1, 5]));
-    (plain, prop::option::weighted(0.3, rule()), groups(), by_address, adaptive).prop_map(
-        |(mut options, rule, groups, by_address, adaptive)| {
-            options.politeness.adaptive_share = adaptive.0;
-            options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
-            options.politeness.address_delay = by_address.0.map(Duration::from_secs);
-            options.politeness.connections_per_address = by_address.1;
-            options.rules.hosts.extend(rule.map(|rule| ("h1.example".to_owned(), rule)));
-            options.rules.groups = groups;
-            options
-        },
-    )
+    let rules = prop::collection::vec(prop::option::weighted(0.3, rule()), 2);
+    (plain, rules, groups(), by_address, adaptive).prop_map(|(mut options, rules, groups, by_address, adaptive)| {
+        options.politeness.adaptive_share = adaptive.0;
+        options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
+        options.politeness.address_delay = by_address.0.map(Duration::from_secs);
+        options.politeness.connections_per_address = by_address.1;
+        for (name, rule) in ["h1.example", "h2.example"].into_iter().zip(rules) {
+            options.rules.hosts.extend(rule.map(|rule| (name.to_owned(), rule)));
+        }
+        options.rules.groups = groups;
+        options
+    })
 }
 
 fn rule() -> impl Strategy<Value = HostRule> {
     let connections = prop::sample::select(vec![1, 2, 3]);
-    (prop::option::of(0..4u64), prop::option::of(connections), prop::option::of(any::<bool>())).prop_map(
-        |(delay, connections_per_host, robots)| HostRule {
+    let flag = || prop::option::of(any::<bool>());
+    (prop::option::of(0..4u64), prop::option::of(connections), flag(), flag()).prop_map(
+        |(delay, connections_per_host, robots, one_server)| HostRule {
             host_delay: delay.map(Duration::from_secs),
             connections_per_host,
             robots,
+            one_server,
             ..HostRule::default()
         },
     )
 }
 
-/// Which hosts share a clock: none, three of them, or all, in one group or two.
+/// Which names share a clock: none, two of them, or all, in one group or two.
 fn groups() -> impl Strategy<Value = BTreeMap<String, HostGroup>> {
-    let members =
-        prop::sample::select(vec![vec![], vec![vec![0, 1, 2]], vec![vec![0, 1], vec![2, 3]], vec![vec![0, 1, 2, 3]]]);
+    let members = prop::sample::select(vec![vec![], vec![vec![0, 2]], vec![vec![0, 1], vec![2]], vec![vec![0, 1, 2]]]);
     (members, prop::collection::vec((0..5u64, prop::sample::select(vec![1, 1, 2, 3])), 2)).prop_map(
         |(members, said)| {
             let group = |(hosts, (delay, connections)): (Vec<usize>, (u64, u8))| HostGroup {
@@ -1101,7 +1227,7 @@ impl Both {
     fn text(&mut self, host: usize, is_disallowed: bool) -> String {
         self.submitted += 1;
         let folder = if is_disallowed { "no" } else { "yes" };
-        format!("http://h{host}.example/{folder}/{}", self.submitted)
+        format!("{}/{folder}/{}", origin(host), self.submitted)
     }
 
     fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
@@ -1133,7 +1259,7 @@ impl Both {
                 Answer::GiveUp { url, failure }
             }
             Next::Fetch(lease) => {
-                let host = lease.origin()["http://h".len()..][..1].parse().unwrap();
+                let host = host_of(&lease);
                 let most = if lease.kind() == LeaseKind::Robots { 1 } else { self.model.connections(host) };
                 self.check_is_polite(&lease, most);
                 let before = self.asked.insert(lease.origin().to_owned(), self.now);
@@ -1165,7 +1291,7 @@ impl Both {
         let (frontier, now) = (&mut self.frontier, self.now);
         let shown = &mut self.leases[lease];
         let resolved = frontier.resolved(shown, &[IpAddr::from([192, 0, 2, address])], now).unwrap();
-        let host: usize = shown.origin()["http://h".len()..][..1].parse().unwrap();
+        let host = host_of(shown);
         let url = shown.url().to_owned();
         let may_connect = self.model.resolve(host, &url, address, now);
         assert_eq!(resolved == Resolved::Connect, may_connect, "{url} at {address}");
@@ -1179,7 +1305,7 @@ impl Both {
         if let Some(took) = took {
             lease.answered(self.now, Duration::from_millis(took), 0);
         }
-        let host: usize = lease.origin()["http://h".len()..][..1].parse().unwrap();
+        let host = host_of(&lease);
         let outcome = match end {
             End::Released => Outcome::Released,
             End::GivenUp => Outcome::GivenUp,

@@ -16,8 +16,8 @@ use crate::crawl::{AccessRules, CrawlOptions};
 use crate::frontier::{HostGroup, HostRule};
 
 /// The keys of a host's rule; a group may have them too.
-const OF_HOST: [&str; 7] =
-    ["host_delay", "connections_per_host", "robots", "max_depth", "max_pages", "max_bytes", "hours"];
+const OF_HOST: [&str; 8] =
+    ["host_delay", "connections_per_host", "robots", "one_server", "max_depth", "max_pages", "max_bytes", "hours"];
 /// The keys that a group alone has.
 const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
 
@@ -67,6 +67,7 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         "host_delay" => rule.host_delay = Some(value(given)?),
         "connections_per_host" => rule.connections_per_host = Some(value(given)?),
         "robots" => rule.robots = Some(value(given)?),
+        "one_server" => rule.one_server = Some(value(given)?),
         "max_depth" => rule.max_depth = Some(unlimited(given)?),
         "max_pages" => rule.max_pages = Some(unlimited(given)?),
         "hours" => rule.hours = Some(value(given)?),
@@ -170,12 +171,14 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
 }
 
 fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
-    let HostRule { host_delay, connections_per_host, robots, max_depth, max_pages, max_bytes, hours } = rule;
+    let HostRule { host_delay, connections_per_host, robots, one_server, max_depth, max_pages, max_bytes, hours } =
+        rule;
     let depth = |most: &u32| if *most == u32::MAX { quote(UNLIMITED) } else { most.literal() };
     vec![
         ("host_delay", host_delay.as_ref().map(Value::literal)),
         ("connections_per_host", connections_per_host.as_ref().map(Value::literal)),
         ("robots", robots.as_ref().map(Value::literal)),
+        ("one_server", one_server.as_ref().map(Value::literal)),
         ("max_depth", max_depth.as_ref().map(depth)),
         ("max_pages", max_pages.map(pages)),
         ("max_bytes", max_bytes.map(bytes)),
@@ -206,6 +209,7 @@ pub(super) const EXAMPLE: &str = r#"
 # host_delay = "5s"
 # connections_per_host = 1
 # robots = true
+# one_server = true
 # max_depth = 3
 # max_pages = 10_000
 # max_bytes = "2GB"

@@ -20,7 +20,7 @@ use crate::gate::Position;
 /// of the job; where the file system refuses.
 pub fn look(job: &Job, options: &FrontierOptions, now: Timestamp) -> Result<Frontier<JobJournal>, CheckpointError> {
     let (replay, journal, _) = replay(job, options, |_, _| {})?;
-    Ok(replay.finish(journal, now))
+    replay.finish(journal, now).map_err(|error| CheckpointError::of_io(error, job.frontier_directory()))
 }
 
 /// Replays a job's journal and shows each record. Returns the frontier as it is being restored, the journal, and whether all of the

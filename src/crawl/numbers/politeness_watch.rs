@@ -18,8 +18,8 @@ use crate::frontier::{AddressSharing, Lease, LeaseKind, Politeness, Sharing, Tim
 /// kept between the times at which requests are handed out, and these are judged: what a connection takes to open is not the
 /// frontier's to know. In both cases no more requests may be out at once than there are connections, and a robots.txt takes all of them.
 ///
-/// A group of hosts is judged like one more host, by the name `group NAME`: what its hosts are asked counts for it too. So is an IP
-/// address, by the name `address 192.0.2.1`.
+/// A group of hosts is judged like one more host, by the name `group NAME`: what its hosts are asked counts for it too. So are the ports
+/// of one server, by the name `server x.example`, and an IP address, by the name `address 192.0.2.1`.
 ///
 /// It remembers when each of the hosts asked last was asked: at least the last 32,768 hosts, and at most twice as many, which take
 /// 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
@@ -91,7 +91,7 @@ impl<'a> Asking<'a> {
         if connections > 1 {
             judge.sent(origin, lease.lent_at(), lease.delay());
         }
-        if let Some(Sharing { name, delay, connections, .. }) = lease.sharing() {
+        for Sharing { name, delay, connections, .. } in lease.sharings() {
             judge.begin(name, 1, *connections);
             if *connections > 1 {
                 judge.rested(name, lease.lent_at(), *delay);
@@ -115,7 +115,7 @@ impl<'a> Asking<'a> {
         if self.lease.connections() == 1 {
             judge.sent(self.origin, at, self.lease.delay());
         }
-        if let Some(Sharing { name, delay, connections: 1, .. }) = self.lease.sharing() {
+        for Sharing { name, delay, .. } in self.lease.sharings().filter(|sharing| sharing.connections == 1) {
             judge.rested(name, at, *delay);
         }
         if let (Some(name), AddressSharing { delay, connections: 1 }) = (&self.address, judge.addresses) {
@@ -128,7 +128,7 @@ impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let mut judge = lock(self.watch);
         judge.end(self.origin, taken_by(self.lease));
-        if let Some(sharing) = self.lease.sharing() {
+        for sharing in self.lease.sharings() {
             judge.end(&sharing.name, 1);
         }
         if let Some(name) = &self.address {

@@ -200,11 +200,16 @@ impl Inquiry<'_> {
     /// The circles of a host, and when each may be asked.
     fn circles(&self, host: &Host) -> Vec<(String, Option<Timestamp>)> {
         let group = self.group(host).map(|(name, due)| (name, Some(due)));
+        let server = self.circles.and_then(|circles| {
+            let is_one = self.manners().treatment(host.treatment).is_one_server(&host.key);
+            let id = circles.server_named(host.key.host()).filter(|_| is_one)?;
+            Some((circles.name(id), Some(circles.due(id))))
+        });
         let told = |circles: &Circles| host.seat.address.map(|id| (circles.name(id), Some(circles.due(id))));
         let counts = self.manners().treatment(host.treatment).by_address != CountsByAddress::No;
         let known = || self.address(host).map_or("its IP address".to_owned(), |address| address.to_string());
         let untold = counts.then(|| (known(), None));
-        group.into_iter().chain(self.circles.and_then(told).or(untold)).collect()
+        group.into_iter().chain(server).chain(self.circles.and_then(told).or(untold)).collect()
     }
 
     /// The address that a host had when the checkpoint was written. O(hosts).

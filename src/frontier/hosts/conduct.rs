@@ -117,6 +117,14 @@ impl Conduct {
         !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
+    /// Another port of the host's server has failed, and the failure was the server's: it is one more in a row of this host too.
+    pub(crate) fn fail_with(&mut self, ill: &Illness, politeness: &Politeness) {
+        self.failures = self.failures.saturating_add(1);
+        let broken = self.ill.as_ref().map_or(0, |ill| ill.broken);
+        let is_retired = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
+        self.ill = Some(Illness { broken, is_retired, ..ill.clone() });
+    }
+
     /// The host is not asked again in this run. Only a host that fails can be retired.
     pub(crate) fn retire(&mut self) {
         if let Some(ill) = &mut self.ill {

@@ -154,8 +154,11 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
         HostState::Asleep => ("asleep", "is not asked outside its hours"),
         HostState::Snoozed if host.failures > 0 => ("failing", "has failed, and is tried again when it is due"),
         HostState::Snoozed => ("resting", "its rest is not over"),
-        HostState::Due(_) | HostState::Called(_) | HostState::CalledByAddress(_) => ("due", "its turn comes"),
+        HostState::Due(_) | HostState::Called(_) | HostState::CalledByAddress(_) | HostState::CalledByServer(_) => {
+            ("due", "its turn comes")
+        }
         HostState::InLine(_) => ("waiting", "its group rests, or has as many requests out as it may"),
+        HostState::InLineOfServer(_) => ("waiting", "another port of its server was asked, and that rests"),
         HostState::InLineOfAddress(_) => ("waiting", "its IP address rests, or has as many requests out as it may"),
         HostState::GivesWay(_) | HostState::NewGivesWay(_) => {
             ("waiting", "its registrable domain has had more turns than others have")

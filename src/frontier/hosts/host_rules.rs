@@ -42,6 +42,9 @@ pub struct HostRule {
     pub connections_per_host: Option<u8>,
     /// As [`Politeness::robots`](super::Politeness::robots).
     pub robots: Option<bool>,
+    /// Whether the ports of a name are one server, with one clock: all of them, or none. Where nobody says so, the default ports of http and
+    /// https are one, and each other port is a host of its own.
+    pub one_server: Option<bool>,
     /// As [`ScopeOptions::max_depth`](crate::gate::ScopeOptions::max_depth), of the host's own pages, whoever links to them; `u32::MAX` is
     /// no bound.
     pub max_depth: Option<u32>,

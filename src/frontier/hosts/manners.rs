@@ -43,6 +43,8 @@ pub(crate) struct Treatment {
     pub(crate) connections: u8,
     /// Its robots.txt is honored.
     pub(crate) robots: bool,
+    /// Whether the ports of its name share a clock; of `None`, the default ports do.
+    pub(crate) one_server: Option<bool>,
     /// Links from a seed at most, where a rule says so.
     max_depth: Option<u32>,
     /// What it may have in all.
@@ -53,6 +55,14 @@ pub(crate) struct Treatment {
     pub(crate) group: Option<u16>,
     /// Whether it shares a clock with the other hosts on its IP address.
     pub(crate) by_address: CountsByAddress,
+}
+
+impl Treatment {
+    /// Whether a host of this key shares the clock of other ports of its name, should there be any.
+    pub(crate) fn is_one_server(&self, key: &HostKey) -> bool {
+        let is_default_port = || key.as_str().ends_with(key.host());
+        self.one_server.unwrap_or_else(is_default_port)
+    }
 }
 
 /// Whether a host shares a clock with the other hosts on its IP address.
@@ -99,7 +109,7 @@ impl AddressSharing {
 /// What hosts that share a clock may do together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sharing {
-    /// The group's name behind the word: `group cdn`.
+    /// Its name: `group cdn`, or `server x.example`.
     pub(crate) name: Box<str>,
     /// The rest that all of them take when one was asked.
     pub(crate) delay: Duration,
@@ -149,6 +159,7 @@ impl Manners {
             host_delay: politeness.host_delay,
             connections: politeness.connections_per_host,
             robots: politeness.robots,
+            one_server: None,
             max_depth: None,
             budget: HostBudget::of(politeness.host_pages, politeness.host_bytes),
             hours: politeness.hours.unwrap_or(Hours::ALWAYS),
@@ -294,6 +305,7 @@ fn treatment(fitting: &[&Said], none: Treatment) -> Treatment {
         host_delay: rules().find_map(|rule| rule.host_delay).unwrap_or(none.host_delay),
         connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
         robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
+        one_server: rules().find_map(|rule| rule.one_server),
         max_depth: rules().find_map(|rule| rule.max_depth),
         budget: HostBudget {
             pages: rules().find_map(|rule| rule.max_pages).unwrap_or(none.budget.pages),

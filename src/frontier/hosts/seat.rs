@@ -38,10 +38,14 @@ pub(crate) enum HostState {
     Called(u8),
     /// The same, of its address.
     CalledByAddress(u8),
+    /// The same, of its server.
+    CalledByServer(u8),
     /// Due with this priority, and in the line of its group, which rests or has as many requests out as it may.
     InLine(u8),
     /// The same, of its address.
     InLineOfAddress(u8),
+    /// The same, of its server.
+    InLineOfServer(u8),
     /// Due with this priority, and in the line of its domain, which has had more turns than others.
     GivesWay(u8),
     /// The same, and it has never answered.
@@ -56,11 +60,12 @@ pub(crate) enum HostState {
     Elsewhere,
 }
 
-/// One of the two circles that a host may be in.
+/// One of the three circles that a host may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tie {
     Group,
     Address,
+    Server,
 }
 
 impl HostState {
@@ -69,6 +74,7 @@ impl HostState {
         match tie {
             Tie::Group => Self::InLine(priority),
             Tie::Address => Self::InLineOfAddress(priority),
+            Tie::Server => Self::InLineOfServer(priority),
         }
     }
 
@@ -91,6 +97,7 @@ impl HostState {
         match tie {
             Tie::Group => Self::Called(priority),
             Tie::Address => Self::CalledByAddress(priority),
+            Tie::Server => Self::CalledByServer(priority),
         }
     }
 
@@ -99,6 +106,7 @@ impl HostState {
         match self {
             Self::InLine(priority) => Some((Tie::Group, priority)),
             Self::InLineOfAddress(priority) => Some((Tie::Address, priority)),
+            Self::InLineOfServer(priority) => Some((Tie::Server, priority)),
             _ => None,
         }
     }
@@ -108,6 +116,7 @@ impl HostState {
         match self {
             Self::Called(_) => Some(Tie::Group),
             Self::CalledByAddress(_) => Some(Tie::Address),
+            Self::CalledByServer(_) => Some(Tie::Server),
             _ => None,
         }
     }

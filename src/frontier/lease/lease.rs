@@ -57,6 +57,8 @@ pub struct Lease {
     pub(crate) connections: u8,
     /// The group of its host, which its request counts for too; none where it has none.
     pub(crate) group: Option<(CircleId, Arc<Sharing>)>,
+    /// The server of which its host is one port; none where it shares that with no other.
+    pub(crate) server: Option<Arc<Sharing>>,
     /// Whether its request counts for an IP address too.
     pub(crate) by_address: CountsByAddress,
     /// The address that it counts for, as far as that is known.
@@ -266,10 +268,11 @@ impl Lease {
         self.connections
     }
 
-    /// The rest and the connections of its host's group.
+    /// The rests and the connections of its host's group and server.
     #[cfg_attr(not(feature = "crawl"), expect(dead_code, reason = "a crawl watches its politeness by it"))]
-    pub(crate) fn sharing(&self) -> Option<&Sharing> {
-        self.group.as_ref().map(|(_, sharing)| &**sharing)
+    pub(crate) fn sharings(&self) -> impl Iterator<Item = &Sharing> {
+        let group = self.group.as_ref().map(|(_, sharing)| sharing);
+        group.into_iter().chain(&self.server).map(|sharing| &**sharing)
     }
 
     /// The IP address that it counts for, and since when.

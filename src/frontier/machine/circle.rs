@@ -107,16 +107,17 @@ impl<J: Journal> Frontier<J> {
         match tie {
             Tie::Group => self.treatment(id).group.map(CircleId::of_group),
             Tie::Address => self.state.host(id).seat.address,
+            Tie::Server => self.circles.server_of(id),
         }
     }
 
-    /// The circles that a host is in, its group's first. In that order a host stands in line for them.
+    /// The circles that a host is in, its group's first, then its server's. In that order a host stands in line for them.
     #[inline]
-    fn circles_of(&self, id: HostId) -> [Option<(CircleId, Tie)>; 2] {
+    fn circles_of(&self, id: HostId) -> [Option<(CircleId, Tie)>; 3] {
         if self.circles.is_empty() {
-            return [None; 2];
+            return [None; 3];
         }
-        [Tie::Group, Tie::Address].map(|tie| Some((self.circle(id, tie)?, tie)))
+        [Tie::Group, Tie::Server, Tie::Address].map(|tie| Some((self.circle(id, tie)?, tie)))
     }
 
     /// Takes note that a host was taken from the front queue, and says who had called it there. Each host that is taken must be told here
@@ -178,11 +179,21 @@ impl<J: Journal> Frontier<J> {
         let circle = tie.and_then(|tie| self.circle(id, tie));
         let seats = &mut self.state.seats();
         match (state, circle) {
-            (HostState::Called(priority) | HostState::CalledByAddress(priority), Some(circle)) => {
+            (
+                HostState::Called(priority)
+                | HostState::CalledByAddress(priority)
+                | HostState::CalledByServer(priority),
+                Some(circle),
+            ) => {
                 self.front.remove(seats, id, priority);
                 self.circles.answered(circle);
             }
-            (HostState::InLine(priority) | HostState::InLineOfAddress(priority), Some(circle)) => {
+            (
+                HostState::InLine(priority)
+                | HostState::InLineOfAddress(priority)
+                | HostState::InLineOfServer(priority),
+                Some(circle),
+            ) => {
                 self.circles.leave(circle, seats, id, priority);
             }
             (HostState::GivesWay(priority), _) => self.domains.leave(seats, id, priority, false),
@@ -202,6 +213,10 @@ impl<J: Journal> Frontier<J> {
         if let Some(group) = self.circle(lease.host, Tie::Group) {
             self.circles.lend(group, lease.lent_at);
             lease.group = self.circles.group(group).map(|sharing| (group, sharing));
+        }
+        if let Some(server) = self.circles.server_of(lease.host) {
+            self.circles.lend(server, lease.lent_at);
+            lease.server = self.circles.group(server);
         }
         if let Some(circle) = self.circle(lease.host, Tie::Address) {
             self.circles.lend(circle, lease.lent_at);
@@ -226,6 +241,13 @@ impl<J: Journal> Frontier<J> {
                 self.circles.rest_until(group, answered_at + rest.min(self.politeness.max_retry_after));
             }
             self.call(group, Tie::Group, now);
+        }
+        if let Some(server) = self.circles.server_of(lease.host).filter(|_| lease.trouble.is_none()) {
+            self.circles.take_back(server, was_sent, answered_at);
+            if let Some(rest) = outcome.asks_for() {
+                self.circles.rest_until(server, answered_at + rest.min(self.politeness.max_retry_after));
+            }
+            self.call(server, Tie::Server, now);
         }
         if let Some(OnAddress { circle, .. }) = lease.address {
             self.circles.take_back(circle, was_sent, answered_at);

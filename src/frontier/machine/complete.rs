@@ -88,6 +88,7 @@ impl<J: Journal> Frontier<J> {
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
         // Hosts that stand in line go before this one.
         self.give_places_back(&lease, &outcome, answered_at, now);
+        let news = self.server_news(&lease, &outcome);
         if lease.trouble.is_none() {
             let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
             self.rate.end(lease.charged, was_sent.then_some(lease.received));
@@ -99,6 +100,9 @@ impl<J: Journal> Frontier<J> {
             None => self.complete_robots(&lease, outcome, answered_at),
         };
         self.note_spent(lease.host, was_spent, now);
+        if let Some(news) = news {
+            self.share_standing(&lease, news, answered_at, now);
+        }
         self.take_seat(&lease, now);
         Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
     }

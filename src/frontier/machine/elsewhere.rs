@@ -40,7 +40,8 @@ impl<J: Journal> Frontier<J> {
         let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&detour.url) else {
             return Ok(false);
         };
-        if is_its_own(host, &url) {
+        let is_parted = self.treatment(id).one_server == Some(false);
+        if is_its_own(host, &url, is_parted) {
             return Ok(false);
         }
         if self.gate().blocklist().is_some_and(|list| list.blocks(&url)) {
@@ -141,10 +142,11 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Whether a host asks for its robots.txt there itself: at its own origin, and, where its port is the default one, at the https of its http.
-fn is_its_own(host: &Host, url: &CanonicalUrl) -> bool {
+/// Whether a host asks for its robots.txt there itself: at its own origin, and, where its port is the default one and has no clock of its own,
+/// at the https of its http.
+fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
-    let name = own.strip_prefix("http://").filter(|_| own.ends_with(host.key.host()));
+    let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));
     own == there || name.is_some_and(|name| there.strip_prefix("https://") == Some(name))
 }
 

@@ -37,6 +37,8 @@ impl<J: Journal> Frontier<J> {
                     self.circles.part(address);
                 }
                 self.domains.part(id);
+                let delay = self.state.host(id).delay(&self.politeness);
+                self.circles.leave_server(id, delay);
                 self.state.evict(id, &self.politeness);
                 evicted += 1;
             }
@@ -51,11 +53,32 @@ impl<J: Journal> Frontier<J> {
         if let Some(id) = self.state.look_up(origin) {
             return Ok(id);
         }
-        let Some(image) = self.journal.host(origin)? else {
-            return Ok(self.state.add_host(Host::new(url.host_key())));
+        let host = match self.journal.host(origin)? {
+            Some(image) => Some(self.state.of_image(image, origin)?),
+            None => None,
         };
-        let (mut host, usage) = self.state.of_image(image, origin)?;
-        self.state.evicted().set_clock(&mut host, &self.politeness, now);
-        Ok(self.state.bring_back(host, usage))
+        let key = url.host_key();
+        let twin = self.twin_of(&key, now)?;
+        let id = match host {
+            Some((mut host, usage)) => {
+                self.state.evicted().set_clock(&mut host, &self.politeness, now);
+                self.state.bring_back(host, usage)
+            }
+            None => self.state.add_host(Host::new(key)),
+        };
+        self.join_server(id, twin, now);
+        Ok(id)
+    }
+
+    /// Each host in memory shares the clock of its server's other ports. Once, at the end of a resume.
+    pub(super) fn join_servers(&mut self, now: Timestamp) -> io::Result<()> {
+        for id in self.state.hosts().ids() {
+            let host = self.state.host(id);
+            if !host.is_hole() {
+                let twin = self.twin_of(&host.key.clone(), now)?;
+                self.join_server(id, twin, now);
+            }
+        }
+        Ok(())
     }
 }

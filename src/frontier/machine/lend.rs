@@ -270,6 +270,7 @@ impl<J: Journal> Frontier<J> {
             attempts: self.politeness.attempts,
             delay: host.delay(&self.politeness),
             group: None,
+            server: None,
             by_address: self.politeness.treatment(host.treatment).by_address,
             address: None,
             connections: self.politeness.treatment(host.treatment).connections,

@@ -9,7 +9,8 @@
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
 //! - `budgets`: what hosts may have in all, and what becomes of the rest.
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
-//! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it.
+//! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it. `server`: so do the ports of
+//!   one name.
 //! - `adapt`: a host rests in proportion to the time that it takes to answer.
 //! - `rate`: how much the whole crawl asks for a second.
 //! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host.
@@ -50,6 +51,7 @@ mod rate;
 mod recrawl;
 mod rounds;
 mod seating;
+mod server;
 mod statistics;
 #[cfg(test)]
 mod tests;

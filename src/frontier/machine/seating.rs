@@ -12,6 +12,8 @@
 //! A host is in one list at a time, and its seat says in which: list and seat change together here, and nowhere between two calls do
 //! they differ. Nothing of this is journaled, since it follows from queues and clocks: a resume places all hosts once.
 
+use std::io;
+
 use super::Frontier;
 use super::turns::RIVAL_REST;
 use crate::frontier::Timestamp;
@@ -24,7 +26,10 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
         match self.state.host(host).seat.state {
             HostState::Idle => self.place(host, now),
-            state @ (HostState::Due(worse) | HostState::Called(worse) | HostState::CalledByAddress(worse))
+            state @ (HostState::Due(worse)
+            | HostState::Called(worse)
+            | HostState::CalledByAddress(worse)
+            | HostState::CalledByServer(worse))
                 if priority < worse =>
             {
                 let seats = &mut self.state.seats();
@@ -39,7 +44,11 @@ impl<J: Journal> Frontier<J> {
                 self.held.remove(seats, host, worse);
                 self.held.push(seats, host, priority);
             }
-            state @ (HostState::InLine(worse) | HostState::InLineOfAddress(worse)) if priority < worse => {
+            state @ (HostState::InLine(worse)
+            | HostState::InLineOfAddress(worse)
+            | HostState::InLineOfServer(worse))
+                if priority < worse =>
+            {
                 let (tie, _) = state.line().expect("it stands in a line");
                 self.promote(host, tie, worse, priority);
                 self.call_in(host, now);
@@ -105,8 +114,13 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Places all hosts: they are nowhere yet. Once, at the end of a resume.
-    pub(crate) fn place_all(&mut self, now: Timestamp) {
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub(crate) fn place_all(&mut self, now: Timestamp) -> io::Result<()> {
+        self.join_servers(now)?;
         self.state.hosts().ids().for_each(|host| self.place(host, now));
+        Ok(())
     }
 
     /// Hosts with URLs queued that are not lent out: where there are none and nothing is out, the frontier has drained but for its schedule.

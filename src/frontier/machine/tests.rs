@@ -159,7 +159,9 @@ impl Crawl {
 
 fn url(host: u8, page: u8) -> String {
     let folder = ["", "private/", "a/"][usize::from(page) % 3];
-    format!("https://h{host}.example/{folder}{page}")
+    // The last two are the http of the first two.
+    let (scheme, name) = if host < 6 { ("https", host) } else { ("http", host - 6) };
+    format!("{scheme}://h{name}.example/{folder}{page}")
 }
 
 #[derive(Clone, Debug)]

@@ -6,13 +6,24 @@ use std::time::Duration;
 
 use super::Line;
 use crate::frontier::Timestamp;
-use crate::frontier::hosts::{AddressSharing, ServerAddress, Sharing};
+use crate::frontier::hosts::{AddressSharing, HostId, ServerAddress, Sharing};
 
 /// What the hosts of a circle have in common.
 #[derive(Clone, Debug)]
 pub(super) enum Bond {
     Group(Arc<Sharing>),
+    Server(Box<ServerPorts>),
     Address(ServerAddress),
+}
+
+/// The ports of one name.
+#[derive(Clone, Debug)]
+pub(super) struct ServerPorts {
+    pub(super) sharing: Arc<Sharing>,
+    /// Its hosts in memory.
+    pub(super) ports: Vec<HostId>,
+    /// The slowest rest of those that have left memory.
+    pub(super) gone: Duration,
 }
 
 /// Hosts that share a clock, with that. A crawl has as many as servers.
@@ -27,7 +38,7 @@ pub(crate) struct Circle {
     pub(super) called: u8,
     /// Requests that a budget leaves to it, as far as that is fewer than any circle may have out.
     pub(super) left: u8,
-    /// Hosts in memory that have this address.
+    /// Hosts in memory that have this address, or are ports of this server.
     pub(super) members: u32,
     /// In a box, since most servers have one host, that never waits for others.
     line: Option<Box<Line>>,
@@ -43,6 +54,7 @@ impl Bond {
     pub(super) fn delay(&self, sharing: &AddressSharing) -> Duration {
         match self {
             Self::Group(group) => group.delay,
+            Self::Server(server) => server.sharing.delay,
             Self::Address(_) => sharing.delay,
         }
     }
@@ -51,6 +63,7 @@ impl Bond {
     pub(super) fn connections(&self, sharing: &AddressSharing) -> u8 {
         match self {
             Self::Group(group) => group.connections,
+            Self::Server(server) => server.sharing.connections,
             Self::Address(_) => sharing.connections,
         }
     }
@@ -60,6 +73,7 @@ impl fmt::Display for Bond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Group(group) => f.write_str(&group.name),
+            Self::Server(server) => f.write_str(&server.sharing.name),
             Self::Address(address) => address.fmt(f),
         }
     }
@@ -92,10 +106,10 @@ impl Circle {
         self.line.as_ref().is_some_and(|line| !line.is_empty())
     }
 
-    /// An address that nobody has, and that need not rest: its circle may be another's. One that rests must stay, or a host that comes back
-    /// would be asked too early.
+    /// An address or a server that no host in memory has, and that need not rest: its circle may be another's. One that rests must stay, or
+    /// a host that comes back would be asked too early.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
-        let is_address = matches!(self.bond, Bond::Address(_));
-        is_address && self.members == 0 && self.out == 0 && self.called == 0 && self.due <= now
+        let is_group = matches!(self.bond, Bond::Group(_));
+        !is_group && self.members == 0 && self.out == 0 && self.called == 0 && self.due <= now
     }
 }

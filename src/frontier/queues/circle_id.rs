@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-/// The number of a circle: one more than its place in the table, so that a host takes four bytes to have one or none. That of an address
+/// The number of a circle: one more than its place in the table, so that a host takes four bytes to have one or none. That of an address or a server
 /// goes to another once nobody has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CircleId(NonZeroU32);

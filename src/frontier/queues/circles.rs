@@ -1,4 +1,4 @@
-//! Hosts that share a clock: those of a group, and those on one IP address.
+//! Hosts that share a clock: those of a group, the ports of one server, and those on one IP address.
 //!
 //! ```text
 //!   a host's own rest is over ──▶ Front ──▶ its circles are free? ── yes ──▶ Leased: the circles are taken
@@ -12,25 +12,28 @@
 //! meanwhile. A circle that rests is noted once by the time when it is free, however many stand in its line. So ten thousand hosts of
 //! one group cost a request no more than two do.
 //!
-//! A host may be in two circles, its group's and its address's. If one of them calls it and it must stand in the line of the other, the
-//! one calls the next: no place is kept for a host that cannot take it. A host that one circle has called may take a place that the other
-//! keeps, since two hosts that keep a place from each other would wait for ever.
+//! A host may be in three circles: its group's, its server's and its address's. If one of them calls it and it must stand in the line of
+//! another, the one calls the next: no place is kept for a host that cannot take it. A host that one circle has called may take a place
+//! that another keeps, since two hosts that keep a place from each other would wait for ever.
 //!
-//! The circles of groups are made at the start. That of an address lasts while a host in memory has it, a request to it is out, or it
-//! rests.
+//! The circles of groups are made at the start. That of an address or a server lasts while a host in memory has it, a request to it is
+//! out, or it rests.
 //!
 //! Nothing of this is state: after a restart, each circle rests first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ahash::AHashMap;
 
 use super::CircleId;
-use super::circle::{Bond, Circle};
+use super::circle::{Bond, Circle, ServerPorts};
 use crate::frontier::Timestamp;
-use crate::frontier::hosts::{AddressSharing, HostId, HostState, Manners, Seats, ServerAddress, Sharing, Tie};
+use crate::frontier::hosts::{
+    AddressSharing, HostBudget, HostId, HostState, Manners, Seats, ServerAddress, Sharing, Tie,
+};
 
 /// The groups of hosts and their addresses, with their clocks and lines.
 #[derive(Debug, Default)]
@@ -41,7 +44,11 @@ pub(crate) struct Circles {
     /// Hosts in all lines.
     waiting: usize,
     addresses: AHashMap<ServerAddress, CircleId>,
-    /// Circles of addresses that nobody has, for others.
+    /// By the names of which several ports are one server.
+    servers: AHashMap<Box<str>, CircleId>,
+    /// The circles of servers, of the hosts in memory that are in one.
+    ports: AHashMap<HostId, CircleId>,
+    /// Circles of servers and addresses that nobody has, for others.
     unused: Vec<CircleId>,
     /// With so many circles those that are unused are looked for.
     sweeps_at: usize,
@@ -84,7 +91,11 @@ impl Circles {
     /// Bytes of memory held for addresses, about.
     pub(crate) fn memory(&self) -> usize {
         let of_map = size_of::<(ServerAddress, CircleId)>() + 1;
-        self.all.capacity() * size_of::<Circle>() + self.addresses.capacity() * of_map
+        // A server's name stands in its key and in its bond.
+        let of_server = size_of::<(Box<str>, CircleId)>() + size_of::<ServerPorts>() + size_of::<Sharing>() + 64;
+        let of_port = size_of::<(HostId, CircleId)>() + size_of::<HostId>() + 1;
+        let servers = self.servers.len() * of_server + self.ports.capacity() * of_port;
+        self.all.capacity() * size_of::<Circle>() + self.addresses.capacity() * of_map + servers
     }
 
     /// The name of a circle: `group cdn`, `address 192.0.2.1`.
@@ -166,10 +177,11 @@ impl Circles {
         }
     }
 
-    /// The rest and the connections of a group; `None` of an address.
+    /// The rest and the connections of a group or a server; `None` of an address.
     pub(crate) fn group(&self, id: CircleId) -> Option<Arc<Sharing>> {
         match &self[id].bond {
-            Bond::Group(group) => Some(Arc::clone(group)),
+            Bond::Group(sharing) => Some(Arc::clone(sharing)),
+            Bond::Server(server) => Some(Arc::clone(&server.sharing)),
             Bond::Address(_) => None,
         }
     }
@@ -177,7 +189,7 @@ impl Circles {
     /// The address that the hosts of a circle are on.
     pub(crate) fn address(&self, id: CircleId) -> Option<ServerAddress> {
         match self[id].bond {
-            Bond::Group(_) => None,
+            Bond::Group(_) | Bond::Server(_) => None,
             Bond::Address(address) => Some(address),
         }
     }
@@ -186,7 +198,8 @@ impl Circles {
     pub(crate) fn take_back(&mut self, id: CircleId, was_sent: bool, now: Timestamp) {
         let sharing = self.sharing;
         let circle = &mut self[id];
-        circle.out -= 1;
+        // A request to a retired host that went out before its server's circle was made was not counted.
+        circle.out = circle.out.saturating_sub(1);
         if was_sent && circle.bond.connections(&sharing) == 1 {
             circle.due = now + circle.bond.delay(&sharing);
         }
@@ -255,37 +268,111 @@ impl Circles {
     pub(crate) fn tie(&self, id: CircleId) -> Tie {
         match self[id].bond {
             Bond::Group(_) => Tie::Group,
+            Bond::Server(_) => Tie::Server,
             Bond::Address(_) => Tie::Address,
         }
     }
 
-    fn add(&mut self, address: ServerAddress, now: Timestamp) -> CircleId {
-        if self.unused.is_empty() && self.all.len() >= self.sweeps_at {
-            self.sweep(now);
+    /// The circle of a host's server, where it has one.
+    #[inline]
+    pub(crate) fn server_of(&self, id: HostId) -> Option<CircleId> {
+        if self.ports.is_empty() { None } else { self.ports.get(&id).copied() }
+    }
+
+    /// The circle of the server of this name.
+    pub(crate) fn server_named(&self, name: &str) -> Option<CircleId> {
+        self.servers.get(name).copied()
+    }
+
+    /// The hosts in memory of a server.
+    pub(crate) fn ports(&self, id: CircleId) -> &[HostId] {
+        if let Bond::Server(server) = &self[id].bond { &server.ports } else { &[] }
+    }
+
+    /// A circle for the ports of this name.
+    pub(crate) fn add_server(&mut self, name: &str, connections: u8, now: Timestamp) -> CircleId {
+        let name_of = format!("server {name}").into();
+        let budget = HostBudget::default();
+        let sharing = Sharing { name: name_of, delay: Duration::ZERO, connections, budget };
+        let server = ServerPorts { sharing: Arc::new(sharing), ports: Vec::new(), gone: Duration::ZERO };
+        let id = self.put(Circle::new(Bond::Server(Box::new(server)), Timestamp::default()), now);
+        self.servers.insert(name.into(), id);
+        id
+    }
+
+    /// A host is one of this server's, and so many requests to it are out.
+    pub(crate) fn join_server(&mut self, id: CircleId, host: HostId, out: u8) {
+        self.ports.insert(host, id);
+        let circle = &mut self[id];
+        (circle.members, circle.out) = (circle.members + 1, circle.out + out);
+        if let Bond::Server(server) = &mut circle.bond {
+            server.ports.push(host);
         }
+    }
+
+    /// A host that rests for so long leaves memory. Its server rests as if it were there, and the circle stays as those of addresses do.
+    pub(crate) fn leave_server(&mut self, host: HostId, delay: Duration) {
+        let Some(id) = self.ports.remove(&host) else { return };
+        let circle = &mut self[id];
+        circle.members -= 1;
+        if let Bond::Server(server) = &mut circle.bond {
+            server.ports.retain(|port| *port != host);
+            server.gone = server.gone.max(delay);
+        }
+    }
+
+    /// All hosts of a server are in memory.
+    pub(crate) fn all_here(&mut self, id: CircleId) {
+        if let Bond::Server(server) = &mut self[id].bond {
+            server.gone = Duration::ZERO;
+        }
+    }
+
+    /// The slowest rest of a server's hosts in memory is this, and it was asked last at `asked`, where it was.
+    pub(crate) fn set_delay(&mut self, id: CircleId, delay: Duration, asked: Option<Timestamp>) {
+        let since = self.since;
+        let Bond::Server(server) = &mut self[id].bond else { return };
+        let delay = delay.max(server.gone);
+        if server.sharing.delay != delay {
+            Arc::make_mut(&mut server.sharing).delay = delay;
+        }
+        let asked = asked.filter(|_| server.sharing.connections == 1).max(since);
+        if let Some(asked) = asked {
+            self.rest_until(id, asked + delay);
+        }
+    }
+
+    fn add(&mut self, address: ServerAddress, now: Timestamp) -> CircleId {
         // Nobody knows whether the process before has asked it.
         let due = self.since.map_or(Timestamp::default(), |since| since + self.sharing.delay);
-        let circle = Circle::new(Bond::Address(address), due);
-        let id = if let Some(id) = self.unused.pop() {
-            self[id] = circle;
-            id
-        } else {
-            let id = CircleId::at(self.all.len());
-            self.all.push(circle);
-            id
-        };
+        let id = self.put(Circle::new(Bond::Address(address), due), now);
         self.addresses.insert(address, id);
         id
     }
 
-    /// Forgets addresses that nobody has. What is left may grow by as much again before the next sweep.
+    /// Gives a circle its place.
+    fn put(&mut self, circle: Circle, now: Timestamp) -> CircleId {
+        if self.unused.is_empty() && self.all.len() >= self.sweeps_at {
+            self.sweep(now);
+        }
+        if let Some(id) = self.unused.pop() {
+            self[id] = circle;
+            return id;
+        }
+        self.all.push(circle);
+        CircleId::at(self.all.len() - 1)
+    }
+
+    /// Forgets addresses and servers that nobody has. What is left may grow by as much again before the next sweep.
     fn sweep(&mut self, now: Timestamp) {
         let (all, unused) = (&self.all, &mut self.unused);
-        self.addresses.retain(|_, id| {
+        let mut stays = |id: CircleId| {
             let is_over = all[id.place()].is_over(now);
-            unused.extend(is_over.then_some(*id));
+            unused.extend(is_over.then_some(id));
             !is_over
-        });
+        };
+        self.addresses.retain(|_, id| stays(*id));
+        self.servers.retain(|_, id| stays(*id));
         self.sweeps_at = FEW.max(2 * (self.all.len() - self.unused.len()));
     }
 }

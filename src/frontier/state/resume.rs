@@ -260,7 +260,10 @@ impl Resume {
     /// Pages that were lent out are queued again: no record says that they were. Unless the checkpoint says that nothing was out, and
     /// nothing happened since, each host rests for its delay first, for nobody knows when it was asked last. No host rests longer than
     /// it could have been told to, should the clock have been set back. Groups of hosts rest first, unless the crawl is new.
-    pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> Frontier<J> {
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> io::Result<Frontier<J>> {
         self.lost.queue_all(&mut self.state);
         let manners = Arc::clone(self.state.hosts().manners());
         let is_unclean = self.was_busy || self.records > 0;
@@ -273,8 +276,8 @@ impl Resume {
         // Nobody knows which of their hosts was asked last, and when. Which address each host has is told when it is asked.
         frontier.circles = Circles::new(&manners, (!is_new).then_some(now));
         frontier.leave_pages();
-        frontier.place_all(now);
-        frontier
+        frontier.place_all(now)?;
+        Ok(frontier)
     }
 
     /// Hands a record to the state, as it was handed when it was written, but for a host that has it from its slice. All that is resumed goes

@@ -92,7 +92,9 @@ pub(in crate::job) fn restore<S: Storage>(
     replay.went_back(open.went_back);
     opening.output = replay.output();
     opening.is_new = opening.checkpoint.is_none() && opening.recovery == Recovery::default();
-    Ok(replay.finish(JobJournal::new(file, checkpoints, *open, opening), now))
+    let directory = checkpoints.storage.path("");
+    let journal = JobJournal::new(file, checkpoints, *open, opening);
+    replay.finish(journal, now).map_err(|error| CheckpointError::of_io(error, directory))
 }
 
 /// As [`restore`], for a job that another process may hold: nothing is written. Shows each record of the whole journal, and says

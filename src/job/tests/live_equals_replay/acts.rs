@@ -128,7 +128,9 @@ pub(super) fn url(host: u8, page: u8) -> String {
     let folder = ["", "private/", "a/b/"][usize::from(page) % 3];
     // And some combine parameters.
     let query = if page % 4 == 3 { ["?a&b&c", "?a&b&d", "?a&c&d", "?a=1&a=2"][usize::from(page / 4) % 4] } else { "" };
-    format!("https://h{host}.example/{folder}{page}{query}")
+    // One of them is the http of another.
+    let (scheme, name) = if host == 5 { ("http", 0) } else { ("https", host) };
+    format!("{scheme}://h{name}.example/{folder}{page}{query}")
 }
 
 /// What differs from case to case.

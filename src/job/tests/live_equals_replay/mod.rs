@@ -174,7 +174,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     prop_assert_eq!(resumed.output(), output.len() as u64);
     prop_assert!(bytes(resumed.state(), &checkpoint.images) == was, "from a checkpoint");
     let journal = WithEvicted { journal, images: checkpoint.images };
-    let mut again = resumed.finish(journal, now);
+    let mut again = resumed.finish(journal, now).unwrap();
 
     // What was out is queued again.
     for lease in leases {
