@@ -2,7 +2,7 @@
 //!
 //! # How it works
 //!
-//! The hosts of a crawl are shared out over partitions, by a hash of the host key that all machines agree on. **A partition is a whole
+//! The hosts of a crawl are shared out over partitions, by a hash of a host's name that all machines agree on. **A partition is a whole
 //! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. What its journal writes goes to a log that the servers keep. Who takes a
 //! partition over makes the same journal of it, byte by byte, and goes on as any job does that was killed. So filters, queues, clocks
 //! and robots rules come back by the way that is used on one machine, too.

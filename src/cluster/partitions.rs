@@ -11,7 +11,7 @@ pub(crate) const MOST: u32 = 1024;
 pub enum PartitionBy {
     /// Its registrable domain: all hosts of a site together.
     Domain,
-    /// Its host, with scheme and port.
+    /// Its host's name: http and https of it, and all ports.
     #[default]
     Host,
 }
@@ -39,7 +39,8 @@ impl Partitions {
     pub(crate) fn of(&self, url: &CanonicalUrl) -> u32 {
         let text = match self.by {
             PartitionBy::Domain => domain(url.host()),
-            PartitionBy::Host => url.origin(),
+            // http and https of a name are one server.
+            PartitionBy::Host => url.host(),
         };
         let bits = self.key.fingerprint(text).bits();
         u32::try_from(bits % u64::from(self.count.max(1))).unwrap_or_default()
@@ -70,7 +71,8 @@ mod tests {
         assert_eq!(pages(PartitionBy::Domain), [of(PartitionBy::Domain, "http://example.co.uk/"); 5]);
         let apart = pages(PartitionBy::Host);
         assert!(apart.iter().any(|partition| *partition != apart[0]));
-        assert_eq!(of(PartitionBy::Host, "http://a.test/b"), of(PartitionBy::Host, "http://a.test/c?d"));
+        let ports = ["http://a.test/b", "http://a.test/c?d", "https://a.test/", "https://a.test:8443/"];
+        assert_eq!(ports.map(|port| of(PartitionBy::Host, port)), [of(PartitionBy::Host, ports[0]); 4]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::frontier::Politeness;
 use crate::seen::SeenOptions;
 
 /// The version of messages and terms.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of settings that are kept, at most.
 const MOST_SETTINGS: usize = 256 << 10;
 /// How often the servers are asked before a node gives up.
