@@ -6,7 +6,7 @@ mod crawled;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -158,4 +158,25 @@ async fn a_rule_parts_the_ports_of_a_name() {
         ["http", "https"].map(|scheme| asked.iter().filter(|(_, of, _)| *of == scheme).cloned().collect::<Vec<_>>());
     assert!(closest(&http) >= Duration::from_millis(100) && closest(&https) >= Duration::from_millis(100));
     assert!(closest(&https[1..]) >= Duration::from_millis(400), "{https:?}");
+}
+
+/// http's robots.txt is had at https while that is still asked for its own: two requests are what two connections of one server are for.
+#[tokio::test]
+async fn a_robots_txt_that_moves_to_https_may_be_asked_for_beside_the_other_requests_of_its_server() {
+    let (asked, told) = (Mutex::new(0), Condvar::new());
+    let both = Both::serve(move |scheme, path| match (scheme, path) {
+        ("http", "/robots.txt") => page("301 Moved\r\nLocation: https://site.test/robots.txt", "text/plain", ""),
+        (_, "/robots.txt") => {
+            let mut asked = asked.lock().unwrap();
+            *asked += 1;
+            told.notify_all();
+            // The first is answered once the second is there.
+            let come = told.wait_timeout_while(asked, Duration::from_secs(20), |asked| *asked < 2).unwrap();
+            assert!(!come.1.timed_out(), "one at a time");
+            page("404 Not Found", "text/plain", "")
+        }
+        _ => page("200 OK", "text/html", &format!("{scheme} {path}")),
+    });
+    let finished = both.crawl(HostRule { connections_per_host: Some(2), ..HostRule::default() }).await;
+    assert_eq!((finished.tally.fetched, finished.politeness.violations), (2, 0), "{:?}", both.asked());
 }

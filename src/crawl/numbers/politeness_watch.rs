@@ -44,6 +44,8 @@ pub(crate) struct Asking<'a> {
     lease: &'a Lease,
     /// The host that is connected to: that of the URL, whatever the lease says.
     origin: &'a str,
+    /// Its connections that this takes.
+    takes: u8,
     /// The name of its IP address, where it counts for one.
     address: Option<String>,
 }
@@ -87,7 +89,8 @@ impl<'a> Asking<'a> {
     pub(crate) fn begin(watch: &'a Mutex<PolitenessWatch>, lease: &'a Lease, origin: &'a str) -> Self {
         let mut judge = lock(watch);
         let connections = lease.connections();
-        judge.begin(origin, taken_by(lease), connections);
+        let takes = taken_by(lease, origin);
+        judge.begin(origin, takes, connections);
         if connections > 1 {
             judge.sent(origin, lease.lent_at(), lease.delay());
         }
@@ -106,7 +109,7 @@ impl<'a> Asking<'a> {
             }
             name
         });
-        Self { watch, lease, origin, address }
+        Self { watch, lease, origin, takes, address }
     }
 
     /// The request is over. It was sent at this time.
@@ -127,7 +130,7 @@ impl<'a> Asking<'a> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let mut judge = lock(self.watch);
-        judge.end(self.origin, taken_by(self.lease));
+        judge.end(self.origin, self.takes);
         for sharing in self.lease.sharings() {
             judge.end(&sharing.name, 1);
         }
@@ -137,9 +140,14 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// The connections that the request of a lease takes: a robots.txt must be alone.
-fn taken_by(lease: &Lease) -> u8 {
-    if lease.kind() == LeaseKind::Robots { lease.connections() } else { 1 }
+/// The connections of this origin that the request of a lease takes. A host's own robots.txt must be alone. Where http's has moved to https, it
+/// takes one of their server's and none of https's, whose own robots.txt may be out.
+fn taken_by(lease: &Lease, origin: &str) -> u8 {
+    match lease.kind() {
+        LeaseKind::Robots if lease.origin() == origin => lease.connections(),
+        LeaseKind::Robots => 0,
+        _ => 1,
+    }
 }
 
 impl PolitenessWatch {
