@@ -141,6 +141,11 @@
 //! layer, which starts a task for each request. No PING is sent: a clock that runs out ends the request, and the connection gets no
 //! further ones.
 //!
+//! **Two clients, ours by default.** A client is a trait, and duties that are no client's serve all of them. reqwest costs 9 to 10 microseconds
+//! of CPU a page more (1.09 times on 16 hosts, 1.18 on a thousand; 0.93 and 0.89 of the pages a second), 11 MB, and twice the connections on
+//! few hosts. It starts a task for each connection, bounds no interim responses (9.4 s of CPU in a clock of 10 s), bounds idle connections
+//! of each host alone, and races dials for HTTP/2. Who has reqwest already, with its proxies and certificates, gives the crawl that.
+//!
 //! **aws-lc, and AES-128 first.** It is what rustls and reqwest take by default. A handshake takes the client 156 microseconds with ECDSA
 //! P-256 and 93 with RSA-2048, 52 where a session is resumed (`cargo bench --bench tls`); with ring it takes 186, 124 and 77. With AES-256
 //! and SHA-384 it takes 25 more. Two prices: 35 s more CPU of building, by a C compiler alone, and 30 ms once in a process, in which

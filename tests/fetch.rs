@@ -1,6 +1,8 @@
 //! The client against real sockets on loopback, whose servers say byte for byte what the test wants.
 #![cfg(feature = "crawl")]
 
+mod both;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
@@ -112,6 +114,7 @@ fn ok(head: &str, body: &[u8]) -> Vec<u8> {
 /// Loopback is private, and what these tests are about.
 fn options() -> FetchOptions {
     let mut options = FetchOptions::default();
+    options.client = both::client();
     options.allow_private_addresses = true;
     options
 }
@@ -824,4 +827,16 @@ async fn two_content_types_are_one_header() {
     let page =
         Site::saying(ok("Content-Type: text/plain\r\nContent-Type: text/html\r\n", b"<p>")).fetch(&options()).await;
     assert_eq!(page.unwrap().content_type.as_deref(), Some("text/plain, text/html"));
+}
+
+/// Tests of what only `direct` does, and what that is.
+const ONLY_DIRECT: &[(&str, &str)] = &[
+    ("interim_responses_are_few", "a flood of interim responses ends early"),
+    ("odd_heads_pass_and_broken_ones_fail", "a Content-Length that is no number counts as none"),
+    ("a_length_counts_beside_identity", "bodies are read that are framed as browsers read them"),
+];
+
+#[test]
+fn reqwest_does_the_same_but_for_what_is_listed() {
+    both::passes_over_reqwest("reqwest_does_the_same_but_for_what_is_listed", ONLY_DIRECT);
 }

@@ -106,9 +106,9 @@ pub(crate) use http::MayAsk;
 #[cfg(feature = "cluster")]
 pub(crate) use http::tls_for_servers;
 pub use http::{
-    AccessError, AccessRules, Client, ClientBody, ClientFuture, ClientRequest, ClientResponse, ConnectionTimes,
-    Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, Network, NetworkError, ProxyAddress,
-    ProxyChoice, Response, Secret, SignIn, Truncated,
+    AccessError, AccessRules, Client, ClientBody, ClientChoice, ClientFuture, ClientRequest, ClientResponse,
+    ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, Network, NetworkError,
+    ProxyAddress, ProxyChoice, Reqwest, Response, Secret, SignIn, Truncated,
 };
 pub use latencies::Latencies;
 pub use look::{Underway, look};

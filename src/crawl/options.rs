@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::fields::FieldRule;
 use super::html::Engine;
-use super::http::{AccessRules, Network, ProxyChoice, Secret};
+use super::http::{AccessRules, ClientChoice, Network, ProxyChoice, Secret};
 use super::sitemap::SitemapLimits;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
@@ -128,6 +128,8 @@ impl Default for JobOptions {
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct FetchOptions {
+    /// Which client fetches. For one of yours, see [`Crawl::client`](super::Crawl::client).
+    pub client: ClientChoice,
     /// The whole User-Agent header.
     pub user_agent: String,
     /// The product token that `X-Robots-Tag` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
@@ -199,6 +201,7 @@ pub struct FetchOptions {
 impl Default for FetchOptions {
     fn default() -> Self {
         Self {
+            client: ClientChoice::default(),
             user_agent: concat!("crawler/", env!("CARGO_PKG_VERSION")).to_owned(),
             agent: "crawler".to_owned(),
             contact: None,

@@ -15,6 +15,7 @@ use super::dispatch::Dispatcher;
 use super::error::CrawlError;
 use super::finish::FinishReason;
 use super::finished::Finished;
+use super::http::Client;
 use super::lock::lock;
 use super::means::Means;
 use super::numbers::{Carried, Cost, PolitenessWatch, Progress};
@@ -128,6 +129,15 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             options: options.clone(),
             places,
         })
+    }
+
+    /// Fetches with this client, in the place of the one that the options name: a browser, a recorded web, your own
+    /// [`reqwest::Client`](super::Reqwest). Call it before the crawl runs.
+    ///
+    /// # Errors
+    /// Where the options ask for what the client does not do, it hides pages, or another one was given before.
+    pub fn client(&mut self, client: impl Client + 'static) -> Result<(), CrawlError> {
+        Ok(self.shared.fetcher.use_client(client)?)
     }
 
     /// Takes a seed, or says why it is refused.

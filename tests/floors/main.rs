@@ -107,6 +107,9 @@ const DOORS: &[(&str, &[&str])] = &[
     // A connection, a stream of it, and how they break.
     ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/http2_stream.rs", "src/crawl/http/no_head.rs"]),
     // The body of no bytes, in the request and its connection.
+    // The other client, and the layer that counts its connections.
+    ("reqwest", &["src/crawl/http/clients/reqwest_client.rs"]),
+    ("tower_layer", &["src/crawl/http/clients/connector_watch.rs"]),
     ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs"]),
     // Requests, heads and pieces of bodies, whoever sends them.
     ("bytes", &["src/crawl/http/"]),
@@ -222,7 +225,15 @@ const DOORS: &[(&str, &[&str])] = &[
     // Who connects, and what a connection runs over.
     ("tokio_rustls", &["src/crawl/http/tls.rs", "src/crawl/http/transport.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
-    ("tower_service", &["src/crawl/http/dialer.rs", "src/crawl/http/names.rs", "src/cli/dashboard/live_page.rs"]),
+    (
+        "tower_service",
+        &[
+            "src/crawl/http/clients/connector_watch.rs",
+            "src/crawl/http/dialer.rs",
+            "src/crawl/http/names.rs",
+            "src/cli/dashboard/live_page.rs",
+        ],
+    ),
     ("tracing", &["src/crawl/", "src/cluster/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/log.rs"]),
     ("url", &["src/address/whatwg.rs"]),

@@ -2,11 +2,14 @@
 
 use crate::cli::field::{Bytes, Choice, Many, Maybe, MaybeBytes, One};
 use crate::cli::setting::{Setting, setting, switch, value};
-use crate::crawl::Engine;
+use crate::crawl::{ClientChoice, Engine};
 
 const ENGINES: &[(&str, Engine)] = &[(Engine::Stream.name(), Engine::Stream), (Engine::Dom.name(), Engine::Dom)];
 
 pub(super) static ROWS: &[Setting] = &[
+    setting!(Choice, crawl: fetch.client,
+        "What asks hosts: direct, or reqwest, which takes a tenth more CPU; fetch.proxy needs direct", ClientChoice::NAMED)
+    .flags(&[value("client", "CLIENT").rare()]),
     setting!(One, crawl: fetch.user_agent, "The User-Agent header").flags(&[value("user-agent", "TEXT").short('A')]),
     setting!(Maybe, crawl: fetch.contact, "Whom a host can write to: a mail address or URL", "")
         .flags(&[value("contact", "ADDRESS")]),

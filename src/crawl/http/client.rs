@@ -44,6 +44,20 @@ pub trait Client: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Looks for what is wrong with it, before a crawl begins.
+    ///
+    /// # Errors
+    /// In words, and with what to do.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether it goes by an option of how hosts are reached: `proxy`, `ca_files`, `insecure`, `client_certificate`, `deny_networks`,
+    /// `http1_only` or `resolve_all_to`. A crawl that is given one which its client does not go by does not begin.
+    fn goes_by(&self, _option: &str) -> bool {
+        false
+    }
+
     /// Whether nothing is to be hoped for from it any more. The crawl ends then, and can be resumed.
     fn is_lost(&self) -> bool {
         false

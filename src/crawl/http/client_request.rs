@@ -129,6 +129,11 @@ impl<'a> ClientRequest<'a> {
         *lock(&self.told).sent_at.insert(Instant::now())
     }
 
+    /// It was not sent yet after all: it has no connection.
+    pub(super) fn not_sent_yet(&self) {
+        lock(&self.told).sent_at = None;
+    }
+
     /// Takes note of how long it took to connect for it.
     pub fn connected(&self, took: Duration) {
         lock(self.times).connect.record(took);

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use http::header::{self, HeaderMap};
@@ -50,6 +50,8 @@ const MIN_PIECE: u64 = 32;
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Arc<dyn Client>,
+    /// An embedder's, which takes its place.
+    own: Arc<OnceLock<Arc<dyn Client>>>,
     names: Names,
     times: Arc<Mutex<ConnectionTimes>>,
     accesses: Arc<Accesses>,
@@ -76,6 +78,7 @@ impl Fetcher {
         places: Places,
         asks_beside: bool,
     ) -> Result<Self, FetcherError> {
+        clients::check(options, None)?;
         let headers = RequestHeaders::new(options)?;
         let tls = Tls::new(&options.ca_files).map_err(|reason| AccessError::of_option("ca_files", reason))?;
         let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
@@ -86,6 +89,7 @@ impl Fetcher {
         let client = clients::make(&parts, &names, &times)?;
         Ok(Self {
             client,
+            own: Arc::default(),
             names,
             times,
             accesses,
@@ -98,11 +102,28 @@ impl Fetcher {
         })
     }
 
+    /// Fetches with this client from now on, in the place of the one that the options name. All clones of this fetcher do.
+    ///
+    /// # Errors
+    /// Where the options ask for what the client does not do, it hides something, or another one was given before.
+    pub fn use_client(&self, client: impl Client + 'static) -> Result<(), FetcherError> {
+        clients::check(&self.options, Some(&client))?;
+        let unfit = |reason| AccessError::of_option("client", format!("{}: {reason}", client.name()));
+        client.check().map_err(unfit)?;
+        let set = self.own.set(Arc::new(client));
+        set.map_err(|_| AccessError::of_option("client", "another client was given before").into())
+    }
+
+    fn client(&self) -> &dyn Client {
+        &**self.own.get().unwrap_or(&self.client)
+    }
+
     /// Looks for what is wrong with the headers, the types and the rules of these options. Secrets are not read.
     ///
     /// # Errors
     /// Where something cannot be sent, or stands for nothing.
     pub fn check(options: &FetchOptions) -> Result<(), AccessError> {
+        clients::check(options, None)?;
         Proxies::check(options)?;
         Wanted::new(options)?;
         Accesses::check(options)
@@ -131,7 +152,7 @@ impl Fetcher {
 
     /// Whether a proxy has failed in such a way, or for so long, that there is no hope.
     pub(in crate::crawl) fn has_lost_proxy(&self) -> bool {
-        self.client.is_lost()
+        self.client().is_lost()
     }
 
     /// Tells the addresses to which a URL's host resolves; none where they are not known here.
@@ -141,7 +162,7 @@ impl Fetcher {
         is_first_contact: bool,
         tell: impl FnOnce(&[IpAddr]) -> T,
     ) -> T {
-        if self.client.finds_host(url) {
+        if self.client().finds_host(url) {
             return tell(&[]);
         }
         self.names.tell_addresses(url.host(), is_first_contact, tell).await
@@ -150,7 +171,7 @@ impl Fetcher {
     /// As [`fetch`](Self::fetch), with a say in how.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
-        let is_found_elsewhere = self.client.finds_host(url);
+        let is_found_elsewhere = self.client().finds_host(url);
         self.guard.check(url, is_found_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
         let access = self.accesses.of(url.host());
         // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
@@ -190,8 +211,9 @@ impl Fetcher {
 
     /// Has the request sent, and waits for the head. An error says when it was sent.
     async fn head(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
-        let asked = self.client.ask(request);
-        let answer = if self.client.keeps_clocks() { asked.await } else { request.within_clocks(asked).await };
+        let client = self.client();
+        let asked = client.ask(request);
+        let answer = if client.keeps_clocks() { asked.await } else { request.within_clocks(asked).await };
         answer.map_err(|error| FetchError { sent_at: error.sent_at.or_else(|| request.sent_at()), ..error })
     }
 

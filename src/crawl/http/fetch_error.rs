@@ -14,6 +14,9 @@ use super::tls;
 use crate::crawl::records::legible;
 use crate::frontier::Failure;
 
+/// What is said of a connection whose end has no words of the system's.
+const CLOSED: &str = "the connection closed before its response";
+
 /// Why there is no response, or not a whole one.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -32,11 +35,14 @@ pub struct FetchError {
 }
 
 impl FetchError {
-    pub(super) fn new(failure: Failure, message: impl AsRef<str>) -> Self {
+    /// For a client, which says what kind of failure it is. Control characters are escaped, and beyond 1 kB the words are cut.
+    pub fn new(failure: Failure, message: impl AsRef<str>) -> Self {
         Self { failure, message: legible(message.as_ref()), sent_at: None, is_local: false, source: None }
     }
 
-    pub(super) fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
+    /// For a client, by the error that it was: the innermost cause's own words are the message. Where it is a shortage of this machine, no
+    /// host is to blame.
+    pub fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
         let message = causes(&error).last().map_or_else(String::new, ToString::to_string);
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
@@ -100,16 +106,36 @@ impl FetchError {
             without_head.message = legible(&words);
         }
         if failure == Failure::Incomplete && !is_named {
-            "the connection closed before its response".clone_into(&mut without_head.message);
+            CLOSED.clone_into(&mut without_head.message);
         }
-        // The client does not say which.
         if is_too_large {
-            let head = MAX_HEAD >> 10;
-            without_head.message = format!(
-                "more than {MAX_HEADERS} headers, a head of more than {head} KiB, or a Content-Length that is too large"
-            );
+            without_head.message = Self::too_large();
         }
         without_head
+    }
+
+    /// For a request that was sent, of a client that has no more to say than this error. `is_nonsense`: what came is not HTTP.
+    pub(super) fn unanswered(error: impl Error + Send + Sync + 'static, is_nonsense: bool) -> Self {
+        let failure = match () {
+            () if causes(&error).any(tls::is_tls) => Failure::Tls,
+            () if has(&error, io::ErrorKind::TimedOut) => Failure::Timeout,
+            () if is_nonsense => Failure::BadResponse,
+            () => Failure::Incomplete,
+        };
+        let is_named = causes(&error).any(<dyn Error>::is::<io::Error>);
+        let unanswered = Self::caused(failure, error);
+        if failure == Failure::Incomplete && !is_named {
+            return Self { message: CLOSED.to_owned(), ..unanswered };
+        }
+        unanswered
+    }
+
+    /// What is said of a head that is beyond a limit. The client does not say which.
+    pub(super) fn too_large() -> String {
+        let head = MAX_HEAD >> 10;
+        format!(
+            "more than {MAX_HEADERS} headers, a head of more than {head} KiB, or a Content-Length that is too large"
+        )
     }
 }
 

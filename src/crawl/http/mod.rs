@@ -5,6 +5,7 @@ mod ask;
 mod causes;
 mod certificates;
 mod client;
+mod client_choice;
 mod client_request;
 mod clients;
 mod connection;
@@ -47,7 +48,9 @@ pub use access::{AccessError, AccessRules, GroupAccess, HostAccess, Secret, Sign
 pub(crate) use ask::MayAsk;
 pub(super) use ask::{Ask, TakesBody};
 pub use client::{Client, ClientBody, ClientFuture, ClientResponse};
+pub use client_choice::ClientChoice;
 pub use client_request::ClientRequest;
+pub use clients::Reqwest;
 pub use connection_times::ConnectionTimes;
 pub use exchange::{Exchange, Truncated};
 pub use fetch::Fetcher;

@@ -74,7 +74,8 @@ impl Names {
         Ok(addresses)
     }
 
-    async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+    /// The addresses of a name, with port 0 where the URL says which.
+    pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         match self {
             Self::Fixed(address) => Ok(vec![*address]),
             Self::System(resolver) => resolver.resolve(name).await,

@@ -56,11 +56,24 @@ impl Broken {
     /// Whether a body's chunks or frames were not framed as they are, or went beyond a limit. Only the client's own decoder has errors of these
     /// kinds: the system's own have a number, and those of TLS are told apart.
     pub(super) fn is_misframed(&self) -> bool {
-        let Self::Http1(error) = self else { return matches!(self, Self::Flood(_)) };
-        let Some(error) = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>) else { return false };
-        let is_decoders = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
-        is_decoders && error.raw_os_error().is_none() && !causes(error).any(tls::is_tls)
+        match self {
+            Self::Flood(_) => true,
+            Self::Http1(error) => is_misframed(error),
+            Self::Http2(_) | Self::Io(_) => false,
+        }
     }
+}
+
+/// The same, of an error of HTTP/1.1.
+pub(super) fn is_misframed(error: &hyper::Error) -> bool {
+    let Some(error) = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>) else { return false };
+    let is_decoders = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+    is_decoders && error.raw_os_error().is_none() && !causes(error).any(tls::is_tls)
+}
+
+/// Whether a limit of HTTP/1.1's head was passed. hyper has a method that says so, for servers alone; its words say it to all.
+pub(super) fn is_too_large(error: &hyper::Error) -> bool {
+    error.is_parse() && error.to_string() == "message head is too large"
 }
 
 impl From<h2::Error> for Broken {
@@ -112,10 +125,9 @@ impl NoHead {
         }
     }
 
-    /// Whether a limit of the HTTP/1.1 client was passed. hyper has a method that says so, for servers alone; its words say it to all.
+    /// Whether a limit of the HTTP/1.1 client was passed.
     pub(super) fn is_too_large(&self) -> bool {
-        let Self::Broken(Broken::Http1(error)) = self else { return false };
-        error.is_parse() && error.to_string() == "message head is too large"
+        matches!(self, Self::Broken(Broken::Http1(error)) if is_too_large(error))
     }
 
     /// Why the server ended this stream, where it did.

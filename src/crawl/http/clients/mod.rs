@@ -1,13 +1,18 @@
 //! The clients that there are. For one more, its file and this one are all that changes.
 
+mod connector_watch;
 mod direct;
 mod direct_body;
+mod reqwest_client;
 
 use std::sync::{Arc, Mutex};
 
 use direct::Direct;
+pub use reqwest_client::Reqwest;
 
+use super::access::AccessError;
 use super::client::Client;
+use super::client_choice::ClientChoice;
 use super::connection_times::ConnectionTimes;
 use super::fetcher_error::FetcherError;
 use super::names::Names;
@@ -15,6 +20,23 @@ use super::proxy::Proxies;
 use super::tls::Tls;
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Places;
+
+impl ClientChoice {
+    /// The crawl's own, and the default.
+    pub const DIRECT: Self = Self::named("direct");
+    /// reqwest, set up as a crawl needs it.
+    pub const REQWEST: Self = Self::named("reqwest");
+
+    /// All of them, by their names.
+    #[cfg(feature = "cli")]
+    pub(crate) const NAMED: &[(&str, Self)] =
+        &[(Self::DIRECT.name(), Self::DIRECT), (Self::REQWEST.name(), Self::REQWEST)];
+
+    /// Whether a client goes by an option of how hosts are reached.
+    fn goes_by(self, option: &str) -> bool {
+        self == Self::DIRECT || option != "proxy"
+    }
+}
 
 /// What a client is made of.
 pub(super) struct ClientParts<'a> {
@@ -25,15 +47,45 @@ pub(super) struct ClientParts<'a> {
     pub(super) tls: &'a Tls,
 }
 
-/// Makes the client.
+/// Makes the client that the options name.
 pub(super) fn make(
     parts: &ClientParts<'_>,
     names: &Names,
     times: &Arc<Mutex<ConnectionTimes>>,
 ) -> Result<Arc<dyn Client>, FetcherError> {
     let &ClientParts { options, places, multiplexes, tls } = parts;
+    if options.client == ClientChoice::REQWEST {
+        return Ok(Arc::new(Reqwest::ours(options, places, multiplexes, tls, names)?));
+    }
     let proxies = Proxies::new(options, tls, places.lookups)?;
     let shared = (names.clone(), Arc::clone(times));
     let client = Direct::new(options, places, multiplexes, tls, shared, proxies);
     Ok(Arc::new(client.map_err(FetcherError::Setup)?))
+}
+
+/// Looks for an option that the client does not go by: the one that the options name, or one of an embedder's.
+///
+/// # Errors
+/// Names the option and the client.
+pub(super) fn check(options: &FetchOptions, own: Option<&dyn Client>) -> Result<(), AccessError> {
+    let rules = || options.access.hosts.values().chain(options.access.groups.values().map(|group| &group.each));
+    let asked = [
+        ("proxy", options.proxy.is_some()),
+        ("ca_files", !options.ca_files.is_empty()),
+        ("insecure", options.insecure || rules().any(|rule| rule.insecure.is_some())),
+        ("client_certificate", rules().any(|rule| rule.client_certificate.is_some())),
+        ("deny_networks", !options.deny_networks.is_empty()),
+        ("http1_only", options.http1_only),
+        ("resolve_all_to", options.resolve_all_to.is_some()),
+    ];
+    let name = own.map_or(options.client.name(), Client::name);
+    let goes_by = |option| own.map_or_else(|| options.client.goes_by(option), |own| own.goes_by(option));
+    match asked.into_iter().find(|(option, is_asked)| *is_asked && !goes_by(option)) {
+        Some((option, _)) => {
+            let reason =
+                format!("the client {name} does not go by it: leave it out, or choose fetch.client = \"direct\"");
+            Err(AccessError::of_option(option, reason))
+        }
+        None => Ok(()),
+    }
 }
