@@ -34,6 +34,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("askama", &["src/report/html/mod.rs"]),
     // Names of bodies; tokens that are compared. Connections have it by rustls.
     ("aws_lc_rs", &["src/crawl/http/cryptography.rs", "src/crawl/records/bodies.rs", "src/cli/dashboard/door.rs"]),
+    // User and password, in headers to hosts and proxies; a token in one to us.
+    ("base64", &["src/crawl/http/access/accesses.rs", "src/crawl/http/proxy/sign_in.rs", "src/cli/dashboard/door.rs"]),
+    ("ipnet", &["src/crawl/http/network.rs"]),
     ("prometheus_client", &["src/report/metrics.rs"]),
     // Types that are written for programs derive their schemas.
     ("schemars", &["src/"]),

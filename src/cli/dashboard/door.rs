@@ -12,6 +12,7 @@ use axum::http::header::{
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine};
 
 /// Lets requests in, or says why not.
 #[derive(Debug)]
@@ -152,30 +153,13 @@ fn token_in(authorization: &str) -> Option<Vec<u8>> {
     if kind.eq_ignore_ascii_case("bearer") {
         return Some(rest.as_bytes().to_vec());
     }
-    let pair = kind.eq_ignore_ascii_case("basic").then(|| from_base64(rest)).flatten()?;
+    if !kind.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    // The padding may be left out.
+    let pair = BASE64_STANDARD_NO_PAD.decode(rest.trim_end_matches('=')).ok()?;
     let colon = pair.iter().position(|byte| *byte == b':')?;
     Some(pair[colon + 1..].to_vec())
-}
-
-/// RFC 4648 section 4; the padding may be left out.
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
-    for digit in text.trim_end_matches('=').bytes() {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        (bits, held) = (bits << 6 | u32::from(value), held + 6);
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 0xff).ok()?);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

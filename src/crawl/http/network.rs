@@ -1,8 +1,10 @@
 //! A block of addresses.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
+
+use ipnet::IpNet;
 
 /// A block of addresses, as prefix and length (RFC 4632, RFC 4291 section 2.3): `10.0.0.0/8`, `fd00::/8`, or one address.
 ///
@@ -19,10 +21,7 @@ use std::str::FromStr;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    first: IpAddr,
-    bits: u8,
-}
+pub struct Network(IpNet);
 
 /// A text that is no block of addresses, or none that anybody can mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,12 +43,7 @@ pub enum NetworkError {
 impl Network {
     /// Whether an address is in this block.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let same = match (self.first, address.to_canonical()) {
-            (IpAddr::V4(first), IpAddr::V4(address)) => (first.to_bits() ^ address.to_bits()).leading_zeros(),
-            (IpAddr::V6(first), IpAddr::V6(address)) => (first.to_bits() ^ address.to_bits()).leading_zeros(),
-            _ => return false,
-        };
-        same >= self.bits.into()
+        self.0.contains(&address.to_canonical())
     }
 }
 
@@ -57,44 +51,25 @@ impl FromStr for Network {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let (address, bits) = match text.split_once('/') {
-            // A number's own parser takes a sign too.
-            Some((_, bits)) if !bits.bytes().all(|byte| byte.is_ascii_digit()) => return Err(NetworkError::Text),
-            Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| NetworkError::Text)?)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| NetworkError::Text)?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.unwrap_or(most);
-        if bits > most {
-            return Err(NetworkError::Text);
-        }
-        let (address, bits) = match address.to_canonical() {
+        let alone = text.parse::<IpAddr>().map(IpNet::from);
+        let block = alone.or_else(|_| text.parse::<IpNet>()).map_err(|_| NetworkError::Text)?;
+        let (address, bits) = (block.addr(), block.prefix_len());
+        let block = match address.to_canonical() {
             IpAddr::V4(mapped) if address.is_ipv6() => match bits {
-                96.. => (mapped.into(), bits - 96),
+                96.. => IpNet::new_assert(mapped.into(), bits - 96),
                 ..=32 => return Err(NetworkError::Mapped { address: mapped, bits }),
                 // All that are mapped are in it.
                 _ => return Err(NetworkError::Mapped { address: Ipv4Addr::UNSPECIFIED, bits: 0 }),
             },
-            _ => (address, bits),
+            _ => block,
         };
-        let first = match address {
-            IpAddr::V4(address) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or_default();
-                Ipv4Addr::from_bits(address.to_bits() & mask).into()
-            }
-            IpAddr::V6(address) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or_default();
-                Ipv6Addr::from_bits(address.to_bits() & mask).into()
-            }
-        };
-        Ok(Self { first, bits })
+        Ok(Self(block.trunc()))
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.first, self.bits)
+        self.0.fmt(f)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::base64::base64;
 use super::extra_header::{extra_header, header_name};
 use super::host_access::HostAccess;
 use super::host_headers::{Credentials, HostHeaders};
@@ -226,7 +226,7 @@ fn credentials(
             if !text.contains(':') || text.contains(char::is_control) {
                 return Err(format!("{secret} is not of the form user:password"));
             }
-            (AUTHORIZATION, format!("Basic {}", base64(text.as_bytes())), secret)
+            (AUTHORIZATION, format!("Basic {}", BASE64_STANDARD.encode(text)), secret)
         }
         SignIn::Bearer(secret) => (AUTHORIZATION, format!("Bearer {}", read(secret)?), secret),
         SignIn::Header(name, secret) => (header_name(name)?, read(secret)?, secret),

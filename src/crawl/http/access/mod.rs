@@ -18,7 +18,6 @@
 //! a request had a secret, or its connection a certificate, that holds for the `Set-Cookie` of its response too: a session is as good as a password.
 
 mod accesses;
-mod base64;
 mod extra_header;
 mod host_access;
 mod host_headers;
@@ -27,7 +26,6 @@ mod sign_in;
 
 pub use accesses::AccessError;
 pub(super) use accesses::Accesses;
-pub(super) use base64::base64;
 pub use host_access::{AccessRules, GroupAccess, HostAccess};
 pub(super) use host_headers::HostHeaders;
 pub use secret::Secret;

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::HeaderValue;
 
-use crate::crawl::http::access::{Secret, base64};
+use crate::crawl::http::access::Secret;
 
 /// A user and a password. They are sent to the proxy alone, and shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl ProxySignIn {
 
     /// The value of `Proxy-Authorization`, marked as sensitive (RFC 7617).
     pub(super) fn header(&self) -> Option<HeaderValue> {
-        let encoded = base64(format!("{}:{}", self.user, self.password).as_bytes());
+        let encoded = BASE64_STANDARD.encode(format!("{}:{}", self.user, self.password));
         let mut value = HeaderValue::from_str(&format!("Basic {encoded}")).ok()?;
         value.set_sensitive(true);
         Some(value)
