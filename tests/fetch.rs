@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use both::and_over_reqwest;
 use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
 use crawler::frontier::Failure;
 use rustls::crypto::aws_lc_rs;
@@ -829,14 +830,8 @@ async fn two_content_types_are_one_header() {
     assert_eq!(page.unwrap().content_type.as_deref(), Some("text/plain, text/html"));
 }
 
-/// Tests of what only `direct` does, and what that is.
-const ONLY_DIRECT: &[(&str, &str)] = &[
-    ("interim_responses_are_few", "a flood of interim responses ends early"),
-    ("odd_heads_pass_and_broken_ones_fail", "a Content-Length that is no number counts as none"),
-    ("a_length_counts_beside_identity", "bodies are read that are framed as browsers read them"),
-];
-
-#[test]
-fn reqwest_does_the_same_but_for_what_is_listed() {
-    both::passes_over_reqwest("reqwest_does_the_same_but_for_what_is_listed", ONLY_DIRECT);
+and_over_reqwest! {
+    "interim_responses_are_few": "ends a flood of interim responses after ten",
+    "odd_heads_pass_and_broken_ones_fail": "reads bodies that are framed as browsers read them, against the standard",
+    "a_length_counts_beside_identity": "reads bodies that are framed as browsers read them, against the standard",
 }

@@ -8,12 +8,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crawler::crawl::{
-    Client, ClientFuture, ClientRequest, ClientResponse, Crawl, CrawlOptions, FetchError, FetchOptions, Fetcher, Reqwest,
+    Client, ClientFuture, ClientRequest, ClientResponse, Crawl, CrawlOptions, FetchError, FetchOptions, Fetcher,
 };
 use crawler::frontier::Failure;
 use http::Response;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 
 /// Pages by their URLs.
 #[derive(Debug, Default)]
@@ -48,7 +46,8 @@ impl Client for Recorded {
 }
 
 fn recorded() -> Recorded {
-    let pages = BTreeMap::from([("https://web.example/", "<a href=a>one</a>"), ("https://web.example/a", "<a href=b>two</a>")]);
+    let pages =
+        BTreeMap::from([("https://web.example/", "<a href=a>one</a>"), ("https://web.example/a", "<a href=b>two</a>")]);
     Recorded { pages, ..Recorded::default() }
 }
 
@@ -109,34 +108,49 @@ fn what_a_client_does_not_do_is_said_by_name() {
     assert_eq!(error.to_string(), "fetch.client: another client was given before");
 }
 
-/// Answers each request with these words, whatever it is.
-async fn serve(words: &'static str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut head = [0; 4096];
-            let read = stream.read(&mut head).await.unwrap();
-            let words = if head[..read].starts_with(b"GET /to ") { "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nto" } else { words };
-            let _ = stream.write_all(words.as_bytes()).await;
-        }
-    });
-    address
-}
+/// A `reqwest::Client` of the embedder's.
+#[cfg(feature = "reqwest")]
+mod theirs {
+    use crawler::crawl::Reqwest;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
 
-#[tokio::test]
-async fn a_reqwest_of_theirs_fetches_and_may_follow_nothing() {
-    let mut options = FetchOptions::default();
-    options.allow_private_addresses = true;
-    let theirs = |policy| Reqwest::from(reqwest::Client::builder().no_proxy().redirect(policy).build().unwrap());
-    let page = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;
-    let fetcher = Fetcher::new(&options).unwrap();
-    fetcher.use_client(theirs(reqwest::redirect::Policy::none())).unwrap();
-    assert_eq!(fetcher.fetch(&format!("http://{page}/")).await.unwrap().body, b"hi");
-    let redirect = serve("HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
-    assert_eq!(fetcher.fetch(&format!("http://{redirect}/")).await.unwrap().location.as_deref(), Some("/to"));
-    let following = Fetcher::new(&options).unwrap();
-    following.use_client(theirs(reqwest::redirect::Policy::default())).unwrap();
-    let error = following.fetch(&format!("http://{redirect}/")).await.unwrap_err();
-    assert!(error.message.contains("has followed a redirect") && error.sent_at.is_some(), "{error}");
+    use super::{FetchOptions, Fetcher, SocketAddr};
+
+    /// Answers each request with these words, whatever it is.
+    async fn serve(words: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = [0; 4096];
+                let read = stream.read(&mut head).await.unwrap();
+                let words = if head[..read].starts_with(b"GET /to ") {
+                    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nto"
+                } else {
+                    words
+                };
+                let _ = stream.write_all(words.as_bytes()).await;
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn a_reqwest_of_theirs_fetches_and_may_follow_nothing() {
+        let mut options = FetchOptions::default();
+        options.allow_private_addresses = true;
+        let theirs = |policy| Reqwest::from(reqwest::Client::builder().no_proxy().redirect(policy).build().unwrap());
+        let page = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;
+        let fetcher = Fetcher::new(&options).unwrap();
+        fetcher.use_client(theirs(reqwest::redirect::Policy::none())).unwrap();
+        assert_eq!(fetcher.fetch(&format!("http://{page}/")).await.unwrap().body, b"hi");
+        let redirect =
+            serve("HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+        assert_eq!(fetcher.fetch(&format!("http://{redirect}/")).await.unwrap().location.as_deref(), Some("/to"));
+        let following = Fetcher::new(&options).unwrap();
+        following.use_client(theirs(reqwest::redirect::Policy::default())).unwrap();
+        let error = following.fetch(&format!("http://{redirect}/")).await.unwrap_err();
+        assert!(error.message.contains("has followed a redirect") && error.sent_at.is_some(), "{error}");
+    }
 }

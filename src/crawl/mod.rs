@@ -103,12 +103,14 @@ pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks
 pub(crate) use http::DENIED;
 #[cfg(feature = "cluster")]
 pub(crate) use http::MayAsk;
+#[cfg(feature = "reqwest")]
+pub use http::Reqwest;
 #[cfg(feature = "cluster")]
 pub(crate) use http::tls_for_servers;
 pub use http::{
     AccessError, AccessRules, Client, ClientBody, ClientChoice, ClientFuture, ClientRequest, ClientResponse,
     ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, Network, NetworkError,
-    ProxyAddress, ProxyChoice, Reqwest, Response, Secret, SignIn, Truncated,
+    ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated,
 };
 pub use latencies::Latencies;
 pub use look::{Underway, look};

@@ -86,6 +86,7 @@ mod tests {
                 "0.5",
                 "127.0.0.1:7",
                 "dom",
+                "reqwest",
                 "json",
                 "10.0.0.0/8",
                 "domain",

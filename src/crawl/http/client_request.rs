@@ -130,6 +130,7 @@ impl<'a> ClientRequest<'a> {
     }
 
     /// It was not sent yet after all: it has no connection.
+    #[cfg(feature = "reqwest")]
     pub(super) fn not_sent_yet(&self) {
         lock(&self.told).sent_at = None;
     }

@@ -115,6 +115,7 @@ impl FetchError {
     }
 
     /// For a request that was sent, of a client that has no more to say than this error. `is_nonsense`: what came is not HTTP.
+    #[cfg(feature = "reqwest")]
     pub(super) fn unanswered(error: impl Error + Send + Sync + 'static, is_nonsense: bool) -> Self {
         let failure = match () {
             () if causes(&error).any(tls::is_tls) => Failure::Tls,

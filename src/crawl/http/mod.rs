@@ -50,6 +50,7 @@ pub(super) use ask::{Ask, TakesBody};
 pub use client::{Client, ClientBody, ClientFuture, ClientResponse};
 pub use client_choice::ClientChoice;
 pub use client_request::ClientRequest;
+#[cfg(feature = "reqwest")]
 pub use clients::Reqwest;
 pub use connection_times::ConnectionTimes;
 pub use exchange::{Exchange, Truncated};

@@ -146,11 +146,13 @@ impl fmt::Debug for Tls {
 
 impl Connector {
     /// Its settings.
+    #[cfg(feature = "reqwest")]
     pub(super) fn config(&self, offers_http2: bool) -> ClientConfig {
         ClientConfig::clone(if offers_http2 { self.http2.config() } else { self.http1.config() })
     }
 
     /// The same for all its clones, and for no other while it lives.
+    #[cfg(feature = "reqwest")]
     pub(super) fn id(&self) -> usize {
         Arc::as_ptr(self.http1.config()).addr()
     }

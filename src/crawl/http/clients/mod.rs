@@ -1,13 +1,16 @@
 //! The clients that there are. For one more, its file and this one are all that changes.
 
+#[cfg(feature = "reqwest")]
 mod connector_watch;
 mod direct;
 mod direct_body;
+#[cfg(feature = "reqwest")]
 mod reqwest_client;
 
 use std::sync::{Arc, Mutex};
 
 use direct::Direct;
+#[cfg(feature = "reqwest")]
 pub use reqwest_client::Reqwest;
 
 use super::access::AccessError;
@@ -24,7 +27,8 @@ use crate::crawl::bounds::Places;
 impl ClientChoice {
     /// The crawl's own, and the default.
     pub const DIRECT: Self = Self::named("direct");
-    /// reqwest, set up as a crawl needs it.
+    /// reqwest, set up as a crawl needs it. Feature `reqwest` has it.
+    #[cfg(feature = "reqwest")]
     pub const REQWEST: Self = Self::named("reqwest");
 
     /// All of them, by their names.
@@ -54,6 +58,7 @@ pub(super) fn make(
     times: &Arc<Mutex<ConnectionTimes>>,
 ) -> Result<Arc<dyn Client>, FetcherError> {
     let &ClientParts { options, places, multiplexes, tls } = parts;
+    #[cfg(feature = "reqwest")]
     if options.client == ClientChoice::REQWEST {
         return Ok(Arc::new(Reqwest::ours(options, places, multiplexes, tls, names)?));
     }
