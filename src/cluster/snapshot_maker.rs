@@ -2,10 +2,8 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::Instant;
 
 use super::snapshot;
 use super::succession::Fold;
@@ -14,12 +12,11 @@ use super::values::SnapshotValue;
 use crate::crawl::Inlet;
 use crate::gate::Position;
 
-/// A log that is shorter than this is read in a moment.
+/// A log that is shorter than this is read in a moment. Each time that it has grown by as much again, it is looked whether a snapshot would
+/// be worth it: to look opens a few files, once in some thousand pages.
 const LEAST: u64 = 256 << 10;
-/// A snapshot may take so many times what the log has grown by.
+/// A snapshot may take at most this many times what the log has grown by.
 const SHARE: u64 = 2;
-/// How often it looks whether a snapshot would be worth it.
-const LOOK: Duration = Duration::from_secs(5);
 
 /// Makes a snapshot of a partition where it is smaller than [twice](SHARE) what the log has grown by since the last one. So all snapshots
 /// together take no more than two such logs. The more of what was found is done, the fewer bytes of the journal a snapshot needs, and the more
@@ -31,7 +28,8 @@ pub(crate) struct SnapshotMaker {
     token: u64,
     /// Where the journal ended at the checkpoint that was looked at last.
     checkpoint: Position,
-    looked: Option<Instant>,
+    /// Where the log ended then.
+    looked: u64,
     /// The one that is being made.
     making: JoinSet<Looked>,
 }
@@ -42,22 +40,19 @@ type Looked = (Position, Option<SnapshotValue>);
 impl SnapshotMaker {
     /// For a partition that was restored from this snapshot, or from none.
     pub(crate) fn new(last: SnapshotValue, token: u64) -> Self {
-        Self { last, token, checkpoint: Position::default(), looked: None, making: JoinSet::new() }
+        Self { last, token, checkpoint: Position::default(), looked: 0, making: JoinSet::new() }
     }
 
-    /// Begins a snapshot, if it is time for one. Returns at once.
+    /// Begins a snapshot, if the log has grown enough for one. Returns at once.
     pub(crate) fn look<T: ClusterTransport>(&mut self, transport: &Arc<T>, partition: u32, fold: &Fold, inlet: &Inlet) {
-        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
-            return;
-        }
         if let Some(Ok((checkpoint, made))) = self.making.try_join_next() {
             (self.checkpoint, self.last) = (checkpoint, made.unwrap_or(self.last));
         }
         let grown = fold.end.saturating_sub(self.last.end);
-        if grown < LEAST || !self.making.is_empty() {
+        if grown < LEAST || fold.end.saturating_sub(self.looked) < LEAST || !self.making.is_empty() {
             return;
         }
-        self.looked = Some(Instant::now());
+        self.looked = fold.end;
         let (transport, fold, inlet, before) = (Arc::clone(transport), fold.clone(), inlet.clone(), self.checkpoint);
         // Each place in the log has its own.
         let token = self.token.wrapping_add(fold.last());
