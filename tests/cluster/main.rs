@@ -205,9 +205,14 @@ async fn a_new_owner_begins_with_a_snapshot() {
     // small snapshot.
     let web = Web::serve(400, 25_000, Duration::from_millis(5)).await;
     let mut crawl = Crawl::new(&web, servers.addresses(), "snapshots");
-    crawl.settings = [("CLUSTER_PARTITIONS", "1"), ("JOB_CHECKPOINT_INTERVAL", "1s"), ("SEEN_CAPACITY", "40000"), ("SEEN_AUDIT", "0")]
-        .map(|(name, value)| (name, value.to_owned()))
-        .into();
+    crawl.settings = [
+        ("CLUSTER_PARTITIONS", "1"),
+        ("JOB_CHECKPOINT_INTERVAL", "1s"),
+        ("SEEN_CAPACITY", "40000"),
+        ("SEEN_AUDIT", "0"),
+    ]
+    .map(|(name, value)| (name, value.to_owned()))
+    .into();
     // Behind the second snapshot the log is purged.
     for number in 0..2 {
         let node = crawl.start(number);

@@ -101,13 +101,14 @@ struct Spent {
 }
 
 impl Budgets {
-    /// Nothing is known yet. The contents begin small, and grow with what is met.
+    /// Nothing is known yet. The contents begin small, and grow with what is met. No audit keeps some of them exactly: only what they may lose is
+    /// told, and each checkpoint would hold it.
     ///
     /// # Errors
     /// If there is no memory for the contents.
     pub(crate) fn new(limits: &TrapLimits, key: FingerprintKey) -> Result<Self, SeenError> {
         let options =
-            SeenOptions { capacity: 1 << 16, open_ended: true, shards: 4, audit: 256, key, ..SeenOptions::default() };
+            SeenOptions { capacity: 1 << 16, open_ended: true, shards: 4, audit: 0, key, ..SeenOptions::default() };
         Ok(Self {
             key,
             limits: limits.clone(),
