@@ -54,9 +54,9 @@ pub enum FileError {
 
 impl FileError {
     /// For `map_err`: adds to the system's error what was tried and on which file. `action` is a verb
-    /// that completes "cannot ...".
+    /// that completes "cannot ...". An error that names a file already keeps that.
     pub(crate) fn of(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { action, path: path.into(), source }
+        move |error| error.downcast().unwrap_or_else(|source| Self::Io { action, path: path.into(), source })
     }
 
     /// Whether the file is gone, or does not hold what was written to it, so that a copy of it would
@@ -76,6 +76,12 @@ impl FileError {
             Self::Io { source, .. } => source.kind(),
             _ => ErrorKind::InvalidData,
         }
+    }
+}
+
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        Self::new(error.kind(), error)
     }
 }
 

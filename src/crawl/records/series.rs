@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use super::output_part::{OPEN, OutputPart};
 use crate::crawl::lock::lock;
-use crate::job::own;
+use crate::job::{FileError, own};
 
 /// Digits of a place in an output.
 const DIGITS: usize = 15;
@@ -45,7 +45,10 @@ impl Series {
             }
         }
         found.sort();
-        found.into_iter().map(|(start, path)| OutputPart::of_series(&path, start)).collect()
+        let open = |(start, path): (u64, PathBuf)| {
+            OutputPart::of_series(&path, start).map_err(|error| FileError::of("open", path)(error).into())
+        };
+        found.into_iter().map(open).collect()
     }
 
     /// Makes the next file.
