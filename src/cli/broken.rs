@@ -7,8 +7,7 @@
 //! Files are read as streams. In memory are the broken pages with up to a thousand pages that link to each, and 16 bytes for each failed
 //! record.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use ahash::{AHashMap, AHashSet, RandomState};
@@ -21,6 +20,7 @@ use super::broken_form::BrokenForm;
 use super::command_error::CommandError;
 use super::effective::of_job_read;
 use super::exit::Exit;
+use super::job_file::JobFile;
 use super::output::{self, Safe, print};
 use super::record_table::{Column, CsvTable, RecordTable};
 use super::unfit::refused;
@@ -239,16 +239,12 @@ impl BrokenLinks {
     }
 }
 
-fn open(path: &Path) -> io::Result<Option<BufReader<File>>> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(BufReader::with_capacity(BUFFER, file))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+fn open(path: &Path) -> io::Result<Option<BufReader<JobFile>>> {
+    Ok(JobFile::find(path)?.map(|file| BufReader::with_capacity(BUFFER, file)))
 }
 
 /// Calls with each whole line and where it begins. Half a line at the end is being written.
-fn each_line(file: &mut BufReader<File>, mut each: impl FnMut(u64, &[u8])) -> io::Result<()> {
+fn each_line(file: &mut BufReader<JobFile>, mut each: impl FnMut(u64, &[u8])) -> io::Result<()> {
     let (mut line, mut offset) = (Vec::new(), 0);
     while file.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         each(offset, &line);

@@ -1,9 +1,11 @@
 //! `crawler cdxj`: the index of web archives.
 
+use std::fs;
 use std::path::PathBuf;
 
 use super::command_error::CommandError;
 use super::exit::Exit;
+use super::job_file::JobFile;
 use super::output::{self, print};
 use crate::crawl::{CdxjIndex, archives_in};
 
@@ -11,7 +13,9 @@ use crate::crawl::{CdxjIndex, archives_in};
 pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
     let mut files = Vec::new();
     for path in of {
-        if path.is_dir() {
+        let advice = "give WARC files, or directories that have some: a crawl writes them with --warc";
+        let failed = |error| CommandError::cannot(Exit::Failed, "read", path)(error).and(advice.to_owned());
+        if fs::metadata(path).map_err(failed)?.is_dir() {
             let found = archives_in(path).map_err(CommandError::cannot(Exit::Failed, "read", path))?;
             if found.is_empty() {
                 output::warn(&format!("{} has no WARC files: a crawl writes them with --warc", path.display()));
@@ -20,6 +24,9 @@ pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
         } else {
             files.push(path.clone());
         }
+    }
+    for file in &files {
+        JobFile::open(file).map_err(CommandError::cannot(Exit::Failed, "read", file))?;
     }
     let index = CdxjIndex::of(&files).map_err(CommandError::of(Exit::Failed, "cannot make the index"))?;
     for (path, bytes) in index.cut() {

@@ -6,6 +6,7 @@ use std::iter;
 use std::path::Path;
 
 use super::exit::Exit;
+use super::job_file;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -21,15 +22,21 @@ impl CommandError {
         Self { exit, messages: vec![message.into()] }
     }
 
-    /// An error with its causes behind the message. Where one of them is a full disk, the exit code says so instead.
+    /// An error with its causes behind the message, and what to do where they name a file of a job. Where one of them is a full disk, the
+    /// exit code says so instead.
     pub(super) fn caused(exit: Exit, message: &str, error: &(dyn Error + 'static)) -> Self {
         let causes = iter::successors(Some(error), |&error| error.source());
         let exit = if causes.clone().any(is_full) { Exit::NotKept } else { exit };
+        let advice = causes.clone().find_map(job_file::advice_of);
         let message = causes.map(ToString::to_string).fold(message.to_owned(), |message, cause| {
             // Some errors display their source too.
-            if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
+            match message.is_empty() {
+                true => cause,
+                false if message.ends_with(&cause) => message,
+                false => format!("{message}: {cause}"),
+            }
         });
-        Self::new(exit, message)
+        advice.into_iter().fold(Self::new(exit, message), Self::and)
     }
 
     /// For `map_err`: as [`caused`](Self::caused).
@@ -37,9 +44,28 @@ impl CommandError {
         move |error| Self::caused(exit, &message.into(), &error)
     }
 
-    /// For `map_err`: a file that cannot be read or written.
-    pub(super) fn cannot<E: Error + 'static>(exit: Exit, action: &str, file: &Path) -> impl FnOnce(E) -> Self + use<E> {
-        Self::of(exit, format!("cannot {action} {}", file.display()))
+    /// For `map_err`: a file that cannot be read or written, with what to do where it is one of a job.
+    pub(super) fn cannot(exit: Exit, action: &str, file: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let (message, file) = (format!("cannot {action} {}", file.display()), file.to_owned());
+        move |error| {
+            let failure = Self::caused(exit, &message, &error);
+            job_file::advice(&file, &error).into_iter().fold(failure, Self::and)
+        }
+    }
+
+    /// For `map_err`: a file that cannot be written, or the one of a job that is read for it.
+    pub(super) fn unwritten(exit: Exit, file: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| {
+            if job_file::is_unread(&error) {
+                return Self::caused(Exit::Failed, "", &error);
+            }
+            Self::cannot(exit, "write", file)(error)
+        }
+    }
+
+    /// An error in one text, for whoever watches.
+    pub(super) fn told(error: &(dyn Error + 'static)) -> String {
+        Self::caused(Exit::Failed, "", error).messages.join("; ")
     }
 
     /// Nothing is left to do, and nobody to tell.
@@ -47,9 +73,11 @@ impl CommandError {
         Self { exit: Exit::Done, messages: Vec::new() }
     }
 
-    /// Adds a line that says what to do about it.
+    /// Adds a line that says what to do about it, once.
     pub(super) fn and(mut self, advice: String) -> Self {
-        self.messages.push(advice);
+        if !self.messages.contains(&advice) {
+            self.messages.push(advice);
+        }
         self
     }
 

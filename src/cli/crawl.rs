@@ -236,7 +236,7 @@ fn known_pages(layers: &Layers, old: &Path, scratch: &Path) -> Result<KnownPages
         ));
     }
     let known = KnownPages::open(old, scratch).map_err(|error| match error {
-        CrawlError::Job(error) => refused(&error.to_string()),
+        CrawlError::Job(error) => refused(&CommandError::told(&error)),
         error if !old.join("pages.visits").exists() => {
             refused(&format!("has no pages.visits: crawl it with --visits ({error})"))
         }

@@ -44,7 +44,7 @@ pub(super) fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: 
     let path = Job::settings_in(directory);
     let file = match own::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => None,
-        file => Some(file.map_err(|error| unread(&path, &error))?),
+        file => Some(file.map_err(CommandError::cannot(Exit::Usage, "read", &path))?),
     };
     let file = match file {
         Some(file) => whole_settings(&path, file)?,

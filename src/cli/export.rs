@@ -1,11 +1,11 @@
 //! `crawler export`, and `-o FILE`: the records of a job as a file of another format.
 
-use std::fs::File;
 use std::io::{self, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::command_error::CommandError;
 use super::exit::Exit;
+use super::job_file::JobFile;
 use super::layers::Layers;
 use super::output::{print, warn};
 use super::record_file::{DamagedLine, RecordFile, RecordFormat, field_names};
@@ -73,7 +73,7 @@ const SKIPPED_COLUMNS: [&str; 6] = ["url", "reason", "referrer", "depth", "links
 /// What is exported: a file in the job.
 struct Source {
     path: PathBuf,
-    file: File,
+    file: JobFile,
     columns: &'static [&'static str],
     schema: SchemaOf,
 }
@@ -86,16 +86,7 @@ impl Source {
             _ => (PAGES, SchemaOf::Page, &PAGE_COLUMNS),
         };
         let path = job.directory().join(name);
-        let file = File::open(&path).map_err(|error| {
-            let is_missing = error.kind() == io::ErrorKind::NotFound;
-            match of {
-                "links" | "skipped" if is_missing => {
-                    let message = format!("{} is not there: a crawl writes it with --{of}", path.display());
-                    CommandError::new(Exit::Failed, message)
-                }
-                _ => CommandError::cannot(Exit::Failed, "read", &path)(error),
-            }
-        })?;
+        let file = JobFile::open(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))?;
         Ok(Self { path, file, columns, schema })
     }
 
@@ -142,7 +133,7 @@ impl Source {
                 );
                 CommandError::new(Exit::Failed, message).and(if self.has_fields() { mend } else { or })
             }
-            None => CommandError::cannot(Exit::Failed, "write", to)(error),
+            None => CommandError::unwritten(Exit::Failed, to)(error),
         }
     }
 }

@@ -29,6 +29,7 @@ mod extract_rules;
 mod field;
 mod given;
 mod help;
+mod job_file;
 mod layers;
 mod line_block;
 mod lines;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::command_error::CommandError;
 use super::exit::Exit;
+use super::job_file;
 use super::progress::Screen;
 use crate::crawl::is_unsafe;
 
@@ -20,6 +21,7 @@ pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
     let mut out = io::BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => CommandError::quiet(),
+        _ if job_file::is_unread(&error) => CommandError::caused(Exit::Failed, "", &error),
         _ => CommandError::caused(Exit::Failed, "standard input or output failed", &error),
     })
 }
@@ -52,6 +54,7 @@ pub(super) fn note(message: &str) {
 }
 
 fn say(kind: &str, message: &str) {
+    let message = &*without_numbers(message);
     let mut text = format!("crawler: {kind}:");
     for (number, line) in message.lines().enumerate() {
         // Further lines are indented, so that a message cannot look like two.
@@ -72,6 +75,13 @@ fn say(kind: &str, message: &str) {
         Some(screen) => screen.clone().write_all(text.as_bytes()),
         None => io::stderr().write_all(text.as_bytes()),
     };
+}
+
+/// A message without the numbers of the system's errors, which say nothing more than the words before: `(os error 2)`.
+fn without_numbers(message: &str) -> Cow<'_, str> {
+    let Some((before, rest)) = message.split_once(" (os error ") else { return message.into() };
+    let after = rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).trim_start_matches(')');
+    format!("{before}{}", without_numbers(after)).into()
 }
 
 /// Leaves out notes and warnings from here on: the user wants to hear of errors alone.
@@ -145,6 +155,15 @@ mod tests {
         let title = "\x1b]0;owned\x07 \u{9b}31m \u{202e}gpj.exe\r\n\u{2028}é 漢 🦀";
         let shown = Safe(title).to_string();
         assert_eq!(shown, r"\u{1b}]0;owned\u{7} \u{9b}31m \u{202e}gpj.exe\u{d}\u{a}\u{2028}é 漢 🦀");
+    }
+
+    #[test]
+    fn the_numbers_of_errors_are_left_out() {
+        let [one, two] = [2, 13].map(|number| io::Error::from_raw_os_error(number).to_string());
+        let words = |text: &str| text[..text.find(" (").unwrap()].to_owned();
+        let message = format!("a: {one}; b: {two}, c");
+        assert_eq!(without_numbers(&message), format!("a: {}; b: {}, c", words(&one), words(&two)));
+        assert_eq!(without_numbers("a (b)"), "a (b)");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io;
 
 use super::command_error::CommandError;
 use super::exit::Exit;
+use super::job_file::how_to_mend;
 use super::layers::Layers;
 use crate::crawl::{CrawlError, FetcherError};
 use crate::gate::OptionError;
@@ -39,10 +40,10 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
         }
         CrawlError::Checkpoint(cause) => {
             let failure = CommandError::caused(Exit::NotKept, "job", error);
-            return if cause.is_loss() { failure.and(how_to_mend(layers)) } else { failure };
+            return if cause.is_loss() { failure.and(how_to_mend(&layers.settings.job.dir)) } else { failure };
         }
         CrawlError::Output { .. } | CrawlError::Record { .. } => {
-            return CommandError::caused(Exit::NotKept, "job", error).and(how_to_mend(layers));
+            return CommandError::caused(Exit::NotKept, "job", error).and(how_to_mend(&layers.settings.job.dir));
         }
         CrawlError::Job(_) | CrawlError::Unknown { .. } => return CommandError::caused(Exit::NotKept, "job", error),
         error => return CommandError::caused(Exit::Failed, "cannot start the crawl", error),
@@ -56,12 +57,6 @@ fn of_frontier(error: &CrawlError) -> Option<&OptionError> {
         CrawlError::Frontier(error) | CrawlError::Checkpoint(CheckpointError::Frontier(error)) => Some(error),
         _ => None,
     }
-}
-
-/// Advice for a file that is not what was written.
-fn how_to_mend(layers: &Layers) -> String {
-    let directory = layers.settings.job.dir.display();
-    format!("put back a copy of what was there, or see what can be had without: crawler repair {directory}")
 }
 
 /// The error for a job that cannot be opened.

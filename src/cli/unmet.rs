@@ -6,12 +6,16 @@ use std::path::Path;
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::output::{self, print};
+use super::unfit::refused;
 use crate::crawl::{CrawlError, KnownPages};
 
 /// Prints the keys of pages that the old job had, and that the new one has no visit of.
 pub(super) fn unmet(old: &Path, new: &Path) -> Result<(), CommandError> {
     let scratch = std::env::temp_dir();
-    let failed = |error: CrawlError| CommandError::caused(Exit::ForeignJob, "no visits to compare", &error);
+    let failed = |error: CrawlError| match error {
+        CrawlError::Job(error) => refused(&error),
+        error => CommandError::caused(Exit::ForeignJob, "no visits to compare", &error),
+    };
     let [before, after] = [KnownPages::open(old, &scratch), KnownPages::open(new, &scratch)];
     let (before, after) = (before.map_err(failed)?, after.map_err(failed)?);
     for job in [&before, &after] {

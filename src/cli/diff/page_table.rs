@@ -1,11 +1,11 @@
 //! The pages of a job, each in a few bytes.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use ahash::RandomState;
 
+use super::super::job_file::JobFile;
 use crate::crawl::{PageChange, PageRecord};
 
 /// The pages of a job by their keys: 64 bytes each, whatever the records have. Of a page with several records the last one counts.
@@ -133,7 +133,7 @@ fn status(status: u16) -> String {
 
 /// Calls `take` for each record of a page, with where it begins. A line that is not whole yet is passed over.
 pub(super) fn each_page(path: &Path, mut take: impl FnMut(u64, &PageRecord) -> io::Result<()>) -> io::Result<()> {
-    let mut lines = BufReader::new(File::open(path)?);
+    let mut lines = BufReader::new(JobFile::open(path)?);
     let (mut line, mut at) = (Vec::new(), 0);
     for number in 1_u64.. {
         line.clear();

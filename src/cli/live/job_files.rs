@@ -52,7 +52,7 @@ impl JobFiles {
         let is_fresh = |reading: &Reading| reading.at.elapsed() < (reading.took * REST).max(Duration::from_secs(1));
         if !read.as_ref().is_some_and(is_fresh) {
             let began = Instant::now();
-            let underway = look(&self.job, &self.options).map_err(|error| error.to_string())?;
+            let underway = look(&self.job, &self.options).map_err(|error| CommandError::told(&error))?;
             *read = Some(Reading { underway, at: Instant::now(), took: began.elapsed() });
         }
         Ok(read)
@@ -80,7 +80,7 @@ impl Subject for JobFiles {
                 let report = Report::so_far(finished, &self.options, finished.cost, None);
                 Ok(Look { report, progress: progress_of(finished), limits: Limits::default() })
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(CommandError::told(&error)),
         }
     }
 
@@ -102,9 +102,9 @@ impl Subject for JobFiles {
             Err(error) => return Ok(not_a_url(&error)),
         };
         let explained = explain_from(&self.job, &options, &[url], self.clock.now());
-        let mut explanations = explained.map_err(|error| error.to_string())?.explanations;
-        look_up(&self.job.pages_path(), &mut explanations).map_err(|error| error.to_string())?;
-        look_up_refused(&self.job.skipped_path(), &mut explanations).map_err(|error| error.to_string())?;
+        let mut explanations = explained.map_err(|error| CommandError::told(&error))?.explanations;
+        look_up(&self.job.pages_path(), &mut explanations).map_err(|error| CommandError::told(&error))?;
+        look_up_refused(&self.job.skipped_path(), &mut explanations).map_err(|error| CommandError::told(&error))?;
         let text: String = explanations.iter().map(ToString::to_string).collect();
         Ok(safe(&text))
     }

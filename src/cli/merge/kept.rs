@@ -1,8 +1,8 @@
 //! The records that are kept: a bit for each record of all jobs, and their lines as one text.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take};
 
+use super::super::job_file::JobFile;
 use super::merged_job::MergedJob;
 
 /// Which records are kept: a bit for each, 125 MB for a billion.
@@ -39,7 +39,7 @@ pub(super) struct KeptLines<'a> {
     jobs: std::slice::Iter<'a, MergedJob>,
     kept: &'a Kept,
     /// The job that is read, its lines, and how many of them are left.
-    job: Option<(&'a MergedJob, BufReader<Take<File>>, u64)>,
+    job: Option<(&'a MergedJob, BufReader<Take<JobFile>>, u64)>,
     /// Jobs that were opened.
     opened: usize,
     number: u64,

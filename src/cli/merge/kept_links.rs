@@ -1,12 +1,11 @@
 //! The links of the pages whose records are kept, as one text.
 
-use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
+use super::super::job_file::{JobFile, unread};
 use super::kept::KeptLines;
 use crate::crawl::PageFormat;
 use crate::frontier::Receipt;
-use crate::job::own;
 use crate::job::repair::LineFormat;
 
 /// The output of a job that has them.
@@ -16,7 +15,7 @@ const LINKS: &str = "links.jsonl";
 pub(super) struct KeptLinks<'a> {
     pages: KeptLines<'a>,
     /// The place in the list of jobs of the one whose links are open.
-    open: Option<(usize, File)>,
+    open: Option<(usize, JobFile)>,
     lines: Vec<u8>,
     taken: usize,
 }
@@ -46,17 +45,16 @@ impl<'a> KeptLinks<'a> {
     fn read(&mut self, links: Receipt) -> io::Result<()> {
         let Some((number, job)) = self.pages.job() else { return Ok(()) };
         let path = job.directory().join(LINKS);
-        let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let file = match &mut self.open {
             Some((open, file)) if *open == number => file,
-            open => &mut open.insert((number, own::open(&path, true).map_err(failed)?)).1,
+            open => &mut open.insert((number, JobFile::open(&path)?)).1,
         };
         let start = links.end.saturating_sub(links.length.into());
-        file.seek(SeekFrom::Start(start)).map_err(failed)?;
-        file.take(links.length.into()).read_to_end(&mut self.lines).map_err(failed)?;
+        file.seek(SeekFrom::Start(start))?;
+        file.take(links.length.into()).read_to_end(&mut self.lines)?;
         if Receipt::of(&self.lines, start) != links {
             let message = format!("the links at byte {start} are not those of their page's record");
-            return Err(failed(io::Error::other(message)));
+            return Err(unread(&path)(io::Error::other(message)));
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! A job whose page records are merged: that of one node of a cluster, or one of a crawl on one machine.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Take};
+use std::io::{self, BufReader, ErrorKind, Read, Take};
 use std::path::{Path, PathBuf};
 
 use super::super::command_error::CommandError;
 use super::super::exit::Exit;
+use super::super::job_file::JobFile;
 use super::super::toml_file;
 use super::super::unfit::refused;
 use crate::job::{Job, PAGES, own};
@@ -40,7 +40,8 @@ impl MergedJob {
     pub(super) fn open(directory: &Path) -> Result<Self, CommandError> {
         let named = directory.join(CLUSTER);
         let said = match own::read(&named) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            // What is no directory is told as any other that is no job.
+            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => None,
             read => Some(read.map_err(CommandError::cannot(Exit::Failed, "read", &named))?),
         };
         let crawl = match said {
@@ -88,9 +89,9 @@ impl MergedJob {
     }
 
     /// All bytes of its records that are there, or those that were read before.
-    pub(super) fn read(&self, is_again: bool) -> io::Result<BufReader<Take<File>>> {
+    pub(super) fn read(&self, is_again: bool) -> io::Result<BufReader<Take<JobFile>>> {
         let bytes = if is_again { self.bytes } else { u64::MAX };
-        Ok(BufReader::with_capacity(BUFFER, own::open(&self.path, true)?.take(bytes)))
+        Ok(BufReader::with_capacity(BUFFER, JobFile::open(&self.path)?.take(bytes)))
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
     };
     match to {
         Some(to) => {
-            replace_with(to, |file| write(file)).map_err(CommandError::cannot(Exit::Failed, "write", to))?;
+            replace_with(to, |file| write(file)).map_err(CommandError::unwritten(Exit::Failed, to))?;
         }
         None => print(write)?,
     }

@@ -247,7 +247,12 @@ fn of_job(directory: &Path) -> Result<PathBuf, CommandError> {
 }
 
 fn open(file: &Path) -> Result<File, CommandError> {
-    File::open(file).map_err(CommandError::cannot(Exit::Failed, "read", file))
+    File::open(file).map_err(|error| {
+        let failure = CommandError::cannot(Exit::Failed, "read", file)(error);
+        let is_named = failure.messages.len() > 1 || file.exists();
+        let advice = "give a filter that crawler seen build made, or the directory of a job";
+        if is_named { failure } else { failure.and(advice.to_owned()) }
+    })
 }
 
 /// Loads a filter from a file, or from the newest checkpoint of a job's directory.
