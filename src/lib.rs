@@ -87,7 +87,8 @@ pub mod design;
 #[doc(hidden)]
 pub mod plumbing;
 
-/// The README's example, run as a test.
+/// The examples of the README and of the guide, run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/guide/embed.md")]
+struct Pages;

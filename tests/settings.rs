@@ -3,6 +3,8 @@
 #![cfg(feature = "cli")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 const SHIPPED: &str = include_str!("../crawler.toml");
@@ -140,8 +142,12 @@ fn each_flag_in_the_readme_and_the_reference_is_one_of_the_command() {
     let help: String = commands.map(help_of).concat();
     let known: BTreeSet<_> = help.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).collect();
     let mut flags = 0;
-    let pages = [include_str!("../README.md"), include_str!("../src/cli/REFERENCE.md")];
-    for line in pages.into_iter().flat_map(str::lines) {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide");
+    let guide = fs::read_dir(guide).unwrap().map(|page| page.unwrap().path());
+    let others = ["README.md", "docs/reference.md", "docs/runbook.md"]
+        .map(|page| Path::new(env!("CARGO_MANIFEST_DIR")).join(page));
+    let pages: String = guide.chain(others).map(|page| fs::read_to_string(page).unwrap()).collect();
+    for line in pages.lines() {
         // What stands before the command's name, or before a bare `--`, is cargo's.
         let Some((_, arguments)) = line.split_once("crawler ").or_else(|| line.split_once(" -- ")) else { continue };
         for flag in arguments.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).filter(|word| word.len() > 3) {

@@ -48,7 +48,7 @@ pub(crate) fn again(further: &[&str], only_direct: &[(&str, &str)]) {
     assert!(passed && !told.contains(" 0 passed"), "{told}");
     for (test, promise) in only_direct {
         let row = format!("\n| {promise} | ");
-        assert!(include_str!("../../src/cli/REFERENCE.md").contains(&row), "no row of the reference: {promise}");
+        assert!(include_str!("../../docs/reference.md").contains(&row), "no row of the reference: {promise}");
         let (passed, told) = run(&["--exact", test]);
         assert!(!passed && told.contains("1 failed"), "{test}: reqwest does this too: {promise}\n{told}");
     }
