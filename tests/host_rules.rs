@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crawler::address::FingerprintKey;
 use crawler::frontier::{
-    Failure, Frontier, FrontierOptions, HostGroup, HostRule, HostRules, Hours, Href, Lease, LeaseKind, Next, Outcome,
-    Reply, Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, HostGroup, HostRule, HostRules, Hours, Href, Lease, LeaseKind,
+    Next, Outcome, Reply, Timestamp,
 };
 use crawler::gate::{Links, Refusal, ScopeKind};
+use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -491,6 +492,85 @@ fn a_budget_of_bytes_lets_what_is_out_come_to_its_end() {
 fn hours_are_read_as_they_are_written() {
     assert_eq!("always".parse::<Hours>().unwrap(), Hours::ALWAYS);
     assert!("22:00-22:00".parse::<Hours>().unwrap_err().to_string().contains("begins and ends at the same time"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Beside the naive count: no host and no group has more pages with a record and more out than it may, and each URL that was given ends
+    /// with a record or is left out, whatever the answers are and in whatever order they come.
+    #[test]
+    fn no_budget_is_passed_and_no_url_is_lost(
+        of_host in 1..8u64, of_group in 1..12u64, connections in 1..5u8, delay in 0..2u64, hours in any::<bool>(),
+        order in prop::collection::vec((any::<prop::sample::Index>(), 0..6u8), 1..40),
+    ) {
+        let mut options = options();
+        let politeness = &mut options.politeness;
+        (politeness.host_pages, politeness.connections_per_host) = (Some(of_host), connections);
+        (politeness.host_delay, politeness.backoff) = (Duration::from_secs(delay), SECOND);
+        politeness.hours = hours.then(|| "22:00-06:00".parse().unwrap());
+        politeness.robots_ttl = 1000 * HOUR;
+        let members = vec!["a.test".to_owned(), "b.test".to_owned()];
+        let group = HostGroup { hosts: members, max_pages: Some(of_group), ..HostGroup::default() };
+        options.rules.groups.insert("two".to_owned(), group);
+        let mut frontier = frontier(&options, &["a.test", "b.test", "c.test"], 9);
+        let (mut now, mut out, mut order) = (at(12), Vec::new(), order.iter().cycle());
+        let (mut done, mut released) = (BTreeMap::<String, u64>::new(), 0);
+        loop {
+            match frontier.next(now).unwrap() {
+                Next::Fetch(lease) => {
+                    let hour = now.since(Timestamp::default()).as_secs() / 3600 % 24;
+                    prop_assert!(!hours || !(6..22).contains(&hour), "{} at {now}", lease.url());
+                    out.push(lease);
+                    let had = |hosts: &[&str]| {
+                        let of = |lease: &&Lease| {
+                            lease.kind() == LeaseKind::Page && hosts.contains(&lease.origin())
+                        };
+                        let done = hosts.iter().filter_map(|host| done.get(*host)).sum::<u64>();
+                        done + out.iter().filter(of).count() as u64
+                    };
+                    for host in ["http://a.test", "http://b.test", "http://c.test"] {
+                        prop_assert!(had(&[host]) <= of_host, "{host}");
+                    }
+                    prop_assert!(had(&["http://a.test", "http://b.test"]) <= of_group);
+                }
+                Next::Drained => break,
+                Next::Wait(until) if out.is_empty() => now = until,
+                Next::GiveUp(lease) => drop(frontier.complete(lease, Outcome::GivenUp, now).unwrap()),
+                _ => {
+                    let (which, how) = order.next().unwrap();
+                    let lease = out.swap_remove(which.index(out.len()));
+                    let is_page = lease.kind() == LeaseKind::Page;
+                    let host = lease.origin().to_owned();
+                    let outcome = match how {
+                        0 if is_page && lease.attempt() == 1 => Outcome::response(&lease, 500, b""),
+                        1 if is_page && lease.attempt() == 1 => Outcome::Failed(Failure::Timeout.into()),
+                        // Each that is given back goes out again, so there are a few.
+                        2 if is_page && released < 20 => {
+                            released += 1;
+                            Outcome::Released
+                        }
+                        _ => Outcome::response(&lease, 404, b""),
+                    };
+                    let completion = frontier.complete(lease, outcome, now).unwrap();
+                    if is_page && completion == Completion::Done {
+                        *done.entry(host).or_default() += 1;
+                    }
+                    now = now + Duration::from_millis(300);
+                }
+            }
+        }
+        let all: u64 = done.values().sum();
+        let left_out = frontier.gate().refusals().of(Refusal::HostPages);
+        prop_assert_eq!(all + left_out + frontier.statistics().unreachable, 27);
+        // A host that breaks again and again is given up before its budget is spent.
+        if frontier.statistics().unreachable > 0 {
+            return Ok(());
+        }
+        prop_assert_eq!(done["http://c.test"], of_host.min(9));
+        let two: u64 = ["http://a.test", "http://b.test"].iter().filter_map(|host| done.get(*host)).sum();
+        prop_assert_eq!(two, (2 * of_host.min(9)).min(of_group));
+    }
 }
 
 /// Crawls the pages of these origins by one fetcher that answers at once as it is told; when each was asked, in milliseconds.
