@@ -6,18 +6,19 @@
 
 mod hostile_site;
 mod live;
-#[expect(dead_code, reason = "other tests ask it more")]
 mod loopback;
 mod until;
 
 use std::env;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use live::Live;
+use loopback::{Loopback, response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use until::until;
@@ -252,6 +253,93 @@ fn a_crawl_is_watched_paused_and_stopped_in_a_browser() {
     assert_eq!(live.end().0, Some(130));
     browser.waits_for("document.querySelector('#state').textContent === 'lost'");
     browser.waits_for("document.querySelector('#pause').disabled");
+}
+
+/// A web of two hosts whose front pages link to more pages than a test waits for.
+fn two_hosts() -> Loopback {
+    let links = (0..5000).map(|page| format!("<a href='/{page}'>x</a>")).collect::<Vec<_>>().concat();
+    let html = |body: &str| response("200 OK\r\nContent-Type: text/html", body.as_bytes());
+    Loopback::serve(move |url| match url.split_once('/').map_or("", |(_, path)| path) {
+        "" => html(&links),
+        "robots.txt" => response("404 Not Found", b""),
+        path => html(&format!("<p>{url} {path}")),
+    })
+}
+
+#[test]
+fn a_host_is_dropped_and_taken_back_in_a_browser() {
+    let Some(browser) = Browser::start() else { return };
+    let web = two_hosts();
+    let live = Live::start(TempDir::new().unwrap(), |command| {
+        command.args(["http://a.test/", "http://b.test/", "--job", "job", "--no-progress", "--no-sitemaps"]);
+        command.args(["--dashboard", "127.0.0.1:0", "--host-delay", "50ms"]);
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", web.address.to_string());
+        command.env("CRAWLER_POLITENESS_CONNECTIONS_PER_ADDRESS", "2").env("CRAWLER_POLITENESS_ADDRESS_DELAY", "0s");
+    });
+    let asked = |host: &str| web.asked().iter().filter(|url| url.starts_with(host)).count();
+    let goes_on = |host: &str, pages: usize| {
+        let from = asked(host);
+        until(host, || (asked(host) > from + pages).then_some(()));
+    };
+    open(&browser, &live);
+    browser.waits_for("document.querySelectorAll('#hosts tr').length === 2");
+    browser.write("#find-text", "b.test");
+    browser.waits_for("document.querySelectorAll('#hosts tr').length === 1");
+    // Rows are made anew every three seconds.
+    let press = "document.querySelector('#hosts button').click()";
+    browser.run(press);
+    browser.waits_for("document.querySelector('#drop-sure').open");
+    assert_eq!(browser.run("return document.querySelector('#drop-title').textContent"), "Ask nothing more of b.test?");
+    browser.click("#drop-no");
+    goes_on("b.test", 3);
+
+    browser.run(press);
+    browser.click("#drop-yes");
+    browser.waits_for("document.querySelector('#dropped').textContent.includes('Dropped: host b.test')");
+    assert_eq!(browser.run("return document.querySelector('#said').textContent"), "Dropped: host b.test.");
+    // What was out at that moment comes back.
+    goes_on("a.test", 5);
+    let last = asked("b.test");
+    goes_on("a.test", 20);
+    assert_eq!(asked("b.test"), last, "nothing more is asked of it");
+
+    browser.click("#dropped button");
+    browser.waits_for("document.querySelector('#dropped').hidden");
+    goes_on("b.test", 3);
+    is_quiet(&browser, &live);
+}
+
+/// A crawl's own directory with settings: one host sleeps for hours yet, another has spent its budget after a page.
+fn two_that_are_not_asked() -> TempDir {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 3600;
+    let hours = format!("{:02}:00-{:02}:00", (now + 10) % 24, (now + 12) % 24);
+    let desk = TempDir::new().unwrap();
+    let rules = format!("[hosts.\"night.test\"]\nhours = \"{hours}\"\n[hosts.\"used.test\"]\nmax_pages = 1\n");
+    fs::write(desk.path().join("crawler.toml"), rules).unwrap();
+    desk
+}
+
+const THEIRS: [&str; 3] = ["http://night.test/", "http://used.test/1", "http://used.test/2"];
+
+#[test]
+fn hosts_that_sleep_or_have_spent_their_budgets_are_shown_in_a_browser() {
+    let Some(browser) = Browser::start() else { return };
+    let web = two_hosts();
+    let live = Live::start(two_that_are_not_asked(), |command| {
+        command.args(THEIRS).args(["--job", "job", "--no-progress", "--dashboard", "127.0.0.1:0"]);
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", web.address.to_string());
+    });
+    open(&browser, &live);
+    for (state, host) in [("asleep", "http://night.test"), ("spent", "http://used.test")] {
+        browser.run(&format!(
+            "const find = document.querySelector('#find-text'); find.value = '{state}'; find.dispatchEvent(new Event('input'))"
+        ));
+        let row = "document.querySelector('#hosts tr')";
+        browser.waits_for(&format!(
+            "document.querySelectorAll('#hosts tr').length === 1 && {row}.textContent.startsWith('{host}{state}')"
+        ));
+    }
+    is_quiet(&browser, &live);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn each_path_is_answered_with_headers_that_bind_the_browser() {
         ("/report.html", "text/html; charset=utf-8", "<h1>"),
         ("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", "# EOF"),
         ("/hosts", "application/json", "\"host\":\"http://www.simulated.test\""),
-        ("/hosts?find=no%20such", "application/json", "{\"found\":0,\"hosts\":[]}"),
+        ("/hosts?find=no%20such", "application/json", "\"found\":0,\"hosts\":[]}"),
         ("/explain?url=http://www.simulated.test/", "text/plain; charset=utf-8", "  robots.txt   "),
     ] {
         let answer = live.get(path);

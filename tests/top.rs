@@ -3,6 +3,8 @@
 //! Without tmux these tests say so and pass; `.ci/run` installs it and sets `NO_SKIPS`, so that they are not skipped there.
 #![cfg(all(feature = "cli", unix))]
 
+#[expect(dead_code, reason = "other tests ask it more")]
+mod loopback;
 mod tmux;
 mod until;
 
@@ -12,8 +14,9 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use loopback::{Loopback, response};
 use serde_json::Value;
 use tempfile::TempDir;
 use tmux::Tmux;
@@ -252,6 +255,49 @@ fn a_crawl_is_watched_paused_and_stopped_in_a_terminal() {
     tmux.shows("job  stopped");
     tmux.press(&["q"]);
     tmux.shows("left with 0");
+}
+
+/// A crawl's own directory with settings: one host sleeps for hours yet, another has spent its budget after a page.
+fn two_that_are_not_asked() -> TempDir {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 3600;
+    let hours = format!("{:02}:00-{:02}:00", (now + 10) % 24, (now + 12) % 24);
+    let desk = TempDir::new().unwrap();
+    let rules = format!("[hosts.\"night.test\"]\nhours = \"{hours}\"\n[hosts.\"used.test\"]\nmax_pages = 1\n");
+    fs::write(desk.path().join("crawler.toml"), rules).unwrap();
+    desk
+}
+
+const THEIRS: [&str; 3] = ["http://night.test/", "http://used.test/1", "http://used.test/2"];
+
+#[test]
+fn hosts_that_sleep_or_have_spent_their_budgets_are_shown() {
+    let web = Loopback::serve(|_| response("404 Not Found", b""));
+    let desk = two_that_are_not_asked();
+    let mut command = Command::new(CRAWLER);
+    command.args(THEIRS).args(["--job", "job", "--no-progress"]).current_dir(&desk).stdin(Stdio::null());
+    command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", web.address.to_string()).stdout(Stdio::null());
+    let crawling = Crawling::run(desk, command);
+    let mut peer = crawling.connect();
+    for (state, host, why) in [
+        ("asleep", "http://night.test", "is not asked outside its hours"),
+        ("spent", "http://used.test", "its budget is spent (max_pages, max_bytes)"),
+    ] {
+        let told = until(state, || {
+            let told = ask(&mut peer, &format!("hosts name {state}"));
+            (told["found"] == 1).then_some(told)
+        });
+        let row = &told["hosts"][0];
+        assert_eq!((&row["host"], &row["state"]), (&host.into(), &state.into()), "{told}");
+        assert!(row["why"].as_str().unwrap().starts_with(why), "{told}");
+    }
+    let asleep = ask(&mut peer, "hosts name asleep");
+    let due = Duration::from_micros(asleep["hosts"][0]["due_in_us"].as_u64().unwrap());
+    assert!(due > Duration::from_secs(8 * 3600), "{asleep}");
+    let Some(tmux) = Tmux::start(crawling.desk.path(), 120, &format!("{CRAWLER} top job")) else { return };
+    let screen = tmux.shows("night.test");
+    let line = |host: &str| screen.lines().find(|line| line.contains(host)).unwrap_or_default();
+    assert!(line("http://night.test").contains("asleep"), "{screen}");
+    assert!(line("http://used.test").contains("spent "), "{screen}");
 }
 
 #[test]

@@ -75,7 +75,12 @@ impl<J: Journal> Observer<J> {
         } else {
             frontier.drop_by(rule)?;
         }
-        Ok(frontier.gate().dropped())
+        Ok(self.dropped())
+    }
+
+    /// What is [dropped](Self::drop_by), in the order in which it was.
+    pub fn dropped(&self) -> Vec<DropRule> {
+        self.shared.frontier.gate().dropped()
     }
 
     /// As [`Frontier::explain`](crate::frontier::Frontier::explain): what is known of a URL but its history.

@@ -205,7 +205,8 @@ async function showHosts() {
     $("hosts-note").textContent = await answer.text();
     return;
   }
-  const { found, hosts } = await answer.json();
+  const { found, hosts, dropped } = await answer.json();
+  showDropped(dropped);
   const note = `${count(found)} found${found > hosts.length ? `, the ${count(hosts.length)} with most queued shown` : ""}.`;
   if ($("hosts-note").textContent !== note) $("hosts-note").textContent = note;
   $("hosts").replaceChildren(...hosts.map(host => {
@@ -244,12 +245,29 @@ function dropper(host) {
   return cell;
 }
 
-async function drop() {
-  $("drop-sure").close();
-  const host = $("drop-yes").dataset.host;
+// What is dropped, by the page, the command or an earlier run, and a way to take it back.
+function showDropped(rules) {
+  const text = JSON.stringify([rules, $("acts").hidden]);
+  if ($("dropped").dataset.shown === text) return;
+  $("dropped").dataset.shown = text;
+  $("dropped").hidden = !rules.length;
+  $("dropped").replaceChildren(...rules.map(rule => {
+    const line = element("li", `Dropped: ${rule} `);
+    const button = element("button", "Take back");
+    button.type = "button";
+    button.setAttribute("aria-label", `Take back: ${rule}`);
+    button.disabled = $("acts").hidden;
+    button.addEventListener("click", () => drop(rule, true));
+    line.append(button);
+    return line;
+  }));
+}
+
+async function drop(rule, undo) {
   const headers = { "X-Crawler-Token": token };
-  const answer = await fetch(`/drop?host=${encodeURIComponent(host)}`, { method: "POST", headers }).catch(() => null);
-  if (answer && answer.ok) $("said").textContent = `${host} is dropped.`;
+  const path = `/drop?rule=${encodeURIComponent(rule)}&undo=${undo}`;
+  const answer = await fetch(path, { method: "POST", headers }).catch(() => null);
+  if (answer && answer.ok) $("said").textContent = undo ? `Taken back: ${rule}.` : `Dropped: ${rule}.`;
   else $("said").textContent = answer ? await answer.text() : "The crawl does not answer.";
   showHosts();
 }
@@ -280,7 +298,10 @@ $("yes").addEventListener("click", () => {
   act("stop");
 });
 $("drop-no").addEventListener("click", () => $("drop-sure").close());
-$("drop-yes").addEventListener("click", drop);
+$("drop-yes").addEventListener("click", () => {
+  $("drop-sure").close();
+  drop(`host ${$("drop-yes").dataset.host}`, false);
+});
 $("explain").addEventListener("submit", explain);
 $("find").addEventListener("submit", event => {
   event.preventDefault();

@@ -64,7 +64,7 @@ pub(super) fn routes(answers: PageAnswers) -> Router {
         .route("/explain", get(explain))
         .route("/pause", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Pause)))
         .route("/resume", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Resume)))
-        .route("/drop", post(drop_host))
+        .route("/drop", post(drop_by))
         .route("/stop", post(async |answers: State<Arc<PageAnswers>>| act(&answers, Act::Stop)))
         .with_state(Arc::new(answers))
 }
@@ -144,19 +144,21 @@ async fn hosts(answers: State<Arc<PageAnswers>>, Query(Find { find }): Query<Fin
 }
 
 #[derive(Debug, Deserialize)]
-struct OfHost {
-    host: String,
+struct ByRule {
+    rule: String,
     #[serde(default)]
     undo: bool,
 }
 
-/// Asks nothing more of a host, or asks it again.
-async fn drop_host(
+/// Asks nothing more of what a rule names, or asks for it again.
+async fn drop_by(
     answers: State<Arc<PageAnswers>>,
-    Query(OfHost { host, undo }): Query<OfHost>,
+    Query(ByRule { rule, undo }): Query<ByRule>,
 ) -> Result<Response, Response> {
-    bounded(&host)?;
-    let dropped = answers.answers.drop_by(DropRule::Host(host), undo).await;
+    bounded(&rule)?;
+    let rule =
+        DropRule::parse(&rule).map_err(|error| (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response())?;
+    let dropped = answers.answers.drop_by(rule, undo).await;
     Ok(typed(JSON, dropped.map_err(|reason| (StatusCode::CONFLICT, reason + "\n").into_response())?.to_string()))
 }
 

@@ -109,6 +109,10 @@ impl Subject for JobFiles {
         Ok(safe(&text))
     }
 
+    fn dropped(&self) -> Result<Vec<DropRule>, String> {
+        self.job.dropped().map_err(|error| CommandError::told(&error))
+    }
+
     fn drop_by(&self, _: DropRule, _: bool) -> Result<Vec<DropRule>, String> {
         Err(ONLY_FILES.to_owned())
     }

@@ -49,11 +49,12 @@ impl LiveAnswers {
         spawn_blocking(move || of(&snapshot).to_owned()).await.map_err(|panic| panic.to_string())
     }
 
-    /// The hosts whose names or states have a text in them, and how many there are.
+    /// The hosts whose names or states have a text in them, how many there are, and what is dropped.
     pub(in crate::cli) async fn hosts(&self, find: String, order: HostOrder) -> Result<Value, String> {
-        let (list, now) = self.ask(move |subject| subject.hosts(find.trim(), order)).await?;
+        let ((list, now), dropped) =
+            self.ask(move |subject| Ok((subject.hosts(find.trim(), order)?, subject.dropped()?))).await?;
         let hosts: Vec<_> = list.hosts.iter().map(|host| row(host, now)).collect();
-        Ok(json!({ "found": list.found, "hosts": hosts }))
+        Ok(json!({ "found": list.found, "hosts": hosts, "dropped": texts(&dropped) }))
     }
 
     /// Why this URL was not fetched, or not yet; or that it is none.
@@ -64,8 +65,7 @@ impl LiveAnswers {
     /// Drops by this rule, or takes that back, and says what is dropped then.
     pub(in crate::cli) async fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Value, String> {
         let dropped = self.ask(move |subject| subject.drop_by(rule, is_undone)).await?;
-        let dropped: Vec<_> = dropped.iter().map(ToString::to_string).collect();
-        Ok(json!({ "dropped": dropped }))
+        Ok(json!({ "dropped": texts(&dropped) }))
     }
 
     /// Acts on the crawl, and says how it stands then.
@@ -90,6 +90,10 @@ impl LiveAnswers {
         let subject = Arc::clone(&self.subject);
         spawn_blocking(move || question(&*subject)).await.unwrap_or_else(|panic| Err(panic.to_string()))
     }
+}
+
+fn texts(rules: &[DropRule]) -> Vec<String> {
+    rules.iter().map(ToString::to_string).collect()
 }
 
 fn row(host: &ListedHost, now: Timestamp) -> Value {

@@ -3,7 +3,7 @@
 //! | question | answer |
 //! |---|---|
 //! | `look` | its numbers now, as the events of the live page have them |
-//! | `hosts ORDER TEXT` | `{"found": …, "hosts": […]}`: those whose names or states have the text in them |
+//! | `hosts ORDER TEXT` | `{"found": …, "hosts": […], "dropped": […]}`: those whose names or states have the text in them, and what is dropped |
 //! | `explain URL` | `{"text": …}`: why it was not fetched, or not yet |
 //! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: what is dropped then. A rule is `host NAME` or `urls REGEX` |
 //! | `pause`, `resume`, `stop` | `{"state": …}`: how the crawl stands then |

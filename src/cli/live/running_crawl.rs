@@ -60,6 +60,10 @@ impl Subject for RunningCrawl {
         Ok(safe(&format!("{explanation}  history      is in the files: crawler explain URL --job {directory}")))
     }
 
+    fn dropped(&self) -> Result<Vec<DropRule>, String> {
+        Ok(self.observer.dropped())
+    }
+
     fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, String> {
         self.observer.drop_by(rule, is_undone).map_err(|error| error.to_string())
     }

@@ -22,6 +22,9 @@ pub(in crate::cli) trait Subject: Send + Sync {
     /// Why this URL was not fetched, or not yet; or that it is none.
     fn explain(&self, url: &str) -> Result<String, String>;
 
+    /// What is dropped.
+    fn dropped(&self) -> Result<Vec<DropRule>, String>;
+
     /// Asks nothing more of what this rule names, or asks for it again; says what is dropped then.
     fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, String>;
 
