@@ -52,7 +52,9 @@ fn links_of_pages_lead_somewhere() {
     let docs = ["docs", "docs/guide"].into_iter().flat_map(|folder| {
         let files =
             fs::read_dir(root.join(folder)).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
-        files.filter(|name| name.ends_with(".md")).map(move |name| format!("{folder}/{name}"))
+        files
+            .filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"))
+            .map(move |name| format!("{folder}/{name}"))
     });
     let pages = PAGES.map(str::to_owned).into_iter().chain(docs).map(|page| (page.clone(), read(&page).unwrap()));
     let pages: Vec<_> = pages.collect();
