@@ -94,7 +94,7 @@ struct Host {
     due: Timestamp,
     robots: RobotsFile,
     failures: u32,
-    ill: Option<Ill>,
+    ill: Option<Failing>,
     has_answered: bool,
     /// Since when it stands in which front queue.
     stands: Option<(u32, u64)>,
@@ -132,7 +132,7 @@ struct Group {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Ill {
+struct Failing {
     failure: Failure,
     broken: u32,
     is_patient: bool,
@@ -364,7 +364,7 @@ impl Model {
                 let broken = self.hosts[port].ill.map_or(0, |ill| ill.broken);
                 self.hosts[port].failures += 1;
                 self.hosts[port].wave += 1;
-                self.hosts[port].ill = Some(Ill { broken, is_retired: false, ..ill });
+                self.hosts[port].ill = Some(Failing { broken, is_retired: false, ..ill });
             }
             self.hosts[port].due = self.hosts[port].due.max(until);
             if fails && self.hosts[port].failures >= politeness.host_failures {
@@ -585,12 +585,12 @@ impl Model {
     }
 
     /// Until when failing hosts are waited for; `Err` where they are not any more, and are still being asked.
-    fn mind_patience(&mut self, now: Timestamp) -> Result<Option<Timestamp>, ()> {
+    fn check_patience(&mut self, now: Timestamp) -> Result<Option<Timestamp>, ()> {
         let leased = (0..HOSTS).filter(|&host| !self.is_home(host)).count();
         let active: Vec<_> = (0..HOSTS).filter(|&host| !self.is_home(host) || self.best(host).is_some()).collect();
         let fails = |host: usize| {
             let Host { failures, ill, has_answered, .. } = self.hosts[host];
-            let fails = |ill: &Ill| match ill.failure {
+            let fails = |ill: &Failing| match ill.failure {
                 Failure::Refused | Failure::Server => false,
                 Failure::Timeout => !has_answered || failures >= 4,
                 _ => failures > 0,
@@ -632,7 +632,7 @@ impl Model {
         for (_, url) in self.scheduled.drain(..due).collect::<Vec<_>>() {
             self.queue(url, now);
         }
-        let Ok(patience) = self.mind_patience(now) else { return Answer::Busy };
+        let Ok(patience) = self.check_patience(now) else { return Answer::Busy };
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
@@ -661,7 +661,7 @@ impl Model {
             }
             let best = self.best(host).unwrap();
             let url = self.urls[best].clone();
-            if let Some(Ill { failure, is_retired: true, .. }) = self.hosts[host].ill {
+            if let Some(Failing { failure, is_retired: true, .. }) = self.hosts[host].ill {
                 self.urls.remove(best);
                 let text = url.text.clone();
                 self.lend(host, url, true, now);
@@ -986,7 +986,7 @@ impl Model {
         let was = self.hosts[host].ill.filter(|_| rest.is_late);
         let is_patient = asked.is_some() || was.is_some_and(|ill| ill.is_patient);
         let is_retired = was.is_some_and(|ill| ill.is_retired);
-        self.hosts[host].ill = Some(Ill { failure, broken, is_patient, is_retired });
+        self.hosts[host].ill = Some(Failing { failure, broken, is_patient, is_retired });
         let is_over = matches!(failure, Failure::Address | Failure::Port);
         if is_over || (is_new && failures >= politeness.host_failures) {
             self.retire(host);

@@ -72,7 +72,7 @@ mod within {
     use crate::cli::signals::Signals;
     use crate::cli::simulated::world;
     use crate::cli::stats_form::StatsForm;
-    use crate::cluster::{ClusterError, ClusterOptions, Desk, Member, PartitionBy, Servers, node_of};
+    use crate::cluster::{ClusterAdmin, ClusterError, ClusterOptions, Member, PartitionBy, Servers, node_of};
     use crate::crawl::{CrawlOptions, FinishReason, look_through};
     use crate::report::{Report, metrics};
 
@@ -138,15 +138,16 @@ mod within {
             output::note("this node has left; the others go on, and so does this one when it is started again");
             return Ok(());
         }
-        let desk = Desk::open(servers, &settings.cluster.name).await.map_err(|error| failed(layers, &error))?;
+        let admin =
+            ClusterAdmin::open(servers, &settings.cluster.name).await.map_err(|error| failed(layers, &error))?;
         let settled = async {
-            while !desk.is_given_back().await.unwrap_or(true) {
+            while !admin.is_given_back().await.unwrap_or(true) {
                 tokio::time::sleep(LOOK).await;
             }
         };
         // What a node that was killed has not counted, nobody will.
         let _ = tokio::time::timeout(LAST_COUNTS, settled).await;
-        let report = desk.report(&settings.crawl).await.map_err(|error| failed(layers, &error))?;
+        let report = admin.report(&settings.crawl).await.map_err(|error| failed(layers, &error))?;
         let form = if settings.output.json { StatsForm::Json } else { StatsForm::Text(Vec::new()) };
         show(&report, &form)
     }
@@ -163,8 +164,8 @@ mod within {
     pub(in crate::cli) fn stats(line: &CommandLine, crawl: &str, form: &StatsForm) -> Result<(), CommandError> {
         let layers = settings(line)?;
         let report = run(async {
-            let (desk, layers) = open(line, &layers, crawl).await?;
-            desk.report(&layers.settings.crawl).await.map_err(|error| failed(&layers, &error))
+            let (admin, layers) = open(line, &layers, crawl).await?;
+            admin.report(&layers.settings.crawl).await.map_err(|error| failed(&layers, &error))
         })?;
         show(&report, form)
     }
@@ -178,30 +179,30 @@ mod within {
     ) -> Result<(), CommandError> {
         let layers = settings(line)?;
         run(async {
-            let (desk, layers) = open(line, &layers, &layers.settings.cluster.name).await?;
+            let (admin, layers) = open(line, &layers, &layers.settings.cluster.name).await?;
             let options = options(&layers);
             let asked = AskedUrls::new(urls, &options);
             let of_crawl = CrawlOptions { frontier: options.clone(), ..layers.settings.crawl.clone() };
-            let found = desk.explain(&of_crawl, &asked.urls()).await.map_err(|error| failed(&layers, &error))?;
+            let found = admin.explain(&of_crawl, &asked.urls()).await.map_err(|error| failed(&layers, &error))?;
             let (mut explanations, places): (Vec<_>, Vec<_>) = found.into_iter().unzip();
             let records = job.join(PAGES);
             let looked = look_through(&records, &mut explanations);
             looked.map_err(CommandError::cannot(Exit::Failed, "read", &records))?;
             let answers = explanations.iter().zip(&places);
-            let partitions = desk.partitions();
+            let partitions = admin.partitions();
             asked.tell(answers.map(|(told, place)| UrlAnswer::of(told, &options).at(place, partitions)), json)
         })
     }
 
     /// Opens the desk of a crawl, and the settings that it was begun with.
-    async fn open(line: &CommandLine, layers: &Layers, crawl: &str) -> Result<(Desk, Layers), CommandError> {
-        let desk = Desk::open(&servers(layers)?, crawl).await.map_err(|error| failed(layers, &error))?;
-        let layers = match desk.settings() {
+    async fn open(line: &CommandLine, layers: &Layers, crawl: &str) -> Result<(ClusterAdmin, Layers), CommandError> {
+        let admin = ClusterAdmin::open(&servers(layers)?, crawl).await.map_err(|error| failed(layers, &error))?;
+        let layers = match admin.settings() {
             Some(text) => of_crawl(line, crawl, text)?,
             // Its settings were too long to be kept: it is taken to have those that are here.
             None => settings(line)?.checked()?,
         };
-        Ok((desk, layers))
+        Ok((admin, layers))
     }
 
     /// Answers at the desk of a cluster.
@@ -216,14 +217,14 @@ mod within {
             ClusterRequest::Status => (layers.settings.cluster.name.clone(), None),
         };
         run(async {
-            let desk = Desk::open(&servers, &crawl).await.map_err(|error| failed(layers, &error))?;
+            let admin = ClusterAdmin::open(&servers, &crawl).await.map_err(|error| failed(layers, &error))?;
             match node {
                 None => {
-                    let text = desk.status().await.map_err(|error| failed(layers, &error))?;
+                    let text = admin.status().await.map_err(|error| failed(layers, &error))?;
                     print(|out| out.write_all(output::alarming(&text).as_bytes()))
                 }
                 Some(node) => {
-                    if !desk.drain(&node).await.map_err(|error| failed(layers, &error))? {
+                    if !admin.drain(&node).await.map_err(|error| failed(layers, &error))? {
                         let message = format!("the crawl {crawl} has no node {node}");
                         return Err(CommandError::new(Exit::Failed, message)
                             .and(format!("its nodes: crawler cluster status --cluster-name {crawl}")));

@@ -20,8 +20,8 @@ use super::watched::Watched;
 use super::{cluster, config, dashboard, ending, export, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{
-    Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, Places, Resumed, Sink, Visits,
-    Writer, WriterThread, raise_open_files,
+    Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, ResourceLimits, Resumed, Sink,
+    Visits, Writer, WriterThread, raise_open_files,
 };
 use crate::frontier::{Failure, JudgedAgain};
 use crate::gate::{Blocklist, Gate};
@@ -122,7 +122,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     tell_blocklist(crawl.gate());
     let places = crawl.places();
     if places.is_short() {
-        let Places { open_files, fetches, idle_connections, wanted, .. } = places;
+        let ResourceLimits { open_files, fetches, idle_connections, wanted, .. } = places;
         output::note(&format!(
             "{fetches} fetches at once instead of {wanted}, and {idle_connections} connections kept: \
              {open_files} open files are allowed (ulimit -n), and memory is bounded (crawl.memory)"
@@ -132,7 +132,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     if retry {
         try_again(&crawl, &job)?;
     }
-    seeds.plant(&crawl, &job, web.is_some())?;
+    seeds.add_seeds(&crawl, &job, web.is_some())?;
     tell_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
     // This comes before the begin: a job that is begun goes on without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;

@@ -214,7 +214,7 @@ fn to_json(explanation: &Explanation, options: &FrontierOptions) -> Value {
             "error": host.trouble.as_ref().map(|trouble| trouble.failure.name()),
             "message": host.trouble.as_ref().map(|trouble| &trouble.words),
             "queued": host.queued,
-            "shares": host.circles.iter().map(shared).collect::<Vec<_>>(),
+            "shares": host.rate_groups.iter().map(shared).collect::<Vec<_>>(),
         })),
         "journal": journal(history),
         "page": page.as_ref().map(|page| json!({

@@ -14,7 +14,7 @@ use super::suggest::nearest;
 use super::table::{SIMULATE, TABLE, row_of};
 use super::toml_file::{self, FilePlace, RuleName, TomlEntry};
 use crate::crawl::{Fetcher, FieldSet};
-use crate::frontier::{FrontierOptions, Manners};
+use crate::frontier::{FrontierOptions, PolitenessTable};
 use crate::gate::OptionError;
 
 /// Where a value came from.
@@ -171,7 +171,7 @@ impl Layers {
             let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
             self.errors.push(format!("{place}groups.\"{name}\".hosts = []: names no host"));
         }
-        if let Err(error) = Manners::new(politeness, rules) {
+        if let Err(error) = PolitenessTable::new(politeness, rules) {
             let place = match &error {
                 OptionError::Rule(rule) => {
                     [&*rule.key, ""].into_iter().find_map(|key| self.rules.get(&rule.table, &rule.name, key))

@@ -175,7 +175,7 @@ impl SeedLists {
     /// Gives the seeds to the crawl, and those of earlier runs that were refused: the reason may be gone. A bad line gets a warning
     /// and is passed over. The job keeps all seeds, refused ones too. Where the web is simulated, a seed of the real one is a bad line: a
     /// crawl of both would send real requests at the pace of a test.
-    pub(super) fn plant<J: Journal + Send + 'static>(
+    pub(super) fn add_seeds<J: Journal + Send + 'static>(
         self,
         crawl: &Crawl<J>,
         job: &Job,

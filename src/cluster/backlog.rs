@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::ground::Brake;
+use super::node_context::FetchThrottle;
 
 /// Where a node has so many, the next page has its partition publish at once, and not with the others.
 const MANY: u64 = 128;
@@ -64,7 +64,7 @@ impl Backlog {
     }
 
     /// Publishes. Where that takes long, or too many come meanwhile, nothing new is fetched until it is done.
-    pub(crate) async fn braked<R>(&self, brake: &Brake, publishing: impl Future<Output = R>) -> R {
+    pub(crate) async fn braked<R>(&self, brake: &FetchThrottle, publishing: impl Future<Output = R>) -> R {
         let mut publishing = std::pin::pin!(publishing);
         tokio::select! {
             biased;
@@ -105,7 +105,7 @@ mod tests {
         assert!(timeout(SLOW, other.is_long()).await.is_err(), "none has come since");
 
         let stop = Stop::new();
-        let brake = Brake::new(stop.clone(), false);
+        let brake = FetchThrottle::new(stop.clone(), false);
         let (end, ended) = oneshot::channel::<()>();
         let publishing = async {
             sleep(SLOW / 4).await;

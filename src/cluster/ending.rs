@@ -1,9 +1,9 @@
 //! When a crawl is over.
 //!
-//! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all letters up to a number.
-//! That may be out of date. So it counts only as long as its log and its letters end where it has said; and it is looked at twice.
-//! What it could be given between the looks is a letter. Whoever sends one was given something itself. The first of these was given
-//! by a letter that was there at the first look, and then one partition had not read all.
+//! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all link batches up to a
+//! number. That may be out of date. So it counts only as long as its log and its link batches end where it has said; and it is looked at
+//! twice. What it could be given between the looks is a link batch. Whoever sends one was given something itself. The first of these was
+//! given by a link batch that was there at the first look, and then one partition had not read all.
 
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::is_last;
@@ -26,8 +26,8 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
         let Some(StateValue { is_idle: true, journal, read, .. }) = values::read(&message.bytes) else {
             return Ok(None);
         };
-        let letters = transport.last(&ClusterSubject::Found(partition)).await?;
-        if letters.map_or(0, |last| last.sequence) != read || !is_last(transport, partition, journal).await? {
+        let link_batches = transport.last(&ClusterSubject::Found(partition)).await?;
+        if link_batches.map_or(0, |last| last.sequence) != read || !is_last(transport, partition, journal).await? {
             return Ok(None);
         }
         words.push(message.sequence);
@@ -81,9 +81,9 @@ mod tests {
         assert_eq!(look(), None, "one is at work");
         let two = say(1, true, second, 0);
         assert_eq!(look(), Some(vec![one, two]));
-        let letter = put(ClusterSubject::Found(0));
+        let link_batch = put(ClusterSubject::Found(0));
         assert_eq!(look(), None, "a letter is not read");
-        let read = say(0, true, first, letter);
+        let read = say(0, true, first, link_batch);
         assert_eq!(look(), Some(vec![read, two]));
         begin(1, 2, 0);
         assert_eq!(look(), Some(vec![read, two]), "what is void changes nothing");

@@ -51,7 +51,7 @@ pub(crate) struct JournalPiece {
     pub(crate) segment: u64,
     /// Their position.
     pub(crate) at: u64,
-    /// The journal up to their end has what the letters up to this sequence brought.
+    /// The journal up to their end has what the link batches up to this sequence brought.
     pub(crate) read: u64,
     pub(crate) bytes: Vec<u8>,
 }

@@ -1,18 +1,18 @@
-//! What others have found for a partition: letters are taken in their order, each once.
+//! What others have found for a partition: link batches are taken in their order, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::letter::{self, LetterId};
+use super::link_batch::{self, LetterId};
 use super::pieces::JournalPieces;
 use super::subject::ClusterSubject;
 use super::transport::{Backoff, ClusterTransport, Message};
 use crate::address::Canonicalizer;
-use crate::crawl::Inlet;
+use crate::crawl::PartitionHandle;
 
-/// Letters that one writer has on the way at once are fewer than these.
+/// Link batches that one writer has on the way at once are fewer than these.
 const WINDOW: u64 = 4096;
 
 /// How often the log is looked at where nothing is told.
@@ -23,18 +23,18 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct Inbox<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
     pub(crate) partition: u32,
-    pub(crate) inlet: Inlet,
+    pub(crate) inlet: PartitionHandle,
     pub(crate) pieces: Arc<JournalPieces>,
     pub(crate) canonicalizer: Canonicalizer,
-    /// Letters that could not be read.
+    /// Link batches that could not be read.
     pub(crate) unread: Arc<AtomicU64>,
 }
 
 impl<T: ClusterTransport> Inbox<T> {
-    /// Takes letters without end; ends where what they bring cannot be kept, which ends the crawl too.
+    /// Takes link batches without end; ends where what they bring cannot be kept, which ends the crawl too.
     pub(crate) async fn run(self) {
         let subject = ClusterSubject::Found(self.partition);
-        let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Doubles::default(), Backoff::new());
+        let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Dedup::default(), Backoff::new());
         let (mut arrivals, mut is_told) = (None, false);
         loop {
             if arrivals.is_none() {
@@ -65,8 +65,8 @@ impl<T: ClusterTransport> Inbox<T> {
         }
     }
 
-    async fn take(&self, message: &Message, doubles: &mut Doubles) -> std::io::Result<()> {
-        let found = match letter::open(&message.bytes, &self.canonicalizer) {
+    async fn take(&self, message: &Message, doubles: &mut Dedup) -> std::io::Result<()> {
+        let found = match link_batch::open(&message.bytes, &self.canonicalizer) {
             Ok((id, found)) => {
                 if doubles.is_new(id) {
                     found
@@ -84,7 +84,7 @@ impl<T: ClusterTransport> Inbox<T> {
         Ok(())
     }
 
-    /// Keeps a letter that nobody can read where somebody may look at it.
+    /// Keeps a link batch that nobody can read where somebody may look at it.
     async fn put_aside(&self, message: &Message, reason: &str) {
         let (partition, sequence) = (self.partition, message.sequence);
         tracing::error!(partition, sequence, reason, "a letter that cannot be read: it is kept, as unread.P");
@@ -98,11 +98,11 @@ impl<T: ClusterTransport> Inbox<T> {
     }
 }
 
-/// Which letters were taken. One that was sent again, since its answer was lost, comes twice.
+/// Which link batches were taken. One that was sent again, since its answer was lost, comes twice.
 #[derive(Debug, Default)]
-struct Doubles(BTreeMap<u64, Taken>);
+struct Dedup(BTreeMap<u64, Taken>);
 
-/// The letters of one writer.
+/// The link batches of one writer.
 #[derive(Debug, Default)]
 struct Taken {
     /// All up to this one count as taken.
@@ -111,14 +111,14 @@ struct Taken {
     behind: BTreeSet<u64>,
 }
 
-impl Doubles {
-    /// Whether a letter comes for the first time.
+impl Dedup {
+    /// Whether a link batch comes for the first time.
     fn is_new(&mut self, id: LetterId) -> bool {
         let taken = self.0.entry(id.token).or_default();
         if id.serial <= taken.up_to || !taken.behind.insert(id.serial) {
             return false;
         }
-        // A writer counts the letters to all partitions, so there are gaps. What is far behind the newest is no longer on the way.
+        // A writer counts the link batches to all partitions, so there are gaps. What is far behind the newest is no longer on the way.
         taken.up_to = taken.up_to.max(id.serial.saturating_sub(WINDOW));
         taken.behind = taken.behind.split_off(&(taken.up_to + 1));
         true
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_letter_is_taken_once_in_whatever_order_it_comes() {
-        let mut doubles = Doubles::default();
+        let mut doubles = Dedup::default();
         let id = |token, serial| LetterId { token, serial };
         for serial in [5, 3, 9] {
             assert!(doubles.is_new(id(1, serial)));

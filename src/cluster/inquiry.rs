@@ -7,13 +7,13 @@ use std::{env, fs};
 use tokio::task::spawn_blocking;
 
 use super::error::ClusterError;
-use super::letter;
+use super::link_batch;
 use super::node::draw;
 use super::owner::panicked;
 use super::roots::{RootList, has_roots};
 use super::snapshot::restore;
 use super::subject::{ClusterKey, ClusterSubject};
-use super::terms::Terms;
+use super::terms::ClusterTerms;
 use super::transport::{ClusterTransport, Unreachable};
 use super::values::{self, NodeValue, OwnerValue};
 use crate::address::{CanonicalUrl, Canonicalizer};
@@ -30,7 +30,7 @@ pub struct PartitionPlace {
     pub partition: u32,
     /// The node that owns the partition, and its machine and directory; `None` where none does.
     pub owner: Option<(String, String)>,
-    /// It stands in a letter that the partition has not taken in yet.
+    /// It stands in a link batch that the partition has not taken in yet.
     pub is_in_letter: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct PartitionPlace {
 /// Where the servers do not answer, or a log is damaged; where the directory cannot be used.
 pub(super) async fn ask<T: ClusterTransport>(
     transport: &T,
-    terms: &Terms,
+    terms: &ClusterTerms,
     options: &CrawlOptions,
     urls: &[CanonicalUrl],
 ) -> Result<Vec<(Explanation, PartitionPlace)>, ClusterError> {
@@ -72,7 +72,7 @@ pub(super) async fn ask<T: ClusterTransport>(
         });
         let explanations = explaining.await.map_err(panicked)?.map_err(CrawlError::Checkpoint)?;
         let owner = owner(transport, partition).await.map_err(|error| ClusterError::Log(error.0))?;
-        let waiting = letters(transport, partition, fold.read, &canonicalizer).await;
+        let waiting = link_batches(transport, partition, fold.read, &canonicalizer).await;
         let waiting = waiting.map_err(|error| ClusterError::Log(error.0))?;
         for (place, explanation) in places.into_iter().zip(explanations) {
             let is_in_letter = waiting.iter().any(|url| url.key() == urls[place].key());
@@ -91,8 +91,8 @@ async fn owner<T: ClusterTransport>(transport: &T, partition: u32) -> Result<Opt
     Ok(Some((node, name.unwrap_or_default())))
 }
 
-/// What stands in the letters that a partition has not taken in yet.
-async fn letters<T: ClusterTransport>(
+/// What stands in the link batches that a partition has not taken in yet.
+async fn link_batches<T: ClusterTransport>(
     transport: &T,
     partition: u32,
     mut read: u64,
@@ -102,7 +102,7 @@ async fn letters<T: ClusterTransport>(
     while let Some(message) = transport.next(&ClusterSubject::Found(partition), read).await? {
         read = message.sequence;
         // One that cannot be read is the owner's to keep and to count.
-        all.extend(letter::open(&message.bytes, canonicalizer).into_iter().flat_map(|(_, found)| found));
+        all.extend(link_batch::open(&message.bytes, canonicalizer).into_iter().flat_map(|(_, found)| found));
     }
     Ok(all.into_iter().map(|found| found.url).collect())
 }
@@ -127,23 +127,23 @@ impl Drop for Room {
 mod tests {
     use super::*;
     use crate::cluster::in_process::InProcess;
-    use crate::cluster::letter::{LetterDraft, LetterId};
+    use crate::cluster::link_batch::{LetterId, LinkBatchDraft};
     use crate::cluster::partitions::PartitionBy;
     use crate::gate::Found;
 
     #[tokio::test]
     async fn what_nobody_has_taken_in_yet_is_told() {
         let options = CrawlOptions::default();
-        let terms = Terms::of(&options, 4, PartitionBy::Host, &[], "");
+        let terms = ClusterTerms::of(&options, 4, PartitionBy::Host, &[], "");
         let canonicalizer = Canonicalizer::new(&options.frontier.keys);
         let [sent, other] =
             ["http://a.test/sent", "http://a.test/other"].map(|url| canonicalizer.canonicalize(url).unwrap());
         let partition = terms.partitions().of(&sent);
-        let mut draft = LetterDraft::default();
+        let mut draft = LinkBatchDraft::default();
         draft.add(&Found::seed(sent.clone()));
-        let letter = draft.letter(LetterId { token: 1, serial: 1 });
+        let link_batch = draft.link_batch(LetterId { token: 1, serial: 1 });
         let transport = InProcess::new(1, 0);
-        for bytes in [letter, b"no letter".to_vec()] {
+        for bytes in [link_batch, b"no letter".to_vec()] {
             transport.publish(&ClusterSubject::Found(partition), bytes, None, None).await.unwrap();
         }
         let told = ask(&*transport, &terms, &options, &[sent, other]).await.unwrap();

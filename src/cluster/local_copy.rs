@@ -20,7 +20,7 @@ use std::io;
 use std::path::Path;
 
 use super::crc32c::{seal, unseal};
-use super::succession::Fold;
+use super::succession::LogState;
 use crate::address::FingerprintKey;
 use crate::bytes::Fields;
 use crate::gate::Position;
@@ -36,7 +36,7 @@ pub(super) const FRONTIER: &str = "frontier";
 const BEFORE: &str = "before";
 
 /// Keeps what the log says. What the journal has up to there is with the operating system.
-pub(super) fn keep(directory: &Path, job: u64, fold: &Fold) -> io::Result<()> {
+pub(super) fn keep(directory: &Path, job: u64, fold: &LogState) -> io::Result<()> {
     let mut bytes = vec![VERSION];
     let Some(start) = start_of_machine() else { return Ok(()) };
     bytes.extend(job.to_le_bytes());
@@ -50,7 +50,7 @@ pub(super) fn keep(directory: &Path, job: u64, fold: &Fold) -> io::Result<()> {
 
 /// Takes what the directory has: leaves in it the files up to where the log had come, and returns what that said there. `None` where
 /// nothing serves.
-pub(super) fn take(directory: &Path, job: u64) -> Option<Fold> {
+pub(super) fn take(directory: &Path, job: u64) -> Option<LogState> {
     let fold = fs::read(directory.join(FOLD)).ok().and_then(|bytes| read(&bytes, job))?;
     let [frontier, before] = [FRONTIER, BEFORE].map(|name| directory.join(name));
     let _ = fs::remove_dir_all(&before);
@@ -60,11 +60,11 @@ pub(super) fn take(directory: &Path, job: u64) -> Option<Fold> {
     is_whole.then_some(fold)
 }
 
-fn read(bytes: &[u8], job: u64) -> Option<Fold> {
+fn read(bytes: &[u8], job: u64) -> Option<LogState> {
     let mut fields = Fields::of(unseal(bytes).ok()?);
     let is_ours = fields.u8().ok()? == VERSION && fields.u64().ok()? == job;
     let is_ours = fields.u64().ok() == start_of_machine() && is_ours;
-    let fold = Fold::take_off(&mut fields).ok().filter(|_| is_ours)?;
+    let fold = LogState::take_off(&mut fields).ok().filter(|_| is_ours)?;
     fields.end().is_ok().then_some(fold)
 }
 

@@ -8,20 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::error::ClusterError;
-use super::ground::Ground;
 use super::lease::NodeLease;
 use super::nats::Nats;
-use super::node::{Node, NodeEnd, bury, draw};
+use super::node::{Node, NodeEnd, draw, mark_dead};
+use super::node_context::NodeContext;
+use super::outbound::Outbound;
 use super::partitions::{MOST, PartitionBy};
-use super::post::Post;
 use super::roots::RootList;
 use super::sign_in::Servers;
 use super::subject::{ClusterKey, ClusterSubject};
-use super::terms::{Terms, agree, find};
+use super::terms::{ClusterTerms, agree, find};
 use super::transport::AbortOnDrop;
 use crate::address::{CanonicalUrl, FingerprintKey};
 use crate::crawl::{
-    CrawlError, CrawlOptions, FinishReason, KeeperThread, Means, PartKeeps, PartOutputs, Places, Progress, Sink, Stop,
+    CrawlError, CrawlOptions, FetchResources, FinishReason, KeeperThread, PartKeeps, PartOutputs, Progress,
+    ResourceLimits, Sink, Stop,
 };
 use crate::job::{Lock, PAGES, replace};
 
@@ -44,7 +45,7 @@ pub struct ClusterOptions {
     pub options: CrawlOptions,
     /// The seeds; none where another node gives them.
     pub seeds: Vec<CanonicalUrl>,
-    /// Its settings as a file, for those who [ask](super::Desk::explain) what became of it.
+    /// Its settings as a file, for those who [ask](super::ClusterAdmin::explain) what became of it.
     pub settings: String,
     /// What is kept of each page in that directory, beside its record.
     pub sinks: Vec<Arc<dyn Sink>>,
@@ -70,14 +71,14 @@ impl ClusterOptions {
 pub struct Member {
     options: ClusterOptions,
     nats: Arc<Nats>,
-    terms: Terms,
-    means: Means,
+    terms: ClusterTerms,
+    means: FetchResources,
     outputs: PartOutputs,
     stop: Stop,
     /// Drawn once for its directory.
     place: u64,
     /// The node that it is now; after others have taken it for dead, it is another one.
-    ground: Arc<Mutex<Option<Arc<Ground<Nats>>>>>,
+    context: Arc<Mutex<Option<Arc<NodeContext<Nats>>>>>,
     _lock: Lock,
 }
 
@@ -96,8 +97,8 @@ impl Member {
         let ClusterOptions { servers, crawl, directory, seeds, .. } = &options;
         let by = options.partition_by;
         let partitions = options.partitions.clamp(1, MOST);
-        let wanted = Terms::of(&options.options, partitions, by, seeds, &options.settings);
-        let means = Means::new(&options.options)?;
+        let wanted = ClusterTerms::of(&options.options, partitions, by, seeds, &options.settings);
+        let means = FetchResources::new(&options.options)?;
         let nats = Nats::connect(servers, crawl, !seeds.is_empty()).await?;
         if !seeds.is_empty() {
             // Where a crawl begins, its seeds go to a log before its terms are whole.
@@ -113,22 +114,23 @@ impl Member {
         let place = before.as_ref().map_or_else(draw, |(_, place)| *place);
         if let Some((node, _)) = before {
             // Its process is gone, or it would hold the lock.
-            bury(&*nats, &ClusterSubject::Key(ClusterKey::Node(node))).await;
+            mark_dead(&*nats, &ClusterSubject::Key(ClusterKey::Node(node))).await;
         }
         let (outputs, keeper) = PartOutputs::open(directory, &options.keeps())?;
         let stop = Stop::new();
         let thread = keeper.start(options.options.job, stop.clone()).map_err(ClusterError::storing("the outputs"))?;
-        let ground = Arc::default();
-        Ok((Self { options, nats, terms, means, outputs, stop, place, ground, _lock: lock }, NodeFiles(thread)))
+        let context = Arc::default();
+        Ok((Self { options, nats, terms, means, outputs, stop, place, context, _lock: lock }, NodeFiles(thread)))
     }
 
     /// Gives the numbers of what this process crawls, from any thread.
     pub fn watch(&self) -> impl Fn() -> Progress + Send + Sync + 'static {
-        let ground = Arc::clone(&self.ground);
+        let context = Arc::clone(&self.context);
         let started = std::time::Instant::now();
         move || {
-            let ground = ground.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let progress = ground.map(|ground| Progress { is_cut_off: !ground.lease.is_fresh(), ..ground.progress() });
+            let context = context.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let progress =
+                context.map(|context| Progress { is_cut_off: !context.lease.is_fresh(), ..context.progress() });
             Progress { elapsed: started.elapsed(), ..progress.unwrap_or_default() }
         }
     }
@@ -152,13 +154,13 @@ impl Member {
         });
         let _ends = deadline.map(|deadline| AbortOnDrop(deadline.abort_handle()));
         loop {
-            let ground = Arc::new(self.ground()?);
+            let context = Arc::new(self.context()?);
             // All must know what is in scope before the first of them begins.
             let roots = self.terms.roots.unwrap_or_default();
-            ground.roots.read_to(&*self.nats, &ground.canonicalizer(), roots).await?;
+            context.roots.read_to(&*self.nats, &context.canonicalizer(), roots).await?;
             let name = format!("{}:{}", machine(), self.options.directory.display());
-            *self.ground.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ground));
-            match Node::new(ground, name).run(self.stop()).await? {
+            *self.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&context));
+            match Node::new(context, name).run(self.stop()).await? {
                 NodeEnd::Drained => return Ok(FinishReason::Drained),
                 NodeEnd::Left(reason) => return Ok(reason),
                 NodeEnd::Lost => tracing::warn!("joins again, as another node"),
@@ -167,14 +169,14 @@ impl Member {
     }
 
     /// What the partitions of a new node stand on.
-    fn ground(&self) -> Result<Ground<Nats>, ClusterError> {
+    fn context(&self) -> Result<NodeContext<Nats>, ClusterError> {
         let ClusterOptions { directory, lease, options, crawl, .. } = &self.options;
         let node = format!("{:08x}", draw() >> 32);
         let about = About { crawl, terms: &self.terms, node: &node, place: self.place };
         about.write(directory).map_err(ClusterError::storing(ABOUT))?;
         let mut options = self.terms.of_partition(options.clone());
         let count = self.terms.partitions;
-        let places = Places::fit(options.workers, options.memory);
+        let places = ResourceLimits::fit(options.workers, options.memory);
         // Partitions are not equally busy. Where a node owns them all, open files may run short, and then each fetches less.
         let share = 2 * places.fetches / usize::try_from(count).unwrap_or(1).max(1);
         options.workers = Some(share.max(LEAST_FETCHES).min(places.fetches));
@@ -183,7 +185,7 @@ impl Member {
         // That is the node's, and not the partition's.
         options.max_duration = None;
         options.job.open.journal.segment_bytes = SEGMENT;
-        Ok(Ground {
+        Ok(NodeContext {
             transport: Arc::clone(&self.nats),
             options,
             means: self.means.clone(),
@@ -197,8 +199,8 @@ impl Member {
             lease: Arc::new(NodeLease::new(*lease)),
             clock_ahead: AtomicI64::default(),
             roots: RootList::default(),
-            opening: Ground::<Nats>::turns(),
-            post: Arc::new(Post::new(draw())),
+            opening: NodeContext::<Nats>::turns(),
+            post: Arc::new(Outbound::new(draw())),
             backlog: Arc::default(),
             begun: tokio::time::Instant::now(),
             parts: Mutex::default(),
@@ -215,7 +217,7 @@ const LEAST_FETCHES: usize = 8;
 /// What a node's job directory says of itself.
 struct About<'a> {
     crawl: &'a str,
-    terms: &'a Terms,
+    terms: &'a ClusterTerms,
     node: &'a str,
     place: u64,
 }
@@ -233,7 +235,7 @@ impl About<'_> {
     }
 
     /// The node that the directory was of, and its place; `None` where it is new.
-    fn read(directory: &Path, terms: &Terms) -> Result<Option<(String, u64)>, ClusterError> {
+    fn read(directory: &Path, terms: &ClusterTerms) -> Result<Option<(String, u64)>, ClusterError> {
         let text = match fs::read_to_string(directory.join(ABOUT)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -3,15 +3,15 @@
 //! # How it works
 //!
 //! The hosts of a crawl are shared out over partitions, by a hash of a host's name that all machines agree on. **A partition is a whole
-//! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. What its journal writes goes to a log that the servers keep. Who takes a
-//! partition over makes the same journal of it, byte by byte, and goes on as any job does that was killed. So filters, queues, clocks
-//! and robots rules come back by the way that is used on one machine, too.
+//! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. What its journal writes goes to a log
+//! that the servers keep. Who takes a partition over makes the same journal of it, byte by byte, and goes on as any job does that was
+//! killed. So filters, queues, clocks and robots rules come back by the way that is used on one machine, too.
 //!
 //! | what | where |
 //! |---|---|
 //! | which partition a URL is in, which node should own it | `partitions` |
-//! | a link to another partition's host is put into a letter, and the letters of a node go together | `outbox`, `post`, `recent_set`, `letter` |
-//! | letters are taken in, each once | `inbox` |
+//! | a link to another partition's host is put into a link batch, and the link batches of a node go together | `outbox`, `post`, `recent_set`, `link_batch` |
+//! | link batches are taken in, each once | `inbox` |
 //! | the journal's bytes, links and records go out in their order, and soon | `publisher`, `pieces`, `entry`; `backlog` |
 //! | one owner after the other, and none beside | `succession` |
 //! | a partition's files go to the servers, so that its log need not be kept from the beginning | `snapshot`, `snapshot_maker` |
@@ -35,8 +35,8 @@
 //! 4. **One owner at a time asks.** A node that has not renewed its lease begins no request after three quarters of its life. Others wait
 //!    for the whole of it, each by its own clock, which never steps.
 //!
-//! The log and the letters are kept from the older of a partition's two last snapshots on. So what the servers keep, and a new owner reads, goes by what
-//! the partition is, and not by how long it has been crawled.
+//! The log and the link batches are kept from the older of a partition's two last snapshots on. So what the servers keep, and a new owner
+//! reads, goes by what the partition is, and not by how long it has been crawled.
 //!
 //! Records, archives, links and bodies are files of the node that has fetched a page (`PartOutputs`). What a power cut of a node takes are
 //! those that its disk did not have yet: it has them as often as a job has checkpoints.
@@ -48,29 +48,29 @@
 //! to whoever listens at the same subject with `told` for `log`. The keys are those of a bucket,
 //! `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
 
+mod admin;
 mod backlog;
 mod crc32c;
-mod desk;
 mod ending;
 mod entry;
 mod error;
-mod ground;
 #[cfg(test)]
 mod in_process;
 mod inbox;
 mod inquiry;
 mod lease;
-mod letter;
+mod link_batch;
 mod local_copy;
 mod member;
 mod nats;
 mod node;
+mod node_context;
+mod outbound;
 mod outbox;
 mod owner;
 mod partitions;
 mod peers;
 mod pieces;
-mod post;
 mod publisher;
 mod recent_set;
 mod roots;
@@ -85,7 +85,7 @@ mod totals;
 mod transport;
 mod values;
 
-pub use desk::Desk;
+pub use admin::ClusterAdmin;
 pub use error::ClusterError;
 pub use inquiry::PartitionPlace;
 pub use member::{ClusterOptions, Member, NodeFiles, node_of};

@@ -11,13 +11,13 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::ending::all_idle;
 use super::error::ClusterError;
-use super::ground::Ground;
+use super::node_context::NodeContext;
 use super::owner::{Command, OwnerEnd, own};
 use super::peers::{Peers, is_gone};
 use super::server_watch::{ServerWatch, clock_ahead};
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::append;
-use super::terms::Terms;
+use super::terms::ClusterTerms;
 use super::transport::{AbortOnDrop, ClusterTransport, Unreachable};
 use super::values::{self, MarkValue, NodeValue, OwnerValue};
 use crate::crawl::{FinishReason, Stop};
@@ -52,7 +52,7 @@ struct Owned {
 /// One node of a cluster.
 #[derive(Debug)]
 pub(crate) struct Node<T: ClusterTransport> {
-    ground: Arc<Ground<T>>,
+    context: Arc<NodeContext<T>>,
     name: String,
     peers: Peers,
     watch: ServerWatch,
@@ -67,9 +67,9 @@ pub(crate) struct Node<T: ClusterTransport> {
 }
 
 impl<T: ClusterTransport> Node<T> {
-    pub(crate) fn new(ground: Arc<Ground<T>>, name: String) -> Self {
+    pub(crate) fn new(context: Arc<NodeContext<T>>, name: String) -> Self {
         Self {
-            ground,
+            context,
             name,
             peers: Peers::default(),
             watch: ServerWatch::default(),
@@ -87,14 +87,14 @@ impl<T: ClusterTransport> Node<T> {
     /// # Errors
     /// Where a partition cannot be read or kept. The others were given back.
     pub(crate) async fn run(mut self, stop: Stop) -> Result<NodeEnd, ClusterError> {
-        let ground = Arc::clone(&self.ground);
-        let renewing = tokio::spawn(renew(Arc::clone(&ground), self.name.clone(), self.leaving.subscribe()));
-        let governing = tokio::spawn(govern(Arc::clone(&ground)));
-        let widening = tokio::spawn(widen(Arc::clone(&ground)));
-        let (post, transport) = (Arc::clone(&ground.post), Arc::clone(&ground.transport));
+        let context = Arc::clone(&self.context);
+        let renewing = tokio::spawn(renew(Arc::clone(&context), self.name.clone(), self.leaving.subscribe()));
+        let governing = tokio::spawn(govern(Arc::clone(&context)));
+        let widening = tokio::spawn(widen(Arc::clone(&context)));
+        let (post, transport) = (Arc::clone(&context.post), Arc::clone(&context.transport));
         let mut carrying = tokio::spawn(async move { post.carry(transport).await });
         let _tasks = [&renewing, &governing, &widening, &carrying].map(|task| AbortOnDrop(task.abort_handle()));
-        let every = ground.lease.interval().min(LOOK);
+        let every = context.lease.interval().min(LOOK);
         let mut look_at = Instant::now();
         loop {
             let is_leaving = *self.leaving.borrow();
@@ -117,12 +117,12 @@ impl<T: ClusterTransport> Node<T> {
                 },
                 Err(panic) = &mut carrying => std::panic::resume_unwind(panic.into_panic()),
                 () = sleep_until(look_at) => {
-                    if ground.lease.is_lost() && self.end != NodeEnd::Lost {
+                    if context.lease.is_lost() && self.end != NodeEnd::Lost {
                         self.leave(NodeEnd::Lost);
                         self.tell(Command::Drop);
-                    } else if ground.lease.may_ask() {
+                    } else if context.lease.may_ask() {
                         // What does not answer now may do so the next time.
-                        if let Ok(Err(error)) = timeout(ground.lease.life(), self.look()).await {
+                        if let Ok(Err(error)) = timeout(context.lease.life(), self.look()).await {
                             tracing::debug!(%error, "the servers do not answer");
                         }
                     }
@@ -139,14 +139,14 @@ impl<T: ClusterTransport> Node<T> {
         renewing.abort();
         let _ = renewing.await;
         if self.end != NodeEnd::Lost {
-            let _ = timeout(FAREWELL, farewell(&ground)).await;
+            let _ = timeout(FAREWELL, deregister(&context)).await;
         }
         self.failed.map_or(Ok(self.end), Err)
     }
 
     /// Says that the servers are silent. Why there is no use in waiting for them, if there is none.
     async fn watch_servers(&mut self) -> Option<ClusterError> {
-        let lease = &self.ground.lease;
+        let lease = &self.context.lease;
         let (life, now) = (lease.life(), std::time::Instant::now());
         if self.watch.is_silent(lease.is_fresh(), life, now) {
             tracing::warn!("the servers have not answered for {life:?}: nothing is fetched until they do");
@@ -155,7 +155,7 @@ impl<T: ClusterTransport> Node<T> {
             return None;
         }
         // Where no answer comes, nothing is known.
-        let missing = timeout(life, missing(&self.ground)).await.ok()?.ok()?;
+        let missing = timeout(life, missing(&self.context)).await.ok()?.ok()?;
         let is_gone = self.watch.is_gone(missing.is_some(), life, std::time::Instant::now());
         missing.filter(|_| is_gone).map(|what| ClusterError::Gone { what })
     }
@@ -177,7 +177,7 @@ impl<T: ClusterTransport> Node<T> {
         let Some(Owned { claim, .. }) = self.owned.remove(&partition) else { return };
         match ended {
             Ok(OwnerEnd::Released) => self.give_back(partition, claim).await,
-            Ok(OwnerEnd::Overtaken) => {
+            Ok(OwnerEnd::Fenced) => {
                 tracing::info!(partition, "owned no more");
                 // Should it be ours all the same, whoever is to own it finds it free.
                 if self.end != NodeEnd::Lost {
@@ -200,13 +200,13 @@ impl<T: ClusterTransport> Node<T> {
         let value = values::to_bytes(&OwnerValue { node: None, token: draw() });
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
         // Where it is somebody else's by now, or nobody answers, others find out that we are gone.
-        let _ = timeout(FAREWELL, append(&*self.ground.transport, &key, claim, value)).await;
+        let _ = timeout(FAREWELL, append(&*self.context.transport, &key, claim, value)).await;
     }
 
     /// Looks at the others, and takes and gives back partitions.
     async fn look(&mut self) -> Result<(), Unreachable> {
-        let ground = Arc::clone(&self.ground);
-        let transport = &*ground.transport;
+        let context = Arc::clone(&self.context);
+        let transport = &*context.transport;
         if *self.leaving.borrow() {
             return Ok(());
         }
@@ -214,13 +214,13 @@ impl<T: ClusterTransport> Node<T> {
             self.leave(NodeEnd::Drained);
             return Ok(());
         }
-        self.peers.look(transport, ground.lease.life(), &ground.node).await?;
-        if self.peers.is_drained(&ground.node) {
+        self.peers.look(transport, context.lease.life(), &context.node).await?;
+        if self.peers.is_drained(&context.node) {
             self.leave(NodeEnd::Left(FinishReason::Stopped));
             return Ok(());
         }
-        for partition in 0..ground.partitions.count {
-            let is_ours = ground.partitions.target(partition, self.peers.members()) == Some(&*ground.node);
+        for partition in 0..context.partitions.count {
+            let is_ours = context.partitions.target(partition, self.peers.members()) == Some(&*context.node);
             match self.owned.get(&partition) {
                 Some(owned) if !is_ours => _ = owned.commands.send_replace(Command::Release),
                 None if is_ours => self.claim(partition).await?,
@@ -232,17 +232,17 @@ impl<T: ClusterTransport> Node<T> {
 
     /// Takes a partition, if nobody has it.
     async fn claim(&mut self, partition: u32) -> Result<(), Unreachable> {
-        let ground = Arc::clone(&self.ground);
+        let context = Arc::clone(&self.context);
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
-        let last = ground.transport.last(&key).await?;
+        let last = context.transport.last(&key).await?;
         let owner = last.as_ref().and_then(|last| values::read::<OwnerValue>(&last.bytes)?.node);
         let mut claim = last.map_or(0, |last| last.sequence);
         match owner {
-            Some(owner) if owner == ground.node => {}
-            Some(owner) if self.peers.is_alive(&owner) || !is_gone(&*ground.transport, &owner).await? => return Ok(()),
+            Some(owner) if owner == context.node => {}
+            Some(owner) if self.peers.is_alive(&owner) || !is_gone(&*context.transport, &owner).await? => return Ok(()),
             _ => {
-                let value = values::to_bytes(&OwnerValue { node: Some(ground.node.clone()), token: draw() });
-                match append(&*ground.transport, &key, claim, value).await {
+                let value = values::to_bytes(&OwnerValue { node: Some(context.node.clone()), token: draw() });
+                match append(&*context.transport, &key, claim, value).await {
                     Ok(sequence) => claim = sequence,
                     // Somebody was quicker.
                     Err(_) => return Ok(()),
@@ -251,19 +251,19 @@ impl<T: ClusterTransport> Node<T> {
         }
         let (commands, told) = watch::channel(Command::Own);
         self.owned.insert(partition, Owned { commands, claim });
-        self.owners.spawn(async move { (partition, own(ground, partition, told).await) });
+        self.owners.spawn(async move { (partition, own(context, partition, told).await) });
         Ok(())
     }
 
     /// The owner of the first partition looks whether all of them are idle.
     async fn look_for_the_end(&mut self) -> Result<(), Unreachable> {
-        let is_quiet = self.ground.parts().values().all(|part| part.inlet.is_drained());
+        let is_quiet = self.context.parts().values().all(|part| part.inlet.is_drained());
         if !self.owned.contains_key(&0) || !is_quiet {
             self.idle = None;
             return Ok(());
         }
-        let transport = &*self.ground.transport;
-        let idle = all_idle(transport, self.ground.partitions.count).await?;
+        let transport = &*self.context.transport;
+        let idle = all_idle(transport, self.context.partitions.count).await?;
         if idle.is_some() && idle == self.idle {
             let mark = MarkValue { at: Clock::start().now().to_string(), token: draw() };
             let _ = append(transport, &ClusterSubject::Key(ClusterKey::End), 0, values::to_bytes(&mark)).await;
@@ -274,23 +274,23 @@ impl<T: ClusterTransport> Node<T> {
 }
 
 /// What the servers do not have any more of the crawl; `None` where they have all of it.
-async fn missing<T: ClusterTransport>(ground: &Ground<T>) -> Result<Option<String>, Unreachable> {
-    let missing = ground.transport.missing().await?;
+async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option<String>, Unreachable> {
+    let missing = context.transport.missing().await?;
     if missing.is_some() {
         return Ok(missing);
     }
-    let terms = ground.transport.last(&ClusterSubject::Key(ClusterKey::Crawl)).await?;
+    let terms = context.transport.last(&ClusterSubject::Key(ClusterKey::Crawl)).await?;
     let is_ours =
-        terms.and_then(|terms| values::read::<Terms>(&terms.bytes)).is_some_and(|terms| terms.id == ground.id);
+        terms.and_then(|terms| values::read::<ClusterTerms>(&terms.bytes)).is_some_and(|terms| terms.id == context.id);
     Ok(if is_ours { None } else { Some("the terms".to_owned()) })
 }
 
 /// Compares this machine's clock with the servers', who kept the last message of a subject after `sent`, and says where it is wrong.
-async fn compare_clocks<T: ClusterTransport>(ground: &Ground<T>, subject: &ClusterSubject, sent: SystemTime) {
-    let asked = timeout(ground.lease.interval(), ground.transport.kept_at(subject)).await;
+async fn compare_clocks<T: ClusterTransport>(context: &NodeContext<T>, subject: &ClusterSubject, sent: SystemTime) {
+    let asked = timeout(context.lease.interval(), context.transport.kept_at(subject)).await;
     let Ok(Ok(Some(kept))) = asked else { return };
     let ahead = clock_ahead(sent, kept, SystemTime::now());
-    let before = ground.clock_ahead.swap(ahead, Ordering::Relaxed);
+    let before = context.clock_ahead.swap(ahead, Ordering::Relaxed);
     let length = Duration::from_micros(ahead.unsigned_abs());
     if ahead.signum() != before.signum() {
         if ahead == 0 {
@@ -308,68 +308,68 @@ pub(crate) fn draw() -> u64 {
 }
 
 /// Renews the lease of a node, without end: until others have taken it for dead.
-async fn renew<T: ClusterTransport>(ground: Arc<Ground<T>>, name: String, leaving: watch::Receiver<bool>) {
-    let key = ClusterSubject::Key(ClusterKey::Node(ground.node.clone()));
+async fn renew<T: ClusterTransport>(context: Arc<NodeContext<T>>, name: String, leaving: watch::Receiver<bool>) {
+    let key = ClusterSubject::Key(ClusterKey::Node(context.node.clone()));
     let (mut last, mut beat, mut renewals) = (0, draw(), 0_u64);
     loop {
         let (sent, sent_at) = (Instant::now(), SystemTime::now());
         beat = beat.wrapping_add(1);
-        let progress = ground.progress();
+        let progress = context.progress();
         let value = NodeValue {
             name: name.clone(),
             beat,
             is_leaving: *leaving.borrow(),
             is_gone: false,
-            partitions: ground.parts().len(),
+            partitions: context.parts().len(),
             pages: progress.pages,
-            place: ground.place,
+            place: context.place,
         };
-        let Ok(sequence) = append(&*ground.transport, &key, last, values::to_bytes(&value)).await else {
-            tracing::warn!(node = ground.node, "others have taken this node for dead");
-            return ground.lease.lose();
+        let Ok(sequence) = append(&*context.transport, &key, last, values::to_bytes(&value)).await else {
+            tracing::warn!(node = context.node, "others have taken this node for dead");
+            return context.lease.lose();
         };
         last = sequence;
         // Before the first partition is opened, and now and then.
         if renewals.is_multiple_of(COMPARES) {
-            compare_clocks(&ground, &key, sent_at).await;
+            compare_clocks(&context, &key, sent_at).await;
         }
         renewals += 1;
-        ground.lease.renewed(sent.into_std());
-        sleep_until(sent + ground.lease.interval()).await;
+        context.lease.renewed(sent.into_std());
+        sleep_until(sent + context.lease.interval()).await;
     }
 }
 
 /// Nothing is fetched while the lease is not renewed in time.
-async fn govern<T: ClusterTransport>(ground: Arc<Ground<T>>) {
+async fn govern<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_millis(20);
-    let set_late = |is_late| ground.parts().values().for_each(|part| part.brake.set_late(is_late));
+    let set_late = |is_late| context.parts().values().for_each(|part| part.brake.set_late(is_late));
     loop {
-        if ground.lease.may_ask() {
+        if context.lease.may_ask() {
             set_late(false);
-            while ground.lease.may_ask() {
-                sleep_until(ground.lease.asks_until().into()).await;
+            while context.lease.may_ask() {
+                sleep_until(context.lease.asks_until().into()).await;
             }
         }
         set_late(true);
-        while !ground.lease.may_ask() {
+        while !context.lease.may_ask() {
             sleep(STEP).await;
         }
     }
 }
 
 /// Opens the scope of all partitions for what seeds redirect to.
-async fn widen<T: ClusterTransport>(ground: Arc<Ground<T>>) {
+async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_secs(1);
     let (mut known, mut was_wider) = (0, false);
     loop {
-        let count = ground.roots.read_on(&*ground.transport, &ground.canonicalizer()).await;
-        for found in ground.roots.from(known) {
-            ground.parts().values().for_each(|part| part.inlet.widen(&found));
+        let count = context.roots.read_on(&*context.transport, &context.canonicalizer()).await;
+        for found in context.roots.from(known) {
+            context.parts().values().for_each(|part| part.inlet.widen(&found));
         }
         // Other nodes know it a step later.
         let is_wider = count > known;
         if is_wider || was_wider {
-            ground.post.forget_sent();
+            context.post.forget_sent();
         }
         (known, was_wider) = (count, is_wider);
         sleep(STEP).await;
@@ -377,13 +377,13 @@ async fn widen<T: ClusterTransport>(ground: Arc<Ground<T>>) {
 }
 
 /// Says that this node is gone: nobody need wait for its lease to end.
-async fn farewell<T: ClusterTransport>(ground: &Ground<T>) {
-    let key = ClusterSubject::Key(ClusterKey::Node(ground.node.clone()));
-    bury(&*ground.transport, &key).await;
+async fn deregister<T: ClusterTransport>(context: &NodeContext<T>) {
+    let key = ClusterSubject::Key(ClusterKey::Node(context.node.clone()));
+    mark_dead(&*context.transport, &key).await;
 }
 
 /// Says that a node is gone.
-pub(crate) async fn bury<T: ClusterTransport>(transport: &T, key: &ClusterSubject) {
+pub(crate) async fn mark_dead<T: ClusterTransport>(transport: &T, key: &ClusterSubject) {
     loop {
         let Ok(last) = transport.last(key).await else {
             transport.rest(LOOK).await;

@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 
 use super::backlog::Backlog;
 use super::lease::NodeLease;
+use super::outbound::Outbound;
 use super::partitions::Partitions;
-use super::post::Post;
 use crate::address::{CanonicalUrl, Fingerprint};
-use crate::crawl::{ClusterPlace, Elsewhere, MayAsk};
+use crate::crawl::{ClusterPlace, RemotePartitions, RequestPermit};
 use crate::gate::Found;
 
 /// Where a partition gives what it has found for others.
@@ -25,7 +25,7 @@ pub(crate) struct Outbox {
     pub(crate) records: AtomicU64,
     /// Seeds open the scope, so what they redirect to is everybody's concern.
     pub(crate) has_roots: bool,
-    pub(crate) post: Arc<Post>,
+    pub(crate) post: Arc<Outbound>,
     /// The bag with the last of what it has found.
     pub(crate) bag: AtomicU64,
     /// Told when URLs come.
@@ -46,13 +46,13 @@ impl Outbox {
     }
 }
 
-impl MayAsk for Outbox {
+impl RequestPermit for Outbox {
     fn may_ask(&self) -> bool {
         self.lease.may_ask()
     }
 }
 
-impl Elsewhere for Outbox {
+impl RemotePartitions for Outbox {
     fn has(&self, url: &CanonicalUrl) -> bool {
         self.partitions.of(url) != self.partition
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::address::{Canonicalizer, FingerprintKey, KeyRules};
     use crate::cluster::in_process::InProcess;
-    use crate::cluster::letter;
+    use crate::cluster::link_batch;
     use crate::cluster::partitions::PartitionBy;
     use crate::cluster::subject::ClusterSubject;
     use crate::cluster::transport::ClusterTransport;
@@ -97,7 +97,7 @@ mod tests {
             epoch: 3,
             records: AtomicU64::new(40),
             has_roots: true,
-            post: Arc::new(Post::new(5)),
+            post: Arc::new(Outbound::new(5)),
             bag: AtomicU64::new(0),
             told: Arc::default(),
             backlog: Arc::new(Backlog::new(&Arc::default())),
@@ -128,7 +128,7 @@ mod tests {
             let mut behind = 0;
             while let Some(message) = transport.next(&subject, behind).await.unwrap() {
                 behind = message.sequence;
-                let (_, found) = letter::open(&message.bytes, &canonicalizer).unwrap();
+                let (_, found) = link_batch::open(&message.bytes, &canonicalizer).unwrap();
                 urls += found.len();
                 let is_there = |found: &Found| subject == ClusterSubject::Found(partitions.of(&found.url));
                 assert!(found.iter().all(is_there) || subject == ClusterSubject::Roots && found.len() == 1);

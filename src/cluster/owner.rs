@@ -10,9 +10,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::backlog::Backlog;
 use super::error::ClusterError;
-use super::ground::{Brake, Ground, OpenPart};
 use super::inbox::Inbox;
 use super::local_copy::{self, FRONTIER};
+use super::node_context::{FetchThrottle, NodeContext, OpenPart};
 use super::outbox::Outbox;
 use super::partitions::Partitions;
 use super::pieces::{JournalFiles, JournalPieces};
@@ -21,7 +21,7 @@ use super::roots::{RootList, has_roots};
 use super::snapshot::{newest, restore};
 use super::snapshot_maker::SnapshotMaker;
 use super::subject::{ClusterKey, ClusterSubject};
-use super::succession::{Fold, Overtaken};
+use super::succession::{Fenced, LogState};
 use super::totals::before;
 use super::transport::{ANSWERS, AbortOnDrop, Backoff, ClusterTransport};
 use super::values::{self, SnapshotValue, StateValue};
@@ -44,7 +44,7 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) enum OwnerEnd {
     /// Another owner has begun, or the node has lost its lease.
-    Overtaken,
+    Fenced,
     /// In good order. All is in the log.
     Released,
     /// In good order, but by itself: the disk is nearly full, the filter is full, records cannot be written.
@@ -56,22 +56,22 @@ pub(crate) enum OwnerEnd {
 /// # Errors
 /// Where its log is damaged, or its files cannot be kept.
 pub(crate) async fn own<T: ClusterTransport>(
-    ground: Arc<Ground<T>>,
+    context: Arc<NodeContext<T>>,
     partition: u32,
     mut commands: watch::Receiver<Command>,
 ) -> Result<OwnerEnd, ClusterError> {
     let opened = {
         let opening = async {
-            let _turn = ground.opening.acquire().await;
-            open(&ground, partition).await
+            let _turn = context.opening.acquire().await;
+            open(&context, partition).await
         };
         tokio::select! {
             opened = opening => opened?,
             // Nothing was done yet, but that an epoch may have begun.
-            _ = commands.wait_for(|command| *command != Command::Own) => return Ok(OwnerEnd::Overtaken),
+            _ = commands.wait_for(|command| *command != Command::Own) => return Ok(OwnerEnd::Fenced),
         }
     };
-    let Some(Opened { crawl, parts, publisher, inbox }) = opened else { return Ok(OwnerEnd::Overtaken) };
+    let Some(Opened { crawl, parts, publisher, inbox }) = opened else { return Ok(OwnerEnd::Fenced) };
     let (stop, told) = (crawl.stop(), Arc::clone(&publisher.told));
     let (end, ended) = watch::channel(false);
     let mut crawling = tokio::spawn(crawl.run_part());
@@ -79,9 +79,9 @@ pub(crate) async fn own<T: ClusterTransport>(
     let reading = tokio::spawn(inbox.run());
     let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
     let brake = Arc::clone(&parts.brake);
-    ground.parts().insert(partition, parts);
+    context.parts().insert(partition, parts);
     // Who watches the lease sees it from here on.
-    brake.set_late(!ground.lease.may_ask());
+    brake.set_late(!context.lease.may_ask());
     let mut command = Command::Own;
     let finished = loop {
         tokio::select! {
@@ -95,14 +95,14 @@ pub(crate) async fn own<T: ClusterTransport>(
                         reading.abort();
                         stop.drain();
                     }
-                    Command::Drop => break overtaken(Ok(Err(Overtaken)), crawling, &stop).await.map(Err),
+                    Command::Drop => break overtaken(Ok(Err(Fenced)), crawling, &stop).await.map(Err),
                 }
             }
             finished = &mut crawling => break finished.map_err(panicked).map(Ok),
         }
     };
     reading.abort();
-    ground.parts().remove(&partition);
+    context.parts().remove(&partition);
     let finished: Finished = match finished? {
         Ok(finished) => finished,
         Err(end) => return Ok(end),
@@ -113,22 +113,22 @@ pub(crate) async fn own<T: ClusterTransport>(
     let _ = end.send(true);
     told.notify_one();
     tokio::select! {
-        published = publishing => if !matches!(published, Ok(Ok(()))) { return Ok(OwnerEnd::Overtaken) },
-        _ = commands.wait_for(|command| *command == Command::Drop) => return Ok(OwnerEnd::Overtaken),
+        published = publishing => if !matches!(published, Ok(Ok(()))) { return Ok(OwnerEnd::Fenced) },
+        _ = commands.wait_for(|command| *command == Command::Drop) => return Ok(OwnerEnd::Fenced),
     }
     Ok(if command == Command::Release { OwnerEnd::Released } else { OwnerEnd::Stopped(finished.reason) })
 }
 
 /// Ends a crawl that another owner goes on with.
 async fn overtaken(
-    published: Result<Result<(), Overtaken>, tokio::task::JoinError>,
+    published: Result<Result<(), Fenced>, tokio::task::JoinError>,
     crawling: JoinHandle<Finished>,
     stop: &crate::crawl::Stop,
 ) -> Result<OwnerEnd, ClusterError> {
     stop.now();
     // What it has done since is nobody's; only that it ends matters.
     let _ = crawling.await;
-    published.map_err(panicked).map(|_| OwnerEnd::Overtaken)
+    published.map_err(panicked).map(|_| OwnerEnd::Fenced)
 }
 
 pub(super) fn panicked(error: tokio::task::JoinError) -> ClusterError {
@@ -149,23 +149,26 @@ struct Opened<T: ClusterTransport> {
 enum Opening<T: ClusterTransport> {
     Opened(Box<Opened<T>>),
     /// Another owner was first.
-    Overtaken,
+    Fenced,
     /// The journal here is shorter than it should be.
     Torn,
 }
 
 /// Reads the log, begins an epoch, and opens the crawl. `None` where another owner was first.
-async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> Result<Option<Opened<T>>, ClusterError> {
-    let directory = ground.directory_of(partition);
+async fn open<T: ClusterTransport>(
+    context: &Arc<NodeContext<T>>,
+    partition: u32,
+) -> Result<Option<Opened<T>>, ClusterError> {
+    let directory = context.directory_of(partition);
     // Asked first: what comes behind it may be said meanwhile.
-    let said = said(&*ground.transport, partition).await;
-    let own = own_copy(ground, partition).await.filter(|(fold, ..)| fold.seen() >= said);
+    let said = said(&*context.transport, partition).await;
+    let own = own_copy(context, partition).await.filter(|(fold, ..)| fold.seen() >= said);
     if let Some((fold, snapshot, whole)) = own {
         let behind = fold.end - whole;
         tracing::info!(partition, whole, behind, "begins with what this machine has of it");
-        match open_from(ground, partition, fold, snapshot, whole).await {
+        match open_from(context, partition, fold, snapshot, whole).await {
             Ok(Opening::Opened(opened)) => return Ok(Some(*opened)),
-            Ok(Opening::Overtaken) => return Ok(None),
+            Ok(Opening::Fenced) => return Ok(None),
             Ok(Opening::Torn) => tracing::warn!(partition, "what this machine has of it is not whole"),
             Err(error) => tracing::warn!(partition, %error, "what this machine has of it cannot be opened"),
         }
@@ -174,7 +177,7 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
         // It is of an earlier owner: what counts is the log.
         fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
     }
-    let (fold, snapshot) = restore_to(&*ground.transport, partition, &directory.join(FRONTIER), said).await?;
+    let (fold, snapshot) = restore_to(&*context.transport, partition, &directory.join(FRONTIER), said).await?;
     if snapshot.bytes > 0 {
         let behind = fold.end - snapshot.end;
         tracing::info!(
@@ -184,9 +187,9 @@ async fn open<T: ClusterTransport>(ground: &Arc<Ground<T>>, partition: u32) -> R
             "begins with a snapshot and what the log has behind it"
         );
     }
-    match open_from(ground, partition, fold, snapshot, 0).await? {
+    match open_from(context, partition, fold, snapshot, 0).await? {
         Opening::Opened(opened) => Ok(Some(*opened)),
-        Opening::Overtaken | Opening::Torn => Ok(None),
+        Opening::Fenced | Opening::Torn => Ok(None),
     }
 }
 
@@ -210,7 +213,7 @@ async fn restore_to<T: ClusterTransport>(
     partition: u32,
     frontier: &Path,
     said: u64,
-) -> Result<(Fold, SnapshotValue), ClusterError> {
+) -> Result<(LogState, SnapshotValue), ClusterError> {
     let mut backoff = Backoff::new();
     let mut seen = 0;
     for _ in 0..ANSWERS {
@@ -226,57 +229,60 @@ async fn restore_to<T: ClusterTransport>(
 
 /// What this machine has of a partition, with what the log has behind it; the newest snapshot of it; and up to where its journal is whole
 /// here. `None` where the servers must be asked for more.
-async fn own_copy<T: ClusterTransport>(ground: &Ground<T>, partition: u32) -> Option<(Fold, SnapshotValue, u64)> {
-    let (directory, job) = (ground.directory_of(partition), ground.job_of(partition));
+async fn own_copy<T: ClusterTransport>(
+    context: &NodeContext<T>,
+    partition: u32,
+) -> Option<(LogState, SnapshotValue, u64)> {
+    let (directory, job) = (context.directory_of(partition), context.job_of(partition));
     let frontier = directory.join(FRONTIER);
     let mut fold = spawn_blocking(move || local_copy::take(&directory, job)).await.ok()??;
     let (mut files, whole) = (JournalFiles::open(&frontier).ok()?, fold.end);
-    fold.read_on(&*ground.transport, partition, |piece| files.keep(piece)).await.ok()?;
-    Some((fold, newest(&*ground.transport, partition).await, whole))
+    fold.read_on(&*context.transport, partition, |piece| files.keep(piece)).await.ok()?;
+    Some((fold, newest(&*context.transport, partition).await, whole))
 }
 
-/// Begins an epoch behind what was read, and opens the crawl over the files that are there. Their journal should be whole up to `whole`; behind
-/// that the log may end within a record.
+/// Begins an epoch behind what was read, and opens the crawl over the files that are there. Their journal should be whole up to `whole`;
+/// behind that the log may end within a record.
 async fn open_from<T: ClusterTransport>(
-    ground: &Arc<Ground<T>>,
+    context: &Arc<NodeContext<T>>,
     partition: u32,
-    fold: Fold,
+    fold: LogState,
     snapshot: SnapshotValue,
     whole: u64,
 ) -> Result<Opening<T>, ClusterError> {
     let token = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), partition);
-    let began = fold.begin(Arc::clone(&ground.transport), partition, &ground.node, token).await;
-    let Ok(tenure) = began else { return Ok(Opening::Overtaken) };
+    let began = fold.begin(Arc::clone(&context.transport), partition, &context.node, token).await;
+    let Ok(tenure) = began else { return Ok(Opening::Fenced) };
     let told = Arc::new(Notify::new());
     let pieces = Arc::new(JournalPieces::new(fold.read, Arc::clone(&told)));
-    let has_roots = has_roots(ground.options.frontier.scope.kind);
-    let backlog = Arc::new(Backlog::new(&ground.backlog));
+    let has_roots = has_roots(context.options.frontier.scope.kind);
+    let backlog = Arc::new(Backlog::new(&context.backlog));
     let outbox = Arc::new(Outbox {
         partition,
-        partitions: ground.partitions,
-        lease: Arc::clone(&ground.lease),
+        partitions: context.partitions,
+        lease: Arc::clone(&context.lease),
         epoch: tenure.fold().epoch,
         records: AtomicU64::new(fold.end),
         has_roots,
-        post: Arc::clone(&ground.post),
+        post: Arc::clone(&context.post),
         bag: AtomicU64::new(0),
         told: Arc::clone(&told),
         backlog: Arc::clone(&backlog),
     });
     let crawl = {
-        let (ground, fold, pieces, outbox) =
-            (Arc::clone(ground), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
-        let opening = move || open_crawl(&ground, partition, &fold, whole, &pieces, outbox);
+        let (context, fold, pieces, outbox) =
+            (Arc::clone(context), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
+        let opening = move || open_crawl(&context, partition, &fold, whole, &pieces, outbox);
         spawn_blocking(opening).await.map_err(panicked)??
     };
     let Some(crawl) = crawl else { return Ok(Opening::Torn) };
-    plant(&crawl, &ground.roots, &ground.partitions, partition, fold.epoch == 0, has_roots)?;
+    add_seeds(&crawl, &context.roots, &context.partitions, partition, fold.epoch == 0, has_roots)?;
     let (inlet, stop) = (crawl.inlet(), crawl.stop());
-    let brake = Arc::new(Brake::new(stop, !ground.lease.may_ask()));
+    let brake = Arc::new(FetchThrottle::new(stop, !context.lease.may_ask()));
     let canonicalizer = crawl.gate().canonicalizer().clone();
     let unread = Arc::new(AtomicU64::new(0));
     let publisher = Publisher {
-        ground: Arc::clone(ground),
+        context: Arc::clone(context),
         partition,
         tenure,
         pieces: Arc::clone(&pieces),
@@ -290,7 +296,7 @@ async fn open_from<T: ClusterTransport>(
         progress: PublishProgress::from(fold.read),
         snapshots: SnapshotMaker::new(snapshot, token),
     };
-    let transport = Arc::clone(&ground.transport);
+    let transport = Arc::clone(&context.transport);
     let inbox = Inbox { transport, partition, inlet: inlet.clone(), pieces, canonicalizer, unread };
     let parts = OpenPart { inlet, brake, watch: Box::new(crawl.watch()) };
     Ok(Opening::Opened(Box::new(Opened { crawl, parts, publisher, inbox })))
@@ -299,26 +305,26 @@ async fn open_from<T: ClusterTransport>(
 /// Opens the crawl over the journal that was made again, and tells of all that is written from where the log ends. `None` where the journal
 /// ends before `whole`.
 fn open_crawl<T: ClusterTransport>(
-    ground: &Ground<T>,
+    context: &NodeContext<T>,
     partition: u32,
-    fold: &Fold,
+    fold: &LogState,
     whole: u64,
     pieces: &Arc<JournalPieces>,
     outbox: Arc<Outbox>,
 ) -> Result<Option<Crawl<JobJournal>>, ClusterError> {
-    let job = Job::adopt(&ground.directory_of(partition), ground.job_of(partition), ground.partitions.key)?;
+    let job = Job::adopt(&context.directory_of(partition), context.job_of(partition), context.partitions.key)?;
     let (carried, refused) = before(&fold.counts);
     let part = CrawlPart {
-        means: &ground.means,
-        clock: ground.clock(),
+        means: &context.means,
+        clock: context.clock(),
         elsewhere: outbox,
-        tap: Arc::clone(pieces) as Arc<dyn crate::job::journal::Tap>,
+        tap: Arc::clone(pieces) as Arc<dyn crate::job::journal::JournalObserver>,
         carried: &carried,
         refused: &refused,
-        outputs: &ground.outputs,
-        logs_all: ground.logs_all,
+        outputs: &context.outputs,
+        logs_all: context.logs_all,
     };
-    let (crawl, cut) = Crawl::open_part(&ground.options, &job, part)?;
+    let (crawl, cut) = Crawl::open_part(&context.options, &job, part)?;
     // A torn end was cut off. The log has it, and the first piece of this owner replaces it.
     let kept = cut.and_then(|cut| {
         let name = cut.path.file_name()?.to_str()?.strip_prefix("journal-")?.to_owned();
@@ -334,7 +340,7 @@ fn open_crawl<T: ClusterTransport>(
 }
 
 /// Gives a partition its seeds, and tells it of all others: they say what is in scope.
-fn plant(
+fn add_seeds(
     crawl: &Crawl<JobJournal>,
     roots: &RootList,
     partitions: &Partitions,

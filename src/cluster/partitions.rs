@@ -46,9 +46,9 @@ impl Partitions {
         u32::try_from(bits % u64::from(self.count.max(1))).unwrap_or_default()
     }
 
-    /// The node that should own a partition: that for which its place draws the highest number. So a node that comes takes its share
-    /// from all others, and one that goes leaves it to all others (rendezvous hashing: Thaler and Ravishankar 1998); and one that comes back to its
-    /// place has what it had.
+    /// The node that should own a partition: that for which its place draws the highest number. So a node that comes takes its share from
+    /// all others, and one that goes leaves it to all others (rendezvous hashing: Thaler and Ravishankar 1998); and one that comes back to
+    /// its place has what it had.
     pub(crate) fn target<'a>(&self, partition: u32, nodes: impl Iterator<Item = (&'a str, u64)>) -> Option<&'a str> {
         let draw = |place: u64| self.key.fingerprint(&format!("{partition} {place}")).bits();
         nodes.max_by_key(|(node, place)| (draw(*place), *node)).map(|(node, _)| node)

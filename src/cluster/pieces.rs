@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::entry::JournalPiece;
-use crate::job::journal::{Tap, segment_name, segment_start};
+use crate::job::journal::{JournalObserver, segment_name, segment_start};
 
 /// Bytes of one message, at most: a server takes 1 MiB by default.
 const MOST: usize = 512 << 10;
@@ -18,7 +18,7 @@ const MOST: usize = 512 << 10;
 #[derive(Debug)]
 pub(crate) struct JournalPieces {
     waiting: Mutex<Vec<JournalPiece>>,
-    /// The journal has what letters up to this sequence brought. It is changed while nothing can go to the journal.
+    /// The journal has what link batches up to this sequence brought. It is changed while nothing can go to the journal.
     read: AtomicU64,
     /// As `read`, and what waits here has it all.
     safe: AtomicU64,
@@ -26,7 +26,7 @@ pub(crate) struct JournalPieces {
 }
 
 impl JournalPieces {
-    /// `read` is what the journal has of letters.
+    /// `read` is what the journal has of link batches.
     pub(crate) fn new(read: u64, told: Arc<Notify>) -> Self {
         Self { waiting: Mutex::default(), read: AtomicU64::new(read), safe: AtomicU64::new(read), told }
     }
@@ -44,18 +44,18 @@ impl JournalPieces {
         self.waiting().is_empty()
     }
 
-    /// The journal has what this letter brought. It is called while nothing else can go to the journal.
+    /// The journal has what this link batch brought. It is called while nothing else can go to the journal.
     pub(crate) fn has_read(&self, sequence: u64) {
         self.read.store(sequence, Ordering::Release);
     }
 
-    /// What this letter brought is written, and waits here or is gone from here.
+    /// What this link batch brought is written, and waits here or is gone from here.
     pub(crate) fn has_written(&self, sequence: u64) {
         self.safe.store(sequence, Ordering::Release);
         self.told.notify_one();
     }
 
-    /// Up to where letters are in the journal, and what they brought waits here or is gone from here. Ask before what waits is taken.
+    /// Up to where link batches are in the journal, and what they brought waits here or is gone from here. Ask before what waits is taken.
     pub(crate) fn read(&self) -> u64 {
         self.safe.load(Ordering::Acquire)
     }
@@ -76,7 +76,7 @@ impl JournalPieces {
     }
 }
 
-impl Tap for JournalPieces {
+impl JournalObserver for JournalPieces {
     fn written(&self, segment: u64, mut at: u64, bytes: &[u8]) {
         let read = self.read.load(Ordering::Acquire);
         let mut waiting = self.waiting();

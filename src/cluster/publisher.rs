@@ -2,7 +2,7 @@
 //!
 //! One round takes what the journal has written, and then:
 //!
-//! 1. the letters of all pages in it are sent, and acknowledged;
+//! 1. the link batches of all pages in it are sent, and acknowledged;
 //! 2. the records of all pages in it, and what other outputs have of them, are with the operating system;
 //! 3. the bytes go to the log.
 //!
@@ -18,24 +18,24 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::backlog::Backlog;
 use super::entry::{EntryKind, JournalPiece};
-use super::ground::{Brake, Ground};
 use super::local_copy;
+use super::node_context::{FetchThrottle, NodeContext};
 use super::outbox::Outbox;
 use super::pieces::JournalPieces;
 use super::snapshot_maker::SnapshotMaker;
 use super::subject::{ClusterKey, ClusterSubject};
-use super::succession::{Overtaken, Tenure};
+use super::succession::{Fenced, Tenure};
 use super::totals::counts;
 use super::transport::ClusterTransport;
 use super::values::{self, StateValue};
-use crate::crawl::{Inlet, Observer};
+use crate::crawl::{Observer, PartitionHandle};
 use crate::job::JobJournal;
 
 /// How often a round begins where there is much: what comes within this time goes together.
 const GROUP: Duration = Duration::from_millis(40);
 /// How often counts go to the log while something changes. They are long, and a partition is idle again and again.
 const COUNTS: Duration = Duration::from_secs(10);
-/// How often they go there while nothing comes but letters with nothing new.
+/// How often they go there while nothing comes but link batches with nothing new.
 const SELDOM: Duration = Duration::from_secs(60);
 /// How often it looks whether the partition is idle.
 const LOOK: Duration = Duration::from_millis(250);
@@ -45,14 +45,14 @@ const QUIET: Duration = Duration::from_millis(500);
 /// Puts what a partition has done into its log.
 #[derive(Debug)]
 pub(crate) struct Publisher<T: ClusterTransport> {
-    pub(crate) ground: Arc<Ground<T>>,
+    pub(crate) context: Arc<NodeContext<T>>,
     pub(crate) partition: u32,
     pub(crate) tenure: Tenure<T>,
     pub(crate) pieces: Arc<JournalPieces>,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) inlet: Inlet,
+    pub(crate) inlet: PartitionHandle,
     pub(crate) observer: Observer<JobJournal>,
-    pub(crate) brake: Arc<Brake>,
+    pub(crate) brake: Arc<FetchThrottle>,
     pub(crate) backlog: Arc<Backlog>,
     pub(crate) told: Arc<Notify>,
     pub(crate) unread: Arc<AtomicU64>,
@@ -63,9 +63,9 @@ pub(crate) struct Publisher<T: ClusterTransport> {
 /// How far a publisher has come.
 #[derive(Debug, Default)]
 pub(crate) struct PublishProgress {
-    /// Letters up to here are known to be read, by the log.
+    /// Link batches up to here are known to be read, by the log.
     pub(crate) read: u64,
-    /// Letters up to here are read, and what they brought is in the log. The last of them may have brought nothing.
+    /// Link batches up to here are read, and what they brought is in the log. The last of them may have brought nothing.
     taken: u64,
     /// The segment of the last piece in the log, and its end.
     published: (u64, u64),
@@ -78,7 +78,7 @@ pub(crate) struct PublishProgress {
 }
 
 impl From<u64> for PublishProgress {
-    /// One that has put nothing into the log yet, which knows that letters up to here are read.
+    /// One that has put nothing into the log yet, which knows that link batches up to here are read.
     fn from(read: u64) -> Self {
         Self { read, taken: read, ..Self::default() }
     }
@@ -96,7 +96,7 @@ impl<T: ClusterTransport> Publisher<T> {
     ///
     /// # Errors
     /// Where another owner has begun.
-    pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Overtaken> {
+    pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Fenced> {
         let (mut counted, mut told) = (Instant::now(), Instant::now());
         let mut is_kept = false;
         loop {
@@ -119,7 +119,7 @@ impl<T: ClusterTransport> Publisher<T> {
             if !is_idle || told.elapsed() >= QUIET {
                 self.say(is_idle).await;
             }
-            self.snapshots.look(&self.ground.transport, self.partition, self.tenure.fold(), &self.inlet);
+            self.snapshots.look(&self.context.transport, self.partition, self.tenure.fold(), &self.inlet);
             let backlog = Arc::clone(&self.backlog);
             let is_told = tokio::select! {
                 is_told = self.rest(&ended) => is_told,
@@ -135,10 +135,10 @@ impl<T: ClusterTransport> Publisher<T> {
     /// Returns whether there is something.
     async fn rest(&mut self, ended: &watch::Receiver<bool>) -> bool {
         // A timeout is a look, too: that the frontier is drained, nobody tells.
-        let is_told = timeout_at(self.ground.beat(LOOK), self.told.notified()).await.is_ok();
+        let is_told = timeout_at(self.context.beat(LOOK), self.told.notified()).await.is_ok();
         let is_busy = self.progress.began.is_some_and(|began| began.elapsed() < 2 * GROUP);
         if is_told && is_busy && !*ended.borrow() {
-            sleep_until(self.ground.beat(GROUP)).await;
+            sleep_until(self.context.beat(GROUP)).await;
         }
         is_told
     }
@@ -152,7 +152,7 @@ impl<T: ClusterTransport> Publisher<T> {
     }
 
     /// One round. While it takes long, nothing is fetched.
-    async fn round(&mut self) -> Result<(), Overtaken> {
+    async fn round(&mut self) -> Result<(), Fenced> {
         self.inlet.flush();
         // Those whose record was made, and of which nothing is in the journal yet, are few.
         let (pages, read) = (self.backlog.own(), self.pieces.read());
@@ -163,7 +163,7 @@ impl<T: ClusterTransport> Publisher<T> {
         }
         self.progress.began = Some(Instant::now());
         // Up to here are those of all pages in it. What other partitions add meanwhile is not waited for.
-        let made = self.inlet.between_pages(|| self.ground.outputs.made());
+        let made = self.inlet.between_pages(|| self.context.outputs.made());
         let (brake, backlog) = (Arc::clone(&self.brake), Arc::clone(&self.backlog));
         backlog.braked(&brake, self.publish(pieces, made)).await?;
         backlog.take(pages);
@@ -171,9 +171,9 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    async fn publish(&mut self, pieces: Vec<JournalPiece>, made: Vec<u64>) -> Result<(), Overtaken> {
+    async fn publish(&mut self, pieces: Vec<JournalPiece>, made: Vec<u64>) -> Result<(), Fenced> {
         self.outbox.delivered().await;
-        if !self.ground.outputs.catch_up(&made).await {
+        if !self.context.outputs.catch_up(&made).await {
             // A writer has failed, and the crawl ends by that. What has no record was not fetched.
             std::future::pending::<()>().await;
         }
@@ -184,7 +184,7 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    async fn journal(&mut self, piece: JournalPiece) -> Result<(), Overtaken> {
+    async fn journal(&mut self, piece: JournalPiece) -> Result<(), Fenced> {
         let (read, published) = (piece.read, (piece.segment, piece.at + piece.bytes.len() as u64));
         self.tenure.append(EntryKind::Journal(piece)).await?;
         self.progress.read = self.progress.read.max(read);
@@ -192,14 +192,14 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    /// What was counted goes to the log, and up to where letters are read.
-    async fn count(&mut self) -> Result<(), Overtaken> {
+    /// What was counted goes to the log, and up to where link batches are read.
+    async fn count(&mut self) -> Result<(), Fenced> {
         if self.progress.taken > self.progress.read {
             // The last ones brought nothing that is new.
             let (segment, at) = self.progress.published;
             self.journal(JournalPiece { segment, at, read: self.progress.taken, bytes: Vec::new() }).await?;
         }
-        let (inlet, observer, options) = (self.inlet.clone(), self.observer.clone(), self.ground.options.clone());
+        let (inlet, observer, options) = (self.inlet.clone(), self.observer.clone(), self.context.options.clone());
         let counted = tokio::task::spawn_blocking(move || counts(&inlet, &observer, &options)).await;
         if let Ok(counted) = counted {
             self.tenure.append(EntryKind::Counts(counted)).await?;
@@ -211,7 +211,7 @@ impl<T: ClusterTransport> Publisher<T> {
 
     /// Keeps on this machine what the log says, for its next owner here. All that the journal has written before is in the log.
     async fn keep_here(&mut self) {
-        let (directory, job) = (self.ground.directory_of(self.partition), self.ground.job_of(self.partition));
+        let (directory, job) = (self.context.directory_of(self.partition), self.context.job_of(self.partition));
         let fold = self.tenure.fold().clone();
         let kept = tokio::task::spawn_blocking(move || local_copy::keep(&directory, job, &fold)).await;
         if !matches!(kept, Ok(Ok(()))) {
@@ -229,7 +229,7 @@ impl<T: ClusterTransport> Publisher<T> {
             return;
         }
         let key = ClusterSubject::Key(ClusterKey::State(self.partition));
-        let told = self.ground.transport.publish(&key, values::to_bytes(&state), None, None).await;
+        let told = self.context.transport.publish(&key, values::to_bytes(&state), None, None).await;
         // Without an answer it is said again at the next look.
         self.progress.said = told.is_ok().then_some(state);
     }

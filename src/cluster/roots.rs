@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::ClusterError;
-use super::letter::{self, LetterDraft, LetterId};
+use super::link_batch::{self, LetterId, LinkBatchDraft};
 use super::subject::ClusterSubject;
 use super::transport::{ANSWERS, Backoff, ClusterTransport};
 use crate::address::{CanonicalUrl, Canonicalizer};
@@ -55,7 +55,7 @@ impl RootList {
             let read = self.read.load(Ordering::Acquire);
             match transport.next(&ClusterSubject::Roots, read).await {
                 Ok(Some(message)) => {
-                    match letter::open(&message.bytes, canonicalizer) {
+                    match link_batch::open(&message.bytes, canonicalizer) {
                         Ok((_, found)) => self.found().extend(found),
                         Err(reason) => {
                             tracing::error!(sequence = message.sequence, reason, "seeds that cannot be read");
@@ -76,31 +76,31 @@ pub(crate) fn has_roots(kind: ScopeKind) -> bool {
 }
 
 /// Sends seeds to all. Returns the sequence of the last message. What is not answered is sent again, without end.
-pub(crate) async fn plant<T: ClusterTransport>(transport: &T, token: u64, seeds: &[CanonicalUrl]) -> u64 {
-    let (mut last, mut serial, mut draft) = (0, 0, LetterDraft::default());
+pub(crate) async fn add_seeds<T: ClusterTransport>(transport: &T, token: u64, seeds: &[CanonicalUrl]) -> u64 {
+    let (mut last, mut serial, mut draft) = (0, 0, LinkBatchDraft::default());
     for (number, seed) in (1..).zip(seeds) {
         draft.add(&Found::seed(seed.clone()));
         if draft.is_full() || number == seeds.len() {
             serial += 1;
             let id = LetterId { token, serial };
-            let letter = std::mem::take(&mut draft).letter(id);
-            last = deliver(transport, &ClusterSubject::Roots, id, &letter).await;
+            let link_batch = std::mem::take(&mut draft).link_batch(id);
+            last = deliver(transport, &ClusterSubject::Roots, id, &link_batch).await;
         }
     }
     last
 }
 
-/// Sends a letter, and returns once no crash of a server can take it.
+/// Sends a link batch, and returns once no crash of a server can take it.
 pub(crate) async fn deliver<T: ClusterTransport>(
     transport: &T,
     to: &ClusterSubject,
     id: LetterId,
-    letter: &[u8],
+    link_batch: &[u8],
 ) -> u64 {
     let name = format!("{:016x}-{}", id.token, id.serial);
     let mut backoff = Backoff::new();
     loop {
-        if let Ok(sequence) = transport.publish(to, letter.to_vec(), None, Some(name.clone())).await {
+        if let Ok(sequence) = transport.publish(to, link_batch.to_vec(), None, Some(name.clone())).await {
             return sequence;
         }
         backoff.rest(transport).await;
@@ -119,7 +119,7 @@ mod tests {
         let canonicalizer = Canonicalizer::new(&KeyRules::default());
         let error = roots.read_to(&*transport, &canonicalizer, 1).await.unwrap_err().to_string();
         assert!(error.ends_with("the servers have lost its seeds, up to message 1"), "{error}");
-        let last = plant(&*transport, 7, &[canonicalizer.canonicalize("http://a.example/").unwrap()]).await;
+        let last = add_seeds(&*transport, 7, &[canonicalizer.canonicalize("http://a.example/").unwrap()]).await;
         roots.read_to(&*transport, &canonicalizer, last).await.unwrap();
         assert_eq!(roots.from(0).len(), 1);
         assert!(roots.read_to(&*transport, &canonicalizer, last + 1).await.is_err());

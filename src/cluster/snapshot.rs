@@ -1,9 +1,9 @@
 //! A partition as it was at a place of its log, so that who takes it over reads the end of the log, and not all of it.
 //!
 //! A snapshot is the files of a checkpoint, and what it needs of the journal, up to where the log had come. It goes to `log.snapshot.P` in
-//! messages that are numbered. When the servers have them all, a message to `log.named.P` names it. Two are kept: what stands before
-//! the older one is purged, of the log and of the letters. Where the newer one cannot be read, the older one serves, with more of the log to
-//! read.
+//! messages that are numbered. When the servers have them all, a message to `log.named.P` names it. Two are kept: what stands before the
+//! older one is purged, of the log and of the link batches. Where the newer one cannot be read, the older one serves, with more of the log
+//! to read.
 //!
 //! All that are named are looked at, and the two that are furthest in the log count. So a name that arrives late, behind a newer one,
 //! does no harm: as the value of a key it would have replaced the newer one, after what it names had been purged.
@@ -31,7 +31,7 @@ use super::crc32c::{seal, unseal};
 use super::error::ClusterError;
 use super::pieces::JournalFiles;
 use super::subject::ClusterSubject;
-use super::succession::{Fold, SuccessionError};
+use super::succession::{LogState, SuccessionError};
 use super::transport::{Backoff, ClusterTransport};
 use super::values::{self, SnapshotValue};
 use crate::bytes::Fields;
@@ -89,7 +89,7 @@ fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static
 pub(super) async fn write<T: ClusterTransport>(
     transport: &T,
     partition: u32,
-    fold: &Fold,
+    fold: &LogState,
     files: Vec<FileCopy>,
     token: u64,
 ) -> io::Result<Option<SnapshotValue>> {
@@ -204,7 +204,7 @@ pub(super) async fn restore<T: ClusterTransport>(
     transport: &T,
     partition: u32,
     directory: Option<&Path>,
-) -> Result<(Fold, SnapshotValue), ClusterError> {
+) -> Result<(LogState, SnapshotValue), ClusterError> {
     let (mut backoff, mut looks, mut why) = (Backoff::new(), 0, String::new());
     while looks < LOOKS {
         let named = named(transport, partition).await;
@@ -219,7 +219,7 @@ pub(super) async fn restore<T: ClusterTransport>(
                 emptied.and_then(|()| fs::create_dir_all(directory)).map_err(ClusterError::storing("a partition"))?;
             }
             let read = if snapshot == SnapshotValue::default() {
-                Ok(Fold::default())
+                Ok(LogState::default())
             } else {
                 read(transport, partition, snapshot, directory).await
             };
@@ -253,11 +253,11 @@ async fn read<T: ClusterTransport>(
     partition: u32,
     snapshot: SnapshotValue,
     directory: Option<&Path>,
-) -> Result<Fold, SnapshotError> {
+) -> Result<LogState, SnapshotError> {
     let (mut seen, mut number) = (snapshot.behind, 0);
     let head = next(transport, partition, snapshot.token, &mut seen, &mut number).await?;
     let mut fields = Fields::of(&head);
-    let fold = Fold::take_off(&mut fields).map_err(SnapshotError::Damaged)?;
+    let fold = LogState::take_off(&mut fields).map_err(SnapshotError::Damaged)?;
     let Some(directory) = directory else { return Ok(fold) };
     let mut part: Vec<u8> = Vec::new();
     while fields.end().is_err() {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::snapshot;
-use super::succession::Fold;
+use super::succession::LogState;
 use super::transport::ClusterTransport;
 use super::values::SnapshotValue;
-use crate::crawl::Inlet;
+use crate::crawl::PartitionHandle;
 use crate::gate::Position;
 
 /// A log that is shorter than this is read in a moment. Each time that it has grown by as much again, it is looked whether a snapshot would
@@ -19,8 +19,8 @@ const LEAST: u64 = 256 << 10;
 const SHARE: u64 = 2;
 
 /// Makes a snapshot of a partition where it is smaller than [twice](SHARE) what the log has grown by since the last one. So all snapshots
-/// together take no more than two such logs. The more of what was found is done, the fewer bytes of the journal a snapshot needs, and the more
-/// often one is made; where most of it waits, the log is hardly larger than a snapshot.
+/// together take no more than two such logs. The more of what was found is done, the fewer bytes of the journal a snapshot needs, and the
+/// more often one is made; where most of it waits, the log is hardly larger than a snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotMaker {
     last: SnapshotValue,
@@ -44,7 +44,13 @@ impl SnapshotMaker {
     }
 
     /// Begins a snapshot, if the log has grown enough for one. Returns at once.
-    pub(crate) fn look<T: ClusterTransport>(&mut self, transport: &Arc<T>, partition: u32, fold: &Fold, inlet: &Inlet) {
+    pub(crate) fn look<T: ClusterTransport>(
+        &mut self,
+        transport: &Arc<T>,
+        partition: u32,
+        fold: &LogState,
+        inlet: &PartitionHandle,
+    ) {
         if let Some(Ok((checkpoint, made))) = self.making.try_join_next() {
             (self.checkpoint, self.last) = (checkpoint, made.unwrap_or(self.last));
         }
@@ -66,8 +72,8 @@ impl SnapshotMaker {
 async fn make<T: ClusterTransport>(
     transport: &T,
     partition: u32,
-    fold: &Fold,
-    inlet: Inlet,
+    fold: &LogState,
+    inlet: PartitionHandle,
     most: u64,
     before: Position,
     token: u64,

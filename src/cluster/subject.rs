@@ -17,7 +17,7 @@ pub(crate) enum ClusterSubject {
     Roots,
     /// The files of a partition, as they were at a place of its log.
     Snapshot(u32),
-    /// Letters that nobody could read.
+    /// Link batches that nobody could read.
     Unread(u32),
 }
 

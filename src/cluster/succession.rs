@@ -11,8 +11,8 @@
 //! keep it, and behind which one of its log it stands. Where that is the last one that was read, nothing came between. Where it is
 //! another, or nothing is told, the log is read. To trust the answer alone would not do: both of two such messages are acknowledged.
 //!
-//! The beginning of a log may be purged, behind a [snapshot](super::snapshot). Who reads on then meets a message that follows one which is gone.
-//! Such a message is no void one: whoever meets it does not know all that counts, and begins again with the snapshot.
+//! The beginning of a log may be purged, behind a [snapshot](super::snapshot). Who reads on then meets a message that follows one which is
+//! gone. Such a message is no void one: whoever meets it does not know all that counts, and begins again with the snapshot.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -39,7 +39,7 @@ pub(crate) enum SuccessionError {
 
 /// Another owner has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Overtaken;
+pub(crate) struct Fenced;
 
 /// Which messages of a log count, as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Chain {
 
 /// What the log of a partition says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fold {
+pub(crate) struct LogState {
     chain: Chain,
     /// How many owners there were.
     pub(crate) epoch: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Fold {
     token: u64,
     /// Where the journal ends.
     pub(crate) end: u64,
-    /// The journal has what letters up to here brought.
+    /// The journal has what link batches up to here brought.
     pub(crate) read: u64,
     /// What was counted.
     pub(crate) counts: Vec<u8>,
@@ -108,7 +108,7 @@ pub(crate) struct Fold {
     is_fresh: bool,
 }
 
-impl Fold {
+impl LogState {
     /// The last message that was read, whether it counts or not.
     pub(crate) fn seen(&self) -> u64 {
         self.chain.seen
@@ -228,7 +228,7 @@ impl Fold {
         partition: u32,
         node: &str,
         token: u64,
-    ) -> Result<Tenure<T>, Overtaken> {
+    ) -> Result<Tenure<T>, Fenced> {
         let subject = ClusterSubject::Journal(partition);
         let arrivals = transport.arrivals(&subject).await.ok();
         let mut tenure = Tenure { transport, subject, arrivals, token, serial: 0, fold: self.clone() };
@@ -247,12 +247,12 @@ pub(crate) struct Tenure<T: ClusterTransport> {
     token: u64,
     serial: u64,
     /// What the log says, with all that this owner has written.
-    fold: Fold,
+    fold: LogState,
 }
 
 impl<T: ClusterTransport> Tenure<T> {
     /// What the log says.
-    pub(crate) fn fold(&self) -> &Fold {
+    pub(crate) fn fold(&self) -> &LogState {
         &self.fold
     }
 
@@ -260,7 +260,7 @@ impl<T: ClusterTransport> Tenure<T> {
     ///
     /// # Errors
     /// Where another owner has begun. Nothing more can be written.
-    pub(crate) async fn append(&mut self, what: EntryKind) -> Result<(), Overtaken> {
+    pub(crate) async fn append(&mut self, what: EntryKind) -> Result<(), Fenced> {
         let entry = LogEntry { token: self.token, serial: self.serial, behind: self.fold.last(), what };
         let bytes = entry.to_bytes();
         let mut backoff = Backoff::new();
@@ -283,11 +283,11 @@ impl<T: ClusterTransport> Tenure<T> {
                         self.serial += 1;
                         return self.fold.apply(self.token, &entry.what).map_err(|reason| {
                             tracing::error!(log = %self.subject, reason, "what was written to the log cannot be");
-                            Overtaken
+                            Fenced
                         });
                     }
                     Link::Void => {}
-                    Link::Next | Link::Purged => return Err(Overtaken),
+                    Link::Next | Link::Purged => return Err(Fenced),
                 }
             }
             backoff.rest(&*self.transport).await;
@@ -341,7 +341,7 @@ pub(super) async fn append<T: ClusterTransport>(
     subject: &ClusterSubject,
     behind: u64,
     bytes: Vec<u8>,
-) -> Result<u64, Overtaken> {
+) -> Result<u64, Fenced> {
     let mut backoff = Backoff::new();
     loop {
         let published = transport.publish(subject, bytes.clone(), Some(behind), None).await;
@@ -349,7 +349,7 @@ pub(super) async fn append<T: ClusterTransport>(
         while let Ok(found) = transport.next(subject, behind).await {
             match found {
                 Some(message) if message.bytes == bytes => return Ok(message.sequence),
-                Some(_) => return Err(Overtaken),
+                Some(_) => return Err(Fenced),
                 None if published.is_err() => break,
                 None => backoff.rest(transport).await,
             }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ClusterError;
 use super::partitions::{PartitionBy, Partitions};
-use super::roots::plant;
+use super::roots::add_seeds;
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::append;
 use super::transport::{Backoff, ClusterTransport};
@@ -29,7 +29,7 @@ const WAIT: Duration = Duration::from_millis(200);
 
 /// What all nodes of a crawl must agree on. Whoever comes first says it, and it never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Terms {
+pub(crate) struct ClusterTerms {
     version: u32,
     rules: [u32; 2],
     /// Drawn by whoever began the crawl.
@@ -50,7 +50,7 @@ pub(crate) struct Terms {
     pub(crate) roots: Option<u64>,
 }
 
-impl Terms {
+impl ClusterTerms {
     /// What a node wants. Numbers are drawn, should it be the first.
     pub(crate) fn of(
         options: &CrawlOptions,
@@ -152,7 +152,7 @@ pub(crate) async fn find<T: ClusterTransport>(
     transport: &T,
     crawl: &str,
     addresses: &str,
-) -> Result<Option<(u64, Terms)>, ClusterError> {
+) -> Result<Option<(u64, ClusterTerms)>, ClusterError> {
     let (mut backoff, mut tries) = (Backoff::new(), 0);
     loop {
         match transport.last(&ClusterSubject::Key(ClusterKey::Crawl)).await {
@@ -179,11 +179,11 @@ pub(crate) async fn find<T: ClusterTransport>(
 /// Where it was begun with something else; where it was not begun, and there are no seeds; where the servers do not answer.
 pub(crate) async fn agree<T: ClusterTransport>(
     transport: &T,
-    wanted: &Terms,
+    wanted: &ClusterTerms,
     seeds: &[CanonicalUrl],
     crawl: &str,
     addresses: &str,
-) -> Result<Terms, ClusterError> {
+) -> Result<ClusterTerms, ClusterError> {
     let mut has_waited = false;
     let key = ClusterSubject::Key(ClusterKey::Crawl);
     loop {
@@ -207,7 +207,7 @@ pub(crate) async fn agree<T: ClusterTransport>(
             continue;
         }
         // Two may do this at once: a seed that is given twice is one.
-        let last = plant(transport, terms.id, seeds).await;
-        let _ = append(transport, &key, sequence, values::to_bytes(&Terms { roots: Some(last), ..terms })).await;
+        let last = add_seeds(transport, terms.id, seeds).await;
+        let _ = append(transport, &key, sequence, values::to_bytes(&ClusterTerms { roots: Some(last), ..terms })).await;
     }
 }

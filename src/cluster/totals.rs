@@ -10,7 +10,7 @@ use super::error::ClusterError;
 use super::snapshot::restore;
 use super::transport::ClusterTransport;
 use super::values::{self, CountsValue};
-use crate::crawl::{Carried, Cost, CrawlError, CrawlOptions, FinishReason, Finished, Inlet, Observer, Tally};
+use crate::crawl::{Carried, Cost, CrawlError, CrawlOptions, FinishReason, Finished, Observer, PartitionHandle, Tally};
 use crate::frontier::Frontier;
 use crate::job::JobJournal;
 use crate::lending::Clock;
@@ -20,7 +20,7 @@ use crate::report::{Report, Settings};
 const READ: usize = 32;
 
 /// What a partition has counted so far, as its log keeps it.
-pub(crate) fn counts(inlet: &Inlet, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
+pub(crate) fn counts(inlet: &PartitionHandle, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
     let carried = String::from_utf8(inlet.carried()).unwrap_or_default();
     let mut report = Report::of(&observer.so_far(), options, Cost::default(), None);
     report.shorten();

@@ -39,9 +39,9 @@ pub(crate) struct StateValue {
     pub(crate) is_idle: bool,
     /// The last message of its log then.
     pub(crate) journal: u64,
-    /// The last letter that it had taken.
+    /// The last link batch that it had taken.
     pub(crate) read: u64,
-    /// Letters that could not be read.
+    /// Link batches that could not be read.
     pub(crate) unread: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct SnapshotValue {
     pub(crate) last: u64,
     /// Where the journal ended there.
     pub(crate) end: u64,
-    /// It has what letters up to here brought.
+    /// It has what link batches up to here brought.
     pub(crate) read: u64,
     /// Bytes of its files.
     pub(crate) bytes: u64,

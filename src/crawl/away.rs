@@ -1,11 +1,11 @@
 //! What a page has found for other parts of its crawl.
 
-use super::elsewhere::Elsewhere;
+use super::remote_partitions::RemotePartitions;
 use super::visit::Visit;
 use crate::gate::{Gate, Refusal};
 
 /// Takes out of a visit what other parts of the crawl are to fetch, and sends it to them. What they were sent not long ago counts as seen.
-pub(super) fn send_away(elsewhere: &dyn Elsewhere, gate: &Gate, visit: &mut Visit) {
+pub(super) fn send_away(elsewhere: &dyn RemotePartitions, gate: &Gate, visit: &mut Visit) {
     let mut away = visit.links.split_off(|url| elsewhere.has(url));
     if let Some(found) = visit.redirect.take_if(|found| elsewhere.has(&found.url)) {
         let fingerprint = found.url.fingerprint(gate.fingerprint_key());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use super::bounds::Room;
+use super::bounds::ConcurrencyLimit;
 use super::finish::FinishReason;
 use super::worker::{Ended, Worker};
 use crate::frontier::{Journal, Timestamp};
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) struct Dispatcher<J: Journal> {
     worker: Arc<Worker<J>>,
     tasks: JoinSet<io::Result<Ended>>,
-    room: Room,
+    room: ConcurrencyLimit,
     is_draining: bool,
     /// Nothing new is leased until somebody says so.
     is_paused: bool,
@@ -42,7 +42,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         Self {
             worker: Arc::new(worker),
             tasks: JoinSet::new(),
-            room: Room::new(in_flight),
+            room: ConcurrencyLimit::new(in_flight),
             is_draining: false,
             is_paused: false,
             slept_until: None,

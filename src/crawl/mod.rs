@@ -59,8 +59,8 @@ mod bounds;
 mod checkpointer;
 mod content_type;
 mod dispatch;
-mod elsewhere;
 mod error;
+mod fetch_resources;
 mod fields;
 mod finish;
 mod finished;
@@ -69,7 +69,6 @@ mod http;
 mod latencies;
 mod lock;
 mod look;
-mod means;
 mod media_types;
 mod numbers;
 mod observer;
@@ -79,6 +78,7 @@ mod output_sync;
 mod part;
 mod records;
 mod recrawl;
+mod remote_partitions;
 mod resume;
 mod retry;
 mod run;
@@ -90,11 +90,11 @@ mod visit;
 mod worker;
 mod yielded;
 
-pub use bounds::{Places, raise_open_files};
+pub use bounds::{ResourceLimits, raise_open_files};
 pub use checkpointer::CheckpointCosts;
-#[cfg(feature = "cluster")]
-pub(crate) use elsewhere::Elsewhere;
 pub use error::CrawlError;
+#[cfg(feature = "cluster")]
+pub(crate) use fetch_resources::FetchResources;
 pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
 pub use finish::FinishReason;
 pub use finished::Finished;
@@ -102,7 +102,7 @@ pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks
 #[cfg(feature = "cli")]
 pub(crate) use http::DENIED;
 #[cfg(feature = "cluster")]
-pub(crate) use http::MayAsk;
+pub(crate) use http::RequestPermit;
 #[cfg(feature = "reqwest")]
 pub use http::Reqwest;
 #[cfg(feature = "cluster")]
@@ -114,8 +114,6 @@ pub use http::{
 };
 pub use latencies::Latencies;
 pub use look::{Underway, look};
-#[cfg(feature = "cluster")]
-pub(crate) use means::Means;
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
 #[cfg(feature = "cluster")]
@@ -129,7 +127,7 @@ pub use numbers::{
 pub use observer::Observer;
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
 #[cfg(feature = "cluster")]
-pub(crate) use part::{CrawlPart, Inlet};
+pub(crate) use part::{CrawlPart, PartitionHandle};
 #[cfg(feature = "cli")]
 pub(crate) use records::is_unsafe;
 pub(crate) use records::is_zero;
@@ -141,6 +139,8 @@ pub use records::{
 #[cfg(feature = "cluster")]
 pub(crate) use records::{KeeperThread, PartKeeps, PartOutputs, look_through};
 pub use recrawl::{KnownPages, Visits};
+#[cfg(feature = "cluster")]
+pub(crate) use remote_partitions::RemotePartitions;
 pub use resume::Resumed;
 pub(crate) use retry::is_asked_again;
 pub use run::Crawl;

@@ -31,7 +31,7 @@ pub struct CrawlOptions {
     /// How its job is kept.
     pub job: JobOptions,
     /// Fetches under way at once, below 65,536. `None` takes as many as fit the open files that the system allows, up to 2,048.
-    /// There are fewer where open files or memory do not suffice: see [`Places`](super::Places).
+    /// There are fewer where open files or memory do not suffice: see [`ResourceLimits`](super::ResourceLimits).
     pub workers: Option<usize>,
     /// Bytes that bodies, decoded texts and links of pages in flight may take together. Beyond that, fetches and parses wait. A page
     /// that needs more by itself is processed alone.

@@ -5,20 +5,20 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use super::checkpointer::Checkpointer;
-use super::elsewhere::Elsewhere;
 use super::error::CrawlError;
+use super::fetch_resources::FetchResources;
 use super::finished::Finished;
 use super::lock::lock;
-use super::means::Means;
 use super::numbers::Carried;
 use super::options::CrawlOptions;
 use super::records::{OutputFiles, PartOutputs};
+use super::remote_partitions::RemotePartitions;
 use super::run::Crawl;
 use super::shared::Shared;
 use crate::frontier::Frontier;
 use crate::gate::{Admission, Found, Position, Refusal};
 use crate::job::checkpoint::{CheckpointError, FileCopy};
-use crate::job::journal::{Cut, Tap};
+use crate::job::journal::{Cut, JournalObserver};
 use crate::job::{Job, JobJournal};
 use crate::lending::Clock;
 
@@ -26,14 +26,14 @@ use crate::lending::Clock;
 #[derive(Debug)]
 pub(crate) struct CrawlPart<'a> {
     /// What it fetches with.
-    pub(crate) means: &'a Means,
+    pub(crate) means: &'a FetchResources,
     /// Where the other parts are.
-    pub(crate) elsewhere: Arc<dyn Elsewhere>,
+    pub(crate) elsewhere: Arc<dyn RemotePartitions>,
     /// What it lives by.
     pub(crate) clock: Clock,
     /// Who is told what its journal writes.
-    pub(crate) tap: Arc<dyn Tap>,
-    /// What was counted before, as [`Inlet::carried`] gives it; empty where nothing was.
+    pub(crate) tap: Arc<dyn JournalObserver>,
+    /// What was counted before, as [`PartitionHandle::carried`] gives it; empty where nothing was.
     pub(crate) carried: &'a [u8],
     /// What was refused before, by the names of the reasons.
     pub(crate) refused: &'a BTreeMap<String, u64>,
@@ -45,7 +45,7 @@ pub(crate) struct CrawlPart<'a> {
 
 /// The way into a part of a crawl, for what other parts have found. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Inlet {
+pub(crate) struct PartitionHandle {
     shared: Arc<Shared<JobJournal>>,
 }
 
@@ -100,12 +100,12 @@ impl Crawl<JobJournal> {
     }
 
     /// The way into it.
-    pub(crate) fn inlet(&self) -> Inlet {
-        Inlet { shared: Arc::clone(&self.shared) }
+    pub(crate) fn inlet(&self) -> PartitionHandle {
+        PartitionHandle { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl Inlet {
+impl PartitionHandle {
     /// Takes what others have found through the gate, and hands what is new to the journal's storage. `then` is called while nothing else
     /// can go to the journal.
     ///

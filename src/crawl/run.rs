@@ -9,15 +9,15 @@ use std::{fmt, io};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
-use super::bounds::{Budget, Places};
+use super::bounds::{Budget, ResourceLimits};
 use super::checkpointer::{CheckpointCosts, Checkpointer};
 use super::dispatch::Dispatcher;
 use super::error::CrawlError;
+use super::fetch_resources::FetchResources;
 use super::finish::FinishReason;
 use super::finished::Finished;
 use super::http::Client;
 use super::lock::lock;
-use super::means::Means;
 use super::numbers::{Carried, Cost, PolitenessWatch, Progress};
 use super::observer::Observer;
 use super::options::CrawlOptions;
@@ -55,7 +55,7 @@ pub struct Crawl<J: Journal = Arena> {
     /// Pages that the job had which is crawled again.
     known: Option<u64>,
     options: CrawlOptions,
-    places: Places,
+    places: ResourceLimits,
 }
 
 /// How often the counts may be kept for the report.
@@ -86,14 +86,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         options: &CrawlOptions,
         has_receipts: bool,
         carried: Option<Carried>,
-        means: Option<Means>,
+        means: Option<FetchResources>,
     ) -> Result<Self, CrawlError> {
-        Places::check(options.workers, options.memory)?;
-        let places = Places::fit(options.workers, options.memory);
+        ResourceLimits::check(options.workers, options.memory)?;
+        let places = ResourceLimits::fit(options.workers, options.memory);
         frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
         let recrawl = Recrawl::new(frontier.gate().fingerprint_key(), options.recrawl);
-        let Means { fetcher, memory } = means.map_or_else(|| Means::new(options), Ok)?;
+        let FetchResources { fetcher, memory } = means.map_or_else(|| FetchResources::new(options), Ok)?;
         let shared = Shared {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher,
@@ -235,7 +235,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     /// How many fetches, connections and lookups it will have at once.
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> ResourceLimits {
         self.places
     }
 

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
 
 use super::bounds::{Budget, Memory};
-use super::elsewhere::Elsewhere;
 use super::finish::FinishReason;
 use super::http::Fetcher;
 use super::lock::lock;
 use super::numbers::{Carried, Cost, Moment, PolitenessWatch, Progress, Spent, Tally};
 use super::records::OutputEnds;
+use super::remote_partitions::RemotePartitions;
 use super::source::ReadOptions;
 use super::stop::Stop;
 use crate::frontier::Journal;
@@ -50,7 +50,7 @@ pub(super) struct Shared<J: Journal> {
     /// Warns once that the filter is full.
     pub(super) warned_full: Once,
     /// Where the rest of the crawl is; `None` where this is all of it.
-    pub(super) elsewhere: Option<Arc<dyn Elsewhere>>,
+    pub(super) elsewhere: Option<Arc<dyn RemotePartitions>>,
 }
 
 impl<J: Journal> Shared<J> {

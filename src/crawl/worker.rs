@@ -11,10 +11,10 @@ use futures_util::FutureExt;
 use super::away::send_away;
 use super::bounds::{Reservation, Share};
 use super::finish::FinishReason;
-use super::http::{Ask, MayAsk};
+use super::http::{Ask, RequestPermit};
 use super::lock::lock;
 use super::numbers::Asking;
-use super::records::{Additions, Bodies, Duplicate, Extras, Outputs, PageRecord, SkipList, Skips, log_page};
+use super::records::{Bodies, Duplicate, Outputs, PageExtras, PageRecord, PendingWrites, SkipList, Skips, log_page};
 use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, guess_sitemap, source_of};
@@ -155,7 +155,7 @@ impl<J: Journal> Worker<J> {
             makes_digest: keeps_visit,
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),
-            permission: self.shared.elsewhere.as_deref().map(|elsewhere| elsewhere as &dyn MayAsk),
+            permission: self.shared.elsewhere.as_deref().map(|elsewhere| elsewhere as &dyn RequestPermit),
         });
         let fetched = asked.await;
         if let Err(error) = &fetched
@@ -252,7 +252,7 @@ impl<J: Journal> Worker<J> {
         }
         if is_recorded {
             let visit_bytes = visit.visited.as_ref().map_or_else(Vec::new, |visited| self.recrawl.visit(visited));
-            let extras = Extras { exchange, links: std::mem::take(&mut visit.edges), visit: visit_bytes };
+            let extras = PageExtras { exchange, links: std::mem::take(&mut visit.edges), visit: visit_bytes };
             additions = self.outputs.additions(&mut visit.record, extras, &self.shared.memory).await;
             if additions.is_none() {
                 self.shared.abort(FinishReason::SinkFailed);
@@ -297,7 +297,7 @@ impl<J: Journal> Worker<J> {
         mut lease: HeldLease<J>,
         source: &dyn UrlSource,
         mut visit: Visit,
-        additions: Option<Additions<'_>>,
+        additions: Option<PendingWrites<'_>>,
     ) -> io::Result<(Settled<J>, Skips)> {
         let shared = &self.shared;
         if let Some((at, latency)) = visit.answered {

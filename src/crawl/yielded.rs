@@ -4,7 +4,7 @@ use super::source::UrlSource;
 use super::visit::Visit;
 use crate::address::{host_of, path_and_query};
 use crate::frontier::{Lease, Outcome};
-use crate::gate::{Admission, Admitted, Brings, Gate, Refusal, RefusalCounts, Yielded, domain};
+use crate::gate::{Admission, Admitted, Gate, PageEvidence, PageYield, Refusal, RefusalCounts, domain};
 
 /// What a page yielded: what it says, or nothing where there is none at its URL; and who said it first. `None` where that is not known: of
 /// files that are not read, while it will be tried again, and where its host said when to come back.
@@ -16,7 +16,7 @@ pub(super) fn yielded_by(
     source: &dyn UrlSource,
     visit: &Visit,
     redirect: Option<&Admission>,
-) -> Option<(Yielded, Option<Box<str>>)> {
+) -> Option<(PageYield, Option<Box<str>>)> {
     let Outcome::Response { status, retry_after } = visit.outcome else { return None };
     let is_missing = match status {
         429 => false,
@@ -24,14 +24,14 @@ pub(super) fn yielded_by(
         _ => status >= 400,
     };
     let brings = match (visit.content, redirect) {
-        (Some(content), _) => Brings::Page(content),
+        (Some(content), _) => PageEvidence::Page(content),
         // At a later visit, where it leads to is known by the first.
         (None, Some(_)) if !lease.metadata().is_empty() => return None,
-        (None, Some(Admission::Admitted(_))) => Brings::Way,
+        (None, Some(Admission::Admitted(_))) => PageEvidence::Way,
         (None, Some(Admission::Refused(refusal))) if *refusal == Refusal::Seen || refusal.is_of_budget() => {
-            Brings::Nothing
+            PageEvidence::Nothing
         }
-        (None, None) if is_missing => Brings::Nothing,
+        (None, None) if is_missing => PageEvidence::Nothing,
         (None, _) => return None,
     };
     if !source.is_page() {

@@ -27,8 +27,9 @@
 //! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A
 //! host that fails too often is *retired*: its URLs are given up, until somebody asks for them again.
 //!
-//! Among hosts that are due, the best priority goes first, and then who has waited longest: a crawl goes breadth-first. But a registrable domain
-//! has no more turns than others have on average, and a lead (`traps.domain_lead`): beyond, its hosts give way. Hosts of seeds never do.
+//! Among hosts that are due, the best priority goes first, and then who has waited longest: a crawl goes breadth-first. But a registrable
+//! domain has no more turns than others have on average, and a lead (`traps.domain_lead`): beyond, its hosts give way. Hosts of seeds never
+//! do.
 //!
 //! A host has one lease out. With `politeness.connections_per_host` it may have more: then it goes from Leased to its next seat at once,
 //! while the page is out, and stays Leased only where nothing more of it may be lent.
@@ -73,8 +74,8 @@ mod timestamp;
 
 pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
-    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Ill, Receipts,
-    ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, Standing, idle_hosts, waiting,
+    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, Failing, HostRecord, HostStatus,
+    IdleHost, Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, waiting,
 };
 #[cfg(feature = "crawl")]
 pub(crate) use explain::Fetched;
@@ -87,7 +88,7 @@ pub(crate) use hosts::HostCost;
 pub(crate) use hosts::{AddressSharing, HostTurn, Sharing};
 pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness};
 #[cfg(feature = "cli")]
-pub(crate) use hosts::{HostList, HostOrder, ListedHost, Manners};
+pub(crate) use hosts::{HostList, HostOrder, ListedHost, PolitenessTable};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;
@@ -95,5 +96,5 @@ pub(crate) use machine::Dropped;
 pub(crate) use machine::JudgedAgain;
 pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
 pub use robots::{Robots, Ruling};
-pub(crate) use state::{Resume, Slice};
+pub(crate) use state::{Resume, StateChunk};
 pub use timestamp::Timestamp;

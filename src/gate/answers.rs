@@ -122,7 +122,8 @@ impl Answers {
     }
 
     /// Forgets which links are out of scope: it is wider now. A walk over half a MiB, once for each root that a seed opens after the first
-    /// link. A thread that notes such an answer just now may still leave it: that link is refused once more, as if it had come before the seed.
+    /// link. A thread that notes such an answer just now may still leave it: that link is refused once more, as if it had come before the
+    /// seed.
     pub(super) fn forget_out_of_scope(&self) {
         for slot in self.slots.get().into_iter().flatten() {
             if slot.load(Ordering::Relaxed) & REASON == Refusal::OutOfScope as u64 + 1 {

@@ -31,8 +31,8 @@
 //!
 //! # Rules that change
 //!
-//! A URL that was admitted and waits is judged once more when its turn comes, where the rules have changed since its admission: a later run has
-//! other rules, or the user [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
+//! A URL that was admitted and waits is judged once more when its turn comes, where the rules have changed since its admission: a later run
+//! has other rules, or the user [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
 //!
 //! A URL that its host's robots.txt disallows was admitted before that file was read: its count moves from admitted to
 //! [`Refusal::Robots`] when its turn comes. So does that of a URL whose budget was spent meanwhile.
@@ -87,8 +87,8 @@ mod trap;
 pub use admission::{Admission, Admitted};
 pub use blocklist::Blocklist;
 #[cfg(any(feature = "crawl", test))]
-pub(crate) use budget::Brings;
-pub(crate) use budget::{Combined, Content, Copied, Mirrored, Session, What, Yielded};
+pub(crate) use budget::PageEvidence;
+pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session};
 pub use drops::DropRule;
 pub use found::{Found, Via};
 pub use gate::Gate;

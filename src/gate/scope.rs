@@ -144,8 +144,8 @@ impl Scope {
         Ok(())
     }
 
-    /// The verdict of [`judge`](Self::judge), to be explained. Where what a seed opened decides, a rule that bars seeds too is named before it:
-    /// a seed that such a rule refused has opened nothing.
+    /// The verdict of [`judge`](Self::judge), to be explained. Where what a seed opened decides, a rule that bars seeds too is named before
+    /// it: a seed that such a rule refused has opened nothing.
     pub(crate) fn judge_to_explain(&self, found: &Found) -> Result<(), Refusal> {
         match self.judge(&self.roots(), found) {
             Err(Refusal::OutOfScope) => self.check(&found.url).and(Err(Refusal::OutOfScope)),

@@ -27,8 +27,8 @@ pub struct TrapLimits {
     /// Sets of three or more parameter names that the queries of one path may have, before all its URLs with as many share one more
     /// `shape_budget`: a page of these is new only where it brings a URL at another path. 0 is no bound, here and below.
     pub parameter_sets: u32,
-    /// Pages of one shape on one host that may bring nothing new: the text of another page, or an error (4xx; 5xx at the last try). A shape is a URL without its
-    /// numbers, dates, ids and the values of its parameters.
+    /// Pages of one shape on one host that may bring nothing new: the text of another page, or an error (4xx; 5xx at the last try). A shape
+    /// is a URL without its numbers, dates, ids and the values of its parameters.
     pub shape_budget: u32,
     /// Pages in one first directory of a host that may bring nothing new.
     pub section_budget: u32,

@@ -14,7 +14,7 @@ use crate::frontier::{
 use crate::frontier::{HostTurn, Next};
 use crate::gate::Admitted;
 #[cfg(feature = "crawl")]
-use crate::gate::Yielded;
+use crate::gate::PageYield;
 
 /// A lease that finds its way back: dropped without completion, it counts as [`Failure::Lost`] and is tried again.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl<J: Journal> HeldLease<J> {
 
     /// Notes what its page yielded, for its record in the journal.
     #[cfg(feature = "crawl")]
-    pub(crate) fn yielded(&mut self, yielded: Yielded) {
+    pub(crate) fn yielded(&mut self, yielded: PageYield) {
         if let Some(lease) = &mut self.lease {
             lease.yielded = Some(yielded);
         }

@@ -169,7 +169,12 @@ const DOORS: &[(&str, &[&str])] = &[
     // Free space; the names of the system's errors; the number of open files; a signal.
     (
         "rustix",
-        &["src/crawl/bounds/disk.rs", "src/crawl/http/shortage.rs", "src/crawl/bounds/places.rs", "src/cli/signals.rs"],
+        &[
+            "src/crawl/bounds/disk.rs",
+            "src/crawl/http/shortage.rs",
+            "src/crawl/bounds/resource_limits.rs",
+            "src/cli/signals.rs",
+        ],
     ),
     (
         "rustls",

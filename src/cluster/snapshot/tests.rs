@@ -24,7 +24,7 @@ fn now<R>(future: impl Future<Output = R>) -> R {
 }
 
 /// The journal of an owner, as a file that is to be copied.
-fn journal(directory: &Path, fold: &Fold) -> FileCopy {
+fn journal(directory: &Path, fold: &LogState) -> FileCopy {
     let name = segment_name(0);
     FileCopy { file: File::open(directory.join(&name)).unwrap(), name, length: fold.end }
 }
@@ -99,7 +99,7 @@ fn what_was_purged_is_in_a_snapshot() {
 }
 
 /// A partition whose log was purged twice, with files of more than one message.
-fn purged(desk: &Path) -> (Arc<InProcess>, Fold, Vec<u8>) {
+fn purged(desk: &Path) -> (Arc<InProcess>, LogState, Vec<u8>) {
     let transport = InProcess::new(1, 0);
     let directory = desk.join("owner");
     let (fold, _) = now(restore(&*transport, PARTITION, Some(&directory))).unwrap();
@@ -166,8 +166,8 @@ fn who_slept_through_a_purge_is_overtaken() {
     let _entered = runtime.enter();
     let desk = tempfile::tempdir().unwrap();
     let transport = InProcess::new(1, 0);
-    let begin = |fold: &Fold, token| now(fold.begin(Arc::clone(&transport), PARTITION, "a node", token)).unwrap();
-    let mut sleeper = begin(&Fold::default(), 1);
+    let begin = |fold: &LogState, token| now(fold.begin(Arc::clone(&transport), PARTITION, "a node", token)).unwrap();
+    let mut sleeper = begin(&LogState::default(), 1);
     let (fold, _) = now(restore(&*transport, PARTITION, None)).unwrap();
     let mut awake = begin(&fold, 2);
     for number in 0..4 {

@@ -24,7 +24,7 @@ const PARTITION: u32 = 7;
 
 /// Reads the log, begins, journals a few pieces, and goes on until it is overtaken, has enough, or is cut off.
 async fn own(transport: Arc<InProcess>, token: u64, told: Arc<Mutex<Told>>) {
-    let mut fold = Fold::default();
+    let mut fold = LogState::default();
     for _ in 0..=transport.draw(3) {
         fold.read_on(&*transport, PARTITION, |_| Ok(())).await.expect("a log that owners have written");
         let Ok(mut tenure) = fold.begin(Arc::clone(&transport), PARTITION, "a node", token).await else { continue };
@@ -71,8 +71,8 @@ fn now<R>(future: impl Future<Output = R>) -> R {
 }
 
 /// The whole log, as somebody reads it who has nothing else.
-fn read_all(transport: &InProcess) -> (Fold, Vec<u8>) {
-    let (mut fold, mut journal) = (Fold::default(), Vec::new());
+fn read_all(transport: &InProcess) -> (LogState, Vec<u8>) {
+    let (mut fold, mut journal) = (LogState::default(), Vec::new());
     let keep = |piece: &JournalPiece| {
         journal.truncate(usize::try_from(piece.at).unwrap());
         journal.extend_from_slice(&piece.bytes);
@@ -127,7 +127,7 @@ fn what_no_owner_can_have_written_is_told() {
     let mut write = |token, what| {
         let bytes = LogEntry { token, serial: 0, behind: last, what }.to_bytes();
         last = now(transport.publish(&subject, bytes, None, None)).unwrap();
-        let mut fold = Fold::default();
+        let mut fold = LogState::default();
         now(fold.read_on(&*transport, PARTITION, |_| Ok(()))).map(|()| fold).map_err(|error| error.to_string())
     };
     let piece = |at| EntryKind::Journal(JournalPiece { segment: 0, at, read: 0, bytes: vec![1] });

@@ -28,22 +28,22 @@ pub(super) fn read(
     declares: impl FnMut(&str) -> bool,
 ) -> End {
     let builder_options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
-    let builder = TreeBuilder::new(Reaper::new(harvest), builder_options);
+    let builder = TreeBuilder::new(LinkSink::new(harvest), builder_options);
     // A byte order mark was taken off with the encoding; a second one is text.
     let options = TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() };
-    let tokenizer = Tokenizer::new(Sieve { sink: builder, tokens: Cell::new(0) }, options);
+    let tokenizer = Tokenizer::new(AttributeFilter { sink: builder, tokens: Cell::new(0) }, options);
     let end = feed(&tokenizer, text, max_nesting, declares);
     tokenizer.sink.sink.sink.finish();
     end
 }
 
 /// Counts tokens on their way, and drops the attributes that say nothing.
-struct Sieve<'h, 'o> {
-    sink: TreeBuilder<Node, Reaper<'h, 'o>>,
+struct AttributeFilter<'h, 'o> {
+    sink: TreeBuilder<Node, LinkSink<'h, 'o>>,
     tokens: Cell<u64>,
 }
 
-impl TokenSink for Sieve<'_, '_> {
+impl TokenSink for AttributeFilter<'_, '_> {
     type Handle = Node;
 
     fn process_token(&self, mut token: Token, line: u64) -> TokenSinkResult<Node> {
@@ -92,7 +92,7 @@ impl TokenSink for Sieve<'_, '_> {
     }
 }
 
-impl Bounded for Sieve<'_, '_> {
+impl Bounded for AttributeFilter<'_, '_> {
     fn tokens(&self) -> u64 {
         self.tokens.get()
     }
@@ -116,7 +116,7 @@ fn nameless() -> Node {
 
 /// Stands where a tree would grow: takes from each element what matters when it is made, and forgets it when the tree
 /// builder does.
-struct Reaper<'h, 'o> {
+struct LinkSink<'h, 'o> {
     harvest: RefCell<&'h mut Harvest<'o>>,
     document: Node,
     /// Elements so far.
@@ -129,7 +129,7 @@ struct Reaper<'h, 'o> {
     link: RefCell<Option<(usize, String)>>,
 }
 
-impl<'h, 'o> Reaper<'h, 'o> {
+impl<'h, 'o> LinkSink<'h, 'o> {
     fn new(harvest: &'h mut Harvest<'o>) -> Self {
         Self {
             harvest: RefCell::new(harvest),
@@ -171,7 +171,7 @@ impl<'h, 'o> Reaper<'h, 'o> {
     }
 }
 
-impl TreeSink for Reaper<'_, '_> {
+impl TreeSink for LinkSink<'_, '_> {
     type ElemName<'a>
         = ExpandedName<'a>
     where

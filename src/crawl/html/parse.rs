@@ -5,7 +5,7 @@ use super::document;
 use super::engine::{End, Engine};
 use super::harvest::Harvest;
 use super::page::{Page, Reading};
-use super::stream::{self, Doubt};
+use super::stream::{self, OnAmbiguity};
 
 use crate::crawl::ParseOptions;
 
@@ -37,7 +37,7 @@ fn read<'o>(
     let mut reading = Reading::Stream;
     let mut end = End::GivenUp;
     if options.engine == Engine::Stream {
-        end = stream::read(text, harvest, Doubt::Stop, &mut declares);
+        end = stream::read(text, harvest, OnAmbiguity::Stop, &mut declares);
     }
     if end == End::GivenUp {
         reading = Reading::Document;
@@ -47,7 +47,7 @@ fn read<'o>(
     if end == End::GivenUp {
         reading = Reading::Stream;
         *harvest = Harvest::new(options);
-        end = stream::read(text, harvest, Doubt::Guess, declares);
+        end = stream::read(text, harvest, OnAmbiguity::Guess, declares);
     }
     (end != End::Declared).then_some(reading)
 }

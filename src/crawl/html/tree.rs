@@ -18,21 +18,21 @@ pub(in crate::crawl) fn tree(body: &[u8], encoding: &str, max_nodes: usize, max_
     let builder = TreeBuilder::new(HtmlTreeSink::new(Html::new_document()), options);
     // A byte order mark was taken off with the encoding; a second one is text.
     let options = TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() };
-    let tokenizer = Tokenizer::new(Grower { sink: builder, tokens: Cell::new(0), max_nodes }, options);
+    let tokenizer = Tokenizer::new(BoundedTree { sink: builder, tokens: Cell::new(0), max_nodes }, options);
     // The encoding is known: what the page declares of it changes nothing.
     feed(&tokenizer, &text, max_nesting, |_| false);
     tokenizer.sink.sink.sink.finish()
 }
 
 /// Counts tokens on their way.
-struct Grower {
+struct BoundedTree {
     sink: TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>,
     tokens: Cell<u64>,
     /// Elements, texts and comments, at most.
     max_nodes: usize,
 }
 
-impl TokenSink for Grower {
+impl TokenSink for BoundedTree {
     type Handle = <HtmlTreeSink as TreeSink>::Handle;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
@@ -52,7 +52,7 @@ impl TokenSink for Grower {
     }
 }
 
-impl Bounded for Grower {
+impl Bounded for BoundedTree {
     fn tokens(&self) -> u64 {
         self.tokens.get()
     }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use http::{Request, Uri};
 
 use super::access::HostHeaders;
-use super::ask::{Ask, MayAsk};
 use super::connection_times::ConnectionTimes;
 use super::cookies::CookieJar;
 use super::deadline::{Deadline, LONGEST};
 use super::exchange::request_bytes;
 use super::fetch_error::FetchError;
 use super::request::{Get, not_sent};
+use super::request_permit::{Ask, RequestPermit};
 use super::tls::Connector;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
@@ -30,7 +30,7 @@ pub struct ClientRequest<'a> {
     changed: Option<&'a Validators>,
     access: &'a HostHeaders,
     cookies: Option<&'a CookieJar>,
-    permission: Option<&'a dyn MayAsk>,
+    permission: Option<&'a dyn RequestPermit>,
     keeps_bytes: bool,
     /// Time until the head, of a host that has never answered.
     patience: Duration,
@@ -121,7 +121,7 @@ impl<'a> ClientRequest<'a> {
 
     /// Whether it may be sent now.
     pub(super) fn permitted(&self) -> Result<(), FetchError> {
-        if self.permission.is_none_or(MayAsk::may_ask) { Ok(()) } else { Err(FetchError::not_allowed()) }
+        if self.permission.is_none_or(RequestPermit::may_ask) { Ok(()) } else { Err(FetchError::not_allowed()) }
     }
 
     /// It was sent just now.

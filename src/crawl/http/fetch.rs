@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use http::header::{self, HeaderMap};
 
 use super::access::{AccessError, Accesses};
-use super::ask::{Ask, TakesBody};
 use super::client::{Client, ClientBody, ClientResponse};
 use super::client_request::ClientRequest;
 use super::clients::{self, ClientParts};
@@ -23,12 +22,13 @@ use super::guard::Guard;
 use super::names::Names;
 use super::proxy::Proxies;
 use super::request::RequestHeaders;
+use super::request_permit::{Ask, TakesBody};
 use super::response::{Response, codings, transfer_codings};
 use super::tls::Tls;
 use super::wanted::Wanted;
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
-use crate::crawl::bounds::Places;
+use crate::crawl::bounds::ResourceLimits;
 use crate::crawl::html::SNIFFED;
 use crate::crawl::lock::lock;
 use crate::frontier::Failure;
@@ -69,13 +69,13 @@ impl Fetcher {
     /// # Errors
     /// Where a header cannot be sent, a type is unknown, a secret cannot be read, or the client cannot be set up.
     pub fn new(options: &FetchOptions) -> Result<Self, FetcherError> {
-        Self::within(options, Places::fit(None, u64::MAX), true)
+        Self::within(options, ResourceLimits::fit(None, u64::MAX), true)
     }
 
     /// As [`new`](Self::new), with idle connections and lookups by places. `asks_beside`: a host may be asked several things at once.
     pub(in crate::crawl) fn within(
         options: &FetchOptions,
-        places: Places,
+        places: ResourceLimits,
         asks_beside: bool,
     ) -> Result<Self, FetcherError> {
         clients::check(options, None)?;

@@ -1,7 +1,6 @@
 //! One request over HTTP, and its response.
 
 mod access;
-mod ask;
 mod causes;
 mod certificates;
 mod client;
@@ -34,6 +33,7 @@ mod proxy;
 mod proxy_place;
 mod quiet;
 mod request;
+mod request_permit;
 mod resolve;
 mod response;
 mod shared_connections;
@@ -45,8 +45,6 @@ mod wanted;
 mod wildcard_name;
 
 pub use access::{AccessError, AccessRules, GroupAccess, HostAccess, Secret, SignIn};
-pub(crate) use ask::MayAsk;
-pub(super) use ask::{Ask, TakesBody};
 pub use client::{Client, ClientBody, ClientFuture, ClientResponse};
 pub use client_choice::ClientChoice;
 pub use client_request::ClientRequest;
@@ -61,6 +59,8 @@ pub use fetcher_error::FetcherError;
 pub(crate) use guard::DENIED;
 pub use network::{Network, NetworkError};
 pub use proxy::{ProxyAddress, ProxyChoice};
+pub(crate) use request_permit::RequestPermit;
+pub(super) use request_permit::{Ask, TakesBody};
 pub use response::Response;
 #[cfg(feature = "cluster")]
 pub(crate) use tls::for_servers as tls_for_servers;

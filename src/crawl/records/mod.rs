@@ -47,7 +47,7 @@ pub use lookup::{look_up, look_up_refused};
 pub(super) use output::Output;
 pub(super) use output_files::OutputFiles;
 pub use outputs::OutputEnd;
-pub(super) use outputs::{Additions, Extras, OutputEnds, Outputs, SinkOutput};
+pub(super) use outputs::{OutputEnds, Outputs, PageExtras, PendingWrites, SinkOutput};
 #[cfg(feature = "cluster")]
 pub(crate) use outputs_keeper::KeeperThread;
 pub use page_change::PageChange;

@@ -52,13 +52,13 @@ struct Tail {
 
 /// What sinks get of a page beside its record, as far as one wants it.
 #[derive(Debug, Default)]
-pub(in crate::crawl) struct Extras {
+pub(in crate::crawl) struct PageExtras {
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,
     pub(in crate::crawl) links: Vec<Edge>,
     pub(in crate::crawl) visit: Vec<u8>,
 }
 
-impl Extras {
+impl PageExtras {
     /// Bytes that sinks read.
     fn bytes(&self) -> usize {
         let links: usize = self.links.iter().map(Edge::memory).sum();
@@ -82,7 +82,7 @@ impl Extras {
 
 /// What one page adds to the outputs, with room on the way to each writer.
 #[derive(Debug)]
-pub(in crate::crawl) struct Additions<'a> {
+pub(in crate::crawl) struct PendingWrites<'a> {
     /// The page's record, once it is made.
     record: Option<Vec<u8>>,
     slot: Slot<'a>,
@@ -140,9 +140,9 @@ impl Outputs {
     pub(in crate::crawl) async fn additions(
         &self,
         record: &mut PageRecord,
-        extras: Extras,
+        extras: PageExtras,
         memory: &Memory,
-    ) -> Option<Additions<'_>> {
+    ) -> Option<PendingWrites<'_>> {
         let made = if self.sinks.is_empty() { Vec::new() } else { self.ask(record, extras, memory).await };
         let slot = self.pages.reserve(LINE).await?;
         let mut others = Vec::new();
@@ -152,11 +152,11 @@ impl Outputs {
                 others.push(Addition { output, bytes, slot, begins: None });
             }
         }
-        Some(Additions { record: None, slot, others })
+        Some(PendingWrites { record: None, slot, others })
     }
 
     /// What each sink makes of a page.
-    async fn ask(&self, record: &mut PageRecord, extras: Extras, memory: &Memory) -> Vec<Vec<u8>> {
+    async fn ask(&self, record: &mut PageRecord, extras: PageExtras, memory: &Memory) -> Vec<Vec<u8>> {
         let bytes = extras.bytes();
         if bytes <= INLINE_BODY {
             return extras.ask(self.sinks.iter().map(|output| &*output.sink), record);
@@ -193,7 +193,7 @@ impl Outputs {
     }
 }
 
-impl Additions<'_> {
+impl PendingWrites<'_> {
     /// Makes the page's record, and receipts for all that it adds behind these ends. Without ends there are no receipts: the outputs
     /// cannot be read again. Hold the ends until the page is in the journal, so that the outputs have the journal's order.
     pub(in crate::crawl) fn finish<'a>(

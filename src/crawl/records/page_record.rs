@@ -9,7 +9,7 @@ use super::recrawled::Recrawled;
 use crate::crawl::fields::FieldValue;
 use crate::crawl::http::is_unwanted;
 use crate::frontier::Receipt;
-use crate::gate::{Via, What, Yielded};
+use crate::gate::{PageNovelty, PageYield, Via};
 use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
@@ -159,11 +159,11 @@ pub enum Duplicate {
 
 impl Duplicate {
     /// Of a page that yielded this.
-    pub(in crate::crawl) fn of(yielded: &Yielded) -> Option<Self> {
+    pub(in crate::crawl) fn of(yielded: &PageYield) -> Option<Self> {
         match yielded.what {
-            What::Fresh | What::Nothing => None,
-            What::Near => Some(Self::Near),
-            What::Same => Some(Self::Same),
+            PageNovelty::Fresh | PageNovelty::Nothing => None,
+            PageNovelty::Near => Some(Self::Near),
+            PageNovelty::Same => Some(Self::Same),
         }
     }
 }

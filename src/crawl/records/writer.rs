@@ -111,7 +111,7 @@ impl Writer {
         let (room, gathered, changed) = (Semaphore::new(ROOM), Mutex::default(), Condvar::new());
         let group = Arc::new(Group { room, gathered, changed });
         let written = Written::default();
-        let telling = Telling { group: Arc::clone(&group), written: written.clone() };
+        let telling = WriterLoop { group: Arc::clone(&group), written: written.clone() };
         let thread =
             std::thread::Builder::new().name("writer".to_owned()).spawn(move || telling.write_all(open, next))?;
         Ok((Self { group: Arc::new(Open(group)), written }, WriterThread { thread }))
@@ -201,12 +201,12 @@ impl WriterThread {
 }
 
 /// The writer's side. However the writer ends, nobody waits for it any more.
-struct Telling {
+struct WriterLoop {
     group: Arc<Group>,
     written: Written,
 }
 
-impl Telling {
+impl WriterLoop {
     fn write_all<W: Write>(self, open: Option<W>, mut next: NextFile<W>) -> io::Result<u64> {
         let (mut records, mut batch, mut to) = (0, Batch::default(), open);
         while self.group.take(&mut batch) {
@@ -236,7 +236,7 @@ fn write(to: &mut Option<impl Write>, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-impl Drop for Telling {
+impl Drop for WriterLoop {
     fn drop(&mut self) {
         self.group.room.close();
         self.written.end();

@@ -24,10 +24,10 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Ill, Standing};
+use super::{Failing, HostStatus};
 use crate::address::HostKey;
 use crate::bytes::varint::{self, number, put};
-use crate::frontier::hosts::{Detour, Host, RobotsFile, Rules, Usage};
+use crate::frontier::hosts::{Host, RobotsFile, RobotsRedirect, Rules, Usage};
 use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
 use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
@@ -147,7 +147,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, U
     let usage = Usage { pages, left_out, bytes: number(bytes)? };
     let ill = match u8::try_from(number(bytes)?).ok()? {
         0 => None,
-        code => Some(Ill {
+        code => Some(Failing {
             failure: Failure::of_code(code)?,
             broken: u16::try_from(number(bytes)?).ok()?,
             words: text(bytes)?,
@@ -157,12 +157,12 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, U
     };
     let has_answered = flags & HAS_ANSWERED != 0;
     let mut host = Host { requests, ..Host::new(key) };
-    host.stands(&Standing { key: "", due, failures, has_answered, ill });
+    host.stands(&HostStatus { key: "", due, failures, has_answered, ill });
     host.robots = match flags >> ROBOTS {
         0 => RobotsFile::Unknown,
         1 => {
             let hops = u8::try_from(number(bytes)?).ok()?;
-            RobotsFile::Moved(Box::new(Detour { hops, url: text(bytes)?.into(), before: None }))
+            RobotsFile::Moved(Box::new(RobotsRedirect { hops, url: text(bytes)?.into(), before: None }))
         }
         is_there @ 2..=3 => {
             let stale_at = Timestamp::from_micros(number(bytes)?);

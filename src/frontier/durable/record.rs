@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Aside, Entry, Receipts, Standing};
+use super::{Aside, Entry, HostStatus, Receipts};
 use crate::address::Fingerprint;
 use crate::frontier::Timestamp;
 use crate::frontier::hosts::HostCost;
-use crate::gate::{Position, Refusal, Yielded};
+use crate::gate::{PageYield, Position, Refusal};
 
 /// What a journal keeps, in the order in which it happened: enough to make a frontier again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(crate) struct AsideRecord<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settled<'a> {
     /// Its host, afterwards.
-    pub host: Standing<'a>,
+    pub host: HostStatus<'a>,
     /// The page's entry.
     pub position: Position,
     /// Its front queue.
@@ -107,7 +107,7 @@ pub(crate) struct Settled<'a> {
     /// Where its bytes are in the outputs; none where it has none, or none that could be read again.
     pub receipts: Receipts<'a>,
     /// What it yielded, where it is done and that was looked at.
-    pub yielded: Option<Yielded>,
+    pub yielded: Option<PageYield>,
     /// What it took of its host's budget.
     pub cost: HostCost,
 }
@@ -116,7 +116,7 @@ pub(crate) struct Settled<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostRecord<'a> {
     /// The host, afterwards.
-    pub host: Standing<'a>,
+    pub host: HostStatus<'a>,
     /// What was learned of its robots.txt; `None` where nothing was.
     pub robots: Option<RobotsRecord<'a>>,
     /// It was asked; else the frontier came to this by itself.

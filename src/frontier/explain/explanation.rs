@@ -111,7 +111,7 @@ pub(crate) struct HostAccount {
     pub hours: Option<(Hours, Option<Timestamp>)>,
     /// Its group and its IP address, and the time before which none of their hosts is asked. The time of an address is known to the
     /// running crawl alone; the address itself to the checkpoints too.
-    pub circles: Vec<(String, Option<Timestamp>)>,
+    pub rate_groups: Vec<(String, Option<Timestamp>)>,
 }
 
 /// The answer of the journal to a URL.
@@ -283,7 +283,7 @@ impl HostAccount {
     /// When it may be asked, by its own clock and those that it shares.
     pub(crate) fn may_be_asked(&self) -> Timestamp {
         let opens = self.hours.and_then(|(_, opens)| opens);
-        self.circles.iter().filter_map(|(_, due)| *due).chain(opens).fold(self.due, Timestamp::max)
+        self.rate_groups.iter().filter_map(|(_, due)| *due).chain(opens).fold(self.due, Timestamp::max)
     }
 
     /// Its hours, where it waits for them.
@@ -293,7 +293,7 @@ impl HostAccount {
 
     /// The group or address that it waits for, which rests longer than it does itself.
     pub(crate) fn held_by(&self, now: Timestamp) -> Option<&str> {
-        let (name, due) = self.circles.iter().max_by_key(|(_, due)| *due)?;
+        let (name, due) = self.rate_groups.iter().max_by_key(|(_, due)| *due)?;
         due.is_some_and(|due| due > now.max(self.due)).then_some(name)
     }
 }
@@ -314,7 +314,7 @@ impl fmt::Display for HostAccount {
             opens.iter().try_for_each(|opens| write!(f, ", from {opens} on"))?;
         }
         self.spent.iter().try_for_each(|(refusal, rule)| write!(f, ", {refusal} spent: {rule}"))?;
-        self.circles.iter().try_for_each(|(name, due)| {
+        self.rate_groups.iter().try_for_each(|(name, due)| {
             write!(f, ", shares the clock of {name}")?;
             due.iter().try_for_each(|due| write!(f, ", due {due}"))
         })

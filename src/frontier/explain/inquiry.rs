@@ -17,9 +17,9 @@ use crate::address::CanonicalUrl;
 use crate::bytes::varint;
 use crate::frontier::durable::{Entry, Journal, read_wire};
 use crate::frontier::hosts::{
-    CountsByAddress, Host, HostBudget, Hours, Manners, RobotsFile, ServerAddress, Sharing, SpentBudget, Usage,
+    CountsByAddress, Host, HostBudget, Hours, PolitenessTable, RobotsFile, ServerAddress, Sharing, SpentBudget, Usage,
 };
-use crate::frontier::queues::{CircleId, Circles};
+use crate::frontier::queues::{RateGroupId, RateGroups};
 use crate::frontier::robots::{Robots, Ruling};
 use crate::frontier::state::State;
 use crate::frontier::{Frontier, FrontierError, Timestamp};
@@ -48,8 +48,8 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage), where robots rules are to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
-        let Self { state, circles, .. } = self;
-        Ok(Inquiry { state, circles: Some(circles), addresses: &[] }.explain(
+        let Self { state, rate_groups, .. } = self;
+        Ok(Inquiry { state, rate_groups: Some(rate_groups), addresses: &[] }.explain(
             &mut self.journal,
             url,
             History::Unasked,
@@ -63,7 +63,7 @@ pub(crate) struct Inquiry<'a> {
     /// All that is known. No answer changes it.
     pub(crate) state: &'a State,
     /// The clocks of groups and addresses, in a frontier that is in use.
-    pub(crate) circles: Option<&'a Circles>,
+    pub(crate) rate_groups: Option<&'a RateGroups>,
     /// In one that was left behind, the address of each host by its number, as a checkpoint has them.
     pub(crate) addresses: &'a [u8],
 }
@@ -143,12 +143,12 @@ impl Inquiry<'_> {
         self.state.schedule().each_aside().find(|(aside, _)| *aside == position).map(|(_, refusal)| refusal)
     }
 
-    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept. What is stale is asked all
-    /// the same, and its time told: the next lease would fetch it first.
+    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept. What is stale is
+    /// asked all the same, and its time told: the next lease would fetch it first.
     fn robots(&self, journal: &mut impl Journal, host: Option<&Host>, url: &CanonicalUrl) -> io::Result<RobotsAnswer> {
         let is_honored = match host {
-            Some(host) => self.manners().treatment(host.treatment).robots,
-            None => self.manners().treatment(self.manners().number_for(&url.host_key())).robots,
+            Some(host) => self.politeness_table().treatment(host.treatment).robots,
+            None => self.politeness_table().treatment(self.politeness_table().number_for(&url.host_key())).robots,
         };
         if !is_honored {
             return Ok(RobotsAnswer::Ignored);
@@ -167,7 +167,7 @@ impl Inquiry<'_> {
             (None, None) => return Ok(RobotsAnswer::Unknown),
             (None, Some(position)) => {
                 let Some(lines) = journal.rules(position)? else { return Ok(RobotsAnswer::Unknown) };
-                read = Robots::parse(lines, &self.manners().agent);
+                read = Robots::parse(lines, &self.politeness_table().agent);
                 &read
             }
         };
@@ -176,40 +176,42 @@ impl Inquiry<'_> {
     }
 
     /// How hosts are treated, those too of which nothing is known yet.
-    fn manners(&self) -> &Manners {
-        self.state.hosts().manners()
+    fn politeness_table(&self) -> &PolitenessTable {
+        self.state.hosts().politeness_table()
     }
 
     /// The group of a host, and when that may be asked. Of a frontier that was left behind no clock of a group is known: it is the latest
     /// that its hosts' clocks tell. O(hosts) then.
     fn group(&self, host: &Host) -> Option<(String, Timestamp)> {
-        let manners = self.manners();
-        let group_of = |host: &Host| manners.treatment(host.treatment).group;
+        let politeness_table = self.politeness_table();
+        let group_of = |host: &Host| politeness_table.treatment(host.treatment).group;
         let group = group_of(host)?;
-        let Sharing { name, delay, .. } = &manners.groups()[usize::from(group)];
-        let told =
-            |host: &Host| Timestamp::default() + host.due.since(Timestamp::default() + host.delay(manners)) + *delay;
+        let Sharing { name, delay, .. } = &politeness_table.groups()[usize::from(group)];
+        let told = |host: &Host| {
+            Timestamp::default() + host.due.since(Timestamp::default() + host.delay(politeness_table)) + *delay
+        };
         let asked = |host: &&Host| group_of(host) == Some(group) && host.requests > 0 && host.failures == 0;
-        let due = match self.circles {
-            Some(circles) => circles.due(CircleId::of_group(group)),
+        let due = match self.rate_groups {
+            Some(rate_groups) => rate_groups.due(RateGroupId::of_group(group)),
             None => self.state.hosts().iter().filter(asked).map(told).max().unwrap_or_default(),
         };
         Some((name.to_string(), due))
     }
 
-    /// The circles of a host, and when each may be asked.
-    fn circles(&self, host: &Host) -> Vec<(String, Option<Timestamp>)> {
+    /// The rate groups of a host, and when each may be asked.
+    fn rate_groups(&self, host: &Host) -> Vec<(String, Option<Timestamp>)> {
         let group = self.group(host).map(|(name, due)| (name, Some(due)));
-        let server = self.circles.and_then(|circles| {
-            let is_one = self.manners().treatment(host.treatment).is_one_server(&host.key);
-            let id = circles.server_named(host.key.host()).filter(|_| is_one)?;
-            Some((circles.name(id), Some(circles.due(id))))
+        let server = self.rate_groups.and_then(|rate_groups| {
+            let is_one = self.politeness_table().treatment(host.treatment).is_one_server(&host.key);
+            let id = rate_groups.server_named(host.key.host()).filter(|_| is_one)?;
+            Some((rate_groups.name(id), Some(rate_groups.due(id))))
         });
-        let told = |circles: &Circles| host.seat.address.map(|id| (circles.name(id), Some(circles.due(id))));
-        let counts = self.manners().treatment(host.treatment).by_address != CountsByAddress::No;
+        let told =
+            |rate_groups: &RateGroups| host.seat.address.map(|id| (rate_groups.name(id), Some(rate_groups.due(id))));
+        let counts = self.politeness_table().treatment(host.treatment).by_address != CountsByAddress::No;
         let known = || self.address(host).map_or("its IP address".to_owned(), |address| address.to_string());
         let untold = counts.then(|| (known(), None));
-        group.into_iter().chain(server).chain(self.circles.and_then(told).or(untold)).collect()
+        group.into_iter().chain(server).chain(self.rate_groups.and_then(told).or(untold)).collect()
     }
 
     /// The address that a host had when the checkpoint was written. O(hosts).
@@ -223,20 +225,20 @@ impl Inquiry<'_> {
 
     /// The budget of the host that is spent, if one is, and the rule that says so: what it has had, and the option that governs it.
     fn spent(&self, host: &Host, usage: Usage) -> Option<(Refusal, String)> {
-        let manners = self.manners();
-        let treatment = manners.treatment(host.treatment);
+        let politeness_table = self.politeness_table();
+        let treatment = politeness_table.treatment(host.treatment);
         let SpentBudget { refusal, is_of_group } = self.state.spent_of(host.treatment, usage)?;
         let is_of_pages = refusal == Refusal::HostPages;
         let half = |HostBudget { pages, bytes }: HostBudget| if is_of_pages { pages } else { bytes };
         let (key, what) = if is_of_pages { ("pages", "pages") } else { ("bytes", "bytes") };
         if let Some(group) = treatment.group.filter(|_| is_of_group) {
-            let Sharing { name, budget, .. } = &manners.groups()[usize::from(group)];
+            let Sharing { name, budget, .. } = &politeness_table.groups()[usize::from(group)];
             return Some((
                 refusal,
                 format!("max_{key} of {name} = {}: all its hosts together have had these {what}", half(*budget)),
             ));
         }
-        let all = HostBudget::of(manners.host_pages, manners.host_bytes);
+        let all = HostBudget::of(politeness_table.host_pages, politeness_table.host_bytes);
         let most = half(treatment.budget);
         let key = if half(all) == most {
             format!("politeness.host_{key}")
@@ -248,14 +250,14 @@ impl Inquiry<'_> {
 
     /// How the host stands.
     fn account(&self, host: &Host, usage: Usage, now: Timestamp) -> HostAccount {
-        let circles = self.circles(host);
-        let due = circles.iter().filter_map(|(_, due)| *due).fold(host.due, Timestamp::max);
-        let opens = self.manners().opens(host.treatment, due, now);
-        let hours = self.manners().treatment(host.treatment).hours;
+        let rate_groups = self.rate_groups(host);
+        let due = rate_groups.iter().filter_map(|(_, due)| *due).fold(host.due, Timestamp::max);
+        let opens = self.politeness_table().opens(host.treatment, due, now);
+        let hours = self.politeness_table().treatment(host.treatment).hours;
         HostAccount {
             key: host.key.to_string(),
             due: host.due,
-            delay: host.delay(self.manners()),
+            delay: host.delay(self.politeness_table()),
             learned: host.learned_delay(),
             failures: host.failures.into(),
             has_answered: host.has_answered,
@@ -265,7 +267,7 @@ impl Inquiry<'_> {
             queued: host.waiting(),
             spent: self.spent(host, usage),
             hours: (hours != Hours::ALWAYS).then_some((hours, (opens != due).then_some(opens))),
-            circles,
+            rate_groups,
         }
     }
 }

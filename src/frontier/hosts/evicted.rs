@@ -7,7 +7,7 @@
 //! is evicted, nothing happens to it: whatever is to happen brings it back first. So the newest image of an evicted host
 //! is the host.
 
-use super::{Host, HostSpread, HostStatistics, Manners};
+use super::{Host, HostSpread, HostStatistics, PolitenessTable};
 use crate::frontier::Timestamp;
 
 /// The length of the list of hosts with the most requests, which is exact whichever of them are evicted.
@@ -94,10 +94,10 @@ impl Evicted {
     }
 
     /// Sets the clock of a host that comes back.
-    pub(crate) fn set_clock(&self, host: &mut Host, manners: &Manners, now: Timestamp) {
-        host.set_clock(manners, now, self.was_ahead);
+    pub(crate) fn set_clock(&self, host: &mut Host, politeness_table: &PolitenessTable, now: Timestamp) {
+        host.set_clock(politeness_table, now, self.was_ahead);
         if let Some(since) = self.since {
-            host.due = host.due.max(since + host.delay(manners));
+            host.due = host.due.max(since + host.delay(politeness_table));
         }
     }
 }

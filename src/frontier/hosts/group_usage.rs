@@ -1,6 +1,6 @@
 //! What groups of hosts have had together, and whether that is all that they may have.
 
-use super::{Sharing, Treatment, Usage};
+use super::{HostPolicy, Sharing, Usage};
 use crate::gate::Refusal;
 
 /// A budget that is spent.
@@ -27,12 +27,12 @@ impl GroupUsage {
     }
 
     /// The usage of a host's group, where it is in one.
-    pub(crate) fn get_mut(&mut self, treatment: &Treatment) -> Option<&mut Usage> {
+    pub(crate) fn get_mut(&mut self, treatment: &HostPolicy) -> Option<&mut Usage> {
         treatment.group.map(|group| &mut self.0[usize::from(group)])
     }
 
     /// The budget that is spent: the host's own, or else its group's.
-    pub(crate) fn spent(&self, treatment: &Treatment, groups: &[Sharing], usage: Usage) -> Option<SpentBudget> {
+    pub(crate) fn spent(&self, treatment: &HostPolicy, groups: &[Sharing], usage: Usage) -> Option<SpentBudget> {
         if let Some(refusal) = treatment.budget.spent(usage) {
             return Some(SpentBudget { refusal, is_of_group: false });
         }

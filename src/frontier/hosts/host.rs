@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
-use super::{HostState, Illness, Manners, Prospect, RULES_HOLD, RobotsFile, Seat};
+use super::{FailureState, HostSlot, HostState, Outlook, PolitenessTable, RULES_HOLD, RobotsFile};
 use crate::address::HostKey;
-use crate::frontier::durable::Standing;
+use crate::frontier::durable::HostStatus;
 use crate::frontier::queues::Queue;
 use crate::frontier::{Failure, Timestamp, Trouble};
 
@@ -34,7 +34,7 @@ pub(crate) struct Host {
     /// What is known of its robots.txt, and the rules where they are in memory.
     pub(crate) robots: RobotsFile,
     /// What is wrong with it; `None` since it last answered well.
-    pub(crate) ill: Option<Box<Illness>>,
+    pub(crate) ill: Option<Box<FailureState>>,
     /// Requests that came back.
     pub(crate) requests: u32,
     /// Failures in a row that count against it.
@@ -43,10 +43,10 @@ pub(crate) struct Host {
     pub(crate) has_answered: bool,
     /// Its rules are among those that may be dropped.
     pub(crate) is_on_clock: bool,
-    /// How it is treated, by its number among the [`Manners`]. It follows from the key.
+    /// How it is treated, by its number among the [`PolitenessTable`]. It follows from the key.
     pub(crate) treatment: u16,
     /// Where it is in the queues of hosts, and how much of it is out.
-    pub(crate) seat: Seat,
+    pub(crate) seat: HostSlot,
 }
 
 const _: () = assert!(size_of::<Host>() == 128);
@@ -65,7 +65,7 @@ impl Host {
             has_answered: false,
             is_on_clock: false,
             treatment: 0,
-            seat: Seat::default(),
+            seat: HostSlot::default(),
         }
     }
 
@@ -82,55 +82,55 @@ impl Host {
     }
 
     /// How it stands, for the journal.
-    pub(crate) fn standing(&self) -> Standing<'_> {
-        Standing {
+    pub(crate) fn standing(&self) -> HostStatus<'_> {
+        HostStatus {
             key: self.key.as_str(),
             due: self.due,
             failures: self.failures,
             has_answered: self.has_answered,
-            ill: self.ill.as_deref().map(Illness::ill),
+            ill: self.ill.as_deref().map(FailureState::ill),
         }
     }
 
     /// Takes in how it stands, as a record says.
     #[inline]
-    pub(crate) fn stands(&mut self, standing: &Standing<'_>) {
-        let Standing { due, failures, has_answered, ill, .. } = *standing;
+    pub(crate) fn stands(&mut self, standing: &HostStatus<'_>) {
+        let HostStatus { due, failures, has_answered, ill, .. } = *standing;
         (self.due, self.failures, self.has_answered) = (due, failures, has_answered);
-        self.ill = ill.map(|ill| Box::new(Illness::of(&ill)));
+        self.ill = ill.map(|ill| Box::new(FailureState::of(&ill)));
     }
 
     /// The rest between a response and the next request.
     #[inline]
-    pub(crate) fn delay(&self, manners: &Manners) -> Duration {
-        self.delay_by(manners, self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
+    pub(crate) fn delay(&self, politeness_table: &PolitenessTable) -> Duration {
+        self.delay_by(politeness_table, self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
     }
 
     /// The same, if its robots.txt asks for this one.
     #[inline]
-    pub(crate) fn delay_by(&self, manners: &Manners, crawl_delay: Duration) -> Duration {
-        manners.delay(self.treatment, crawl_delay).max(self.learned_delay())
+    pub(crate) fn delay_by(&self, politeness_table: &PolitenessTable, crawl_delay: Duration) -> Duration {
+        politeness_table.delay(self.treatment, crawl_delay).max(self.learned_delay())
     }
 
     /// The longest rest that follows from how it stands. One that it has asked for and that it got along with, a Retry-After of its
     /// robots.txt for one, may have been longer.
-    fn longest_rest(&self, manners: &Manners) -> Duration {
-        let learned = manners.adaptive_share.map_or(Duration::ZERO, |_| manners.max_adaptive_delay);
+    fn longest_rest(&self, politeness_table: &PolitenessTable) -> Duration {
+        let learned = politeness_table.adaptive_share.map_or(Duration::ZERO, |_| politeness_table.max_adaptive_delay);
         let asked = match self.ill.as_deref() {
             None => Duration::ZERO,
-            Some(ill) if ill.is_patient => manners.max_retry_after,
-            Some(_) => manners.backoff_of(self.failures.into()),
+            Some(ill) if ill.is_patient => politeness_table.max_retry_after,
+            Some(_) => politeness_table.backoff_of(self.failures.into()),
         };
-        self.delay(manners).max(learned).max(asked)
+        self.delay(politeness_table).max(learned).max(asked)
     }
 
     /// Takes back what no clock can have told it, should the machine's have been ahead and be right now: it rests no longer than any host
     /// can have been told to, and its robots.txt stays good no longer than one that was fetched just now. Where it is known that the clock
     /// `was_ahead`, it rests no longer than follows from how it stands.
-    pub(crate) fn set_clock(&mut self, manners: &Manners, now: Timestamp, was_ahead: bool) {
-        let longest = if was_ahead { self.longest_rest(manners) } else { manners.longest_rest() };
+    pub(crate) fn set_clock(&mut self, politeness_table: &PolitenessTable, now: Timestamp, was_ahead: bool) {
+        let longest = if was_ahead { self.longest_rest(politeness_table) } else { politeness_table.longest_rest() };
         self.due = self.due.min(now + longest);
-        let stale_at = now + manners.robots_ttl.max(manners.max_backoff);
+        let stale_at = now + politeness_table.robots_ttl.max(politeness_table.max_backoff);
         self.robots.hold_until(stale_at, stale_at + RULES_HOLD);
     }
 
@@ -149,7 +149,7 @@ impl Host {
     /// Whether its pages break and nothing says yet that it answers otherwise.
     #[inline]
     pub(crate) fn is_in_doubt(&self) -> bool {
-        self.ill.as_deref().is_some_and(Illness::is_in_doubt)
+        self.ill.as_deref().is_some_and(FailureState::is_in_doubt)
     }
 
     /// Its URLs are given up.
@@ -173,19 +173,19 @@ impl Host {
     }
 
     /// Its prospect, where it has URLs queued. This alone decides whether a crawl waits for it at its end.
-    pub(crate) fn prospect(&self) -> Prospect {
-        let Some(ill) = self.ill.as_deref() else { return Prospect::Good };
+    pub(crate) fn prospect(&self) -> Outlook {
+        let Some(ill) = self.ill.as_deref() else { return Outlook::Good };
         let is_waited_for = matches!(self.seat.state, HostState::Idle | HostState::Asleep);
         if self.failures == 0 || ill.is_patient || ill.is_retired || is_waited_for {
-            return Prospect::Good;
+            return Outlook::Good;
         }
         match ill.trouble.failure {
-            Failure::NoSuchHost => Prospect::Hopeless,
+            Failure::NoSuchHost => Outlook::Hopeless,
             // It answers, if badly.
-            Failure::Refused | Failure::Server => Prospect::Good,
+            Failure::Refused | Failure::Server => Outlook::Good,
             // A page may hang by itself.
-            Failure::Timeout if self.has_answered && self.failures < HANGING_PAGES => Prospect::Good,
-            _ => Prospect::Struggling,
+            Failure::Timeout if self.has_answered && self.failures < HANGING_PAGES => Outlook::Good,
+            _ => Outlook::Struggling,
         }
     }
 }

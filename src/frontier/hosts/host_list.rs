@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::{Host, HostState, Manners, SpentBudget};
+use super::{Host, HostState, PolitenessTable, SpentBudget};
 use crate::address::HostKey;
 use crate::frontier::{Timestamp, Trouble};
 
@@ -83,7 +83,13 @@ impl HostList {
     }
 
     /// Takes a host into the list, if its name or its state has the text that is looked for. `spent`: a budget that it has used up.
-    pub(crate) fn take(&mut self, host: &Host, spent: Option<SpentBudget>, manners: &Manners, now: Timestamp) {
+    pub(crate) fn take(
+        &mut self,
+        host: &Host,
+        spent: Option<SpentBudget>,
+        politeness_table: &PolitenessTable,
+        now: Timestamp,
+    ) {
         let (state, why) = standing(host, spent);
         if !host.key.as_str().contains(&*self.find) && !state.contains(&*self.find) {
             return;
@@ -94,11 +100,11 @@ impl HostList {
             state,
             why,
             due: if host.seat.state == HostState::Asleep {
-                manners.opens(host.treatment, host.due, now)
+                politeness_table.opens(host.treatment, host.due, now)
             } else {
                 host.due
             },
-            delay: host.delay(manners),
+            delay: host.delay(politeness_table),
             queued: host.waiting(),
             requests: host.requests.into(),
             failures: host.failures.into(),
@@ -146,7 +152,7 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
         return ("unreachable", "could not be reached; the next run asks it again");
     }
     match host.seat.state {
-        HostState::Elsewhere => ("waiting", "its robots.txt is on another host, and waits for that one's turn"),
+        HostState::RemotePartitions => ("waiting", "its robots.txt is on another host, and waits for that one's turn"),
         HostState::LeasedRobots => ("in flight", "its robots.txt is being fetched"),
         HostState::Leased => ("in flight", "as many requests are out as it may have"),
         _ if host.seat.out > 0 => ("in flight", "some of its requests are out"),

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::{Host, Manners, Usage};
+use super::{Host, PolitenessTable, Usage};
 use crate::address::HostKey;
 use crate::frontier::Trouble;
 
@@ -37,7 +37,7 @@ pub struct HostStatistics {
 
 impl HostStatistics {
     /// A host in memory.
-    pub(crate) fn of(host: &Host, usage: Usage, manners: &Manners) -> Self {
+    pub(crate) fn of(host: &Host, usage: Usage, politeness_table: &PolitenessTable) -> Self {
         Self {
             host: host.key.clone(),
             requests: host.requests.into(),
@@ -46,7 +46,7 @@ impl HostStatistics {
             bytes: usage.bytes,
             left_out: usage.left_out.into(),
             failures: host.failures.into(),
-            delay: host.delay(manners),
+            delay: host.delay(politeness_table),
             retired: host.is_retired(),
             trouble: host.trouble().cloned(),
         }

@@ -1,64 +1,64 @@
 //! What a frontier knows of each host, and where the host is.
 //!
-//! A [`Host`] has facts, which its records change, and a [`Seat`] in the queues of hosts, which follows from them. The table
-//! ([`Hosts`]) has those in memory; [`Evicted`] counts the others. A decision is made on a [`Conduct`], a draft of how the host
+//! A [`Host`] has facts, which its records change, and a [`HostSlot`] in the queues of hosts, which follows from them. The table
+//! ([`Hosts`]) has those in memory; [`Evicted`] counts the others. A decision is made on a [`HostUpdate`], a draft of how the host
 //! stands; the host stands so once the journal has it.
 //!
 //! # How a host fails
 //!
 //! An answer makes a host well, whatever happened before; a status of 408, 425, 429, 503 or another 5xx is the exception. Each failure that
 //! counts against the host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire
-//! it. What is wrong with it is its [`Illness`]; what that lets one hope for, its [`Prospect`]. Hosts of which nothing can be hoped
-//! for do not hold up the end of a crawl: [`Struggle`] counts them, and [`Patience`] is how long the others are waited for.
+//! it. What is wrong with it is its [`FailureState`]; what that lets one hope for, its [`Outlook`]. Hosts of which nothing can be hoped
+//! for do not hold up the end of a crawl: [`FailingHosts`] counts them, and [`Patience`] is how long the others are waited for.
 //!
 //! # What a host costs
 //!
-//! 128 bytes, two cache lines that come together, its key's text once, and 16 bytes for what it has had of its budget. Its rules of robots.txt, its illness and its further levels
-//! of URLs are beside it, since most hosts have none. [`RulesCache`] bounds the rules that are in memory. A host with nothing queued
-//! can be evicted, to an image on disk, and costs nothing then but its share of an index.
+//! 128 bytes, two cache lines that come together, its key's text once, and 16 bytes for what it has had of its budget. Its rules of
+//! robots.txt, its illness and its further levels of URLs are beside it, since most hosts have none. [`RulesCache`] bounds the rules that
+//! are in memory. A host with nothing queued can be evicted, to an image on disk, and costs nothing then but its share of an index.
 
-mod conduct;
 mod evicted;
+mod failing_hosts;
+mod failure_state;
 mod group_usage;
 mod host;
 mod host_id;
 #[cfg(feature = "cli")]
 mod host_list;
 mod host_rules;
+mod host_slot;
 mod host_statistics;
+mod host_update;
 mod hours;
-mod illness;
-mod manners;
 mod politeness;
+mod politeness_table;
 mod robots_file;
 mod rules_cache;
-mod seat;
 mod server_address;
 mod spread;
-mod struggle;
 mod table;
 mod usage;
 
-pub(crate) use conduct::{Conduct, Rest};
 pub(crate) use evicted::Evicted;
+pub(crate) use failing_hosts::{FailingHosts, Patience};
+#[cfg(feature = "crawl")]
+pub(crate) use failure_state::HostTurn;
+pub(crate) use failure_state::{FailureState, Outlook};
 pub(crate) use group_usage::{GroupUsage, SpentBudget};
 pub(crate) use host::Host;
 pub(crate) use host_id::HostId;
 #[cfg(feature = "cli")]
 pub(crate) use host_list::{HostList, HostOrder, ListedHost};
 pub use host_rules::{HostGroup, HostRule, HostRules};
+pub(crate) use host_slot::{GroupKind, HostSlot, HostState};
 pub use host_statistics::HostStatistics;
+pub(crate) use host_update::{HostUpdate, Rest};
 pub use hours::Hours;
-#[cfg(feature = "crawl")]
-pub(crate) use illness::HostTurn;
-pub(crate) use illness::{Illness, Prospect};
-pub(crate) use manners::{AddressSharing, CountsByAddress, Manners, Sharing, Treatment};
 pub use politeness::Politeness;
-pub(crate) use robots_file::{Detour, RULES_HOLD, RobotsFile, Rules};
+pub(crate) use politeness_table::{AddressSharing, CountsByAddress, HostPolicy, PolitenessTable, Sharing};
+pub(crate) use robots_file::{RULES_HOLD, RobotsFile, RobotsRedirect, Rules};
 pub(crate) use rules_cache::RulesCache;
-pub(crate) use seat::{HostState, Seat, Tie};
 pub(crate) use server_address::ServerAddress;
 pub(crate) use spread::HostSpread;
-pub(crate) use struggle::{Patience, Struggle};
-pub(crate) use table::{Hosts, Seats};
+pub(crate) use table::{HostSlots, Hosts};
 pub(crate) use usage::{HostBudget, HostCost, Usage};

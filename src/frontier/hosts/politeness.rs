@@ -37,8 +37,8 @@ pub struct Politeness {
     /// frontier is opened that allows more. `None` is no bound.
     pub host_pages: Option<u64>,
     /// Bytes of bodies of one host as they came over the wire, over all runs of a job: of pages and sitemaps, each try, as far as
-    /// [`Lease::answered`](crate::frontier::Lease::answered) tells them. The length of a response is not known before it ends, so requests that are out
-    /// come to their end beyond it. What waits then is [set aside](crate::gate::Refusal::HostBytes), as above.
+    /// [`Lease::answered`](crate::frontier::Lease::answered) tells them. The length of a response is not known before it ends, so requests
+    /// that are out come to their end beyond it. What waits then is [set aside](crate::gate::Refusal::HostBytes), as above.
     pub host_bytes: Option<u64>,
     /// Times of day in which hosts may be asked, for anything: outside them they sleep, and the crawl waits. A request that is out when they
     /// are over comes to its end. `None` is always.

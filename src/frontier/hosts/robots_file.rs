@@ -24,7 +24,7 @@ pub(crate) enum RobotsFile {
     /// Not yet fetched, or not to be had: everything waits for it.
     Unknown,
     /// It is elsewhere (RFC 9309 section 2.3.1.2).
-    Moved(Box<Detour>),
+    Moved(Box<RobotsRedirect>),
     /// Fetched, or known to be missing.
     Known {
         /// When it should be fetched again.
@@ -56,7 +56,7 @@ pub(crate) struct Rules {
 
 /// A robots.txt on its way through redirects.
 #[derive(Debug)]
-pub(crate) struct Detour {
+pub(crate) struct RobotsRedirect {
     /// Redirects so far.
     pub(crate) hops: u8,
     /// Where to ask next: the wire URL.
@@ -154,7 +154,9 @@ impl RobotsFile {
         match self {
             Self::Moved(detour) => {
                 let before = detour.before.as_deref();
-                size_of::<Detour>() + detour.url.len() + before.map_or(0, |before| size_of::<Self>() + before.memory())
+                size_of::<RobotsRedirect>()
+                    + detour.url.len()
+                    + before.map_or(0, |before| size_of::<Self>() + before.memory())
             }
             _ => self.rules().map_or(0, Rules::memory),
         }

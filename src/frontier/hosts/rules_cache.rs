@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Detour, Host, HostId, Hosts, RULES_HOLD, RobotsFile, Rules};
+use super::{Host, HostId, Hosts, RULES_HOLD, RobotsFile, RobotsRedirect, Rules};
 use crate::frontier::Validators;
 use crate::frontier::durable::RobotsRecord;
 use crate::frontier::robots::Robots;
@@ -50,7 +50,7 @@ impl RulesCache {
         let mut known = || self.replace(hosts, id, RobotsFile::Unknown).into_known();
         let file = match robots {
             RobotsRecord::Moved { hops, url } => {
-                RobotsFile::Moved(Box::new(Detour { hops, url: url.into(), before: known().map(Box::new) }))
+                RobotsFile::Moved(Box::new(RobotsRedirect { hops, url: url.into(), before: known().map(Box::new) }))
             }
             RobotsRecord::Renewed { stale_at, good_until } => {
                 let mut file = known().unwrap_or(RobotsFile::Unknown);

@@ -13,7 +13,7 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 use super::usage::UsageTable;
-use super::{Host, HostId, Manners, Seat, Usage};
+use super::{Host, HostId, HostSlot, PolitenessTable, Usage};
 use crate::address::HostKey;
 
 /// The hosts in memory, by number and by key. The key's text is kept once, in the host.
@@ -37,7 +37,7 @@ pub(crate) struct Hosts {
     /// Numbers given, those of holes too.
     given: u32,
     /// By which each host that comes is given its treatment.
-    manners: Arc<Manners>,
+    politeness_table: Arc<PolitenessTable>,
 }
 
 /// Places for hosts that were looked for lately: more than there are workers. A power of two, since the lower bits of a hash choose
@@ -56,7 +56,7 @@ const fn recent_place(hash: u64) -> usize {
 /// its number.
 impl Hosts {
     /// No hosts yet.
-    pub(crate) fn new(manners: Arc<Manners>) -> Self {
+    pub(crate) fn new(politeness_table: Arc<PolitenessTable>) -> Self {
         Self {
             all: Vec::new(),
             usage: UsageTable::default(),
@@ -66,13 +66,13 @@ impl Hosts {
             recent: vec![HostId::new(0); RECENT].into(),
             texts: 0,
             given: 0,
-            manners,
+            politeness_table,
         }
     }
 
     /// How hosts are treated.
-    pub(crate) fn manners(&self) -> &Arc<Manners> {
-        &self.manners
+    pub(crate) fn politeness_table(&self) -> &Arc<PolitenessTable> {
+        &self.politeness_table
     }
 
     /// The host with this key. It is noted as one that was looked for lately: of the links on a page four in five lead to its own
@@ -103,7 +103,7 @@ impl Hosts {
             return None;
         }
         self.texts += host.key.as_str().len();
-        host.treatment = self.manners.number_for(&host.key);
+        host.treatment = self.politeness_table.number_for(&host.key);
         let id = match self.holes.pop() {
             Some(hole) => {
                 // The clock holds numbers, and this one may be on it already.
@@ -134,8 +134,8 @@ impl Hosts {
         (host, self.usage.take(id))
     }
 
-    /// The host with this key, by the hash of that. Some hosts are looked at whose hashes share a few bits, and their keys are in the hosts: a
-    /// line of memory for each.
+    /// The host with this key, by the hash of that. Some hosts are looked at whose hashes share a few bits, and their keys are in the
+    /// hosts: a line of memory for each.
     fn find_by(&self, hash: u64, origin: &str) -> Option<HostId> {
         self.ids.find(hash, |&id| self[id].key.as_str() == origin).copied()
     }
@@ -210,25 +210,25 @@ impl Hosts {
     }
 
     /// Where the hosts are, and nothing else of them, to be changed.
-    pub(crate) fn seats(&mut self) -> Seats<'_> {
-        Seats(self)
+    pub(crate) fn seats(&mut self) -> HostSlots<'_> {
+        HostSlots(self)
     }
 }
 
 /// The seats of all hosts: what a queue of hosts may change.
 #[derive(Debug)]
-pub(crate) struct Seats<'a>(&'a mut Hosts);
+pub(crate) struct HostSlots<'a>(&'a mut Hosts);
 
-impl Index<HostId> for Seats<'_> {
-    type Output = Seat;
+impl Index<HostId> for HostSlots<'_> {
+    type Output = HostSlot;
 
-    fn index(&self, id: HostId) -> &Seat {
+    fn index(&self, id: HostId) -> &HostSlot {
         &self.0[id].seat
     }
 }
 
-impl IndexMut<HostId> for Seats<'_> {
-    fn index_mut(&mut self, id: HostId) -> &mut Seat {
+impl IndexMut<HostId> for HostSlots<'_> {
+    fn index_mut(&mut self, id: HostId) -> &mut HostSlot {
         &mut self.0[id].seat
     }
 }

@@ -9,8 +9,8 @@ use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{CountsByAddress, HostId, ServerAddress, Sharing};
-use crate::frontier::queues::CircleId;
-use crate::gate::{Found, Links, Position, Via, Yielded};
+use crate::frontier::queues::RateGroupId;
+use crate::gate::{Found, Links, PageYield, Position, Via};
 
 /// The kind of thing that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct Lease {
     /// Requests of its host that may be out at once.
     pub(crate) connections: u8,
     /// The group of its host, which its request counts for too; none where it has none.
-    pub(crate) group: Option<(CircleId, Arc<Sharing>)>,
+    pub(crate) group: Option<(RateGroupId, Arc<Sharing>)>,
     /// The server of which its host is one port; none where it shares that with no other.
     pub(crate) server: Option<Arc<Sharing>>,
     /// Whether its request counts for an IP address too.
@@ -68,7 +68,7 @@ pub struct Lease {
     /// Its host has never answered.
     pub(crate) is_first_contact: bool,
     /// How often its host had failed while leases of it were out, when this one went out.
-    pub(crate) wave: u32,
+    pub(crate) failure_epoch: u32,
     /// When it went out.
     pub(crate) lent_at: Timestamp,
     /// When its host was done with it; none where that is told by its completion.
@@ -86,7 +86,7 @@ pub struct Lease {
     /// For a robots.txt that another host has here: the origin of the first host that waits for it.
     pub(crate) for_other: Option<Box<str>>,
     /// What its page yielded, once that is known.
-    pub(crate) yielded: Option<Yielded>,
+    pub(crate) yielded: Option<PageYield>,
     /// The finder's own bytes.
     pub(crate) metadata: Box<[u8]>,
     /// How long it waited, where that is known.
@@ -96,7 +96,7 @@ pub struct Lease {
 /// The IP address that a lease counts for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnAddress {
-    pub(crate) circle: CircleId,
+    pub(crate) rate_group: RateGroupId,
     pub(crate) address: ServerAddress,
     /// When it took its place there.
     pub(crate) since: Timestamp,
@@ -220,11 +220,11 @@ impl Lease {
     /// Says what the answer was like: when its host was done with the request, how long that took from the request to the head of the
     /// response, and how many bytes came over the wire.
     ///
-    /// The rest between two requests to the host counts from `at`. Where nobody says so, it counts from the lease's completion, which
-    /// is later by the time that it took to read the page. `latency` is what
-    /// [`adaptive_share`](crate::frontier::Politeness::adaptive_share) goes by, `bytes` what
-    /// [`byte_rate`](crate::frontier::FrontierOptions::byte_rate) and [budgets](crate::frontier::Politeness::host_bytes) are kept by. Where they
-    /// are not told, a [reply](crate::frontier::Frontier::answer) has those of its body.
+    /// The rest between two requests to the host counts from `at`. Where nobody says so, it counts from the lease's completion, which is
+    /// later by the time that it took to read the page. `latency` is what [`adaptive_share`](crate::frontier::Politeness::adaptive_share)
+    /// goes by, `bytes` what [`byte_rate`](crate::frontier::FrontierOptions::byte_rate) and
+    /// [budgets](crate::frontier::Politeness::host_bytes) are kept by. Where they are not told, a
+    /// [reply](crate::frontier::Frontier::answer) has those of its body.
     pub fn answered(&mut self, at: Timestamp, latency: Duration, bytes: u64) {
         (self.answered_at, self.took, self.received) = (Some(at), Some(latency), bytes);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Trouble;
 use super::trouble::Blame;
 
-/// A try that came to nothing: what a host's [`Conduct`](crate::frontier::hosts::Conduct) is judged by.
+/// A try that came to nothing: what a host's [`HostUpdate`](crate::frontier::hosts::HostUpdate) is judged by.
 #[derive(Clone, Debug)]
 pub(crate) struct Setback {
     /// Whom it speaks against.

@@ -1,7 +1,7 @@
 //! Budgets of hosts, and of groups of hosts: pages and bytes that they may have in all.
 //!
 //! What they have had is state, so it outlives the process. What is out counts as had until it is back: a host has no more pages out than
-//! are left to it, and a group's circle no more requests. The bytes of a response are not known before it ends: what is out when they are
+//! are left to it, and a group's rate group no more requests. The bytes of a response are not known before it ends: what is out when they are
 //! spent comes to its end.
 //!
 //! A host whose budget is spent is asked nothing, so it rests for nothing and stands in no line. Its URLs are set aside as its turn comes,
@@ -14,7 +14,7 @@ use super::Frontier;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::Journal;
 use crate::frontier::hosts::{Host, HostId, HostState};
-use crate::frontier::queues::CircleId;
+use crate::frontier::queues::RateGroupId;
 use crate::gate::Refusal;
 
 impl<J: Journal> Frontier<J> {
@@ -59,21 +59,21 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Tells the circles of groups what their budgets leave. Once, before anything is lent.
+    /// Tells the rate groups of groups what their budgets leave. Once, before anything is lent.
     pub(crate) fn leave_pages(&mut self) {
         for (number, group) in (0..).zip(self.politeness.groups()) {
             let left = group.budget.pages_left(self.state.group_usage(number));
-            self.circles.leave_pages(CircleId::of_group(number), left);
+            self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
         }
     }
 
-    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. The circle of its group is told what is
-    /// left, and where nothing is, hosts of the group that rest need not any more: one that fails would hold the crawl up for as long as it
-    /// rests. That is O(hosts in memory), once.
+    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. The rate group of its group is told
+    /// what is left, and where nothing is, hosts of the group that rest need not any more: one that fails would hold the crawl up for as
+    /// long as it rests. That is O(hosts in memory), once.
     pub(super) fn note_spent(&mut self, id: HostId, was_spent: bool, now: Timestamp) {
         let Some(number) = self.treatment(id).group.filter(|_| self.politeness.has_budgets()) else { return };
         let left = self.politeness.groups()[usize::from(number)].budget.pages_left(self.state.group_usage(number));
-        self.circles.leave_pages(CircleId::of_group(number), left);
+        self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
         if was_spent || !self.state.spent(id).is_some_and(|spent| spent.is_of_group) {
             return;
         }

@@ -1,6 +1,6 @@
 //! Leases come back: what became of a page, and how that leaves its host.
 //!
-//! Two things are decided. One is how the *host* stands from now on, as a [`Conduct`]: its clock, its failures in a row, whether it is
+//! Two things are decided. One is how the *host* stands from now on, as a [`HostUpdate`]: its clock, its failures in a row, whether it is
 //! retired. The other is the fate of the *page*, as an `After`:
 //!
 //! | after | the page |
@@ -18,7 +18,7 @@ use std::io;
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
-use crate::frontier::hosts::{Conduct, HostCost, HostId, HostState};
+use crate::frontier::hosts::{HostCost, HostId, HostState, HostUpdate};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Completion, Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
 use crate::gate::{Position, Refusal};
@@ -110,13 +110,13 @@ impl<J: Journal> Frontier<J> {
     /// The host of a lease that is back goes on. One that may have several out may be in its place already: there, a page that is to
     /// be tried again may bring it forward.
     fn take_seat(&mut self, lease: &Lease, now: Timestamp) {
-        let lends_beside = self.lends_beside(lease.host);
+        let lends_concurrently = self.lends_concurrently(lease.host);
         let seat = &mut self.state.seats()[lease.host];
         let state = seat.state;
         if let Some(page) = lease.position {
             seat.out -= 1;
             self.lent.pages -= 1;
-            if lends_beside {
+            if lends_concurrently {
                 self.lent.remove(lease.host, page);
             }
         }
@@ -156,7 +156,7 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Option<Completion>> {
         // If the page is tried again, this is dropped: the next lease is asked.
         let again = self.again.remove(&position);
-        let mut conduct = Conduct::of(self.state.host(lease.host));
+        let mut conduct = HostUpdate::of(self.state.host(lease.host));
         if lease.trouble.is_some() {
             // Nothing was asked, whatever came of that.
             return match outcome {
@@ -215,7 +215,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         lease: &Lease,
         position: Position,
-        conduct: &Conduct,
+        conduct: &HostUpdate,
         after: After,
         receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
@@ -271,7 +271,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         lease: &Lease,
         from: Position,
-        conduct: &Conduct,
+        conduct: &HostUpdate,
         to: &str,
         again: Option<Timestamp>,
         receipts: Receipts<'_>,
@@ -295,7 +295,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// From here on a host stands so.
-    pub(crate) fn note_host(&mut self, id: HostId, conduct: &Conduct, was_asked: bool) -> io::Result<()> {
+    pub(crate) fn note_host(&mut self, id: HostId, conduct: &HostUpdate, was_asked: bool) -> io::Result<()> {
         let key = self.state.host(id).key.clone();
         let host = conduct.standing(key.as_str());
         let record = Record::Host(HostRecord { host, robots: None, was_asked, is_retry: false });

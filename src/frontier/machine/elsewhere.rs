@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A redirect within a host's own origin, or from its http to its https, is followed by the host itself. Any other leads to a server that
-//! has a clock, a group, an IP address and perhaps an entry in a blocklist of its own. So that host is lent out for it, by its own rest and with
-//! nothing of it beside, and a page of A goes out only when the answer is there. What is found counts for A alone (RFC 9309 section
+//! has a clock, a group, an IP address and perhaps an entry in a blocklist of its own. So that host is lent out for it, by its own rest and
+//! with nothing of it beside, and a page of A goes out only when the answer is there. What is found counts for A alone (RFC 9309 section
 //! 2.3.1.2); where the URL is B's own robots.txt, B has it too.
 //!
 //! A host that a blocklist names is not asked. The file is then taken to be missing, like one that redirects lead too far from.
@@ -24,7 +24,7 @@ use super::errands::{RobotsCopy, SharedRobots};
 use super::learn_robots::RobotsNews;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{Conduct, Host, HostId, HostState, RobotsFile};
+use crate::frontier::hosts::{Host, HostId, HostState, HostUpdate, RobotsFile};
 use crate::frontier::lease::{Setback, Texts};
 use crate::frontier::{Lease, Timestamp};
 
@@ -58,7 +58,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(true);
         }
         self.errands.wait(server, url.wire(), id, priority);
-        self.state.seats()[id].state = HostState::Elsewhere;
+        self.state.seats()[id].state = HostState::RemotePartitions;
         // Its turn depends on another domain's.
         self.domains.compete(id, false);
         if self.state.host(server).seat.state == HostState::Idle {
@@ -88,7 +88,7 @@ impl<J: Journal> Frontier<J> {
     /// A host has its robots.txt from another one, or knows that it cannot be had there. It was not asked for that.
     fn take_copy(&mut self, id: HostId, answer: SharedRobots, at: Timestamp, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
-        let conduct = Conduct::of(host);
+        let conduct = HostUpdate::of(host);
         let answer = match answer {
             SharedRobots::Failed(setback) => {
                 return self.robots_failed(id, conduct, (*setback).clone(), false, now).map(drop);
@@ -142,8 +142,8 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Whether a host asks for its robots.txt there itself: at its own origin, and, where its port is the default one and has no clock of its own,
-/// at the https of its http.
+/// Whether a host asks for its robots.txt there itself: at its own origin, and, where its port is the default one and has no clock of its
+/// own, at the https of its http.
 fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
     let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));

@@ -34,11 +34,11 @@ impl<J: Journal> Frontier<J> {
             image::save(&hosts[id], hosts.usage(id), self.state.back(), &mut image);
             if image == idle.image {
                 if let Some(address) = self.state.host(id).seat.address {
-                    self.circles.part(address);
+                    self.rate_groups.part(address);
                 }
                 self.domains.part(id);
                 let delay = self.state.host(id).delay(&self.politeness);
-                self.circles.leave_server(id, delay);
+                self.rate_groups.leave_server(id, delay);
                 self.state.evict(id, &self.politeness);
                 evicted += 1;
             }

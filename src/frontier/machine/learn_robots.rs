@@ -23,7 +23,7 @@ use super::Frontier;
 use super::errands::SharedRobots;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{Conduct, HostId, RULES_HOLD, Rest, RobotsFile};
+use crate::frontier::hosts::{HostId, HostUpdate, RULES_HOLD, Rest, RobotsFile};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
@@ -57,7 +57,7 @@ impl<J: Journal> Frontier<J> {
         outcome: Outcome,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let mut conduct = Conduct::of(self.state.host(lease.host));
+        let mut conduct = HostUpdate::of(self.state.host(lease.host));
         let is_own = lease.for_other.is_none() || lease.is_own_robots();
         let answer = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
@@ -98,7 +98,7 @@ impl<J: Journal> Frontier<J> {
     fn asked_for_others(
         &mut self,
         lease: &Lease,
-        mut conduct: Conduct,
+        mut conduct: HostUpdate,
         answer: &RobotsNews,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
@@ -122,7 +122,7 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn learn(
         &mut self,
         id: HostId,
-        mut conduct: Conduct,
+        mut conduct: HostUpdate,
         answer: RobotsNews,
         (stale_at, was_asked): (Timestamp, bool),
         now: Timestamp,
@@ -167,12 +167,12 @@ impl<J: Journal> Frontier<J> {
     /// Notes that the file is not to be had.
     ///
     /// Rules that were known hold on, and the file is asked for again after `politeness.max_backoff`. Where the host answers at all, its
-    /// pages go on meanwhile, unless they break too. Where nothing was known, or for longer than it holds, the failure is the host's, whatever its kind: a
-    /// broken robots.txt keeps everything of the host back. `was_asked` where it was the host itself that has failed.
+    /// pages go on meanwhile, unless they break too. Where nothing was known, or for longer than it holds, the failure is the host's,
+    /// whatever its kind: a broken robots.txt keeps everything of the host back. `was_asked` where it was the host itself that has failed.
     pub(super) fn robots_failed(
         &mut self,
         id: HostId,
-        mut conduct: Conduct,
+        mut conduct: HostUpdate,
         setback: Setback,
         was_asked: bool,
         now: Timestamp,
@@ -191,8 +191,8 @@ impl<J: Journal> Frontier<J> {
             let failure = if is_broken { setback.trouble.failure } else { Failure::Robots };
             Setback { blame: Blame::Host, trouble: Trouble::new(failure, &words), ..setback }
         };
-        let manners = &self.politeness;
-        let delay = if holds { host.delay(manners) } else { host.delay_by(manners, Duration::ZERO) };
+        let politeness_table = &self.politeness;
+        let delay = if holds { host.delay(politeness_table) } else { host.delay_by(politeness_table, Duration::ZERO) };
         if holds && !is_down && !is_broken {
             // The host speaks, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
@@ -217,7 +217,7 @@ impl<J: Journal> Frontier<J> {
     fn note_robots(
         &mut self,
         id: HostId,
-        conduct: &Conduct,
+        conduct: &HostUpdate,
         robots: Option<RobotsRecord<'_>>,
         (was_asked, is_retry): (bool, bool),
     ) -> io::Result<()> {
@@ -260,7 +260,7 @@ impl RobotsNews {
         lease: &Lease,
         status: u16,
         retry_after: Option<Duration>,
-        conduct: &mut Conduct,
+        conduct: &mut HostUpdate,
         lines: impl FnOnce() -> (Vec<u8>, Option<Box<Validators>>),
     ) -> Self {
         if status == 304 && lease.validators.is_none() {

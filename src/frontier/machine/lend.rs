@@ -8,9 +8,9 @@
 //! | has no robots.txt that is known, or a stale one, or breaks page after page | its robots.txt |
 //! | else | the first URL of its best priority that robots.txt and today's rules allow |
 //!
-//! URLs before that one, which robots.txt or today's rules do not allow or whose budget is spent, are dropped on the way: a hundred or so a call, so that
-//! other hosts have their turn. They are asked here and not only when they are found, since the rules of a host are known only when its first
-//! page goes out, and may change while its pages wait; and so does what pages like them have brought.
+//! URLs before that one, which robots.txt or today's rules do not allow or whose budget is spent, are dropped on the way: a hundred or so a
+//! call, so that other hosts have their turn. They are asked here and not only when they are found, since the rules of a host are known
+//! only when its first page goes out, and may change while its pages wait; and so does what pages like them have brought.
 //!
 //! Nothing is taken out of a queue to be lent: a page stays where it is until it comes back, so that a crash
 //! needs no record of what was out.
@@ -23,7 +23,7 @@ use crate::address::path_and_query;
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, RuleRound, read_wire,
 };
-use crate::frontier::hosts::{Conduct, Host, HostId, HostState, RobotsFile};
+use crate::frontier::hosts::{Host, HostId, HostState, HostUpdate, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
@@ -223,7 +223,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(true);
         }
         let host = self.state.host(id);
-        let (key, conduct) = (host.key.clone(), Conduct::of(host));
+        let (key, conduct) = (host.key.clone(), HostUpdate::of(host));
         let (host, robots) = (conduct.standing(key.as_str()), Some(RobotsRecord::Unknown));
         let record = Record::Host(HostRecord { host, robots, was_asked: false, is_retry: false });
         self.commit(&record, Some(id), None)?;
@@ -276,7 +276,7 @@ impl<J: Journal> Frontier<J> {
             connections: self.politeness.treatment(host.treatment).connections,
             earlier: 0,
             is_first_contact: !host.has_answered,
-            wave: 0,
+            failure_epoch: 0,
             lent_at: now,
             answered_at: None,
             took: None,
@@ -294,13 +294,13 @@ impl<J: Journal> Frontier<J> {
     /// Counts a lease that goes out, and seats its host as leased. Links to the host are likely to be found on the page, so it
     /// is noted for the table's cache. No record is written: after a crash, what was out is queued as if it had never gone.
     pub(super) fn note_lent(&mut self, lease: &mut Lease) {
-        let lends_beside = self.lends_beside(lease.host);
+        let lends_concurrently = self.lends_concurrently(lease.host);
         let seat = &mut self.state.seats()[lease.host];
         if let Some(page) = lease.position {
             seat.state = HostState::Leased;
             seat.out += 1;
             self.lent.pages += 1;
-            if lends_beside {
+            if lends_concurrently {
                 self.lent.add(lease, page);
             }
         } else {

@@ -23,23 +23,23 @@ pub(crate) struct Lent {
     pub(crate) first_contacts: u64,
     /// The pages of each host of which any is out, where a host may have several. Else a host's seat says all, and this stays empty:
     /// a polite crawl pays nothing for it.
-    beside: AHashMap<HostId, Beside>,
+    beside: AHashMap<HostId, InFlight>,
 }
 
 /// The pages of one host that are out side by side.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct InFlight {
     /// In the order in which they went out.
     pages: Vec<Position>,
     /// When its next request may start, by the start of the last.
     pub(crate) next: Timestamp,
     /// How often it has failed since the first of them went out.
-    pub(crate) wave: u32,
+    pub(crate) failure_epoch: u32,
 }
 
 impl Lent {
     /// A host of which several pages may be out, and one is.
-    pub(crate) fn beside(&self, host: HostId) -> Option<&Beside> {
+    pub(crate) fn beside(&self, host: HostId) -> Option<&InFlight> {
         self.beside.get(&host)
     }
 
@@ -52,7 +52,7 @@ impl Lent {
     pub(crate) fn add(&mut self, lease: &mut Lease, page: Position) {
         let beside = self.beside.entry(lease.host).or_default();
         beside.pages.push(page);
-        lease.wave = beside.wave;
+        lease.failure_epoch = beside.failure_epoch;
         if lease.trouble.is_none() {
             beside.next = lease.lent_at + lease.delay;
         }
@@ -78,7 +78,7 @@ impl Lent {
     /// A host has failed: what was sent to it before says nothing new.
     pub(crate) fn begin_wave(&mut self, host: HostId) {
         if let Some(beside) = self.beside.get_mut(&host) {
-            beside.wave += 1;
+            beside.failure_epoch += 1;
         }
     }
 }

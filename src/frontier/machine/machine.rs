@@ -13,9 +13,9 @@ use super::waits::Waits;
 use super::{FrontierError, FrontierOptions};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
-use crate::frontier::hosts::{HostId, Manners, Patience, Struggle};
-use crate::frontier::queues::{Agenda, Circles, Domains, Front};
-use crate::frontier::state::{Change, Fresh, State};
+use crate::frontier::hosts::{FailingHosts, HostId, Patience, PolitenessTable};
+use crate::frontier::queues::{Agenda, Domains, Front, RateGroups};
+use crate::frontier::state::{Change, PendingParts, State};
 use crate::frontier::{Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position};
 
@@ -56,9 +56,9 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) state: State,
     /// Keeps what is appended, and gives it back at a resume.
     pub(crate) journal: J,
-    pub(crate) politeness: Arc<Manners>,
+    pub(crate) politeness: Arc<PolitenessTable>,
     /// Some hosts may have several requests out at once.
-    pub(crate) lends_beside: bool,
+    pub(crate) lends_concurrently: bool,
     /// Redirects in a row that are followed.
     pub(crate) redirects: u8,
     /// Marks its leases, so that those of another frontier are told apart.
@@ -72,7 +72,7 @@ pub struct Frontier<J: Journal = Arena> {
     /// Hosts that rest.
     pub(crate) agenda: Agenda,
     /// Groups and addresses whose hosts share a clock, and the hosts that stand in line for it.
-    pub(crate) circles: Circles,
+    pub(crate) rate_groups: RateGroups,
     /// The registrable domains of hosts, by the turns that they have had, and the hosts that give way.
     pub(crate) domains: Domains,
     /// How much the whole crawl asks for.
@@ -80,7 +80,7 @@ pub struct Frontier<J: Journal = Arena> {
     /// Hosts that are asked for the robots.txt of others.
     pub(super) errands: Errands,
     /// Hosts that fail, by what may be hoped of them.
-    pub(crate) struggle: Struggle,
+    pub(crate) struggle: FailingHosts,
     /// The leases that are out.
     pub(crate) lent: Lent,
     /// Hosts with URLs queued, those that are lent out too.
@@ -114,18 +114,22 @@ impl<J: Journal> Frontier<J> {
     /// If an option is out of its range or does not parse.
     pub(crate) fn with_journal(options: &FrontierOptions, journal: J) -> Result<Self, OptionError> {
         options.check()?;
-        let manners = Arc::new(Manners::new(&options.politeness, &options.rules)?);
-        Ok(Self::of(State::new(Gate::new(options.gate(), None, manners.depths())?, manners), options, journal))
+        let politeness_table = Arc::new(PolitenessTable::new(&options.politeness, &options.rules)?);
+        Ok(Self::of(
+            State::new(Gate::new(options.gate(), None, politeness_table.depths())?, politeness_table),
+            options,
+            journal,
+        ))
     }
 
     /// Over a state, and options that were checked.
     pub(crate) fn of(state: State, options: &FrontierOptions, journal: J) -> Self {
-        let politeness = Arc::clone(state.hosts().manners());
+        let politeness = Arc::clone(state.hosts().politeness_table());
         let mut frontier = Self {
             state,
             journal,
-            lends_beside: politeness.lends_beside(),
-            circles: Circles::new(&politeness, None),
+            lends_concurrently: politeness.lends_concurrently(),
+            rate_groups: RateGroups::new(&politeness, None),
             domains: Domains::new(options.traps.domain_lead),
             rate: Rate::new(options.rate_limits()),
             errands: Errands::default(),
@@ -136,7 +140,7 @@ impl<J: Journal> Frontier<J> {
             held: Front::default(),
             first_contacts: u64::MAX,
             agenda: Agenda::default(),
-            struggle: Struggle::default(),
+            struggle: FailingHosts::default(),
             lent: Lent::default(),
             busy: 0,
             asleep: 0,
@@ -194,9 +198,9 @@ impl<J: Journal> Frontier<J> {
         self.wake(now);
         self.release(now)?;
         self.bring_back(now)?;
-        self.let_go();
+        self.release_held();
         self.end_giving_way();
-        let patience = match self.mind_patience(now)? {
+        let patience = match self.check_patience(now)? {
             Patience::Over => return Ok(Next::Busy),
             Patience::Unasked => None,
             Patience::Until(until) => Some(until),
@@ -208,30 +212,30 @@ impl<J: Journal> Frontier<J> {
         while drops > 0
             && let Some((host, priority, gives_way)) = self.turn()
         {
-            let caller = self.came_when_called(host);
+            let caller = self.take_reservation(host);
             if self.is_outside_its_hours(host, now) {
-                self.call_in(host, now);
+                self.wake_groups(host, now);
                 self.place(host, now);
                 continue;
             }
             if gives_way {
                 let is_new = !self.state.host(host).has_answered;
                 self.domains.give_way(&mut self.state.seats(), host, priority, is_new);
-                self.call_in(host, now);
+                self.wake_groups(host, now);
                 continue;
             }
             if self.is_to_be_held(host) {
                 self.hold(host, priority);
-                self.call_in(host, now);
+                self.wake_groups(host, now);
                 continue;
             }
-            if self.lends_beside(host) && self.must_wait(host, now) {
-                self.call_in(host, now);
+            if self.lends_concurrently(host) && self.must_wait(host, now) {
+                self.wake_groups(host, now);
                 self.place(host, now);
                 continue;
             }
             if self.stands_in_line(host, priority, caller, now) {
-                self.call_in(host, now);
+                self.wake_groups(host, now);
                 continue;
             }
             match self.lend(host, priority, now, &mut drops) {
@@ -240,19 +244,19 @@ impl<J: Journal> Frontier<J> {
                         lease.charged = self.rate.begin(now);
                         self.domains.count(host);
                     }
-                    self.call_in(host, now);
-                    if self.lends_beside(host) && lease.position.is_some() {
+                    self.wake_groups(host, now);
+                    if self.lends_concurrently(host) && lease.position.is_some() {
                         self.place(host, now);
                     }
                     self.look_ahead();
                     return Ok(if lease.trouble.is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
                 }
                 Ok(None) => {
-                    self.call_in(host, now);
+                    self.wake_groups(host, now);
                     self.place(host, now);
                 }
                 Err(error) => {
-                    self.call_in(host, now);
+                    self.wake_groups(host, now);
                     self.place(host, now);
                     return Err(error.into());
                 }
@@ -276,10 +280,12 @@ impl<J: Journal> Frontier<J> {
         if is_due { Some(now.max(self.rate.due())) } else { waiting() }
     }
 
-    /// When the first host that waits for a clock may be asked, its own or that of a circle.
+    /// When the first host that waits for a clock may be asked, its own or that of a rate group.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
-        let circle = self.circles.earliest();
-        self.agenda.earliest().map_or(circle, |host| Some(circle.map_or(host, |circle| circle.min(host))))
+        let rate_group = self.rate_groups.earliest();
+        self.agenda
+            .earliest()
+            .map_or(rate_group, |host| Some(rate_group.map_or(host, |rate_group| rate_group.min(host))))
     }
 
     /// The end of a batch: what was submitted is with the journal's storage when this returns.
@@ -308,7 +314,7 @@ impl<J: Journal> Frontier<J> {
         remember: Option<&CanonicalUrl>,
     ) -> io::Result<Option<Position>> {
         let at = self.journal.append(record)?;
-        self.state.apply(&Change { record, at, host, remember, fresh: Fresh::ALL });
+        self.state.apply(&Change { record, at, host, remember, fresh: PendingParts::ALL });
         Ok(at)
     }
 }

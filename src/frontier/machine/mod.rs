@@ -9,7 +9,7 @@
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here.
 //! - `budgets`: what hosts may have in all, and what becomes of the rest.
 //! - `lent`: what is out. `beside`: several pages of one host are out at once.
-//! - `circle`: hosts of one group, and those on one IP address, share a clock, and stand in line for it. `server`: so do the ports of
+//! - `rate_group`: hosts of one group, and those on one IP address, share a clock, and stand in line for it. `server`: so do the ports of
 //!   one name.
 //! - `adapt`: a host rests in proportion to the time that it takes to answer.
 //! - `rate`: how much the whole crawl asks for a second.
@@ -29,9 +29,7 @@
 
 mod adapt;
 mod answer;
-mod beside;
 mod budgets;
-mod circle;
 mod complete;
 #[cfg(feature = "crawl")]
 mod dropped;
@@ -40,6 +38,7 @@ mod elsewhere;
 mod errands;
 mod error;
 mod evict;
+mod in_flight;
 mod learn_robots;
 mod lend;
 mod lent;
@@ -48,6 +47,7 @@ mod machine;
 mod options;
 mod patience;
 mod rate;
+mod rate_groups;
 mod recrawl;
 mod rounds;
 mod seating;

@@ -1,7 +1,7 @@
 //! The options that a frontier is made from.
 //!
-//! Options are plain data that an embedder fills in, from [`Default`] on. They are read once: a frontier that was made does not see
-//! what is changed in them later. A resume may use others than the run before: what waits is judged again by the new ones, and hosts go on by them.
+//! Options are plain data that an embedder fills in, from [`Default`] on. They are read once: a frontier that was made does not see what is
+//! changed in them later. A resume may use others than the run before: what waits is judged again by the new ones, and hosts go on by them.
 
 use std::fmt;
 
@@ -33,7 +33,8 @@ pub struct FrontierOptions {
     /// count.
     pub request_rate: Option<f64>,
     /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [tells](crate::frontier::Lease::answered) them. It is
-    /// kept on the average: one response comes as quickly as its host sends it, and the requests behind it wait until the average holds again.
+    /// kept on the average: one response comes as quickly as its host sends it, and the requests behind it wait until the average holds
+    /// again.
     pub byte_rate: Option<u64>,
 }
 

@@ -18,7 +18,7 @@ use std::io;
 use super::{Frontier, FrontierError};
 use crate::frontier::Timestamp;
 use crate::frontier::durable::{DueRecord, Journal, Record};
-use crate::frontier::hosts::{Conduct, HostId, HostState, Patience, Prospect};
+use crate::frontier::hosts::{HostId, HostState, HostUpdate, Outlook, Patience};
 use crate::frontier::queues::Agenda;
 
 impl<J: Journal> Frontier<J> {
@@ -57,7 +57,7 @@ impl<J: Journal> Frontier<J> {
         if !host.is_retired() {
             return Ok(());
         }
-        let mut conduct = Conduct::of(host);
+        let mut conduct = HostUpdate::of(host);
         if conduct.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
             // It rested because it failed, and nobody knows whether it still does.
             conduct.due = conduct.due.min(now + host.delay(&self.politeness));
@@ -66,7 +66,7 @@ impl<J: Journal> Frontier<J> {
         self.note_host(id, &conduct, false)?;
         // It need not have rested to be given up; now it must.
         if self.leaves_its_queue(id) {
-            self.call_in(id, now);
+            self.wake_groups(id, now);
             self.place(id, now);
         }
         Ok(())
@@ -87,7 +87,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// The wait begins when each host with URLs queued or lent out fails, and nothing is scheduled. It ends with
     /// `politeness.patience`, or at once where no failing host could be asked before that. Then all of them are retired.
-    pub(crate) fn mind_patience(&mut self, now: Timestamp) -> io::Result<Patience> {
+    pub(crate) fn check_patience(&mut self, now: Timestamp) -> io::Result<Patience> {
         let failing = self.struggle.failing();
         let leased = self.lent.all;
         if failing == 0 || failing < self.busy || self.state.schedule().len() > 0 {
@@ -116,8 +116,8 @@ impl<J: Journal> Frontier<J> {
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);
             let mut is_resting = host.seat.state == HostState::Snoozed;
-            if host.prospect() != Prospect::Good {
-                let mut conduct = Conduct::of(host);
+            if host.prospect() != Outlook::Good {
+                let mut conduct = HostUpdate::of(host);
                 conduct.retire();
                 noted = noted.and_then(|()| self.note_host(id, &conduct, false));
                 self.count_prospect(id);

@@ -104,8 +104,8 @@ impl<J: Journal> Frontier<J> {
         Ok(self.commit(&Record::Rules { digest }, None, None).map(drop)?)
     }
 
-    /// Sets the URLs of dropped hosts aside at once: a host that fails rests for hours, and its URLs would hold the crawl up for as long. O(hosts
-    /// in memory).
+    /// Sets the URLs of dropped hosts aside at once: a host that fails rests for hours, and its URLs would hold the crawl up for as long.
+    /// O(hosts in memory).
     fn set_aside_dropped(&mut self, now: Timestamp) -> io::Result<()> {
         let mut left = DROPPED_AT_ONCE;
         let ids: Vec<HostId> = self.state.hosts().ids().collect();
@@ -113,7 +113,7 @@ impl<J: Journal> Frontier<J> {
         for id in ids {
             let host = self.state.host(id);
             // Of a host that is asked one thing at a time nobody notes which page is out. It comes back soon, and then the others go.
-            let is_out = host.seat.out > 0 && !self.lends_beside(id);
+            let is_out = host.seat.out > 0 && !self.lends_concurrently(id);
             if host.queue.len() == 0 || is_out || !self.gate().drops_host(&host.key) {
                 continue;
             }
@@ -135,7 +135,7 @@ impl<J: Journal> Frontier<J> {
         }
         for id in others {
             if self.leaves_its_queue(id) {
-                self.call_in(id, now);
+                self.wake_groups(id, now);
                 self.place(id, now);
             }
         }
@@ -185,8 +185,8 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// What today's rules say of the URLs that others have judged: as far as they wait for their turn, and of those that were set aside. Nothing
-    /// changes by it. Reads the entry of each of them, of a million at most.
+    /// What today's rules say of the URLs that others have judged: as far as they wait for their turn, and of those that were set aside.
+    /// Nothing changes by it. Reads the entry of each of them, of a million at most.
     ///
     /// # Errors
     /// If the journal's storage fails.

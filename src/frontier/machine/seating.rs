@@ -51,7 +51,7 @@ impl<J: Journal> Frontier<J> {
             {
                 let (tie, _) = state.line().expect("it stands in a line");
                 self.promote(host, tie, worse, priority);
-                self.call_in(host, now);
+                self.wake_groups(host, now);
             }
             state @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if priority < worse => {
                 let is_new = state == HostState::NewGivesWay(worse);
@@ -66,7 +66,7 @@ impl<J: Journal> Frontier<J> {
     /// is due for a further one, or stays leased.
     pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
         let host = self.state.host(id);
-        if host.seat.state == HostState::Elsewhere {
+        if host.seat.state == HostState::RemotePartitions {
             return;
         }
         let was_idle = host.seat.state == HostState::Idle;
@@ -128,9 +128,9 @@ impl<J: Journal> Frontier<J> {
         self.agenda.len() + self.front.len() + self.held.len() + self.waiting_in_line()
     }
 
-    /// Hosts that wait for their circle, their domain or another host. They are in no other queue.
+    /// Hosts that wait for their rate group, their domain or another host. They are in no other queue.
     fn waiting_in_line(&self) -> usize {
-        self.circles.waiting() + self.domains.waiting() + self.errands.waiting()
+        self.rate_groups.waiting() + self.domains.waiting() + self.errands.waiting()
     }
 
     /// Whether a host that was taken from the front may not be asked at this time of day.
@@ -139,8 +139,8 @@ impl<J: Journal> Frontier<J> {
         self.politeness.opens(host.treatment, now, now) > now && !self.is_over(host, id)
     }
 
-    /// When the first of the hosts that are left may be asked, where nothing is out and all of them sleep until their hours begin, and how many
-    /// they are.
+    /// When the first of the hosts that are left may be asked, where nothing is out and all of them sleep until their hours begin, and how
+    /// many they are.
     #[cfg(feature = "crawl")]
     pub(crate) fn sleeps_until(&self) -> Option<(Timestamp, usize)> {
         let all_sleep = self.asleep > 0 && self.asleep == self.active_hosts() && self.lent.all == 0;
@@ -162,7 +162,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Lets hosts go that nobody knows, as many as may be asked now.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn release_held(&mut self) {
         if self.held.len() == 0 {
             return;
         }
@@ -174,9 +174,9 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Moves hosts that have become due from the agenda to the front, in the order of their times; then calls hosts from the lines of circles
-    /// that have rested. O(log hosts) for each. Each call that may lend or seat a host comes here first, so that hosts that have been due for
-    /// longer go before one that becomes due now.
+    /// Moves hosts that have become due from the agenda to the front, in the order of their times; then calls hosts from the lines of rate
+    /// groups that have rested. O(log hosts) for each. Each call that may lend or seat a host comes here first, so that hosts that have
+    /// been due for longer go before one that becomes due now.
     #[inline]
     pub(crate) fn wake(&mut self, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
@@ -192,9 +192,9 @@ impl<J: Journal> Frontier<J> {
                 self.count_prospect(id);
             }
         }
-        while let Some((circle, tie)) = self.circles.pop_due(now) {
+        while let Some((rate_group, tie)) = self.rate_groups.pop_due(now) {
             // A rest that was asked for may leave room for several.
-            while self.call(circle, tie, now) {}
+            while self.call(rate_group, tie, now) {}
         }
     }
 }

@@ -9,7 +9,7 @@
 //! and http never does, http is given up in the end, and each of its failures is the first of a row for https. A port that takes no
 //! connection, or has a bad certificate, says nothing of the others. Where a port asks for a rest, all of them take it.
 //!
-//! The circle of a server is made when its second host comes to memory: most hosts never have one. A host of the default ports brings
+//! The rate group of a server is made when its second host comes to memory: most hosts never have one. A host of the default ports brings
 //! the other one back from where it was evicted to, so that the slower rest holds. All that must outlive a process stands in the hosts.
 
 use std::io;
@@ -18,9 +18,9 @@ use std::time::Duration;
 use super::Frontier;
 use crate::address::HostKey;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{Conduct, Host, HostId, HostState};
+use crate::frontier::hosts::{Host, HostId, HostState, HostUpdate};
 use crate::frontier::lease::Blame;
-use crate::frontier::queues::CircleId;
+use crate::frontier::queues::RateGroupId;
 use crate::frontier::{Failure, Lease, Outcome, Timestamp};
 
 impl<J: Journal> Frontier<J> {
@@ -49,28 +49,28 @@ impl<J: Journal> Frontier<J> {
             return;
         }
         let name = self.state.host(id).key.host();
-        let known = self.circles.server_named(name);
-        let circle = known.unwrap_or_else(|| self.circles.add_server(name, treatment.connections, now));
+        let known = self.rate_groups.server_named(name);
+        let rate_group = known.unwrap_or_else(|| self.rate_groups.add_server(name, treatment.connections, now));
         for port in twin.into_iter().chain([id]) {
-            self.add_port(circle, port, now);
+            self.add_port(rate_group, port, now);
         }
         if !is_joined {
-            self.circles.all_here(circle);
+            self.rate_groups.all_here(rate_group);
         }
-        self.circles.set_delay(circle, self.server_delay(circle), None);
+        self.rate_groups.set_delay(rate_group, self.server_delay(rate_group), None);
     }
 
     /// A host is one of a server's. It may have been asked already, or be out.
-    fn add_port(&mut self, circle: CircleId, id: HostId, now: Timestamp) {
-        if self.circles.server_of(id).is_some() {
+    fn add_port(&mut self, rate_group: RateGroupId, id: HostId, now: Timestamp) {
+        if self.rate_groups.server_of(id).is_some() {
             return;
         }
         let host = self.state.host(id);
         let is_asked = host.seat.state == HostState::LeasedRobots;
         let out = if host.is_retired() { 0 } else { host.seat.out + u8::from(is_asked) };
         let rested = self.rested(host).min(now + host.delay(&self.politeness));
-        self.circles.join_server(circle, id, out);
-        self.circles.rest_until(circle, rested);
+        self.rate_groups.join_server(rate_group, id, out);
+        self.rate_groups.rest_until(rate_group, rested);
     }
 
     /// When the rest after a host's last answer is over, as far as its clock tells: one that fails rests longer by itself.
@@ -86,8 +86,8 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The slowest rest of a server's ports.
-    fn server_delay(&self, circle: CircleId) -> Duration {
-        let delays = self.circles.ports(circle).iter().map(|id| self.state.host(*id).delay(&self.politeness));
+    fn server_delay(&self, rate_group: RateGroupId) -> Duration {
+        let delays = self.rate_groups.ports(rate_group).iter().map(|id| self.state.host(*id).delay(&self.politeness));
         delays.max().unwrap_or_default()
     }
 
@@ -100,9 +100,9 @@ impl<J: Journal> Frontier<J> {
         answered_at: Timestamp,
         now: Timestamp,
     ) {
-        let Some(circle) = self.circles.server_of(lease.host) else { return };
-        self.circles.set_delay(circle, self.server_delay(circle), Some(answered_at));
-        let asked = Conduct::of(self.state.host(lease.host));
+        let Some(rate_group) = self.rate_groups.server_of(lease.host) else { return };
+        self.rate_groups.set_delay(rate_group, self.server_delay(rate_group), Some(answered_at));
+        let asked = HostUpdate::of(self.state.host(lease.host));
         let fails = fails && asked.failures > failures;
         if !fails && asks.is_none() {
             return;
@@ -112,16 +112,16 @@ impl<J: Journal> Frontier<J> {
         if let Ok(Some(twin)) = self.twin_of(&key, now) {
             self.join_server(twin, Some(lease.host), now);
         }
-        let ports = self.circles.ports(circle).to_vec();
+        let ports = self.rate_groups.ports(rate_group).to_vec();
         let row =
             ports.iter().filter(|id| **id != lease.host).map(|id| self.state.host(*id).failures.saturating_add(1));
         let row = row.chain([asked.failures]).min().unwrap_or_default();
         let rest = asks
             .map_or_else(|| self.politeness.backoff_of(row.into()), |rest| rest.min(self.politeness.max_retry_after));
         let until = answered_at + rest;
-        self.circles.rest_until(circle, until);
+        self.rate_groups.rest_until(rate_group, until);
         for id in ports.into_iter().filter(|id| *id != lease.host) {
-            let mut conduct = Conduct::of(self.state.host(id));
+            let mut conduct = HostUpdate::of(self.state.host(id));
             if conduct.is_retired() {
                 continue;
             }
@@ -136,7 +136,7 @@ impl<J: Journal> Frontier<J> {
                 self.lent.begin_wave(id);
             }
             if conduct.is_retired() && self.leaves_its_queue(id) {
-                self.call_in(id, now);
+                self.wake_groups(id, now);
                 self.place(id, now);
             } else {
                 self.count_prospect(id);
@@ -148,7 +148,7 @@ impl<J: Journal> Frontier<J> {
     #[inline]
     pub(super) fn server_news(&self, lease: &Lease, outcome: &Outcome) -> Option<ServerNews> {
         let was_sent = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
-        self.circles.server_of(lease.host).filter(|_| was_sent)?;
+        self.rate_groups.server_of(lease.host).filter(|_| was_sent)?;
         let fails = match outcome {
             Outcome::Failed(trouble) => is_servers(trouble.failure),
             Outcome::Response { status, .. } | Outcome::Robots { status, .. } => Blame::of_status(*status).is_some(),

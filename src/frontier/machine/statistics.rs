@@ -1,7 +1,8 @@
 //! The frontier in numbers.
 //!
-//! All sums are kept as things change, so a progress line may ask each second whatever the size of the crawl. The lists walk over
-//! the hosts in memory, and are for reports and for whoever watches. A URL that is lent out counts as leased and not as queued, though it stands in its queue.
+//! All sums are kept as things change, so a progress line may ask each second whatever the size of the crawl. The lists walk over the hosts
+//! in memory, and are for reports and for whoever watches. A URL that is lent out counts as leased and not as queued, though it stands in
+//! its queue.
 
 use std::fmt;
 #[cfg(any(feature = "crawl", test))]
@@ -87,7 +88,7 @@ impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
         let (state, count) = (&self.state, self.state.count());
-        let hosts = state.hosts_memory() + self.agenda.memory() + self.circles.memory() + self.domains.memory();
+        let hosts = state.hosts_memory() + self.agenda.memory() + self.rate_groups.memory() + self.domains.memory();
         let (queues, journal) = (state.queues_memory(), self.journal.memory());
         FrontierStatistics {
             queued: count.queued - self.lent.pages,
@@ -102,10 +103,10 @@ impl<J: Journal> Frontier<J> {
             resting_hosts: self.agenda.len() as u64,
             sleeping_hosts: self.asleep as u64,
             next_due: self.agenda.earliest(),
-            hosts_in_line: self.circles.waiting() as u64,
+            hosts_in_line: self.rate_groups.waiting() as u64,
             hosts_giving_way: self.domains.waiting() as u64,
             held_by_rate: if self.rate.is_limited() { self.front.len() as u64 } else { 0 },
-            addresses: self.circles.addresses() as u64,
+            addresses: self.rate_groups.addresses() as u64,
             failing_hosts: self.struggle.failing() as u64,
             retired_hosts: count.retired_hosts,
             unreachable: state.schedule().parked(),
@@ -173,8 +174,8 @@ impl<J: Journal> Frontier<J> {
         self.waits.longest_due(now)
     }
 
-    /// Shows a list so many of the hosts in memory, beginning with the one of this number. Returns the number to go on with; `None` where that
-    /// was the last. So a caller that shares the frontier need not hold it for longer.
+    /// Shows a list so many of the hosts in memory, beginning with the one of this number. Returns the number to go on with; `None` where
+    /// that was the last. So a caller that shares the frontier need not hold it for longer.
     #[cfg(feature = "cli")]
     pub(crate) fn list_hosts(&self, list: &mut HostList, from: u32, count: u32, now: Timestamp) -> Option<u32> {
         let hosts = self.state.hosts();

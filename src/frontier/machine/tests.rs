@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::address::FingerprintKey;
 use crate::frontier::{
     Arena, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, RobotsRecord,
-    Slice, Timestamp, idle_hosts,
+    StateChunk, Timestamp, idle_hosts,
 };
 use crate::gate::{Position, ScopeKind};
 
@@ -100,7 +100,7 @@ impl Crawl {
     /// All hosts that are idle leave, and says how many did.
     fn leave(&mut self) -> usize {
         let mut slices = Vec::new();
-        let (mut images, mut rest) = (Vec::new(), Some(Slice::default()));
+        let (mut images, mut rest) = (Vec::new(), Some(StateChunk::default()));
         while let Some(slice) = rest {
             slices.clear();
             rest = self.frontier.save(slice, &mut slices);
@@ -282,14 +282,14 @@ fn an_image_that_is_not_the_hosts_any_more_lets_nobody_go() {
     let mut crawl = Crawl::new();
     crawl.seed(0, 0);
     let mut slice = Vec::new();
-    crawl.frontier.save(Slice::default(), &mut slice);
+    crawl.frontier.save(StateChunk::default(), &mut slice);
     assert_eq!(idle_hosts(&slice).count(), 0, "its page waits");
     let mut images = Vec::new();
     for _ in 0..2 {
         crawl.lease().unwrap();
         crawl.complete(0, 4, &[]);
         images.clear();
-        crawl.frontier.save(Slice::default(), &mut images);
+        crawl.frontier.save(StateChunk::default(), &mut images);
         crawl.now = crawl.now + Duration::from_secs(5);
     }
     assert_eq!(idle_hosts(&images).count(), 1);

@@ -1,8 +1,8 @@
 //! Hosts give way to those of other registrable domains, where their own has had more turns.
 //!
-//! A host gives way when it is taken from the front queue, so what counts is how things stand at its turn. It goes back there in two
-//! ways: when the others have caught up, one host with each call of [`next`](Frontier::next), and without a way through the queue where it is known
-//! and no other host is due. [`Domains`](crate::frontier::queues::Domains) has the numbers and the lines.
+//! A host gives way when it is taken from the front queue, so what counts is how things stand at its turn. It goes back there in two ways:
+//! when the others have caught up, one host with each call of [`next`](Frontier::next), and without a way through the queue where it is
+//! known and no other host is due. [`Domains`](crate::frontier::queues::Domains) has the numbers and the lines.
 //!
 //! | host | gives way |
 //! |---|---|

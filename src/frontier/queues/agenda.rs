@@ -22,8 +22,8 @@ use crate::frontier::hosts::HostId;
 /// only the few thousand of one day are sorted, in cache, where a heap of all of them would be walked from top to bottom in
 /// memory for each.
 ///
-/// Nothing is removed but what is due, or [by hand](Self::remove). A host that rests with nothing lent out cannot change. One that has pages out may be told to
-/// rest longer meanwhile; it is found too early then, and put back.
+/// Nothing is removed but what is due, or [by hand](Self::remove). A host that rests with nothing lent out cannot change. One that has
+/// pages out may be told to rest longer meanwhile; it is found too early then, and put back.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     /// The hosts of this day and of earlier ones; empty only where there are no later ones either.
@@ -38,8 +38,8 @@ pub(crate) struct Agenda {
     made: u32,
 }
 
-/// The earliest is the greatest; of those due at the same time, the one that was noted first. Host numbers would not do: a host that is evicted
-/// comes back with another one. Where 2³² notes were made in between, the order of such a pair is turned.
+/// The earliest is the greatest; of those due at the same time, the one that was noted first. Host numbers would not do: a host that is
+/// evicted comes back with another one. Where 2³² notes were made in between, the order of such a pair is turned.
 type Note = Reverse<(Timestamp, u32, HostId)>;
 
 const _: () = assert!(size_of::<Note>() == 16);
@@ -132,7 +132,8 @@ mod tests {
             let mut agenda = Agenda::default();
             let mut model = BTreeSet::new();
             let mut now = 0;
-            // The later a host is noted, the lower its number: of those due at the same time the first that was noted goes first all the same.
+            // The later a host is noted, the lower its number: of those due at the same time the first that was noted goes first all the
+            // same.
             for (nth, (ahead, passed)) in (0..).zip(notes) {
                 let (due, host) = (Timestamp::from_micros((now + ahead) / 100 * 100), HostId::new(1000 - nth));
                 agenda.push(due, host);

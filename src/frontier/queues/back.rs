@@ -75,7 +75,8 @@ impl Back {
         queue.len += 1;
     }
 
-    /// Takes a URL away, and says whether it was there. What is behind it keeps its order. O(1) where it goes next; otherwise O(URLs before it).
+    /// Takes a URL away, and says whether it was there. What is behind it keeps its order. O(1) where it goes next; otherwise O(URLs before
+    /// it).
     #[inline]
     pub(crate) fn remove(&mut self, queue: &mut Queue, queued: Queued) -> bool {
         if queue.first() == Some(queued) {

@@ -12,12 +12,13 @@
 //!     new hosts:   a line ── the others have caught up
 //! ```
 //!
-//! A host that has answered has pages that are wanted, and goes when no other host could. A new host does not: while a good site rests between
-//! two pages there is time for a hundred hosts of a farm, each of which then has pages of its own. A domain that is alone is never ahead.
+//! A host that has answered has pages that are wanted, and goes when no other host could. A new host does not: while a good site rests
+//! between two pages there is time for a hundred hosts of a farm, each of which then has pages of its own. A domain that is alone is never
+//! ahead.
 //!
 //! The average is that of domains with a host that is out, due, or will be soon. A domain that comes begins with it, so it owes nothing and
-//! has saved nothing up. One that comes back has what it had, and has saved up a few leads at most. A domain that is far ahead, since no other
-//! was due, counts as two leads ahead: it does not wait for turns that no other domain lost.
+//! has saved nothing up. One that comes back has what it had, and has saved up a few leads at most. A domain that is far ahead, since no
+//! other was due, counts as two leads ahead: it does not wait for turns that no other domain lost.
 //!
 //! Nothing of this is state: after a restart all domains have had as many turns.
 
@@ -27,8 +28,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use super::Line;
-use crate::frontier::hosts::{HostId, HostState, Seats};
+use super::WaitQueue;
+use crate::frontier::hosts::{HostId, HostSlots, HostState};
 
 /// The registrable domains of hosts in memory, with their turns and the hosts that give way. Every operation is O(log domains) at most, and
 /// allocates nothing but for a host that is new.
@@ -80,8 +81,8 @@ struct Domain {
 /// The hosts of a domain that give way.
 #[derive(Debug, Default)]
 struct Lines {
-    known: Line,
-    new: Line,
+    known: WaitQueue,
+    new: WaitQueue,
     is_noted: bool,
     is_spare: bool,
 }
@@ -110,7 +111,7 @@ impl Member {
 }
 
 impl Lines {
-    fn of(&mut self, is_new: bool) -> &mut Line {
+    fn of(&mut self, is_new: bool) -> &mut WaitQueue {
         if is_new { &mut self.new } else { &mut self.known }
     }
 
@@ -218,7 +219,7 @@ impl Domains {
     }
 
     /// A host, that is in no queue, gives way with this priority. It has answered before, unless it `is_new`.
-    pub(crate) fn give_way(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8, is_new: bool) {
+    pub(crate) fn give_way(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
         let Some(place) = self.members.get(host.index()).and_then(|member| member.place()) else { return };
         let domain = &mut self.all[place];
         let lines = domain.lines.get_or_insert_default();
@@ -238,7 +239,7 @@ impl Domains {
     }
 
     /// A host that gives way has a better URL: it stands after all of that priority.
-    pub(crate) fn promote(&mut self, seats: &mut Seats<'_>, host: HostId, (from, to): (u8, u8), is_new: bool) {
+    pub(crate) fn promote(&mut self, seats: &mut HostSlots<'_>, host: HostId, (from, to): (u8, u8), is_new: bool) {
         if let Some(lines) = self.lines_of(host) {
             lines.of(is_new).remove(seats, host, from);
             lines.of(is_new).push(seats, host, to);
@@ -247,7 +248,7 @@ impl Domains {
     }
 
     /// Takes a host of this priority out of its line.
-    pub(crate) fn leave(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8, is_new: bool) {
+    pub(crate) fn leave(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
         if let Some(lines) = self.lines_of(host) {
             lines.of(is_new).remove(seats, host, priority);
             self.waiting -= 1;
@@ -255,9 +256,9 @@ impl Domains {
         }
     }
 
-    /// A host that gives way no more, with its priority: the others have caught up with its domain, or no other host is left, as the caller may
-    /// know. O(log domains), amortized.
-    pub(crate) fn release(&mut self, seats: &mut Seats<'_>, is_last: bool) -> Option<(HostId, u8)> {
+    /// A host that gives way no more, with its priority: the others have caught up with its domain, or no other host is left, as the caller
+    /// may know. O(log domains), amortized.
+    pub(crate) fn release(&mut self, seats: &mut HostSlots<'_>, is_last: bool) -> Option<(HostId, u8)> {
         loop {
             let &Reverse((noted, number)) = self.notes.peek()?;
             let place = number as usize;
@@ -288,7 +289,7 @@ impl Domains {
     }
 
     /// A known host that gives way, with its priority, where no other host is due. The domains have these turns one after the other.
-    pub(crate) fn take_spare(&mut self, seats: &mut Seats<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn take_spare(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
         while let Some(number) = self.spare.pop_front() {
             let place = number as usize;
             let taken = self.take(seats, place, false);
@@ -397,7 +398,7 @@ impl Domains {
         domain.turns = domain.turns.min(most);
     }
 
-    fn take(&mut self, seats: &mut Seats<'_>, place: usize, is_new: bool) -> Option<(HostId, u8)> {
+    fn take(&mut self, seats: &mut HostSlots<'_>, place: usize, is_new: bool) -> Option<(HostId, u8)> {
         let taken = self.all[place].lines.as_mut()?.of(is_new).pop(seats)?;
         self.waiting -= 1;
         self.known -= usize::from(!is_new);

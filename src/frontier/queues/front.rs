@@ -3,7 +3,7 @@
 //! A priority is one byte, and 0 goes first. With 256 lists and one bit for each, the best host is found in four words of memory.
 
 use super::ListLink;
-use crate::frontier::hosts::{HostId, Seats};
+use crate::frontier::hosts::{HostId, HostSlots};
 
 /// The front queues: hosts that may be asked now, by the priority of their best URL, first come first served within one.
 ///
@@ -32,7 +32,7 @@ impl Default for Front {
 
 impl Front {
     /// Puts a host, that is in no queue, behind all of its priority.
-    pub(crate) fn push(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+    pub(crate) fn push(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let last = self.queues[usize::from(priority)].before;
         seats[host].link = ListLink { before: last, behind: HostId::NONE };
         self.after(seats, last, priority).behind = host;
@@ -42,7 +42,7 @@ impl Front {
     }
 
     /// Takes a host out of the queue of this priority, where it is.
-    pub(crate) fn remove(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+    pub(crate) fn remove(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let ListLink { before, behind } = seats[host].link;
         self.after(seats, before, priority).behind = behind;
         if behind == HostId::NONE {
@@ -57,7 +57,7 @@ impl Front {
     }
 
     /// The host that waits longest among those of the best priority, with it.
-    pub(crate) fn pop(&mut self, seats: &mut Seats<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn pop(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
         let priority = self.best()?;
         let host = self.queues[usize::from(priority)].behind;
         self.remove(seats, host, priority);
@@ -82,7 +82,7 @@ impl Front {
     }
 
     /// The link that says which host comes behind this one; where there is no host, that of the queue.
-    fn after<'a>(&'a mut self, seats: &'a mut Seats<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
+    fn after<'a>(&'a mut self, seats: &'a mut HostSlots<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
         if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
     }
 }

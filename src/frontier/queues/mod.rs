@@ -14,35 +14,36 @@
 //!      └──────────────────── the lease comes back, more is queued ─────────────┘
 //! ```
 //!
-//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front`, `Agenda` and a `Line` of its circle or its domain, or in none where it has nothing queued or is
-//! lent out. The URLs' queues are part of the state; those of the hosts are the machine's, and are made anew at a resume.
+//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front`, `Agenda` and a `WaitQueue` of its rate group or its domain, or
+//! in none where it has nothing queued or is lent out. The URLs' queues are part of the state; those of the hosts are the machine's, and
+//! are made anew at a resume.
 //!
 //! None of them holds a text, and none allocates for each thing that it holds: levels and chunks come from a [`Pool`], and the lists
 //! of `Front` run through the hosts. With ten million URLs waiting, their queues take two to four bytes each.
 
 mod agenda;
 mod back;
-mod circle;
-mod circle_id;
-mod circles;
 mod domains;
 mod front;
 mod level;
-mod line;
 mod link;
 mod pool;
 mod queued;
+mod rate_group;
+mod rate_group_id;
+mod rate_groups;
 pub(crate) mod schedule;
+mod wait_queue;
 
 pub(crate) use agenda::Agenda;
 pub(crate) use back::{Back, Queue};
-pub(crate) use circle_id::CircleId;
-pub(crate) use circles::Circles;
 pub(crate) use domains::Domains;
 pub(crate) use front::Front;
 pub(crate) use level::{Chunk, Level};
-pub(crate) use line::Line;
 pub(crate) use link::ListLink;
 pub(crate) use pool::{Linked, NONE, Pool};
 pub(crate) use queued::Queued;
+pub(crate) use rate_group_id::RateGroupId;
+pub(crate) use rate_groups::RateGroups;
 pub(crate) use schedule::{SCHEDULE, Schedule, Taken, second, second_of};
+pub(crate) use wait_queue::WaitQueue;

@@ -17,14 +17,14 @@ pub(crate) struct Change<'a> {
     /// The URL that it admits, where the gate has not remembered it yet.
     pub(crate) remember: Option<&'a CanonicalUrl>,
     /// The parts of the state that do not have it yet.
-    pub(crate) fresh: Fresh,
+    pub(crate) fresh: PendingParts,
 }
 
 /// The parts of the state, beside the host, to which a record is new. A record that was just written is new to all of them. One
-/// that is read again is new to those that a checkpoint saved before it was written: see [`Pieces`](super::pieces::Pieces).
+/// that is read again is new to those that a checkpoint saved before it was written: see [`SavedAt`](super::saved_at::SavedAt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each part answers for itself")]
-pub(crate) struct Fresh {
+pub(crate) struct PendingParts {
     /// The sums.
     pub(crate) counts: bool,
     /// The URLs that wait for a time.
@@ -35,7 +35,7 @@ pub(crate) struct Fresh {
     pub(crate) seen: bool,
 }
 
-impl Fresh {
+impl PendingParts {
     /// New to all parts.
     pub(crate) const ALL: Self = Self { counts: true, schedule: true, aside: true, seen: true };
 }

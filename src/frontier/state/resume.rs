@@ -11,22 +11,22 @@
 //! Without a checkpoint the second step is left out, and the journal is read from its begin.
 //!
 //! Three things differ from a live change. A host may be evicted, and is brought back by its image. A piece of the checkpoint may have
-//! the record, by [`Pieces`]. And a page that is done may have lost its record in an output, by [`Lost`]; then it waits again.
+//! the record, by [`SavedAt`]. And a page that is done may have lost its record in an output, by [`Lost`]; then it waits again.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::lost::{Again, Done, Lost, LostPage};
-use super::pieces::Pieces;
-use super::{Change, Fresh, State};
+use super::saved_at::SavedAt;
+use super::{Change, PendingParts, State};
 use crate::address::{CanonicalUrl, Canonicalizer, HostKey, host_of};
 use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
-use crate::frontier::hosts::{Host, HostId, Manners};
-use crate::frontier::queues::{self, Circles, Queued, SCHEDULE};
+use crate::frontier::hosts::{Host, HostId, PolitenessTable};
+use crate::frontier::queues::{self, Queued, RateGroups, SCHEDULE};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
 use crate::gate::{Found, Gate, OptionError, Position};
 use crate::seen::SeenSet;
@@ -42,7 +42,7 @@ pub(crate) struct Resume {
     canonicalizer: Canonicalizer,
     options: FrontierOptions,
     /// Where each piece of the checkpoint was saved.
-    pieces: Pieces,
+    pieces: SavedAt,
     /// Pages that are done, and those whose records the outputs have not.
     lost: Lost,
     /// How many were taken. Without any, and with nothing out, the checkpoint is all: each host keeps its clock as it was.
@@ -64,12 +64,12 @@ impl Resume {
     /// If an option is out of its range or does not parse.
     pub(crate) fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         options.check()?;
-        let manners = Arc::new(Manners::new(&options.politeness, &options.rules)?);
+        let politeness_table = Arc::new(PolitenessTable::new(&options.politeness, &options.rules)?);
         Ok(Self {
-            state: State::new(Gate::new(options.gate(), seen, manners.depths())?, manners),
+            state: State::new(Gate::new(options.gate(), seen, politeness_table.depths())?, politeness_table),
             canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
             options: options.clone(),
-            pieces: Pieces::default(),
+            pieces: SavedAt::default(),
             lost: Lost::default(),
             records: 0,
             was_busy: false,
@@ -135,8 +135,8 @@ impl Resume {
         let idle = idle_hosts(image).next().ok_or(BadSlice)?;
         if self.state.hosts().find(idle.key).is_none() {
             let (host, usage) = self.state.of_image(image, idle.key).map_err(|_| BadSlice)?;
-            let manners = Arc::clone(self.state.hosts().manners());
-            self.state.load_evicted(&host, usage, &manners);
+            let politeness_table = Arc::clone(self.state.hosts().politeness_table());
+            self.state.load_evicted(&host, usage, &politeness_table);
         }
         Ok(())
     }
@@ -179,13 +179,13 @@ impl Resume {
                 self.lost.queue(aside.position, &mut self.state);
                 let host = if aside.host.is_empty() { None } else { self.host(aside.host, evicted)? };
                 let is_new = |place| !self.pieces.has_second(queues::second_of(place), at);
-                let fresh = Fresh { schedule: is_new(aside.to), aside: aside.from.is_some_and(is_new), ..fresh };
+                let fresh = PendingParts { schedule: is_new(aside.to), aside: aside.from.is_some_and(is_new), ..fresh };
                 self.apply(at, record, host, None, fresh);
             }
             Record::Rules { .. } => self.apply(at, record, None, None, fresh),
             Record::Forgotten { fingerprint } => {
                 let shard = self.state.gate().seen().shard_of(*fingerprint);
-                let fresh = Fresh { seen: !self.pieces.has_seen(shard, at), ..fresh };
+                let fresh = PendingParts { seen: !self.pieces.has_seen(shard, at), ..fresh };
                 self.apply(at, record, None, None, fresh);
             }
             Record::Host(of) => {
@@ -206,7 +206,7 @@ impl Resume {
 
     /// Takes that record: it stands at this position, at the journal's end.
     pub(crate) fn begin_round(&mut self, at: Position, rules: &Record<'_>) {
-        self.state.apply(&Change { record: rules, at: Some(at), host: None, remember: None, fresh: Fresh::ALL });
+        self.state.apply(&Change { record: rules, at: Some(at), host: None, remember: None, fresh: PendingParts::ALL });
     }
 
     /// The clock was ahead by this much, and is right now: hosts rest no longer than follows from how they stand, and what is
@@ -252,7 +252,8 @@ impl Resume {
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.lost.queue_all(&mut self.state);
-        Inquiry { state: &self.state, circles: None, addresses: &self.addresses }.explain(journal, url, history, now)
+        Inquiry { state: &self.state, rate_groups: None, addresses: &self.addresses }
+            .explain(journal, url, history, now)
     }
 
     /// The frontier over its journal.
@@ -265,7 +266,7 @@ impl Resume {
     /// If the journal cannot be read.
     pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> io::Result<Frontier<J>> {
         self.lost.queue_all(&mut self.state);
-        let manners = Arc::clone(self.state.hosts().manners());
+        let politeness_table = Arc::clone(self.state.hosts().politeness_table());
         let is_unclean = self.was_busy || self.records > 0;
         let is_new = self.state.hosts().len() == 0 && self.state.evicted().len() == 0;
         self.state.set_clocks(is_unclean.then_some(now), self.went_back.is_some(), now);
@@ -274,7 +275,7 @@ impl Resume {
         }
         let mut frontier = Frontier::of(self.state, &self.options, journal);
         // Nobody knows which of their hosts was asked last, and when. Which address each host has is told when it is asked.
-        frontier.circles = Circles::new(&manners, (!is_new).then_some(now));
+        frontier.rate_groups = RateGroups::new(&politeness_table, (!is_new).then_some(now));
         frontier.leave_pages();
         frontier.place_all(now)?;
         Ok(frontier)
@@ -288,7 +289,7 @@ impl Resume {
         record: &Record<'_>,
         host: Option<HostId>,
         remember: Option<&CanonicalUrl>,
-        fresh: Fresh,
+        fresh: PendingParts,
     ) {
         let host = host.filter(|&host| !self.pieces.has_host(host, at));
         self.state.apply(&Change { record, at: Some(at), host, remember, fresh });
@@ -323,10 +324,10 @@ impl Resume {
         at: Position,
         url: &'a CanonicalUrl,
         entry: &Entry<'_>,
-    ) -> (Option<&'a CanonicalUrl>, Fresh) {
+    ) -> (Option<&'a CanonicalUrl>, PendingParts) {
         let gate = self.state.gate();
         let shard = gate.seen().shard_of(url.fingerprint(gate.fingerprint_key()));
-        let fresh = Fresh {
+        let fresh = PendingParts {
             schedule: entry.not_before.is_none_or(|time| !self.pieces.has_scheduled(time, at)),
             seen: !self.pieces.has_seen(shard, at),
             ..self.pieces.fresh(at)

@@ -15,14 +15,14 @@
 
 use std::sync::Arc;
 
-use super::{Change, Count, Fresh};
+use super::{Change, Count, PendingParts};
 use crate::address::{Fingerprint, host_of};
 use crate::frontier::durable::{
-    Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled, Standing,
+    Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, HostStatus, Record, RuleRound, Settled,
 };
 use crate::frontier::hosts::{
-    Evicted, GroupUsage, Host, HostCost, HostId, HostStatistics, Hosts, Manners, RobotsFile, RulesCache, Seats,
-    SpentBudget, Usage,
+    Evicted, GroupUsage, Host, HostCost, HostId, HostSlots, HostStatistics, Hosts, PolitenessTable, RobotsFile,
+    RulesCache, SpentBudget, Usage,
 };
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
@@ -57,11 +57,11 @@ pub(crate) struct State {
 
 impl State {
     /// The state of a frontier that knows nothing but what its gate does. The manners are options, and are not saved with it.
-    pub(crate) fn new(gate: Gate, manners: Arc<Manners>) -> Self {
+    pub(crate) fn new(gate: Gate, politeness_table: Arc<PolitenessTable>) -> Self {
         Self {
             gate: Arc::new(gate),
-            groups: GroupUsage::new(manners.groups().len()),
-            hosts: Hosts::new(manners),
+            groups: GroupUsage::new(politeness_table.groups().len()),
+            hosts: Hosts::new(politeness_table),
             back: Back::default(),
             schedule: Schedule::default(),
             evicted: Evicted::default(),
@@ -74,7 +74,7 @@ impl State {
     /// Takes a record in. O(log hosts); for URLs that were dropped, O(their number).
     ///
     /// It cannot fail, and it asks nobody: the machine has looked up the host and decided, and the journal has the record. Parts of the
-    /// state that are not [`Fresh`] have it already, from a checkpoint.
+    /// state that are not [`PendingParts`] have it already, from a checkpoint.
     ///
     /// # Panics
     /// If a lease comes back whose URL is not queued, in a build with assertions.
@@ -153,7 +153,7 @@ impl State {
     }
 
     /// A URL of a host is no longer set aside. Records name the host where its budget is the reason.
-    fn leaves_aside(&mut self, from: Aside, host: Option<HostId>, fresh: Fresh) {
+    fn leaves_aside(&mut self, from: Aside, host: Option<HostId>, fresh: PendingParts) {
         if fresh.counts {
             self.gate.readmit(from.refusal, 1);
         }
@@ -189,8 +189,8 @@ impl State {
         }
     }
 
-    /// Tells the gate of a URL that the seen test was not asked about: on resume of each, live of one that is scheduled again. Live admissions
-    /// have passed the gate before they came here, and have none.
+    /// Tells the gate of a URL that the seen test was not asked about: on resume of each, live of one that is scheduled again. Live
+    /// admissions have passed the gate before they came here, and have none.
     fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         if let Some(url) = change.remember {
             self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
@@ -232,7 +232,7 @@ impl State {
     /// A lease of a host came back, and took so much of its budget and of its group's.
     fn spend(&mut self, id: HostId, cost: HostCost) {
         self.hosts.usage_mut(id).add(cost);
-        let treatment = self.hosts.manners().treatment(self.hosts[id].treatment);
+        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
         self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.add(cost));
     }
 
@@ -246,7 +246,7 @@ impl State {
 
     /// From here on a host stands so. A host that is retired loses its rules: it is asked for its robots.txt first, should it
     /// be asked again.
-    fn stands(&mut self, id: HostId, standing: &Standing<'_>, was_asked: bool) {
+    fn stands(&mut self, id: HostId, standing: &HostStatus<'_>, was_asked: bool) {
         let host = &mut self.hosts[id];
         let was_retired = host.is_retired();
         host.stands(standing);
@@ -302,7 +302,7 @@ impl State {
     }
 
     /// The seats of the hosts. They are the machine's to change: no record speaks of them.
-    pub(crate) fn seats(&mut self) -> Seats<'_> {
+    pub(crate) fn seats(&mut self) -> HostSlots<'_> {
         self.hosts.seats()
     }
 
@@ -328,8 +328,8 @@ impl State {
 
     /// The same, of a host that is treated by this number and has had this.
     pub(crate) fn spent_of(&self, treatment: u16, usage: Usage) -> Option<SpentBudget> {
-        let manners = self.hosts.manners();
-        self.groups.spent(manners.treatment(treatment), manners.groups(), usage)
+        let politeness_table = self.hosts.politeness_table();
+        self.groups.spent(politeness_table.treatment(treatment), politeness_table.groups(), usage)
     }
 
     /// What a group of hosts has had together.
@@ -339,7 +339,7 @@ impl State {
 
     /// Tells the rules by which URLs are judged today from others: those of the gate, and the budgets of hosts. It is never 0.
     pub(crate) fn rules_digest(&self) -> u64 {
-        (self.gate.digest() ^ self.hosts.manners().budgets_digest()).max(1)
+        (self.gate.digest() ^ self.hosts.politeness_table().budgets_digest()).max(1)
     }
 
     /// By which rules URLs are judged.
@@ -377,8 +377,8 @@ impl State {
         self.hosts.note_recent(host);
     }
 
-    /// Adds a host of which nothing is known; it must not be in memory nor evicted. The caller has looked for it in both places: a second host
-    /// of one key would be asked at twice its rate.
+    /// Adds a host of which nothing is known; it must not be in memory nor evicted. The caller has looked for it in both places: a second
+    /// host of one key would be asked at twice its rate.
     pub(crate) fn add_host(&mut self, host: Host) -> HostId {
         self.hosts.add(host).expect("it was not there")
     }
@@ -393,10 +393,10 @@ impl State {
     }
 
     /// Evicts a host that [may be](Host::may_be_evicted), and of which somebody else has the image.
-    pub(crate) fn evict(&mut self, host: HostId, manners: &Manners) {
+    pub(crate) fn evict(&mut self, host: HostId, politeness_table: &PolitenessTable) {
         let (host, usage) = self.hosts.remove(host);
         self.rules.left(&host);
-        self.evicted.add(HostStatistics::of(&host, usage, manners));
+        self.evicted.add(HostStatistics::of(&host, usage, politeness_table));
     }
 
     /// Takes parsed rules of a host whose robots.txt is known, to lend by them.
@@ -428,22 +428,22 @@ impl State {
         self.rules.came(&host);
         let id = self.hosts.add(host)?;
         *self.hosts.usage_mut(id) = usage;
-        let treatment = self.hosts.manners().treatment(self.hosts[id].treatment);
+        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
         self.groups.get_mut(treatment).into_iter().for_each(|group| group.join(usage));
         Some(())
     }
 
     /// A host that was evicted before the checkpoint.
-    pub(super) fn load_evicted(&mut self, host: &Host, usage: Usage, manners: &Manners) {
+    pub(super) fn load_evicted(&mut self, host: &Host, usage: Usage, politeness_table: &PolitenessTable) {
         self.count.retired_hosts += u64::from(host.is_retired());
-        self.groups.get_mut(manners.treatment(host.treatment)).into_iter().for_each(|group| group.join(usage));
-        self.evicted.add(HostStatistics::of(host, usage, manners));
+        self.groups.get_mut(politeness_table.treatment(host.treatment)).into_iter().for_each(|group| group.join(usage));
+        self.evicted.add(HostStatistics::of(host, usage, politeness_table));
     }
 
     /// What a page took of its host's budget, whose record is lost.
     pub(super) fn take_back(&mut self, id: HostId, cost: HostCost) {
         self.hosts.usage_mut(id).take_back(cost);
-        let treatment = self.hosts.manners().treatment(self.hosts[id].treatment);
+        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
         self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.take_back(cost));
     }
 
@@ -477,10 +477,10 @@ impl State {
     /// Sets the clock of each host in memory, and of those that come back: a resume knows what the time is.
     pub(super) fn set_clocks(&mut self, since: Option<Timestamp>, was_ahead: bool, now: Timestamp) {
         (self.evicted.since, self.evicted.was_ahead) = (since, was_ahead);
-        let manners = Arc::clone(self.hosts.manners());
+        let politeness_table = Arc::clone(self.hosts.politeness_table());
         for id in self.hosts.ids() {
             let host = &mut self.hosts[id];
-            self.evicted.set_clock(host, &manners, now);
+            self.evicted.set_clock(host, &politeness_table, now);
             host.due = host.due.max(now);
         }
     }

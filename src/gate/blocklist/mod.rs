@@ -53,8 +53,8 @@ impl Blocklist {
     /// Costs a few microseconds an entry.
     ///
     /// # Errors
-    /// If a list or the disk cannot be read or written, or there is no memory. A line that names nothing is no error; [`unread`](Self::unread)
-    /// counts it.
+    /// If a list or the disk cannot be read or written, or there is no memory. A line that names nothing is no error;
+    /// [`unread`](Self::unread) counts it.
     pub(super) fn read(
         files: &[PathBuf],
         canonicalizer: &Canonicalizer,

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::copies::place;
-use super::evidence::{Brought, Evidence};
+use super::evidence::{Evidence, YieldCounts};
 use super::most_refused::MostRefused;
 use super::originals::Originals;
 use super::shape::{section, shape, without_ids};
-use super::{Brings, Combined, Content, Copied, Mirrored, Session, What, Yielded};
+use super::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Session};
 use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, host_of};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
@@ -95,14 +95,14 @@ struct Spent {
     refusal: Refusal,
     /// What is spent, as people read it: `a.example/month/#`.
     of: String,
-    brought: Brought,
+    brought: YieldCounts,
     /// The option in `traps`, and its value.
     budget: (&'static str, u32),
 }
 
 impl Budgets {
-    /// Nothing is known yet. The contents begin small, and grow with what is met. No audit keeps some of them exactly: only what they may lose is
-    /// told, and each checkpoint would hold it.
+    /// Nothing is known yet. The contents begin small, and grow with what is met. No audit keeps some of them exactly: only what they may
+    /// lose is told, and each checkpoint would hold it.
     ///
     /// # Errors
     /// If there is no memory for the contents.
@@ -187,7 +187,7 @@ impl Budgets {
 
     /// By what a host is a mirror, in the words of the options; `None` where it is none.
     pub(in crate::gate) fn mirror_rule(&self, host: &str) -> Option<String> {
-        let Brought { barren, fresh } = self.mirror(host)?;
+        let YieldCounts { barren, fresh } = self.mirror(host)?;
         let budget = self.limits.mirror_budget;
         Some(format!(
             "traps.mirror_budget = {budget}: {host} said what a seed's host says at the same path {barren} times, something else {fresh} times"
@@ -195,7 +195,7 @@ impl Budgets {
     }
 
     /// What a mirror brought at paths that a seed's host has; `None` of other hosts.
-    fn mirror(&self, host: &str) -> Option<Brought> {
+    fn mirror(&self, host: &str) -> Option<YieldCounts> {
         let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))?;
         let brought = evidence.of(self.print(Kind::Mirror, host, ""));
         brought.is_beyond(self.limits.mirror_budget, self.limits.budget_growth).then_some(brought)
@@ -216,7 +216,7 @@ impl Budgets {
     /// Why a URL is refused, in the words of the options. For `explain`: nothing is counted.
     pub(crate) fn rule(&self, host: &str, path_and_query: &str) -> Option<(Refusal, String)> {
         let Spent { refusal, of, brought, budget: (option, budget) } = self.spent(host, path_and_query)?;
-        let Brought { barren, fresh } = brought;
+        let YieldCounts { barren, fresh } = brought;
         Some((
             refusal,
             format!("traps.{option} = {budget}: {of} brought nothing new {barren} times, something {fresh} times"),
@@ -261,25 +261,25 @@ impl Budgets {
         &self,
         (host, path_and_query): (&str, &str),
         url: &str,
-        brings: Brings,
-    ) -> (Yielded, Option<Box<str>>) {
+        brings: PageEvidence,
+    ) -> (PageYield, Option<Box<str>>) {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
-        let content = if let Brings::Page(content) = brings { Some(content) } else { None };
+        let content = if let PageEvidence::Page(content) = brings { Some(content) } else { None };
         // Before it is learned: a page is not like itself.
         let mirrored =
             content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
         let (what, original) = match brings {
-            Brings::Page(content) => self.learn(content, url),
-            Brings::Way => (What::Fresh, None),
-            Brings::Nothing => (What::Nothing, None),
+            PageEvidence::Page(content) => self.learn(content, url),
+            PageEvidence::Way => (PageNovelty::Fresh, None),
+            PageEvidence::Nothing => (PageNovelty::Nothing, None),
         };
-        let yielded = Yielded {
+        let yielded = PageYield {
             what,
             // A domain may have each of its names redirect to another one, or to https.
-            opened_host: brings != Brings::Way && is_new(self.print(Kind::Host, host, "")),
+            opened_host: brings != PageEvidence::Way && is_new(self.print(Kind::Host, host, "")),
             shape: self.print(Kind::Shape, host, &shape(path_and_query)),
             section: self.print(Kind::Section, host, &section(path_and_query)),
-            session: without_ids(path_and_query).filter(|_| brings != Brings::Way).map(|without| {
+            session: without_ids(path_and_query).filter(|_| brings != PageEvidence::Way).map(|without| {
                 let key = self.print(Kind::Session, host, &without);
                 Session { key, is_known: !is_new(key) }
             }),
@@ -339,7 +339,7 @@ impl Budgets {
     /// this and the journal asks for the page again, and it must not be its own duplicate.
     ///
     /// The body is asked first. A page with a known body has known words too, so its words are not looked at.
-    fn learn(&self, Content { page, body, words }: Content, url: &str) -> (What, Option<Original>) {
+    fn learn(&self, Content { page, body, words }: Content, url: &str) -> (PageNovelty, Option<Original>) {
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
             // Held over the verdict: who is told that it is the first is noted as the first.
@@ -364,17 +364,17 @@ impl Budgets {
             Err(original)
         };
         if let Err(original) = say(body) {
-            return (What::Same, original);
+            return (PageNovelty::Same, original);
         }
         match words.map_or(Ok(()), say) {
-            Ok(()) => (What::Fresh, None),
-            Err(original) => (What::Near, original),
+            Ok(()) => (PageNovelty::Fresh, None),
+            Err(original) => (PageNovelty::Near, original),
         }
     }
 
     /// Remembers what a page said that is done, by its record: a journal is read again. What [`learn`](Self::learn) put into the contents
     /// then is put there now, and nothing else.
-    pub(crate) fn remember(&self, host: &str, yielded: &Yielded) {
+    pub(crate) fn remember(&self, host: &str, yielded: &PageYield) {
         if let Some(Combined::First { set, .. }) = yielded.combined {
             self.contents.insert(set);
         }
@@ -393,7 +393,7 @@ impl Budgets {
             self.contents.insert(self.copy(copied.set, copied.nth));
         }
         let words = words.filter(|_| yielded.what.is_fresh());
-        for said in Some(body).filter(|_| yielded.what != What::Same).into_iter().chain(words) {
+        for said in Some(body).filter(|_| yielded.what != PageNovelty::Same).into_iter().chain(words) {
             self.contents.insert(said);
             self.contents.insert(self.first(said, page));
         }
@@ -401,7 +401,7 @@ impl Budgets {
 
     /// Notes what a page yielded that is done, by its record, live and on resume. Called in the journal's order by one thread, so that
     /// the evidence is the same in both.
-    pub(crate) fn note(&self, host: &str, yielded: &Yielded) {
+    pub(crate) fn note(&self, host: &str, yielded: &PageYield) {
         let evidence = self.evidence.get_or_init(Evidence::default);
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
         let is_fresh = yielded.what.is_fresh();

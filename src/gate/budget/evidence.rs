@@ -37,14 +37,14 @@ impl Default for Evidence {
 
 /// What one key brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Brought {
+pub(super) struct YieldCounts {
     /// Pages that were like others, or none.
     pub(super) barren: u64,
     /// Pages with something new.
     pub(super) fresh: u64,
 }
 
-impl Brought {
+impl YieldCounts {
     /// Whether that is more than the budget: so many barren pages, and so many more for each fresh one.
     pub(super) fn is_beyond(self, budget: u32, growth: u32) -> bool {
         budget > 0 && self.barren > u64::from(budget) + self.fresh * u64::from(growth)
@@ -58,27 +58,27 @@ impl Brought {
 
 impl Evidence {
     /// What a key brought so far.
-    pub(super) fn of(&self, key: Fingerprint) -> Brought {
+    pub(super) fn of(&self, key: Fingerprint) -> YieldCounts {
         let (ways, tag) = self.ways(key);
         let mut words = ways.iter().map(|slot| slot.load(Ordering::Relaxed));
-        words.find(|word| word >> (2 * COUNT) == tag).map_or_else(Brought::default, Brought::of)
+        words.find(|word| word >> (2 * COUNT) == tag).map_or_else(YieldCounts::default, YieldCounts::of)
     }
 
     /// Notes one more page of a key, and says what that brought by now. Both counts are halved where one is full.
-    pub(super) fn note(&self, key: Fingerprint, is_fresh: bool) -> Brought {
+    pub(super) fn note(&self, key: Fingerprint, is_fresh: bool) -> YieldCounts {
         let (ways, tag) = self.ways(key);
         let words = || ways.iter().map(|slot| slot.load(Ordering::Relaxed));
         let place = words().position(|word| word >> (2 * COUNT) == tag);
         let rarest = || words().enumerate().min_by_key(|(_, word)| (*word >> COUNT & MOST) + (*word & MOST));
-        let known = place.map(|place| Brought::of(ways[place].load(Ordering::Relaxed)));
+        let known = place.map(|place| YieldCounts::of(ways[place].load(Ordering::Relaxed)));
         let place = place.or_else(|| rarest().map(|(place, _)| place)).unwrap_or_default();
-        let Brought { mut barren, mut fresh } = known.unwrap_or_default();
+        let YieldCounts { mut barren, mut fresh } = known.unwrap_or_default();
         *(if is_fresh { &mut fresh } else { &mut barren }) += 1;
         if barren.max(fresh) > MOST {
             (barren, fresh) = (barren / 2, fresh / 2);
         }
         ways[place].store(tag << (2 * COUNT) | barren << COUNT | fresh, Ordering::Relaxed);
-        Brought { barren, fresh }
+        YieldCounts { barren, fresh }
     }
 
     /// The slots that are in use, with their numbers, for a checkpoint.
@@ -116,7 +116,7 @@ mod tests {
         (0..50).for_each(|_| _ = evidence.note(key(1), false));
         (2..1_000_000).for_each(|number| _ = evidence.note(key(number), number % 2 == 0));
         let brought = evidence.of(key(1));
-        assert_eq!(brought, Brought { barren: 50, fresh: 0 });
+        assert_eq!(brought, YieldCounts { barren: 50, fresh: 0 });
         assert!(brought.is_beyond(49, 4) && !brought.is_beyond(50, 4) && !brought.is_beyond(0, 4));
         let mut read = Evidence::default();
         evidence.slots().into_iter().for_each(|(number, word)| read.set(number, word));
@@ -127,7 +127,7 @@ mod tests {
     fn a_full_count_keeps_its_share() {
         let evidence = Evidence::default();
         (0..3 << COUNT).for_each(|nth| _ = evidence.note(key(7), nth % 4 == 0));
-        let Brought { barren, fresh } = evidence.of(key(7));
+        let YieldCounts { barren, fresh } = evidence.of(key(7));
         assert!(barren <= MOST && barren / fresh == 3 || barren / fresh == 2, "{barren} {fresh}");
     }
 }

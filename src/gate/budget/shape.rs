@@ -56,7 +56,8 @@ fn push_names(names: &[String], shape: &mut String) {
 pub(super) struct Combination {
     /// The shape of the path.
     pub(super) path: String,
-    /// The shape of the URL, which has the set of its names; `None` where one name stands there again. Such a list has no end, whatever names it has.
+    /// The shape of the URL, which has the set of its names; `None` where one name stands there again. Such a list has no end, whatever
+    /// names it has.
     pub(super) set: Option<String>,
 }
 

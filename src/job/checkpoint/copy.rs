@@ -20,8 +20,8 @@ pub(crate) struct FileCopy {
 }
 
 impl Checkpoints<Disk> {
-    /// Opens the files of the newest checkpoint that is no further than a position, and what it needs of the journal up to there. Returns where
-    /// the journal ended when the checkpoint was written. `None` where there is no such checkpoint.
+    /// Opens the files of the newest checkpoint that is no further than a position, and what it needs of the journal up to there. Returns
+    /// where the journal ended when the checkpoint was written. `None` where there is no such checkpoint.
     ///
     /// # Errors
     /// Where the storage fails.

@@ -17,7 +17,7 @@ use super::stream::{BUFFER, Writing};
 use super::summary::Summary;
 use crate::address::KeyRules;
 use crate::bytes::FileError;
-use crate::frontier::{Counts, Slice, waiting};
+use crate::frontier::{Counts, StateChunk, waiting};
 use crate::gate::Position;
 use crate::job::journal::{Disk, Needs, Storage};
 use crate::seen::SeenSet;
@@ -57,8 +57,9 @@ impl<S: Storage> Checkpoints<S> {
 
 impl<S: Storage> Draft<'_, S> {
     /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice and its hosts'
-    /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which slice follows. Up to `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is
-    /// committed: of the idle ones, those that have rested for longest.
+    /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which slice follows. Up to
+    /// `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is committed: of the idle ones, those that have rested
+    /// for longest.
     ///
     /// Takes the memory of the largest slice, which is 2,048 hosts with their queues or a piece of the schedule, of some six bytes a host,
     /// and of up to twice the hosts that are to be evicted.
@@ -68,7 +69,7 @@ impl<S: Storage> Draft<'_, S> {
     pub(super) fn hosts(
         &mut self,
         to_evict: u64,
-        mut next: impl FnMut(Slice, &mut Vec<u8>, &mut Vec<u8>) -> (Position, Option<Slice>),
+        mut next: impl FnMut(StateChunk, &mut Vec<u8>, &mut Vec<u8>) -> (Position, Option<StateChunk>),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
         let (mut slices, mut bytes) = (0, 0);
@@ -77,7 +78,7 @@ impl<S: Storage> Draft<'_, S> {
         self.write(FILES[0], |to| {
             let mut frames = frames::begin(to, HOSTS, job, number)?;
             let (mut slice, mut addresses) = (Vec::new(), Vec::new());
-            let mut rest = Some(Slice::default());
+            let mut rest = Some(StateChunk::default());
             while let Some(part) = rest {
                 slice.clear();
                 let position;

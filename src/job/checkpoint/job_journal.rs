@@ -83,7 +83,7 @@ impl<S: Storage> JobJournal<S> {
 
     /// Tells somebody of all that is written from here on.
     #[cfg(feature = "cluster")]
-    pub(crate) fn tell(&mut self, tap: Arc<dyn crate::job::journal::Tap>) {
+    pub(crate) fn tell(&mut self, tap: Arc<dyn crate::job::journal::JournalObserver>) {
         self.file.tap = Some(tap);
     }
 

@@ -34,7 +34,7 @@ use super::frame::Frame;
 use super::record::Unreadable;
 use super::segment::{HEADER, Segment};
 use super::tail::Tail;
-use super::{Disk, JournalError, Needs, Storage, Tap};
+use super::{Disk, JournalError, JournalObserver, Needs, Storage};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Timestamp};
 use crate::gate::Position;
@@ -117,7 +117,7 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) synced: Option<Timestamp>,
     pub(super) blocks: Blocks,
     /// Who is told what is written.
-    pub(in crate::job) tap: Option<Arc<dyn Tap>>,
+    pub(in crate::job) tap: Option<Arc<dyn JournalObserver>>,
 }
 
 /// What is known of the file of the last segment.

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::bytes::Fields;
-use crate::frontier::{Failure, HostRecord, Ill, RobotsRecord, Standing, Timestamp};
+use crate::frontier::{Failing, Failure, HostRecord, HostStatus, RobotsRecord, Timestamp};
 
 /// Flags of a host's standing.
 pub(super) const HAS_ANSWERED: u8 = 1 << 0;
@@ -85,13 +85,13 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
 }
 
 /// The flags of a host's standing, which share a byte with the record's own.
-pub(super) fn flags_of(host: &Standing<'_>) -> u8 {
+pub(super) fn flags_of(host: &HostStatus<'_>) -> u8 {
     flag(host.has_answered, HAS_ANSWERED) | flag(host.ill.is_some(), IS_ILL)
 }
 
 /// Appends a host's standing without its flags and its key: its clock, its failures and its illness. A host that is well takes 10
 /// bytes.
-pub(super) fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
+pub(super) fn write_clock(host: &HostStatus<'_>, to: &mut Vec<u8>) {
     to.extend(host.due.as_micros().to_le_bytes());
     to.extend(host.failures.to_le_bytes());
     if let Some(ill) = &host.ill {
@@ -105,14 +105,14 @@ pub(super) fn write_clock(host: &Standing<'_>, to: &mut Vec<u8>) {
 }
 
 /// Reads a standing without its key, which follows later. `flags` are those of the whole record.
-pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<Standing<'a>, &'static str> {
+pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<HostStatus<'a>, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
     let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;
-    Ok(Standing { key: "", due, failures, has_answered: flags & HAS_ANSWERED != 0, ill })
+    Ok(HostStatus { key: "", due, failures, has_answered: flags & HAS_ANSWERED != 0, ill })
 }
 
 /// Reads what is wrong with a host.
-fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Ill<'a>, &'static str> {
+fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Failing<'a>, &'static str> {
     let flags = fields.u8()?;
     let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
     let broken = fields.u16()?;
@@ -121,7 +121,7 @@ fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Ill<'a>, &'static str> {
     if flags & !(IS_RETIRED | IS_PATIENT) != 0 {
         return Err("unknown flags");
     }
-    Ok(Ill { failure, words, broken, is_patient: flags & IS_PATIENT != 0, is_retired: flags & IS_RETIRED != 0 })
+    Ok(Failing { failure, words, broken, is_patient: flags & IS_PATIENT != 0, is_retired: flags & IS_RETIRED != 0 })
 }
 
 /// The bit, if it is set.

@@ -135,29 +135,29 @@ mod file;
 mod frame;
 mod host_record;
 mod needs;
+mod observer;
+mod page_yield_bytes;
 mod record;
 mod recovery;
 mod salvage;
 mod segment;
 mod storage;
 mod tail;
-mod tap;
 #[cfg(test)]
 mod tests;
 mod window;
-mod yielded_bytes;
 
 pub use error::JournalError;
 pub(crate) use file::FileJournal;
 pub use file::{JournalOptions, SyncPolicy};
 pub(crate) use needs::Needs;
+pub(crate) use observer::JournalObserver;
 pub(in crate::job) use recovery::is_begun;
 pub use recovery::{Cut, Recovery};
 #[cfg(feature = "crawl")]
 pub(crate) use salvage::look_closely;
 pub(in crate::job) use salvage::{Piece, salvage};
 pub use storage::{Disk, Storage};
-pub(crate) use tap::Tap;
 
 /// The name of the segment that starts at this position.
 pub(crate) fn segment_name(start: u64) -> String {

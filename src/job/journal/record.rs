@@ -21,7 +21,7 @@
 //! Records name a host by its key and not by a number: a number would mean another host once hosts were evicted.
 
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
-use super::yielded_bytes::{read_yielded, write_yielded};
+use super::page_yield_bytes::{read_yielded, write_yielded};
 use crate::address::Fingerprint;
 use crate::bytes::{Fields, varint};
 use crate::frontier::{Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, Receipts, Record, Settled};
@@ -225,7 +225,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::frontier::{Failure, HostRecord, Ill, RobotsRecord, Standing, Timestamp};
+    use crate::frontier::{Failing, Failure, HostRecord, HostStatus, RobotsRecord, Timestamp};
     use crate::gate::Via;
 
     const HERE: Position = Position::from_u64(0x0102_0304_0506);
@@ -240,7 +240,7 @@ mod tests {
             referrer: Some(Position::from_u64(32)),
             ..Entry::seed("http://a/")
         };
-        let host = Standing {
+        let host = HostStatus {
             key: "http://a",
             due: Timestamp::from_micros(1 << 50),
             failures: 7,
@@ -254,8 +254,8 @@ mod tests {
         let cost = HostCost { is_page: true, bytes: 70_000 };
         let settled =
             Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipts, yielded: None, cost };
-        let ill = Ill { failure: Failure::Dns, words: "no answer", broken: 3, is_patient: false, is_retired: true };
-        let retired = Standing { has_answered: false, ill: Some(ill), ..host };
+        let ill = Failing { failure: Failure::Dns, words: "no answer", broken: 3, is_patient: false, is_retired: true };
+        let retired = HostStatus { has_answered: false, ill: Some(ill), ..host };
         let stale_at = Timestamp::from_micros(99);
         let robots = [
             None,

@@ -215,7 +215,8 @@ pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, Journ
 /// every byte behind it is tried. Records longer than the rules of a robots.txt are not looked for.
 ///
 /// A place is taken for a record by mistake with a chance of one in 2^32 at most: three bytes must claim a length that fits, the checksum
-/// must be right for this job and this place, and the payload must be a record. Each place whose length fits costs a checksum over so many bytes.
+/// must be right for this job and this place, and the payload must be a record. Each place whose length fits costs a checksum over so many
+/// bytes.
 pub(super) fn next_frame(
     storage: &mut impl Storage,
     segment: &Segment,

@@ -27,7 +27,7 @@ use super::lines::{PageLine, PageLines};
 use super::other_outputs::OtherOutputs;
 use super::survey::{Known, PageState, fingerprint};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, HostCost, Receipt, Receipts, ReceiptsBuf, Record, Settled, Standing, Timestamp};
+use crate::frontier::{Entry, HostCost, HostStatus, Receipt, Receipts, ReceiptsBuf, Record, Settled, Timestamp};
 use crate::gate::{Position, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
@@ -224,7 +224,7 @@ impl Findings {
         let position = journal.record(&Record::Admitted(entry))?;
         placed.insert(fingerprint(&self.canonicalizer, entry.wire).unwrap_or_default(), position);
         let host =
-            Standing { key: url.origin(), due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
+            HostStatus { key: url.origin(), due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
         let settled = Settled {
             host,
             position,

@@ -2,9 +2,9 @@
 //!
 //! # What is saved
 //!
-//! Journal and page records are both read from end to end, whatever is damaged. A page is done if the journal says so, its record is
-//! there, what it wrote to the other outputs is, and none of its links stood in a part that is lost. Every other page that either file knows is asked for again. A page that
-//! the job fetched is never lost by a repair; at worst it is fetched twice.
+//! Journal and page records are both read from end to end, whatever is damaged. A page is done if the journal says so, its record is there,
+//! what it wrote to the other outputs is, and none of its links stood in a part that is lost. Every other page that either file knows is
+//! asked for again. A page that the job fetched is never lost by a repair; at worst it is fetched twice.
 //!
 //! # What is written
 //!

@@ -16,7 +16,7 @@
 //!
 //! Nearly all pages give the same links whatever elements are open. Three things do not: HTML within `<svg>` or `<math>` that
 //! stays open, an end tag of HTML where one of these is open, and a `<col>` in a `<template>`. There, [`End::GivenUp`] says so,
-//! and the page is for the tree builder; where that has given up too, [`Doubt::Guess`] goes on as if the page were well formed.
+//! and the page is for the tree builder; where that has given up too, [`OnAmbiguity::Guess`] goes on as if the page were well formed.
 //! No page is read more than three times, so time stays linear.
 //!
 //! Memory is one tag's values where they have references, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each
@@ -53,7 +53,7 @@ const TITLE: usize = 4 * 1024;
 
 /// What to do where only a tree has the meaning of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(super) enum OnAmbiguity {
     /// Read on as if the page were well formed.
     Guess,
     /// Stop.
@@ -64,7 +64,12 @@ pub(super) enum Doubt {
 ///
 /// `declares` is told the label of each encoding that the page declares; where it answers that the text is another by it,
 /// reading ends.
-pub(super) fn read(text: &str, harvest: &mut Harvest<'_>, doubt: Doubt, declares: impl FnMut(&str) -> bool) -> End {
+pub(super) fn read(
+    text: &str,
+    harvest: &mut Harvest<'_>,
+    doubt: OnAmbiguity,
+    declares: impl FnMut(&str) -> bool,
+) -> End {
     if harvest.wants_more() {
         Scan::<_, true>::of(text, harvest, doubt, declares)
     } else {
@@ -82,14 +87,14 @@ struct Scan<'t, 'h, 'o, D, const MORE: bool> {
     at: usize,
     harvest: &'h mut Harvest<'o>,
     declares: D,
-    doubt: Doubt,
+    doubt: OnAmbiguity,
     outline: Outline,
     foreign: Foreign,
     attributes: Attributes,
 }
 
 impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, MORE> {
-    fn of(text: &'t str, harvest: &'h mut Harvest<'o>, doubt: Doubt, declares: D) -> End {
+    fn of(text: &'t str, harvest: &'h mut Harvest<'o>, doubt: OnAmbiguity, declares: D) -> End {
         let scan = Self {
             text,
             marks: Marks::new(text.as_bytes()),
@@ -203,7 +208,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         match kind {
             Kind::Foreign => return Ok(()),
             Kind::Html => {}
-            Kind::Unclear if self.doubt == Doubt::Stop => return Err(End::GivenUp),
+            Kind::Unclear if self.doubt == OnAmbiguity::Stop => return Err(End::GivenUp),
             Kind::Unclear => self.foreign.leave(),
         }
         self.outline.end(name);
@@ -237,7 +242,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             kind = Kind::Unclear;
         }
         if kind == Kind::Unclear {
-            if self.doubt == Doubt::Stop {
+            if self.doubt == OnAmbiguity::Stop {
                 return Err(End::GivenUp);
             }
             kind = Kind::Html;
@@ -311,7 +316,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
 
     fn open(&mut self, name: Name, space: Space) -> Step {
         match self.foreign.open(name, space) {
-            Kind::Unclear if self.doubt == Doubt::Stop => Err(End::GivenUp),
+            Kind::Unclear if self.doubt == OnAmbiguity::Stop => Err(End::GivenUp),
             _ => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::direct_body::DirectBody;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
-use crate::crawl::bounds::Places;
+use crate::crawl::bounds::ResourceLimits;
 use crate::crawl::http::client::{Client, ClientFuture, ClientResponse};
 use crate::crawl::http::client_request::ClientRequest;
 use crate::crawl::http::connection::{Connection, Protocol};
@@ -60,7 +60,7 @@ impl Direct {
     /// Where TLS cannot be set up.
     pub(super) fn new(
         options: &FetchOptions,
-        places: Places,
+        places: ResourceLimits,
         multiplexes: bool,
         tls: &Tls,
         (names, times): (Names, Arc<Mutex<ConnectionTimes>>),

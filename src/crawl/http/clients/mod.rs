@@ -22,7 +22,7 @@ use super::names::Names;
 use super::proxy::Proxies;
 use super::tls::Tls;
 use crate::crawl::FetchOptions;
-use crate::crawl::bounds::Places;
+use crate::crawl::bounds::ResourceLimits;
 
 impl ClientChoice {
     /// The crawl's own, and the default.
@@ -45,7 +45,7 @@ impl ClientChoice {
 /// What a client is made of.
 pub(super) struct ClientParts<'a> {
     pub(super) options: &'a FetchOptions,
-    pub(super) places: Places,
+    pub(super) places: ResourceLimits,
     /// A host may be asked several things at once, in HTTP/2.
     pub(super) multiplexes: bool,
     pub(super) tls: &'a Tls,

@@ -18,7 +18,7 @@ use reqwest::redirect::Policy;
 use super::connector_watch::{ConnectorWatch, CountConnections};
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
-use crate::crawl::bounds::Places;
+use crate::crawl::bounds::ResourceLimits;
 use crate::crawl::http::causes::causes;
 use crate::crawl::http::client::{Client, ClientBody, ClientFuture, ClientResponse};
 use crate::crawl::http::client_request::ClientRequest;
@@ -80,7 +80,7 @@ impl Reqwest {
     /// One that finds hosts by these names, and trusts them as the options say.
     pub(super) fn ours(
         options: &FetchOptions,
-        places: Places,
+        places: ResourceLimits,
         multiplexes: bool,
         tls: &Tls,
         names: &Names,

@@ -4,7 +4,7 @@ use super::{Budgets, Evidence, Kind, Spent};
 use crate::address::Fingerprint;
 use crate::gate::Refusal;
 use crate::gate::budget::shape::{Combination, combination};
-use crate::gate::budget::{Combined, Yielded};
+use crate::gate::budget::{Combined, PageYield};
 use crate::seen::Sighting;
 
 impl Budgets {
@@ -36,7 +36,7 @@ impl Budgets {
     }
 
     /// What is noted of a combination: a set of names, or that a page led to something new.
-    pub(super) fn of_combined(&self, yielded: &Yielded) -> Option<(Fingerprint, bool)> {
+    pub(super) fn of_combined(&self, yielded: &PageYield) -> Option<(Fingerprint, bool)> {
         Some(match yielded.combined? {
             Combined::First { path, .. } => (self.sets(path), true),
             Combined::Further { path, leads } => (path, leads && yielded.what.is_fresh()),

@@ -17,10 +17,10 @@ fn print(number: u64) -> Fingerprint {
 }
 
 /// A page is done that says this; 0 is an error.
-fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> What {
+fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> PageNovelty {
     let page = FingerprintKey::from_u64(1).fingerprint(&format!("{host}{path}"));
     let content = (says > 0).then(|| Content { page, body: print(says), words: None });
-    let (yielded, _) = budgets.recognize((host, path), path, content.map_or(Brings::Nothing, Brings::Page));
+    let (yielded, _) = budgets.recognize((host, path), path, content.map_or(PageEvidence::Nothing, PageEvidence::Page));
     budgets.note(host, &yielded);
     yielded.what
 }
@@ -28,11 +28,13 @@ fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> What {
 #[test]
 fn a_calendar_spends_its_budget_and_nothing_else_does() {
     let budgets = budgets(|_| {});
-    (0..10).for_each(|page| assert_eq!(done(&budgets, HOST, &format!("/docs/page-{page}"), 100 + page), What::Fresh));
-    assert_eq!(done(&budgets, HOST, "/month/1", 1), What::Fresh);
+    (0..10).for_each(|page| {
+        assert_eq!(done(&budgets, HOST, &format!("/docs/page-{page}"), 100 + page), PageNovelty::Fresh);
+    });
+    assert_eq!(done(&budgets, HOST, "/month/1", 1), PageNovelty::Fresh);
     // One fresh page lets the budget grow by two.
     for month in 2..14 {
-        assert_eq!(done(&budgets, HOST, &format!("/month/{month}"), 1), What::Same);
+        assert_eq!(done(&budgets, HOST, &format!("/month/{month}"), 1), PageNovelty::Same);
         assert_eq!(budgets.judge(HOST, "/month/99"), Ok(()));
     }
     done(&budgets, HOST, "/month/14", 1);
@@ -90,7 +92,8 @@ fn filters_that_combine_are_asked_where_they_lead() {
     let [one, again] = [0, 1].map(|_| budgets(|limits| limits.parameter_sets = 4));
     let go = |path: &str, says: u64, leads: bool| {
         let (page, body) = (FingerprintKey::from_u64(1).fingerprint(path), print(says));
-        let (mut yielded, _) = one.recognize((HOST, path), path, Brings::Page(Content { page, body, words: None }));
+        let (mut yielded, _) =
+            one.recognize((HOST, path), path, PageEvidence::Page(Content { page, body, words: None }));
         if leads {
             yielded.set_leads();
         }
@@ -138,7 +141,7 @@ fn filters_that_combine_are_asked_where_they_lead() {
     (0..12).for_each(|nth| go(&format!("/menu?f={nth}&f=x"), 2000 + nth, false));
     assert_eq!(one.judge(HOST, "/menu?f=x&f=y"), Err(Refusal::BarrenCombination));
     let without = budgets(|limits| limits.parameter_sets = 0);
-    assert_eq!(without.recognize((HOST, &sets[0]), &sets[0], Brings::Way).0.combined, None);
+    assert_eq!(without.recognize((HOST, &sets[0]), &sets[0], PageEvidence::Way).0.combined, None);
 }
 
 #[test]
@@ -147,7 +150,8 @@ fn ids_are_sessions_where_pages_are_the_same_without_them() {
     let in_session = |id: u64, page: u64| format!("/s/7a{:010x}/page-{page}", id * 0x9e37_79b9);
     (0..9).for_each(|page| _ = done(&budgets, HOST, &in_session(page, page), 10 + page));
     assert_eq!(budgets.judge(HOST, &in_session(99, 3)), Ok(()));
-    (0..6).for_each(|page| assert_eq!(done(&budgets, HOST, &in_session(50 + page, page), 10 + page), What::Same));
+    (0..6)
+        .for_each(|page| assert_eq!(done(&budgets, HOST, &in_session(50 + page, page), 10 + page), PageNovelty::Same));
     assert_eq!(budgets.judge(HOST, &in_session(99, 3)), Err(Refusal::KnownSession));
     assert_eq!(budgets.judge(HOST, &in_session(99, 77)), Ok(()), "a page that is not known");
     // Where ids tell pages apart, each brings something of its own.
@@ -161,24 +165,27 @@ fn a_page_is_no_duplicate_of_itself() {
     let content = |page, body, words| Content { page: print(page), body: print(body), words: Some(print(words)) };
     let url = |page: Fingerprint| Some(page.bits().to_string());
     let recognize = |of: &Budgets, content: Content| {
-        of.recognize((HOST, "/"), &content.page.bits().to_string(), Brings::Page(content))
+        of.recognize((HOST, "/"), &content.page.bits().to_string(), PageEvidence::Page(content))
     };
     let (first, of_first) = recognize(&one, content(1, 10, 20));
     let (near, of_near) = recognize(&one, content(2, 11, 20));
     let (same, of_same) = recognize(&one, content(3, 10, 20));
     assert_eq!([of_first, of_near, of_same].map(|of| of.map(String::from)), [None, url(print(1)), url(print(1))]);
     let recognize = |of: &Budgets, content: Content| recognize(of, content).0;
-    assert_eq!([first, near, same].map(|yielded| yielded.what), [What::Fresh, What::Near, What::Same]);
+    assert_eq!(
+        [first, near, same].map(|yielded| yielded.what),
+        [PageNovelty::Fresh, PageNovelty::Near, PageNovelty::Same]
+    );
     // Their records are read again, and each of them is fetched again.
     let again = budgets(|_| {});
     for yielded in [first, near, same] {
         again.remember(HOST, &yielded);
     }
     for budgets in [&one, &again] {
-        assert_eq!(recognize(budgets, content(1, 10, 20)).what, What::Fresh);
-        assert_eq!(recognize(budgets, content(2, 11, 20)).what, What::Near);
-        assert_eq!(recognize(budgets, content(3, 10, 20)).what, What::Same);
-        assert_eq!(recognize(budgets, content(1, 12, 20)).what, What::Fresh, "it has changed");
+        assert_eq!(recognize(budgets, content(1, 10, 20)).what, PageNovelty::Fresh);
+        assert_eq!(recognize(budgets, content(2, 11, 20)).what, PageNovelty::Near);
+        assert_eq!(recognize(budgets, content(3, 10, 20)).what, PageNovelty::Same);
+        assert_eq!(recognize(budgets, content(1, 12, 20)).what, PageNovelty::Fresh, "it has changed");
     }
 }
 
@@ -193,13 +200,13 @@ fn a_way_to_a_new_url_is_fresh_and_opens_no_host() {
     };
     // Each name leads to another one, or to https: that is nothing new of its domain.
     for host in 0..6 {
-        go(&format!("h{host}.wild.example"), "/", Brings::Way);
-        go(&format!("h{host}.wild.example"), "/", Brings::Nothing);
+        go(&format!("h{host}.wild.example"), "/", PageEvidence::Way);
+        go(&format!("h{host}.wild.example"), "/", PageEvidence::Nothing);
     }
     // Old names of pages lead to new ones, most of which were not found before.
     for page in 0..40 {
-        go(HOST, &format!("/node/{page}"), if page % 3 == 0 { Brings::Way } else { Brings::Nothing });
-        go(HOST, &format!("/reply?to={page}"), Brings::Nothing);
+        go(HOST, &format!("/node/{page}"), if page % 3 == 0 { PageEvidence::Way } else { PageEvidence::Nothing });
+        go(HOST, &format!("/reply?to={page}"), PageEvidence::Nothing);
     }
     for budgets in [&one, &again] {
         assert_eq!(budgets.judge("x.wild.example", "/"), Err(Refusal::BarrenDomain));
@@ -224,7 +231,7 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
         assert!(!is_mirror("copy.example"), "{page}");
         let path = format!("/page-{page}");
         let hosts = if page % 2 == 0 { [SEED, "copy.example"] } else { ["copy.example", SEED] };
-        assert_eq!(hosts.map(|host| done(&budgets, host, &path, 1 + page)), [What::Fresh, What::Same]);
+        assert_eq!(hosts.map(|host| done(&budgets, host, &path, 1 + page)), [PageNovelty::Fresh, PageNovelty::Same]);
     }
     assert!(is_mirror("copy.example"));
     assert!(!is_known("http://copy.example/x", "https://seed.example/y"), "it was not found there");
@@ -234,15 +241,19 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
     // What differs stands against it, and an error says nothing.
     (0..6).for_each(|page| _ = done(&budgets, "copy.example", &format!("/page-{page}"), 0));
     assert!(is_mirror("copy.example"));
-    assert_eq!(done(&budgets, "copy.example", "/page-1", 2), What::Fresh, "it is asked for again, and was the first");
+    assert_eq!(
+        done(&budgets, "copy.example", "/page-1", 2),
+        PageNovelty::Fresh,
+        "it is asked for again, and was the first"
+    );
     assert!(is_mirror("copy.example"));
-    assert_eq!(done(&budgets, SEED, "/page-500", 500), What::Fresh);
-    assert_eq!(done(&budgets, "copy.example", "/page-500", 99), What::Fresh);
+    assert_eq!(done(&budgets, SEED, "/page-500", 500), PageNovelty::Fresh);
+    assert_eq!(done(&budgets, "copy.example", "/page-500", 99), PageNovelty::Fresh);
     assert!(!is_mirror("copy.example"));
     // Where its pages come first, the seed's are like others, and its host is none the worse for it.
     for page in 1000..1300 {
         let hosts = ["copy.example", SEED].map(|host| done(&budgets, host, &format!("/page-{page}"), page));
-        assert_eq!(hosts, [What::Fresh, What::Same]);
+        assert_eq!(hosts, [PageNovelty::Fresh, PageNovelty::Same]);
     }
     assert_eq!(budgets.judge(SEED, "/page-0"), Ok(()));
     // With as many seeds, none has mirrors.
@@ -255,7 +266,7 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
 fn done_at(url: &str, says: u64, [live, read]: [&Budgets; 2], relays: bool) -> Option<String> {
     let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
     let content = Content { page: FingerprintKey::from_u64(1).fingerprint(url), body: print(says), words: None };
-    let (mut yielded, first) = live.recognize((host, &format!("/{path}")), url, Brings::Page(content));
+    let (mut yielded, first) = live.recognize((host, &format!("/{path}")), url, PageEvidence::Page(content));
     yielded.relays = relays && yielded.may_relay();
     live.note(host, &yielded);
     read.remember(host, &yielded);

@@ -20,8 +20,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::address::FingerprintKey;
 use crate::frontier::{
-    Arena, DueRecord, Entry, Frontier, FrontierOptions, Journal, Next, Outcome, Receipt, ReceiptsBuf, Record, Settled,
-    Standing, Timestamp,
+    Arena, DueRecord, Entry, Frontier, FrontierOptions, HostStatus, Journal, Next, Outcome, Receipt, ReceiptsBuf,
+    Record, Settled, Timestamp,
 };
 use crate::gate::{Position, ScopeKind, Via};
 use crate::job::FileError;

@@ -146,7 +146,7 @@ fn what_is_scheduled_again_is_written_as_ever() {
     let not_before = Some(Timestamp::from_micros(0x0102_0304));
     let page = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, None) };
     let due = Timestamp::from_micros(9);
-    let host = Standing { key: "https://example.org", due, failures: 3, has_answered: true, ill: None };
+    let host = HostStatus { key: "https://example.org", due, failures: 3, has_answered: true, ill: None };
     let (position, priority, attempts) = (Position::from_u64(0x20), 2, 1);
     let mut receipts = ReceiptsBuf::default();
     receipts.push("pages", Receipt { end: 500, length: 7, checksum: 8 });

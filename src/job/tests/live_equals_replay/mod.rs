@@ -17,8 +17,8 @@ use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
 use crate::frontier::state::State;
 use crate::frontier::{
-    DisallowedRecord, Entry, Frontier, HostCost, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf, Record,
-    Resume, Settled, Standing, Timestamp,
+    DisallowedRecord, Entry, Frontier, HostCost, HostStatus, LeaseKind, Next, Outcome, Receipt, Receipts, ReceiptsBuf,
+    Record, Resume, Settled, Timestamp,
 };
 use crate::gate::{DropRule, Gate, Position, Refusal};
 use crate::job::journal::FileJournal;
@@ -41,7 +41,7 @@ fn bytes(state: &State, images: &Images) -> Vec<u8> {
     }
     let gate = state.gate();
     let groups: Vec<_> =
-        (0..).zip(state.hosts().manners().groups()).map(|(group, _)| state.group_usage(group)).collect();
+        (0..).zip(state.hosts().politeness_table().groups()).map(|(group, _)| state.group_usage(group)).collect();
     bytes.extend_from_slice(format!("{groups:?}").as_bytes());
     bytes.extend_from_slice(
         format!("{:?} {:?} {} {:?}", state.count(), state.rules(), gate.admitted(), gate.budgets().slots()).as_bytes(),
@@ -265,7 +265,7 @@ fn resume(
 fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
     let [a, c] = [32, 64].map(Position::from_u64);
     let key = "https://h0.example";
-    let host = Standing { key, due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
+    let host = HostStatus { key, due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
     let receipts = ReceiptsBuf::of(&[("pages", Receipt::of(&[0; 10], 0))]);
     let receipts = receipts.list();
     let records = [

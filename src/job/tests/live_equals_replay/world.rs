@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::acts::{Act, How, url};
 use crate::address::{Fingerprint, host_of, path_and_query};
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, Journal, Lease, LeaseKind, Next, Outcome, Receipt, Record, Resolved, Slice,
+    Counts, Entry, Failure, Frontier, Journal, Lease, LeaseKind, Next, Outcome, Receipt, Record, Resolved, StateChunk,
     Timestamp, Trouble, idle_hosts,
 };
-use crate::gate::{Brings, Content, DropRule, Position, Yielded};
+use crate::gate::{Content, DropRule, PageEvidence, PageYield, Position};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
 
 /// The images of evicted hosts, by their keys.
@@ -72,7 +72,7 @@ pub(super) struct Checkpoint {
     pub(super) from: Position,
     pub(super) slices: Vec<(Vec<u8>, Position)>,
     /// What follows them.
-    pub(super) next: Option<Slice>,
+    pub(super) next: Option<StateChunk>,
     pub(super) seen: Vec<u8>,
     pub(super) contents: Vec<u8>,
     pub(super) seen_at: Vec<Position>,
@@ -142,7 +142,7 @@ impl Puppet {
 
     /// The idle hosts from this one on leave memory.
     fn evict(&mut self, first: u8) {
-        let (mut bytes, mut rest) = (Vec::new(), Some(Slice::default()));
+        let (mut bytes, mut rest) = (Vec::new(), Some(StateChunk::default()));
         let mut images = Vec::new();
         while let Some(slice) = rest {
             bytes.clear();
@@ -210,15 +210,15 @@ impl Puppet {
     }
 
     /// Many pages say the same, and more of them nearly.
-    fn recognize(&self, lease: &Lease, how: How) -> Yielded {
+    fn recognize(&self, lease: &Lease, how: How) -> PageYield {
         let url = lease.url();
         let [page, body, words] = [url.len() * 7, url.len(), url.len() / 2]
             .map(|bits| Fingerprint::from_bits((bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         let content = Content { page, body, words: (!url.len().is_multiple_of(5)).then_some(words) };
         let brings = match how {
-            How::Fine => Brings::Page(content),
-            How::Redirect => Brings::Way,
-            _ => Brings::Nothing,
+            How::Fine => PageEvidence::Page(content),
+            How::Redirect => PageEvidence::Way,
+            _ => PageEvidence::Nothing,
         };
         let budgets = self.frontier.gate().budgets();
         let (mut yielded, _) = budgets.recognize((host_of(lease.origin()), path_and_query(url)), url, brings);

@@ -1,6 +1,6 @@
 //! Which part of a checkpoint has which record already.
 
-use super::Fresh;
+use super::PendingParts;
 use crate::frontier::Timestamp;
 use crate::frontier::hosts::HostId;
 use crate::frontier::queues::second;
@@ -14,7 +14,7 @@ use crate::gate::Position;
 /// The order is schedule, hosts, seen set, counts. A URL that left the schedule before its piece was saved is in its host's slice,
 /// which was saved later.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct SavedAt {
     /// For each slice of hosts one more than its last host's number, and where it was saved; ascending.
     pub(super) hosts: Vec<(u32, Position)>,
     /// The last second of each piece of the schedule, and where it was saved; ascending.
@@ -25,10 +25,10 @@ pub(super) struct Pieces {
     pub(super) counts: Position,
 }
 
-impl Pieces {
+impl SavedAt {
     /// The parts that do not have a record which neither schedules nor remembers a URL. Beside the host, only the counts can have it.
-    pub(super) fn fresh(&self, at: Position) -> Fresh {
-        Fresh { counts: at >= self.counts, ..Fresh::ALL }
+    pub(super) fn fresh(&self, at: Position) -> PendingParts {
+        PendingParts { counts: at >= self.counts, ..PendingParts::ALL }
     }
 
     /// Whether a host has the record already. A host that was evicted when the checkpoint began, or that is new, and got the

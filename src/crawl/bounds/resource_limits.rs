@@ -24,7 +24,7 @@ const LOOKUPS: u64 = 256;
 /// the memory that the crawl may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Places {
+pub struct ResourceLimits {
     /// Open files that the system allows.
     pub open_files: u64,
     /// Fetches under way at once.
@@ -39,7 +39,7 @@ pub struct Places {
     pub wanted: usize,
 }
 
-impl Places {
+impl ResourceLimits {
     /// Refuses options that would fetch nothing, or too much for any machine.
     pub(in crate::crawl) fn check(workers: Option<usize>, memory: u64) -> Result<(), OptionError> {
         let (option, value, reason) = match workers {
@@ -128,7 +128,7 @@ mod tests {
     fn what_is_shared_out_is_there() {
         for open_files in [0, 16, 64, 100, 256, 1024, 4096, 20_000, 1 << 20, u64::MAX] {
             for wanted in [None, Some(1), Some(64), Some(3_000), Some(50_000)] {
-                let places = Places::share(open_files, wanted, MEMORY);
+                let places = ResourceLimits::share(open_files, wanted, MEMORY);
                 let taken = places.fetches + places.fetches / 4 + places.idle_connections;
                 assert!(taken as u64 <= open_files.saturating_sub(RESERVED).max(8), "{places:?}");
                 assert!(places.fetches >= 1 && places.lookups >= 1, "{places:?}");
@@ -139,18 +139,18 @@ mod tests {
 
     #[test]
     fn a_machine_of_today_has_room_for_thousands() {
-        let places = Places::share(20_000, None, MEMORY);
+        let places = ResourceLimits::share(20_000, None, MEMORY);
         assert_eq!((places.fetches, places.idle_connections, places.lookups), (2048, 4096, 256));
-        let places = Places::share(1024, None, MEMORY);
+        let places = ResourceLimits::share(1024, None, MEMORY);
         assert_eq!((places.fetches, places.idle_connections, places.lookups), (384, 480, 60));
-        let places = Places::share(256, Some(64), MEMORY);
+        let places = ResourceLimits::share(256, Some(64), MEMORY);
         assert_eq!((places.fetches, places.idle_connections, places.lookups), (64, 112, 12));
-        assert_eq!(Places::share(1 << 20, Some(50_000), MEMORY).fetches, 4096, "memory is a bound too");
+        assert_eq!(ResourceLimits::share(1 << 20, Some(50_000), MEMORY).fetches, 4096, "memory is a bound too");
     }
 
     #[test]
     fn none_and_too_many_are_refused() {
-        let is_taken = |workers, memory| Places::check(workers, memory).is_ok();
+        let is_taken = |workers, memory| ResourceLimits::check(workers, memory).is_ok();
         assert!(is_taken(None, MEMORY) && is_taken(Some(1), MEMORY) && is_taken(Some(MOST_FETCHES - 1), MEMORY));
         assert!(!is_taken(Some(0), MEMORY) && !is_taken(Some(99_999_999), MEMORY) && !is_taken(None, 1000));
     }

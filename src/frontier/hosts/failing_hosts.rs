@@ -4,12 +4,12 @@
 //! too much to look for that moment. So each host is counted by its prospect when it takes a seat, and taken out of the count when it
 //! leaves it.
 
-use super::Prospect;
+use super::Outlook;
 use crate::frontier::Timestamp;
 
 /// How many of the hosts with URLs queued are in trouble, counted as hosts change seats.
 #[derive(Debug, Default)]
-pub(crate) struct Struggle {
+pub(crate) struct FailingHosts {
     /// Hosts that fail and may come back.
     pub(crate) struggling: usize,
     /// Hosts that do not exist.
@@ -29,18 +29,18 @@ pub(crate) enum Patience {
     Over,
 }
 
-impl Struggle {
+impl FailingHosts {
     /// Hosts with URLs queued that fail, whether there is hope for them or not. Retired ones are not among them: nobody asks these again.
     pub(crate) fn failing(&self) -> usize {
         self.struggling + self.hopeless
     }
 
     /// The count that a host of this prospect is in; `None` for a good one, which is not counted.
-    pub(crate) fn count(&mut self, prospect: Prospect) -> Option<&mut usize> {
+    pub(crate) fn count(&mut self, prospect: Outlook) -> Option<&mut usize> {
         match prospect {
-            Prospect::Good => None,
-            Prospect::Struggling => Some(&mut self.struggling),
-            Prospect::Hopeless => Some(&mut self.hopeless),
+            Outlook::Good => None,
+            Outlook::Struggling => Some(&mut self.struggling),
+            Outlook::Hopeless => Some(&mut self.hopeless),
         }
     }
 }

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use super::bounds::{Memory, Places};
+use super::bounds::{Memory, ResourceLimits};
 use super::error::CrawlError;
 use super::http::Fetcher;
 use super::options::CrawlOptions;
 
 /// What a crawl fetches with: connections, and the memory of pages in flight. The parts of a crawl in one process share it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Means {
+pub(crate) struct FetchResources {
     pub(super) fetcher: Arc<Fetcher>,
     pub(super) memory: Memory,
 }
 
-impl Means {
+impl FetchResources {
     /// For so many fetches at once as the options say.
     ///
     /// # Errors
     /// Where an option is out of its range, or the HTTP client cannot be made.
     pub(crate) fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
-        Places::check(options.workers, options.memory)?;
-        let places = Places::fit(options.workers, options.memory);
+        ResourceLimits::check(options.workers, options.memory)?;
+        let places = ResourceLimits::fit(options.workers, options.memory);
         let asks_beside = options.frontier.politeness.connections_per_host > 1;
         let fetcher = Arc::new(Fetcher::within(&options.fetch, places, asks_beside)?);
         Ok(Self { fetcher, memory: Memory::new(options.memory) })

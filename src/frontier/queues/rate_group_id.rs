@@ -2,19 +2,19 @@
 
 use std::num::NonZeroU32;
 
-/// The number of a circle: one more than its place in the table, so that a host takes four bytes to have one or none. That of an address or a server
-/// goes to another once nobody has it.
+/// The number of a rate group: one more than its place in the table, so that a host takes four bytes to have one or none. That of an
+/// address or a server goes to another once nobody has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CircleId(NonZeroU32);
+pub(crate) struct RateGroupId(NonZeroU32);
 
-impl CircleId {
-    /// The circle at this place.
+impl RateGroupId {
+    /// The rate group at this place.
     pub(super) fn at(place: usize) -> Self {
         let number = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
         Self(number.expect("no more than hosts and groups"))
     }
 
-    /// The circle of a group, by its place among the groups.
+    /// The rate group of a group, by its place among the groups.
     pub(crate) const fn of_group(number: u16) -> Self {
         Self(NonZeroU32::MIN.saturating_add(number as u32))
     }

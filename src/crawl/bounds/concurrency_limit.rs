@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Room for fetches. After a shortage of open files, ports or buffers, or a proxy's failure, there may be a quarter less of them than were under way, and none
 /// begins for a while. Each round of fetches that end well gives an eighth back.
 #[derive(Debug)]
-pub(in crate::crawl) struct Room {
+pub(in crate::crawl) struct ConcurrencyLimit {
     most: usize,
     size: usize,
     /// Fetches that ended well since the size last changed.
@@ -19,7 +19,7 @@ pub(in crate::crawl) struct Room {
     until: Option<Instant>,
 }
 
-impl Room {
+impl ConcurrencyLimit {
     pub(in crate::crawl) fn new(most: usize) -> Self {
         let most = most.max(1);
         Self { most, size: most, well: 0, pause: PAUSE, until: None }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_shortage_takes_a_quarter_once_and_time_gives_it_back() {
         let start = Instant::now();
-        let mut room = Room::new(100);
+        let mut room = ConcurrencyLimit::new(100);
         for _ in 0..100 {
             room.ran_short(80, start);
         }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_are_bounded() {
-        let mut room = Room::new(8);
+        let mut room = ConcurrencyLimit::new(8);
         let mut now = Instant::now();
         for _ in 0..20 {
             room.ran_short(4, now);

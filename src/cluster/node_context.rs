@@ -11,12 +11,12 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::lease::NodeLease;
+use super::outbound::Outbound;
 use super::partitions::Partitions;
-use super::post::Post;
 use super::roots::RootList;
 use super::transport::ClusterTransport;
 use crate::address::Canonicalizer;
-use crate::crawl::{CrawlOptions, Inlet, Means, PartOutputs, Progress, Stop};
+use crate::crawl::{CrawlOptions, FetchResources, PartOutputs, PartitionHandle, Progress, Stop};
 use crate::lending::Clock;
 
 /// Partitions that are opened at once, at most: each reads its log.
@@ -24,11 +24,11 @@ const OPENING: usize = 4;
 
 /// What all partitions of a node stand on.
 #[derive(Debug)]
-pub(crate) struct Ground<T: ClusterTransport> {
+pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
     /// The options of one partition.
     pub(crate) options: CrawlOptions,
-    pub(crate) means: Means,
+    pub(crate) means: FetchResources,
     pub(crate) partitions: Partitions,
     /// Tells this crawl's files from those of others.
     pub(crate) id: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Ground<T: ClusterTransport> {
     pub(crate) clock_ahead: AtomicI64,
     pub(crate) roots: RootList,
     pub(crate) opening: Semaphore,
-    pub(crate) post: Arc<Post>,
+    pub(crate) post: Arc<Outbound>,
     /// Pages of all partitions that are not in the log yet.
     pub(crate) backlog: Arc<AtomicU64>,
     /// When the node began.
@@ -58,8 +58,8 @@ pub(crate) struct Ground<T: ClusterTransport> {
 
 /// A partition that is open on this node.
 pub(crate) struct OpenPart {
-    pub(crate) inlet: Inlet,
-    pub(crate) brake: Arc<Brake>,
+    pub(crate) inlet: PartitionHandle,
+    pub(crate) brake: Arc<FetchThrottle>,
     pub(crate) watch: Box<dyn Fn() -> Progress + Send + Sync>,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Debug for OpenPart {
 
 /// Why a partition fetches nothing for now.
 #[derive(Debug)]
-pub(crate) struct Brake {
+pub(crate) struct FetchThrottle {
     stop: Stop,
     /// Too much of what it has done is not in the log yet, or for too long.
     is_behind: AtomicBool,
@@ -79,7 +79,7 @@ pub(crate) struct Brake {
     is_late: AtomicBool,
 }
 
-impl Brake {
+impl FetchThrottle {
     pub(crate) fn new(stop: Stop, is_late: bool) -> Self {
         let brake = Self { stop, is_behind: AtomicBool::new(false), is_late: AtomicBool::new(is_late) };
         brake.apply();
@@ -105,7 +105,7 @@ impl Brake {
     }
 }
 
-impl<T: ClusterTransport> Ground<T> {
+impl<T: ClusterTransport> NodeContext<T> {
     /// The rules by which texts become URLs.
     pub(crate) fn canonicalizer(&self) -> Canonicalizer {
         let frontier = &self.options.frontier;

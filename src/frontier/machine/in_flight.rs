@@ -15,21 +15,21 @@
 
 use super::Frontier;
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{Host, HostId, Rest, Treatment};
+use crate::frontier::hosts::{Host, HostId, HostPolicy, Rest};
 use crate::frontier::queues::Queued;
 use crate::frontier::{Lease, Timestamp};
 
 impl<J: Journal> Frontier<J> {
     /// How a host is treated.
     #[inline]
-    pub(crate) fn treatment(&self, id: HostId) -> &Treatment {
+    pub(crate) fn treatment(&self, id: HostId) -> &HostPolicy {
         self.politeness.treatment(self.state.host(id).treatment)
     }
 
     /// Whether pages of this host may be out side by side.
     #[inline]
-    pub(crate) fn lends_beside(&self, id: HostId) -> bool {
-        self.lends_beside && self.treatment(id).connections > 1
+    pub(crate) fn lends_concurrently(&self, id: HostId) -> bool {
+        self.lends_concurrently && self.treatment(id).connections > 1
     }
 
     /// The URL of a host that goes next of those that are not out.
@@ -72,7 +72,9 @@ impl<J: Journal> Frontier<J> {
         let host = self.state.host(lease.host);
         match self.lent.beside(lease.host) {
             None => Rest { over: now + host.delay(&self.politeness), is_late: false },
-            Some(beside) => Rest { over: host.due.max(beside.next), is_late: beside.wave != lease.wave },
+            Some(beside) => {
+                Rest { over: host.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
+            }
         }
     }
 }

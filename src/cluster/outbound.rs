@@ -1,4 +1,4 @@
-//! The post of a node: what its partitions have found for others, in letters that are filled as pages come and are sent together.
+//! The post of a node: what its partitions have found for others, in link batches that are filled as pages come and are sent together.
 
 use std::collections::BTreeMap;
 use std::iter::repeat;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use super::letter::{LetterDraft, LetterId};
+use super::link_batch::{LetterId, LinkBatchDraft};
 use super::recent_set::RecentSet;
 use super::roots::deliver;
 use super::subject::ClusterSubject;
@@ -17,14 +17,14 @@ use super::transport::ClusterTransport;
 use crate::address::Fingerprint;
 use crate::gate::Found;
 
-/// Letters on their way at once.
+/// Link batches on their way at once.
 const LETTERS: usize = 64;
-/// The letters before so many are delivered before the next are sent: those who take them know one that comes twice among so many.
+/// The link batches before so many are delivered before the next are sent: those who take them know one that comes twice among so many.
 const STRETCH: u64 = 1024;
 
 /// What the partitions of a node have found for others. It goes in bags, one after the other.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct Outbound {
     token: u64,
     drafts: Mutex<Drafts>,
     /// All bags up to this one are where no crash of a server can take them.
@@ -35,14 +35,14 @@ pub(crate) struct Post {
 
 #[derive(Debug, Default)]
 struct Drafts {
-    /// Letters by where they go; the last one of each may get more.
-    letters: BTreeMap<ClusterSubject, Vec<LetterDraft>>,
+    /// Link batches by where they go; the last one of each may get more.
+    link_batches: BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>,
     /// Bags that have begun their way.
     bags: u64,
     recent: RecentSet,
 }
 
-impl Post {
+impl Outbound {
     /// Empty. The number was drawn for this node.
     pub(crate) fn new(token: u64) -> Self {
         Self { token, drafts: Mutex::default(), delivered: watch::Sender::new(0), wanted: Notify::default() }
@@ -68,7 +68,7 @@ impl Post {
             }
             drafts.add(ClusterSubject::Found(partition), &found);
         }
-        let is_open = !drafts.letters.is_empty();
+        let is_open = !drafts.link_batches.is_empty();
         (recent, drafts.bags + u64::from(is_open))
     }
 
@@ -96,16 +96,16 @@ impl Post {
         let mut serial = 0;
         loop {
             self.wanted.notified().await;
-            let (bag, letters) = self.drafts().close();
+            let (bag, link_batches) = self.drafts().close();
             let mut sending = JoinSet::new();
-            for (to, draft) in letters.into_iter().flat_map(|(to, drafts)| repeat(to).zip(drafts)) {
+            for (to, draft) in link_batches.into_iter().flat_map(|(to, drafts)| repeat(to).zip(drafts)) {
                 let room = if serial % STRETCH == 0 { 0 } else { LETTERS - 1 };
                 while sending.len() > room {
                     arrive(&mut sending).await;
                 }
                 serial += 1;
                 let (id, transport) = (LetterId { token: self.token, serial }, Arc::clone(&transport));
-                sending.spawn(async move { deliver(&*transport, &to, id, &draft.letter(id)).await });
+                sending.spawn(async move { deliver(&*transport, &to, id, &draft.link_batch(id)).await });
             }
             while arrive(&mut sending).await {}
             self.delivered.send_replace(bag);
@@ -113,7 +113,8 @@ impl Post {
     }
 }
 
-/// Waits for a letter to arrive; `false` where none is on its way. One that cannot be sent for a fault of ours ends the node: it is not lost.
+/// Waits for a link batch to arrive; `false` where none is on its way. One that cannot be sent for a fault of ours ends the node: it is not
+/// lost.
 async fn arrive(sending: &mut JoinSet<u64>) -> bool {
     match sending.join_next().await {
         Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
@@ -123,20 +124,20 @@ async fn arrive(sending: &mut JoinSet<u64>) -> bool {
 
 impl Drafts {
     fn add(&mut self, to: ClusterSubject, found: &Found) {
-        let letters = self.letters.entry(to).or_default();
-        if letters.last().is_none_or(LetterDraft::is_full) {
-            letters.push(LetterDraft::default());
+        let link_batches = self.link_batches.entry(to).or_default();
+        if link_batches.last().is_none_or(LinkBatchDraft::is_full) {
+            link_batches.push(LinkBatchDraft::default());
         }
-        if let Some(draft) = letters.last_mut() {
+        if let Some(draft) = link_batches.last_mut() {
             draft.add(found);
         }
     }
 
     /// Closes the bag that is open, if there is one. Returns the number of the last one that was closed, and what is in this one.
-    fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LetterDraft>>) {
-        let letters = mem::take(&mut self.letters);
-        self.bags += u64::from(!letters.is_empty());
-        (self.bags, letters)
+    fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>) {
+        let link_batches = mem::take(&mut self.link_batches);
+        self.bags += u64::from(!link_batches.is_empty());
+        (self.bags, link_batches)
     }
 }
 
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
     use crate::address::{Canonicalizer, FingerprintKey, KeyRules};
     use crate::cluster::in_process::InProcess;
-    use crate::cluster::letter;
+    use crate::cluster::link_batch;
 
     #[tokio::test(start_paused = true)]
     async fn what_all_have_found_goes_together_and_a_bag_is_there_when_it_is_said_to_be() {
@@ -161,7 +162,7 @@ mod tests {
             (Found { depth: 1, ..Found::seed(url) }, fingerprint)
         };
         // A server that fails now and then, and answers of what it has kept are lost.
-        let (transport, post) = (InProcess::new(3, 20), Arc::new(Post::new(5)));
+        let (transport, post) = (InProcess::new(3, 20), Arc::new(Outbound::new(5)));
         let to = |found: &Found| (u32::from(found.url.key().len().is_multiple_of(2)), found.depth == 0);
         assert_eq!(post.take((0..300).map(found).collect(), to), (0, 1));
         let (recent, bag) = post.take((290..600).map(found).collect(), to);
@@ -173,7 +174,7 @@ mod tests {
         });
         post.delivered(1).await;
         assert!(post.has_delivered(1) && !post.has_delivered(2));
-        // What was sent is in no new bag; a root is in two letters.
+        // What was sent is in no new bag; a root is in two link batches.
         assert_eq!(post.take(vec![found(599)], to), (1, 1));
         // Of a link, whoever took it may have said that it is out of scope.
         let (mut root, fingerprint) = found(599);
@@ -190,7 +191,7 @@ mod tests {
             let mut urls = 0;
             while let Some(message) = transport.next(&subject, behind).await.unwrap() {
                 behind = message.sequence;
-                let (id, found) = letter::open(&message.bytes, &canonicalizer).unwrap();
+                let (id, found) = link_batch::open(&message.bytes, &canonicalizer).unwrap();
                 assert_eq!(id.token, 5);
                 if ids.insert(id) {
                     urls += found.len();

@@ -1,7 +1,8 @@
 //! What a page yielded, as bytes: a part of the record of a page that came back.
 //!
 //! ```text
-//! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its URL
+//! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its
+//! URL
 //!           has an id, bit 4 a page with that URL but for the id is known, bit 5 there is a content, bit 6 it has words,
 //!           bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of names, 2 further, 3 further and
 //!           it led to something new), bit 10 it is a copy, bit 11 it leads to new hosts of its domain alone
@@ -18,7 +19,7 @@
 use super::host_record::flag;
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::gate::{Combined, Content, Copied, Mirrored, Session, What, Yielded};
+use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session};
 
 const OPENED_HOST: u16 = 1 << 2;
 const HAS_SESSION: u16 = 1 << 3;
@@ -37,14 +38,15 @@ const FURTHER: u16 = 2;
 const LEADS: u16 = 3;
 
 /// Appends what a page yielded.
-pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
-    let Yielded { what, opened_host, shape, section, session, mirrored, copied, content, combined, relays } = *yielded;
+pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
+    let PageYield { what, opened_host, shape, section, session, mirrored, copied, content, combined, relays } =
+        *yielded;
     let words = content.and_then(|content| content.words);
     let what = match what {
-        What::Fresh => 0,
-        What::Near => 1,
-        What::Same => 2,
-        What::Nothing => 3,
+        PageNovelty::Fresh => 0,
+        PageNovelty::Near => 1,
+        PageNovelty::Same => 2,
+        PageNovelty::Nothing => 3,
     };
     let flags = flag(opened_host, OPENED_HOST)
         | flag(session.is_some(), HAS_SESSION)
@@ -78,15 +80,15 @@ pub(super) fn write_yielded(yielded: &Yielded, to: &mut Vec<u8>) {
 ///
 /// # Errors
 /// Where the bytes end too early, or a flag is not known.
-pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<Yielded, &'static str> {
+pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<PageYield, &'static str> {
     let flags = fields.u16()?;
     let has = |flag| flags & flag != 0;
     if has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) || flags >> FLAGS != 0 {
         return Err("unknown flags");
     }
     let mut print = || fields.u64().map(Fingerprint::from_bits);
-    Ok(Yielded {
-        what: [What::Fresh, What::Near, What::Same, What::Nothing][usize::from(flags & 3)],
+    Ok(PageYield {
+        what: [PageNovelty::Fresh, PageNovelty::Near, PageNovelty::Same, PageNovelty::Nothing][usize::from(flags & 3)],
         opened_host: has(OPENED_HOST),
         relays: has(RELAYS),
         shape: print()?,
@@ -128,8 +130,8 @@ mod tests {
         let [page, body, shape, section, key] = [1, 2, 3, 4, 5].map(|bits| Fingerprint::from_bits(bits << 40 | 7));
         let content = Some(Content { page, body, words: None });
         let session = Some(Session { key, is_known: true });
-        let nothing = Yielded {
-            what: What::Nothing,
+        let nothing = PageYield {
+            what: PageNovelty::Nothing,
             opened_host: false,
             shape,
             section,
@@ -149,21 +151,26 @@ mod tests {
         let words = Some(Content { page, body, words: Some(key) });
         for yielded in [
             nothing,
-            Yielded { relays: true, opened_host: true, ..nothing },
-            Yielded { what: What::Same, content, copied: Some(Copied { set: key, beside: page, nth: 4 }), ..nothing },
-            Yielded { combined: first, content, ..nothing },
-            Yielded { combined: barren, ..nothing },
-            Yielded { what: What::Same, content, ..nothing },
-            Yielded { what: What::Near, opened_host: true, session, content: words, ..nothing },
-            Yielded {
-                what: What::Fresh,
+            PageYield { relays: true, opened_host: true, ..nothing },
+            PageYield {
+                what: PageNovelty::Same,
+                content,
+                copied: Some(Copied { set: key, beside: page, nth: 4 }),
+                ..nothing
+            },
+            PageYield { combined: first, content, ..nothing },
+            PageYield { combined: barren, ..nothing },
+            PageYield { what: PageNovelty::Same, content, ..nothing },
+            PageYield { what: PageNovelty::Near, opened_host: true, session, content: words, ..nothing },
+            PageYield {
+                what: PageNovelty::Fresh,
                 content: words,
                 mirrored: Some(Mirrored { path: key, is_original: true, is_known: false }),
                 combined: leads,
                 ..nothing
             },
-            Yielded {
-                what: What::Same,
+            PageYield {
+                what: PageNovelty::Same,
                 content,
                 mirrored: Some(Mirrored { path: key, is_original: false, is_known: true }),
                 ..nothing

@@ -6,18 +6,18 @@
 //! A line holds no host itself. Each host's seat says which line it stands in and by which priority, and both change together.
 
 use super::ListLink;
-use crate::frontier::hosts::{HostId, Seats};
+use crate::frontier::hosts::{HostId, HostSlots};
 
 /// Hosts that wait, by priority, first come first served within one. Every operation is O(priorities in use), mostly one to three.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct WaitQueue {
     /// A list for each priority that any host has, the best first. No list is empty.
     levels: Vec<(u8, ListLink)>,
 }
 
-impl Line {
+impl WaitQueue {
     /// Puts a host, that is in no queue, behind all of its priority.
-    pub(crate) fn push(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+    pub(crate) fn push(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let level = self.level(priority);
         let last = std::mem::replace(&mut level.before, host);
         if last == HostId::NONE {
@@ -29,7 +29,7 @@ impl Line {
     }
 
     /// Puts a host, that is in no queue, before all of its priority.
-    pub(crate) fn push_front(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+    pub(crate) fn push_front(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let level = self.level(priority);
         let first = std::mem::replace(&mut level.behind, host);
         if first == HostId::NONE {
@@ -42,7 +42,7 @@ impl Line {
 
     /// Takes a host out of the list of this priority, in which it stands. Its own link stays as it was: the next queue that takes the host
     /// writes it.
-    pub(crate) fn remove(&mut self, seats: &mut Seats<'_>, host: HostId, priority: u8) {
+    pub(crate) fn remove(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let ListLink { before, behind } = seats[host].link;
         let level = self.level(priority);
         if before == HostId::NONE {
@@ -61,7 +61,7 @@ impl Line {
     }
 
     /// The host that waits longest among those of the best priority, taken off, with it.
-    pub(crate) fn pop(&mut self, seats: &mut Seats<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn pop(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
         let &(priority, level) = self.levels.first()?;
         self.remove(seats, level.behind, priority);
         Some((level.behind, priority))

@@ -8,7 +8,7 @@ use super::nats::Nats;
 use super::node::draw;
 use super::sign_in::Servers;
 use super::subject::{ClusterKey, ClusterSubject, KeyKind};
-use super::terms::{Terms, find};
+use super::terms::{ClusterTerms, find};
 use super::totals::merged;
 use super::transport::{ClusterTransport, Unreachable};
 use super::values::{self, MarkValue, NodeValue, OwnerValue, StateValue};
@@ -20,14 +20,14 @@ use crate::report::Report;
 
 /// A crawl on many machines, as it is seen from outside.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ClusterAdmin {
     nats: std::sync::Arc<Nats>,
     addresses: String,
     crawl: String,
-    terms: Terms,
+    terms: ClusterTerms,
 }
 
-impl Desk {
+impl ClusterAdmin {
     /// Finds a crawl that was begun.
     ///
     /// # Errors

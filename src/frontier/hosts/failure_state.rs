@@ -5,7 +5,7 @@
 //! none.
 
 use crate::frontier::Trouble;
-use crate::frontier::durable::Ill;
+use crate::frontier::durable::Failing;
 
 /// This many different pages that break one after another count as one failure of their host: a site may have a corner
 /// that is broken, and a host that is broken has nothing else.
@@ -35,7 +35,7 @@ impl HostTurn {
 
 /// What is wrong with a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Illness {
+pub(crate) struct FailureState {
     /// The last failure.
     pub(crate) trouble: Trouble,
     /// Different pages in a row that broke, perhaps by no fault of the host.
@@ -46,28 +46,28 @@ pub(crate) struct Illness {
     pub(crate) is_retired: bool,
 }
 
-impl Illness {
+impl FailureState {
     /// Page after page broke, and nothing else came since.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.broken >= BROKEN_PAGES
     }
 
     /// The form in which the journal has it.
-    pub(crate) fn ill(&self) -> Ill<'_> {
+    pub(crate) fn ill(&self) -> Failing<'_> {
         let Self { trouble, broken, is_patient, is_retired } = self;
         let (failure, words) = (trouble.failure, &*trouble.words);
-        Ill { failure, words, broken: *broken, is_patient: *is_patient, is_retired: *is_retired }
+        Failing { failure, words, broken: *broken, is_patient: *is_patient, is_retired: *is_retired }
     }
 
-    pub(crate) fn of(ill: &Ill<'_>) -> Self {
-        let Ill { failure, words, broken, is_patient, is_retired } = *ill;
+    pub(crate) fn of(ill: &Failing<'_>) -> Self {
+        let Failing { failure, words, broken, is_patient, is_retired } = *ill;
         Self { trouble: Trouble::new(failure, words), broken, is_patient, is_retired }
     }
 }
 
 /// The prospect of a host with URLs queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Prospect {
+pub(crate) enum Outlook {
     /// It answers, or has nothing queued.
     #[default]
     Good,

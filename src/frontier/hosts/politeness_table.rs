@@ -17,10 +17,10 @@ use crate::gate::{OptionError, RuleError};
 /// politeness of all. So a rule that has only a delay leaves the rest as it was. A host has one group, that of the nearest name that a
 /// group lists. Rules are options: a job that is resumed with others treats its hosts by these.
 #[derive(Clone, Debug)]
-pub(crate) struct Manners {
+pub(crate) struct PolitenessTable {
     politeness: Politeness,
     /// The first is that of hosts for which there is no rule.
-    treatments: Vec<Treatment>,
+    treatments: Vec<HostPolicy>,
     /// Places in the list.
     numbers: HostTable<u16>,
     /// In the order of their names.
@@ -36,7 +36,7 @@ pub(crate) struct Manners {
 
 /// How a host is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Treatment {
+pub(crate) struct HostPolicy {
     /// Its rest between an answer and the next request, where its robots.txt asks for no longer one.
     pub(crate) host_delay: Duration,
     /// Its requests that may be out at once.
@@ -57,7 +57,7 @@ pub(crate) struct Treatment {
     pub(crate) by_address: CountsByAddress,
 }
 
-impl Treatment {
+impl HostPolicy {
     /// Whether a host of this key shares the clock of other ports of its name, should there be any.
     pub(crate) fn is_one_server(&self, key: &HostKey) -> bool {
         let is_default_port = || key.as_str().ends_with(key.host());
@@ -93,8 +93,8 @@ impl AddressSharing {
 
     /// Whether a host that is treated so counts. Unless the user has set the rest of addresses, a host that may be asked more quickly, by
     /// itself or with its group, does not.
-    fn counts(self, politeness: &Politeness, treatment: &Treatment, groups: &[Sharing]) -> CountsByAddress {
-        let Treatment { host_delay, connections, group, .. } = *treatment;
+    fn counts(self, politeness: &Politeness, treatment: &HostPolicy, groups: &[Sharing]) -> CountsByAddress {
+        let HostPolicy { host_delay, connections, group, .. } = *treatment;
         let group = group.map(|number| &groups[usize::from(number)]);
         let is_quicker = group.is_some_and(|group| group.delay < self.delay || group.connections > self.connections);
         match politeness.address_delay {
@@ -122,7 +122,7 @@ pub(crate) struct Sharing {
 /// The most names: a host has its treatment as a number of two bytes.
 const NAMES: usize = 65_000;
 
-impl Manners {
+impl PolitenessTable {
     /// Compiles the rules.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Manners {
             return Err(refused("hosts", "", "", &names.len().to_string(), reason));
         }
         let addresses = AddressSharing::of(politeness);
-        let none = Treatment {
+        let none = HostPolicy {
             host_delay: politeness.host_delay,
             connections: politeness.connections_per_host,
             robots: politeness.robots,
@@ -197,7 +197,7 @@ impl Manners {
     /// A treatment by its number, which [`number_for`](Self::number_for) gave in this process. Numbers are not kept: with other rules they
     /// mean something else.
     #[inline]
-    pub(crate) fn treatment(&self, number: u16) -> &Treatment {
+    pub(crate) fn treatment(&self, number: u16) -> &HostPolicy {
         &self.treatments[usize::from(number)]
     }
 
@@ -212,7 +212,7 @@ impl Manners {
     }
 
     /// Whether any host may have several requests out at once.
-    pub(crate) fn lends_beside(&self) -> bool {
+    pub(crate) fn lends_concurrently(&self) -> bool {
         self.treatments.iter().any(|treatment| treatment.connections > 1)
     }
 
@@ -239,8 +239,8 @@ impl Manners {
         self.budgets_digest
     }
 
-    /// The rest between a response and the next request, of a host that is treated so and whose robots.txt asks for this one: the longer of the
-    /// two. A Crawl-delay counts up to `politeness.max_crawl_delay`.
+    /// The rest between a response and the next request, of a host that is treated so and whose robots.txt asks for this one: the longer of
+    /// the two. A Crawl-delay counts up to `politeness.max_crawl_delay`.
     pub(crate) fn delay(&self, treatment: u16, crawl_delay: Duration) -> Duration {
         self.treatment(treatment).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
     }
@@ -263,7 +263,7 @@ impl Manners {
 }
 
 /// What holds for all hosts.
-impl Deref for Manners {
+impl Deref for PolitenessTable {
     type Target = Politeness;
 
     fn deref(&self) -> &Politeness {
@@ -297,11 +297,11 @@ fn add<'a>(
 }
 
 /// How hosts are treated of which this is said, the nearest first.
-fn treatment(fitting: &[&Said], none: Treatment) -> Treatment {
+fn treatment(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
     let group = fitting.iter().find_map(|said| said.group);
     let of_group = group.map(|(_, rule)| rule);
     let rules = || fitting.iter().map(|said| said.rule).chain(of_group);
-    Treatment {
+    HostPolicy {
         host_delay: rules().find_map(|rule| rule.host_delay).unwrap_or(none.host_delay),
         connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
         robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
@@ -400,7 +400,7 @@ mod tests {
                 ("near", group(&["a.x.example", "*.other.test"], HostRule::default())),
             ],
         );
-        let manners = Manners::new(&Politeness::default(), &rules).unwrap();
+        let politeness_table = PolitenessTable::new(&Politeness::default(), &rules).unwrap();
         for (origin, seconds, connections, robots, group) in [
             // The group that names it by its own name says nothing of it; "far" is not its group.
             ("http://a.x.example", 2, 1, false, Some("group near")),
@@ -415,13 +415,13 @@ mod tests {
             ("http://another.test", 1, 1, true, None),
             ("http://[::1]:80", 1, 1, true, None),
         ] {
-            let treatment = *manners.treatment(manners.number_for(&HostKey::of_origin(origin)));
-            let name = treatment.group.map(|number| &*manners.groups()[usize::from(number)].name);
+            let treatment = *politeness_table.treatment(politeness_table.number_for(&HostKey::of_origin(origin)));
+            let name = treatment.group.map(|number| &*politeness_table.groups()[usize::from(number)].name);
             let is = (treatment.host_delay, treatment.connections, treatment.robots, name);
             assert_eq!(is, (seconds * SECOND, connections, robots, group), "{origin}");
         }
-        assert_eq!((manners.groups()[0].delay, manners.groups()[0].connections), (7 * SECOND, 4));
-        assert_eq!((manners.groups()[1].delay, manners.groups()[1].connections), (SECOND, 1));
+        assert_eq!((politeness_table.groups()[0].delay, politeness_table.groups()[0].connections), (7 * SECOND, 4));
+        assert_eq!((politeness_table.groups()[1].delay, politeness_table.groups()[1].connections), (SECOND, 1));
     }
 
     #[test]
@@ -429,7 +429,7 @@ mod tests {
         for name in
             ["", "*.", "*", "a.*.b", "http://a.example", "a.example:80", "a.example/b", "a b", "u@a.example", "a:"]
         {
-            let error = Manners::new(&Politeness::default(), &rules(&[(name, delay(1))], &[])).unwrap_err();
+            let error = PolitenessTable::new(&Politeness::default(), &rules(&[(name, delay(1))], &[])).unwrap_err();
             assert!(error.to_string().starts_with(&format!("hosts.{name:?} = ")), "{error}");
         }
         for (rules, message) in [
@@ -446,7 +446,7 @@ mod tests {
                 r#"groups."a".connections = 0: is from 1 to 64"#,
             ),
         ] {
-            assert_eq!(Manners::new(&Politeness::default(), &rules).unwrap_err().to_string(), message);
+            assert_eq!(PolitenessTable::new(&Politeness::default(), &rules).unwrap_err().to_string(), message);
         }
     }
 }

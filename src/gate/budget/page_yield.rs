@@ -5,7 +5,7 @@ use crate::address::Fingerprint;
 /// What came of a URL, before it is known whether that is new.
 #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Brings {
+pub(crate) enum PageEvidence {
     /// A page.
     Page(Content),
     /// A way to a URL that is new.
@@ -16,9 +16,9 @@ pub(crate) enum Brings {
 
 /// What a page yielded, as its record in the journal has it: all that the budgets and the second seen set need to know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Yielded {
+pub(crate) struct PageYield {
     /// What it brought.
-    pub(crate) what: What,
+    pub(crate) what: PageNovelty,
     /// It was the first page of its host.
     pub(crate) opened_host: bool,
     /// Its shape on its host.
@@ -60,7 +60,7 @@ pub(crate) enum Combined {
 
 /// What a page brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum PageNovelty {
     /// A text that no page before it had; without a content, a way to a new URL.
     Fresh,
     /// The text of another page, but for numbers or markup.
@@ -102,7 +102,7 @@ pub(crate) struct Mirrored {
     pub(crate) is_known: bool,
 }
 
-impl Yielded {
+impl PageYield {
     /// Whether it led to a new URL, and was no page.
     pub(crate) const fn is_way(&self) -> bool {
         self.what.is_fresh() && self.content.is_none()
@@ -146,7 +146,7 @@ pub(crate) struct Content {
     pub(crate) words: Option<Fingerprint>,
 }
 
-impl What {
+impl PageNovelty {
     /// Whether it is something new.
     pub(crate) const fn is_fresh(self) -> bool {
         matches!(self, Self::Fresh)

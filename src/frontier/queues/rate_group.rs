@@ -1,14 +1,14 @@
-//! One circle: hosts that share a clock.
+//! One rate group: hosts that share a clock.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Line;
+use super::WaitQueue;
 use crate::frontier::Timestamp;
 use crate::frontier::hosts::{AddressSharing, HostId, ServerAddress, Sharing};
 
-/// What the hosts of a circle have in common.
+/// What the hosts of a rate group have in common.
 #[derive(Clone, Debug)]
 pub(super) enum Bond {
     Group(Arc<Sharing>),
@@ -28,7 +28,7 @@ pub(super) struct ServerPorts {
 
 /// Hosts that share a clock, with that. A crawl has as many as servers.
 #[derive(Debug)]
-pub(crate) struct Circle {
+pub(crate) struct RateGroup {
     pub(super) bond: Bond,
     /// The time before which none of its hosts is asked.
     pub(super) due: Timestamp,
@@ -36,18 +36,18 @@ pub(crate) struct Circle {
     pub(super) out: u8,
     /// Hosts of its line that were called, and are in the front queue.
     pub(super) called: u8,
-    /// Requests that a budget leaves to it, as far as that is fewer than any circle may have out.
+    /// Requests that a budget leaves to it, as far as that is fewer than any rate group may have out.
     pub(super) left: u8,
     /// Hosts in memory that have this address, or are ports of this server.
     pub(super) members: u32,
     /// In a box, since most servers have one host, that never waits for others.
-    line: Option<Box<Line>>,
+    line: Option<Box<WaitQueue>>,
     /// It is noted by the time when it is free.
     pub(super) is_noted: bool,
 }
 
 // There is one for each server of the crawl: with its place in the map of addresses it takes 75 bytes.
-const _: () = assert!(size_of::<Circle>() == 40);
+const _: () = assert!(size_of::<RateGroup>() == 40);
 
 impl Bond {
     /// The rest between two requests to any of its hosts. All addresses have the same.
@@ -79,13 +79,14 @@ impl fmt::Display for Bond {
     }
 }
 
-impl Circle {
-    /// A circle without hosts. None of those that come is asked before `due`.
+impl RateGroup {
+    /// A rate group without hosts. None of those that come is asked before `due`.
     pub(super) fn new(bond: Bond, due: Timestamp) -> Self {
         Self { bond, due, out: 0, called: 0, left: u8::MAX, members: 0, line: None, is_noted: false }
     }
 
-    /// Whether a further request may go out, once the circle has rested. Whoever was called goes before, and the circle rests behind it.
+    /// Whether a further request may go out, once the rate group has rested. Whoever was called goes before, and the rate group rests
+    /// behind it.
     pub(super) fn has_room(&self, sharing: &AddressSharing) -> bool {
         let is_kept = self.called > 0 && !self.bond.delay(sharing).is_zero();
         !is_kept && self.out + self.called < self.most(sharing)
@@ -97,7 +98,7 @@ impl Circle {
     }
 
     /// The hosts that wait for it.
-    pub(super) fn line(&mut self) -> &mut Line {
+    pub(super) fn line(&mut self) -> &mut WaitQueue {
         self.line.get_or_insert_default()
     }
 
@@ -106,8 +107,8 @@ impl Circle {
         self.line.as_ref().is_some_and(|line| !line.is_empty())
     }
 
-    /// An address or a server that no host in memory has, and that need not rest: its circle may be another's. One that rests must stay, or
-    /// a host that comes back would be asked too early.
+    /// An address or a server that no host in memory has, and that need not rest: its rate group may be another's. One that rests must
+    /// stay, or a host that comes back would be asked too early.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         let is_group = matches!(self.bond, Bond::Group(_));
         !is_group && self.members == 0 && self.out == 0 && self.called == 0 && self.due <= now

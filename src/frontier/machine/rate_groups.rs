@@ -1,7 +1,7 @@
 //! Hosts that share a clock, of one group or on one IP address: whose turn it is among them.
 //!
-//! A host passes its clocks one after the other: its own, in the agenda, and then those of its circles, in their lines. What all of them
-//! say holds at once, since a host comes to a line only when its own rest is over, and is lent out only when its circles are free.
+//! A host passes its clocks one after the other: its own, in the agenda, and then those of its rate groups, in their lines. What all of them
+//! say holds at once, since a host comes to a line only when its own rest is over, and is lent out only when its rate groups are free.
 //!
 //! A host that is given up passes none: it is not asked.
 //!
@@ -26,9 +26,9 @@ use std::net::IpAddr;
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{HostId, HostState, ServerAddress, Tie};
+use crate::frontier::hosts::{GroupKind, HostId, HostState, ServerAddress};
 use crate::frontier::lease::{OnAddress, Resolved};
-use crate::frontier::queues::CircleId;
+use crate::frontier::queues::RateGroupId;
 use crate::frontier::{Lease, Outcome, Timestamp};
 
 impl<J: Journal> Frontier<J> {
@@ -72,100 +72,106 @@ impl<J: Journal> Frontier<J> {
         // Hosts in line whose address has rested meanwhile go before this one.
         self.wake(now);
         if let Some(before) = lease.address.take() {
-            self.circles.take_back(before.circle, false, now);
-            self.call(before.circle, Tie::Address, now);
+            self.rate_groups.take_back(before.rate_group, false, now);
+            self.call(before.rate_group, GroupKind::Address, now);
         }
-        let circle = self.move_to(lease.host, address, now);
-        if !self.circles.is_free(circle, now) {
+        let rate_group = self.move_to(lease.host, address, now);
+        if !self.rate_groups.is_free(rate_group, now) {
             return Ok(Resolved::Release);
         }
-        self.circles.lend(circle, now);
-        lease.address = Some(OnAddress { circle, address, since: now });
+        self.rate_groups.lend(rate_group, now);
+        lease.address = Some(OnAddress { rate_group, address, since: now });
         Ok(Resolved::Connect)
     }
 
     /// Notes that a host has this address from here on. If it stands in the line of its old one, it leaves that, and so does a place that the
     /// old one keeps for it: the next host of that line is called at once, or nobody would call it.
-    fn move_to(&mut self, id: HostId, address: ServerAddress, now: Timestamp) -> CircleId {
-        let circle = self.circles.join(address, now);
+    fn move_to(&mut self, id: HostId, address: ServerAddress, now: Timestamp) -> RateGroupId {
+        let rate_group = self.rate_groups.join(address, now);
         let seat = self.state.host(id).seat;
-        let is_bound = seat.state.line().map(|(tie, _)| tie).or(seat.state.caller()) == Some(Tie::Address);
-        let is_moving = is_bound && seat.address != Some(circle) && self.leaves_its_queue(id);
-        self.state.seats()[id].address = Some(circle);
+        let is_bound = seat.state.line().map(|(tie, _)| tie).or(seat.state.caller()) == Some(GroupKind::Address);
+        let is_moving = is_bound && seat.address != Some(rate_group) && self.leaves_its_queue(id);
+        self.state.seats()[id].address = Some(rate_group);
         if let Some(before) = seat.address {
-            self.circles.part(before);
-            self.call(before, Tie::Address, now);
+            self.rate_groups.part(before);
+            self.call(before, GroupKind::Address, now);
         }
         if is_moving {
             self.place(id, now);
         }
-        circle
+        rate_group
     }
 
-    /// A circle of a host.
-    fn circle(&self, id: HostId, tie: Tie) -> Option<CircleId> {
+    /// A rate group of a host.
+    fn rate_group(&self, id: HostId, tie: GroupKind) -> Option<RateGroupId> {
         match tie {
-            Tie::Group => self.treatment(id).group.map(CircleId::of_group),
-            Tie::Address => self.state.host(id).seat.address,
-            Tie::Server => self.circles.server_of(id),
+            GroupKind::Group => self.treatment(id).group.map(RateGroupId::of_group),
+            GroupKind::Address => self.state.host(id).seat.address,
+            GroupKind::Server => self.rate_groups.server_of(id),
         }
     }
 
-    /// The circles that a host is in, its group's first, then its server's. In that order a host stands in line for them.
+    /// The rate groups that a host is in, its group's first, then its server's. In that order a host stands in line for them.
     #[inline]
-    fn circles_of(&self, id: HostId) -> [Option<(CircleId, Tie)>; 3] {
-        if self.circles.is_empty() {
+    fn rate_groups_of(&self, id: HostId) -> [Option<(RateGroupId, GroupKind)>; 3] {
+        if self.rate_groups.is_empty() {
             return [None; 3];
         }
-        [Tie::Group, Tie::Server, Tie::Address].map(|tie| Some((self.circle(id, tie)?, tie)))
+        [GroupKind::Group, GroupKind::Server, GroupKind::Address].map(|tie| Some((self.rate_group(id, tie)?, tie)))
     }
 
     /// Takes note that a host was taken from the front queue, and says who had called it there. Each host that is taken must be told here
-    /// before anything else is decided of it: a place that stays kept keeps its circle still for ever.
-    pub(crate) fn came_when_called(&mut self, id: HostId) -> Option<Tie> {
+    /// before anything else is decided of it: a place that stays kept keeps its rate group still for ever.
+    pub(crate) fn take_reservation(&mut self, id: HostId) -> Option<GroupKind> {
         let caller = self.state.host(id).seat.state.caller();
-        if let Some(circle) = caller.and_then(|tie| self.circle(id, tie)) {
-            self.circles.answered(circle);
+        if let Some(rate_group) = caller.and_then(|tie| self.rate_group(id, tie)) {
+            self.rate_groups.answered(rate_group);
         }
         caller
     }
 
-    /// Whether a host that was taken from the front queue had to stand in the line of a circle. One that is retired or has spent its budget does not: its
-    /// pages are given up or set aside, and nobody asks it anything.
-    pub(crate) fn stands_in_line(&mut self, id: HostId, priority: u8, caller: Option<Tie>, now: Timestamp) -> bool {
-        let mut circles = self.circles_of(id).into_iter().flatten();
-        let is_taken = |&(circle, tie): &(CircleId, Tie)| match caller {
-            Some(caller) if caller != tie => !self.circles.is_open(circle, now),
-            _ => !self.circles.is_free(circle, now),
+    /// Whether a host that was taken from the front queue had to stand in the line of a rate group. One that is retired or has spent its
+    /// budget does not: its pages are given up or set aside, and nobody asks it anything.
+    pub(crate) fn stands_in_line(
+        &mut self,
+        id: HostId,
+        priority: u8,
+        caller: Option<GroupKind>,
+        now: Timestamp,
+    ) -> bool {
+        let mut rate_groups = self.rate_groups_of(id).into_iter().flatten();
+        let is_taken = |&(rate_group, tie): &(RateGroupId, GroupKind)| match caller {
+            Some(caller) if caller != tie => !self.rate_groups.is_open(rate_group, now),
+            _ => !self.rate_groups.is_free(rate_group, now),
         };
-        let Some((circle, tie)) = circles.find(is_taken) else { return false };
+        let Some((rate_group, tie)) = rate_groups.find(is_taken) else { return false };
         let host = self.state.host(id);
         if self.is_over(host, id) {
             return false;
         }
         let is_first = caller == Some(tie) || host.robots.is_unused();
-        self.circles.stand(circle, tie, &mut self.state.seats(), id, (priority, is_first));
+        self.rate_groups.stand(rate_group, tie, &mut self.state.seats(), id, (priority, is_first));
         true
     }
 
     /// A host that stands in line has a better URL: it stands behind all that have one as good.
-    pub(crate) fn promote(&mut self, id: HostId, tie: Tie, from: u8, to: u8) {
-        let circle = self.circle(id, tie).expect("a host in a line has a circle");
-        self.circles.promote(circle, tie, &mut self.state.seats(), id, from, to);
+    pub(crate) fn promote(&mut self, id: HostId, tie: GroupKind, from: u8, to: u8) {
+        let rate_group = self.rate_group(id, tie).expect("a host in a line has a circle");
+        self.rate_groups.promote(rate_group, tie, &mut self.state.seats(), id, from, to);
     }
 
-    /// Calls the next host of each circle of this one, where it is free and one stands in its line.
+    /// Calls the next host of each rate group of this one, where it is free and one stands in its line.
     #[inline]
-    pub(crate) fn call_in(&mut self, id: HostId, now: Timestamp) {
-        for (circle, tie) in self.circles_of(id).into_iter().flatten() {
-            self.call(circle, tie, now);
+    pub(crate) fn wake_groups(&mut self, id: HostId, now: Timestamp) {
+        for (rate_group, tie) in self.rate_groups_of(id).into_iter().flatten() {
+            self.call(rate_group, tie, now);
         }
     }
 
-    /// Calls the next host of a circle to the front queue, where the circle is free and one stands in its line; says whether it did.
-    pub(crate) fn call(&mut self, circle: CircleId, tie: Tie, now: Timestamp) -> bool {
+    /// Calls the next host of a rate group to the front queue, where the rate group is free and one stands in its line; says whether it did.
+    pub(crate) fn call(&mut self, rate_group: RateGroupId, tie: GroupKind, now: Timestamp) -> bool {
         let seats = &mut self.state.seats();
-        let Some((host, priority)) = self.circles.call(circle, seats, now) else { return false };
+        let Some((host, priority)) = self.rate_groups.call(rate_group, seats, now) else { return false };
         seats[host].state = HostState::called(tie, priority);
         self.front.push(seats, host, priority);
         true
@@ -176,25 +182,25 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn leaves_its_queue(&mut self, id: HostId) -> bool {
         let state = self.state.host(id).seat.state;
         let tie = state.caller().or(state.line().map(|(tie, _)| tie));
-        let circle = tie.and_then(|tie| self.circle(id, tie));
+        let rate_group = tie.and_then(|tie| self.rate_group(id, tie));
         let seats = &mut self.state.seats();
-        match (state, circle) {
+        match (state, rate_group) {
             (
                 HostState::Called(priority)
                 | HostState::CalledByAddress(priority)
                 | HostState::CalledByServer(priority),
-                Some(circle),
+                Some(rate_group),
             ) => {
                 self.front.remove(seats, id, priority);
-                self.circles.answered(circle);
+                self.rate_groups.answered(rate_group);
             }
             (
                 HostState::InLine(priority)
                 | HostState::InLineOfAddress(priority)
                 | HostState::InLineOfServer(priority),
-                Some(circle),
+                Some(rate_group),
             ) => {
-                self.circles.leave(circle, seats, id, priority);
+                self.rate_groups.leave(rate_group, seats, id, priority);
             }
             (HostState::GivesWay(priority), _) => self.domains.leave(seats, id, priority, false),
             (HostState::NewGivesWay(priority), _) => self.domains.leave(seats, id, priority, true),
@@ -205,23 +211,24 @@ impl<J: Journal> Frontier<J> {
         true
     }
 
-    /// A request that goes out takes a place in each circle of its host. A page that is given up is not asked for, and takes none.
+    /// A request that goes out takes a place in each rate group of its host. A page that is given up is not asked for, and takes none.
     pub(crate) fn take_places(&mut self, lease: &mut Lease) {
-        if self.circles.is_empty() || lease.trouble.is_some() {
+        if self.rate_groups.is_empty() || lease.trouble.is_some() {
             return;
         }
-        if let Some(group) = self.circle(lease.host, Tie::Group) {
-            self.circles.lend(group, lease.lent_at);
-            lease.group = self.circles.group(group).map(|sharing| (group, sharing));
+        if let Some(group) = self.rate_group(lease.host, GroupKind::Group) {
+            self.rate_groups.lend(group, lease.lent_at);
+            lease.group = self.rate_groups.group(group).map(|sharing| (group, sharing));
         }
-        if let Some(server) = self.circles.server_of(lease.host) {
-            self.circles.lend(server, lease.lent_at);
-            lease.server = self.circles.group(server);
+        if let Some(server) = self.rate_groups.server_of(lease.host) {
+            self.rate_groups.lend(server, lease.lent_at);
+            lease.server = self.rate_groups.group(server);
         }
-        if let Some(circle) = self.circle(lease.host, Tie::Address) {
-            self.circles.lend(circle, lease.lent_at);
+        if let Some(rate_group) = self.rate_group(lease.host, GroupKind::Address) {
+            self.rate_groups.lend(rate_group, lease.lent_at);
             let since = lease.lent_at;
-            lease.address = self.circles.address(circle).map(|address| OnAddress { circle, address, since });
+            lease.address =
+                self.rate_groups.address(rate_group).map(|address| OnAddress { rate_group, address, since });
         }
     }
 
@@ -236,22 +243,22 @@ impl<J: Journal> Frontier<J> {
     ) {
         let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
         if let Some((group, _)) = lease.group {
-            self.circles.take_back(group, was_sent, answered_at);
+            self.rate_groups.take_back(group, was_sent, answered_at);
             if let Some(rest) = outcome.asks_for() {
-                self.circles.rest_until(group, answered_at + rest.min(self.politeness.max_retry_after));
+                self.rate_groups.rest_until(group, answered_at + rest.min(self.politeness.max_retry_after));
             }
-            self.call(group, Tie::Group, now);
+            self.call(group, GroupKind::Group, now);
         }
-        if let Some(server) = self.circles.server_of(lease.host).filter(|_| lease.trouble.is_none()) {
-            self.circles.take_back(server, was_sent, answered_at);
+        if let Some(server) = self.rate_groups.server_of(lease.host).filter(|_| lease.trouble.is_none()) {
+            self.rate_groups.take_back(server, was_sent, answered_at);
             if let Some(rest) = outcome.asks_for() {
-                self.circles.rest_until(server, answered_at + rest.min(self.politeness.max_retry_after));
+                self.rate_groups.rest_until(server, answered_at + rest.min(self.politeness.max_retry_after));
             }
-            self.call(server, Tie::Server, now);
+            self.call(server, GroupKind::Server, now);
         }
-        if let Some(OnAddress { circle, .. }) = lease.address {
-            self.circles.take_back(circle, was_sent, answered_at);
-            self.call(circle, Tie::Address, now);
+        if let Some(OnAddress { rate_group, .. }) = lease.address {
+            self.rate_groups.take_back(rate_group, was_sent, answered_at);
+            self.call(rate_group, GroupKind::Address, now);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Where the rest of a crawl is, when this one is a part of it.
 
-use super::http::MayAsk;
+use super::http::RequestPermit;
 use super::records::ClusterPlace;
 use crate::address::{CanonicalUrl, Fingerprint};
 use crate::gate::Found;
 
 /// Where the rest of a crawl is. A crawl that is a part of a greater one fetches its own URLs, and sends the
 /// others there. Where it may not ask any more, this part may be another process's by now.
-pub(crate) trait Elsewhere: MayAsk {
+pub(crate) trait RemotePartitions: RequestPermit {
     /// Whether another part has this URL.
     fn has(&self, url: &CanonicalUrl) -> bool;
 

@@ -4,7 +4,7 @@ use crate::frontier::{Failure, Timestamp};
 
 /// How a host stands: its clock, and how it has behaved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct HostStatus<'a> {
     /// The text of its [`HostKey`](crate::address::HostKey).
     pub key: &'a str,
     /// Not asked before.
@@ -14,12 +14,12 @@ pub(crate) struct Standing<'a> {
     /// It has answered at least once.
     pub has_answered: bool,
     /// What is wrong with it, if anything is.
-    pub ill: Option<Ill<'a>>,
+    pub ill: Option<Failing<'a>>,
 }
 
 /// What is wrong with a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ill<'a> {
+pub(crate) struct Failing<'a> {
     /// Its last failure.
     pub failure: Failure,
     /// The failure's own words.

@@ -1,17 +1,17 @@
 //! Where a host is in the queues of hosts.
 
-use super::Prospect;
-use crate::frontier::queues::{CircleId, ListLink};
+use super::Outlook;
+use crate::frontier::queues::{ListLink, RateGroupId};
 
 /// Where a host is in the queues of hosts, and as what it is counted there. It follows from what is known of the host and from
 /// the time, so no journal and no checkpoint has it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seat {
+pub(crate) struct HostSlot {
     /// Its neighbors in a front queue.
     pub(crate) link: ListLink,
-    /// The circle of its address, once that was told. The fetcher tells it with each request, so a checkpoint has it for those alone who
+    /// The rate group of its address, once that was told. The fetcher tells it with each request, so a checkpoint has it for those alone who
     /// look at a job.
-    pub(crate) address: Option<CircleId>,
+    pub(crate) address: Option<RateGroupId>,
     /// The queue of hosts that it is in, if any.
     pub(crate) state: HostState,
     /// Its pages that are lent out.
@@ -19,7 +19,7 @@ pub(crate) struct Seat {
     /// The rest that follows from its latency, in milliseconds.
     pub(crate) learned_ms: u32,
     /// The prospect under which it is counted, among the hosts with URLs queued.
-    pub(crate) counted: Prospect,
+    pub(crate) counted: Outlook,
 }
 
 /// The one place where a host is. The picture of how it moves between them stands on the page of [`frontier`](crate::frontier).
@@ -57,24 +57,24 @@ pub(crate) enum HostState {
     /// Its robots.txt is lent out, or one that others have there.
     LeasedRobots,
     /// Its robots.txt is on another host, whose turn it waits for.
-    Elsewhere,
+    RemotePartitions,
 }
 
-/// One of the three circles that a host may be in.
+/// One of the three rate groups that a host may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tie {
+pub(crate) enum GroupKind {
     Group,
     Address,
     Server,
 }
 
 impl HostState {
-    /// In the line of a circle, with this priority.
-    pub(crate) const fn in_line(tie: Tie, priority: u8) -> Self {
+    /// In the line of a rate group, with this priority.
+    pub(crate) const fn in_line(tie: GroupKind, priority: u8) -> Self {
         match tie {
-            Tie::Group => Self::InLine(priority),
-            Tie::Address => Self::InLineOfAddress(priority),
-            Tie::Server => Self::InLineOfServer(priority),
+            GroupKind::Group => Self::InLine(priority),
+            GroupKind::Address => Self::InLineOfAddress(priority),
+            GroupKind::Server => Self::InLineOfServer(priority),
         }
     }
 
@@ -92,31 +92,31 @@ impl HostState {
         }
     }
 
-    /// Called by a circle, and in the front queue of this priority.
-    pub(crate) const fn called(tie: Tie, priority: u8) -> Self {
+    /// Called by a rate group, and in the front queue of this priority.
+    pub(crate) const fn called(tie: GroupKind, priority: u8) -> Self {
         match tie {
-            Tie::Group => Self::Called(priority),
-            Tie::Address => Self::CalledByAddress(priority),
-            Tie::Server => Self::CalledByServer(priority),
+            GroupKind::Group => Self::Called(priority),
+            GroupKind::Address => Self::CalledByAddress(priority),
+            GroupKind::Server => Self::CalledByServer(priority),
         }
     }
 
-    /// The circle in whose line it stands.
-    pub(crate) const fn line(self) -> Option<(Tie, u8)> {
+    /// The rate group in whose line it stands.
+    pub(crate) const fn line(self) -> Option<(GroupKind, u8)> {
         match self {
-            Self::InLine(priority) => Some((Tie::Group, priority)),
-            Self::InLineOfAddress(priority) => Some((Tie::Address, priority)),
-            Self::InLineOfServer(priority) => Some((Tie::Server, priority)),
+            Self::InLine(priority) => Some((GroupKind::Group, priority)),
+            Self::InLineOfAddress(priority) => Some((GroupKind::Address, priority)),
+            Self::InLineOfServer(priority) => Some((GroupKind::Server, priority)),
             _ => None,
         }
     }
 
-    /// The circle that has called it.
-    pub(crate) const fn caller(self) -> Option<Tie> {
+    /// The rate group that has called it.
+    pub(crate) const fn caller(self) -> Option<GroupKind> {
         match self {
-            Self::Called(_) => Some(Tie::Group),
-            Self::CalledByAddress(_) => Some(Tie::Address),
-            Self::CalledByServer(_) => Some(Tie::Server),
+            Self::Called(_) => Some(GroupKind::Group),
+            Self::CalledByAddress(_) => Some(GroupKind::Address),
+            Self::CalledByServer(_) => Some(GroupKind::Server),
             _ => None,
         }
     }

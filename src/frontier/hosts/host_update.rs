@@ -8,9 +8,9 @@
 
 use std::time::Duration;
 
-use super::illness::BROKEN_PAGES;
-use super::{Host, Illness, Politeness};
-use crate::frontier::durable::Standing;
+use super::failure_state::BROKEN_PAGES;
+use super::{FailureState, Host, Politeness};
+use crate::frontier::durable::HostStatus;
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Failure, Timestamp, Trouble};
 
@@ -23,9 +23,9 @@ pub(crate) struct Rest {
     pub(crate) is_late: bool,
 }
 
-/// How a host has behaved: a draft of its next [`Standing`]. The host itself stands so once the journal has it.
+/// How a host has behaved: a draft of its next [`HostStatus`]. The host itself stands so once the journal has it.
 #[derive(Clone, Debug)]
-pub(crate) struct Conduct {
+pub(crate) struct HostUpdate {
     /// The time before which it is not asked.
     pub(crate) due: Timestamp,
     /// Failures in a row that count against it.
@@ -33,10 +33,10 @@ pub(crate) struct Conduct {
     /// It has answered at least once.
     pub(crate) has_answered: bool,
     /// What is wrong with it, if anything is.
-    pub(crate) ill: Option<Illness>,
+    pub(crate) ill: Option<FailureState>,
 }
 
-impl Conduct {
+impl HostUpdate {
     /// The host's conduct as it is now, to be changed and then written down.
     pub(crate) fn of(host: &Host) -> Self {
         let Host { due, failures, has_answered, ill, .. } = host;
@@ -44,10 +44,10 @@ impl Conduct {
     }
 
     /// For the journal, of the host with this key.
-    pub(crate) fn standing<'a>(&'a self, key: &'a str) -> Standing<'a> {
+    pub(crate) fn standing<'a>(&'a self, key: &'a str) -> HostStatus<'a> {
         let Self { due, failures, has_answered, ill } = self;
-        let ill = ill.as_ref().map(Illness::ill);
-        Standing { key, due: *due, failures: *failures, has_answered: *has_answered, ill }
+        let ill = ill.as_ref().map(FailureState::ill);
+        HostStatus { key, due: *due, failures: *failures, has_answered: *has_answered, ill }
     }
 
     /// The host answers. That is a failure only where the status says "not now", or that something is broken; any other answer
@@ -113,16 +113,16 @@ impl Conduct {
         let was = self.ill.as_ref().filter(|_| rest.is_late);
         let is_retired = ends || was.is_some_and(|ill| ill.is_retired);
         let is_patient = retry_after.is_some() || was.is_some_and(|ill| ill.is_patient);
-        self.ill = Some(Illness { trouble: trouble.clone(), broken, is_patient, is_retired });
+        self.ill = Some(FailureState { trouble: trouble.clone(), broken, is_patient, is_retired });
         !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
     /// Another port of the host's server has failed, and the failure was the server's: it is one more in a row of this host too.
-    pub(crate) fn fail_with(&mut self, ill: &Illness, politeness: &Politeness) {
+    pub(crate) fn fail_with(&mut self, ill: &FailureState, politeness: &Politeness) {
         self.failures = self.failures.saturating_add(1);
         let broken = self.ill.as_ref().map_or(0, |ill| ill.broken);
         let is_retired = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
-        self.ill = Some(Illness { broken, is_retired, ..ill.clone() });
+        self.ill = Some(FailureState { broken, is_retired, ..ill.clone() });
     }
 
     /// The host is not asked again in this run. Only a host that fails can be retired.

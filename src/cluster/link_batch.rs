@@ -7,16 +7,16 @@ use crate::gate::{Found, Via};
 
 /// The version that is written, and the latest that is read.
 const VERSION: u8 = 2;
-/// URLs in a letter, at most.
+/// URLs in a link batch, at most.
 pub(crate) const MOST_URLS: u16 = 256;
-/// Bytes of a letter after which no more URLs go into it.
+/// Bytes of a link batch after which no more URLs go into it.
 pub(crate) const MOST_BYTES: usize = 64 << 10;
 /// How URLs may have been found, each by its place here. New ones go to the end.
 const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
 /// A URL has a priority of its own.
 const HAS_PRIORITY: u8 = 0x80;
 
-/// Who has written a letter, and its number among the letters of that writer. A letter that is sent twice has one such name.
+/// Who has written a link batch, and its number among the link batches of that writer. A link batch that is sent twice has one such name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LetterId {
     /// The number that its writer has drawn.
@@ -24,7 +24,7 @@ pub(crate) struct LetterId {
     pub(crate) serial: u64,
 }
 
-/// URLs in a letter, and how each was found.
+/// URLs in a link batch, and how each was found.
 ///
 /// ```text
 ///  0  version   u8
@@ -36,12 +36,12 @@ pub(crate) struct LetterId {
 ///     CRC-32C   u32, of all before; little-endian, as all numbers
 /// ```
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LetterDraft {
+pub(crate) struct LinkBatchDraft {
     count: u16,
     bytes: Vec<u8>,
 }
 
-impl LetterDraft {
+impl LinkBatchDraft {
     pub(crate) fn add(&mut self, found: &Found) {
         let Found { url, depth, via, redirects, priority, metadata, .. } = found;
         let way = WAYS.iter().position(|way| way == via).unwrap_or_default();
@@ -62,8 +62,8 @@ impl LetterDraft {
         self.count >= MOST_URLS || self.bytes.len() >= MOST_BYTES
     }
 
-    /// The letter, sealed.
-    pub(crate) fn letter(self, id: LetterId) -> Vec<u8> {
+    /// The link batch, sealed.
+    pub(crate) fn link_batch(self, id: LetterId) -> Vec<u8> {
         let mut to = Vec::with_capacity(self.bytes.len() + 32);
         to.push(VERSION);
         to.extend(id.token.to_le_bytes());
@@ -75,7 +75,7 @@ impl LetterDraft {
     }
 }
 
-/// Reads a letter.
+/// Reads a link batch.
 ///
 /// # Errors
 /// Why it is none.
@@ -123,21 +123,21 @@ mod tests {
         ];
         sent[1] = sent[1].clone().with_metadata(b"\0of its own").unwrap();
         let id = LetterId { token: 5, serial: 9 };
-        let mut draft = LetterDraft::default();
+        let mut draft = LinkBatchDraft::default();
         for found in &sent {
             draft.add(found);
         }
-        let letter = draft.letter(id);
-        let (from, found) = open(&letter, &canonicalizer()).unwrap();
+        let link_batch = draft.link_batch(id);
+        let (from, found) = open(&link_batch, &canonicalizer()).unwrap();
         assert_eq!((from, format!("{found:?}")), (id, format!("{sent:?}")));
-        for end in 0..letter.len() {
-            assert!(open(&letter[..end], &canonicalizer()).is_err(), "{end}");
+        for end in 0..link_batch.len() {
+            assert!(open(&link_batch[..end], &canonicalizer()).is_err(), "{end}");
         }
-        let mut forged = letter[..letter.len() - 4].to_vec();
+        let mut forged = link_batch[..link_batch.len() - 4].to_vec();
         forged[17] = 200;
         seal(&mut forged);
         assert!(open(&forged, &canonicalizer()).is_err());
-        assert_eq!(open(&LetterDraft::default().letter(id), &canonicalizer()).unwrap().0, id);
+        assert_eq!(open(&LinkBatchDraft::default().link_batch(id), &canonicalizer()).unwrap().0, id);
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
             Found::seed(url.unwrap())
         };
         for (length, most) in [(1, 256), (1000, 66)] {
-            let (mut draft, found) = (LetterDraft::default(), found(length));
+            let (mut draft, found) = (LinkBatchDraft::default(), found(length));
             while !draft.is_full() {
                 draft.add(&found);
             }

@@ -11,7 +11,7 @@ use crate::frontier::Validators;
 pub(in crate::crawl) type TakesBody = fn(Option<&str>, &[u8]) -> bool;
 
 /// Whether a request may be sent now. It is asked right before: to connect takes time.
-pub(crate) trait MayAsk: fmt::Debug + Send + Sync {
+pub(crate) trait RequestPermit: fmt::Debug + Send + Sync {
     /// Whether one may.
     fn may_ask(&self) -> bool;
 }
@@ -41,7 +41,7 @@ pub(in crate::crawl) struct Ask<'a> {
     /// Where room for the body is taken. Without it there is always enough.
     pub(in crate::crawl) share: Option<&'a mut Share>,
     /// Who is asked whether it may be sent, if anybody.
-    pub(in crate::crawl) permission: Option<&'a dyn MayAsk>,
+    pub(in crate::crawl) permission: Option<&'a dyn RequestPermit>,
 }
 
 impl<'a> Ask<'a> {

@@ -1,0 +1,407 @@
+//! Hosts that share a clock: those of a group, the ports of one server, and those on one IP address.
+//!
+//! ```text
+//!   a host's own rest is over ──▶ Front ──▶ its rate groups are free? ── yes ──▶ Leased: the rate groups are taken
+//!                                   ▲                 │ one is not              │ complete
+//!                                   │                 ▼                         ▼
+//!                              called, one ◀──────── Line ◀── the rate group rests, then is free
+//! ```
+//!
+//! A host whose turn comes while a rate group of its rests, or has as many requests out as it may, stands in that rate group's line. When the
+//! rate group is free, one host of the line is *called*: it goes to the front queue, and nobody else of the rate group may take its place
+//! meanwhile. A rate group that rests is noted once by the time when it is free, however many stand in its line. So ten thousand hosts of
+//! one group cost a request no more than two do.
+//!
+//! A host may be in three rate groups: its group's, its server's and its address's. If one of them calls it and it must stand in the line of
+//! another, the one calls the next: no place is kept for a host that cannot take it. A host that one rate group has called may take a place
+//! that another keeps, since two hosts that keep a place from each other would wait for ever.
+//!
+//! The rate groups of groups are made at the start. That of an address or a server lasts while a host in memory has it, a request to it is
+//! out, or it rests.
+//!
+//! Nothing of this is state: after a restart, each rate group rests first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahash::AHashMap;
+
+use super::RateGroupId;
+use super::rate_group::{Bond, RateGroup, ServerPorts};
+use crate::frontier::Timestamp;
+use crate::frontier::hosts::{
+    AddressSharing, GroupKind, HostBudget, HostId, HostSlots, HostState, PolitenessTable, ServerAddress, Sharing,
+};
+
+/// The groups of hosts and their addresses, with their clocks and lines.
+#[derive(Debug, Default)]
+pub(crate) struct RateGroups {
+    all: Vec<RateGroup>,
+    /// Rate groups that rest while hosts stand in their lines, by the time when they are free; the earliest is the greatest.
+    notes: BinaryHeap<Reverse<(Timestamp, RateGroupId)>>,
+    /// Hosts in all lines.
+    waiting: usize,
+    addresses: AHashMap<ServerAddress, RateGroupId>,
+    /// By the names of which several ports are one server.
+    servers: AHashMap<Box<str>, RateGroupId>,
+    /// The rate groups of servers, of the hosts in memory that are in one.
+    ports: AHashMap<HostId, RateGroupId>,
+    /// Rate groups of servers and addresses that nobody has, for others.
+    unused: Vec<RateGroupId>,
+    /// With so many rate groups those that are unused are looked for.
+    sweeps_at: usize,
+    /// The rest and the connections of each address.
+    sharing: AddressSharing,
+    /// When this process began, where another was before.
+    since: Option<Timestamp>,
+}
+
+/// Below so many rate groups, none is looked for that is unused.
+const FEW: usize = 1024;
+
+impl RateGroups {
+    /// One for each group, and none for addresses yet. No host of a rate group is asked before that has rested from `since` on.
+    pub(crate) fn new(politeness_table: &PolitenessTable, since: Option<Timestamp>) -> Self {
+        let rate_group = |group: &Sharing| {
+            let due = since.map_or(Timestamp::default(), |since| since + group.delay);
+            RateGroup::new(Bond::Group(Arc::new(group.clone())), due)
+        };
+        let all = politeness_table.groups().iter().map(rate_group).collect();
+        Self { all, since, sharing: politeness_table.addresses(), sweeps_at: FEW, ..Self::default() }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Hosts that stand in lines. They are in no other queue, so whoever asks whether anything is left to do must count them.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Addresses that any host has, or that rest.
+    pub(crate) fn addresses(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Bytes of memory held for addresses, about.
+    pub(crate) fn memory(&self) -> usize {
+        let of_map = size_of::<(ServerAddress, RateGroupId)>() + 1;
+        // A server's name stands in its key and in its bond.
+        let of_server = size_of::<(Box<str>, RateGroupId)>() + size_of::<ServerPorts>() + size_of::<Sharing>() + 64;
+        let of_port = size_of::<(HostId, RateGroupId)>() + size_of::<HostId>() + 1;
+        let servers = self.servers.len() * of_server + self.ports.capacity() * of_port;
+        self.all.capacity() * size_of::<RateGroup>() + self.addresses.capacity() * of_map + servers
+    }
+
+    /// The name of a rate group: `group cdn`, `address 192.0.2.1`.
+    pub(crate) fn name(&self, id: RateGroupId) -> String {
+        self[id].bond.to_string()
+    }
+
+    /// The time before which none of its hosts is asked.
+    pub(crate) fn due(&self, id: RateGroupId) -> Timestamp {
+        self[id].due
+    }
+
+    /// A budget leaves so many pages to the hosts of a rate group: no more requests are out. Where none is left, its hosts are asked
+    /// nothing, and need not wait to be told so.
+    pub(crate) fn leave_pages(&mut self, id: RateGroupId, left: u64) {
+        let left = u8::try_from(left).unwrap_or(u8::MAX);
+        self[id].left = if left == 0 { u8::MAX } else { left };
+    }
+
+    /// Whether a host of the rate group may be asked now that was taken from the front queue. If it was called, its place was kept.
+    pub(crate) fn is_free(&self, id: RateGroupId, now: Timestamp) -> bool {
+        let rate_group = &self[id];
+        rate_group.due <= now && rate_group.has_room(&self.sharing)
+    }
+
+    /// Whether a host of the rate group may be asked now that another rate group has called. No place is kept from it: two that were
+    /// called, each by the rate group that the other one needs too, would give way to one another for ever.
+    pub(crate) fn is_open(&self, id: RateGroupId, now: Timestamp) -> bool {
+        let rate_group = &self[id];
+        rate_group.due <= now && rate_group.out < rate_group.most(&self.sharing)
+    }
+
+    /// A host that was called has been taken from the front queue: its place is no longer kept. Whoever takes it may now be lent, or stand in
+    /// the line of its other rate group.
+    pub(crate) fn answered(&mut self, id: RateGroupId) {
+        self[id].called -= 1;
+    }
+
+    /// A host, that is in no queue, stands in the line: at this priority, and where it is said to be the first, before all others of that.
+    pub(crate) fn stand(
+        &mut self,
+        id: RateGroupId,
+        tie: GroupKind,
+        seats: &mut HostSlots<'_>,
+        host: HostId,
+        at: (u8, bool),
+    ) {
+        let (priority, is_first) = at;
+        let line = self[id].line();
+        if is_first {
+            line.push_front(seats, host, priority);
+        } else {
+            line.push(seats, host, priority);
+        }
+        seats[host].state = HostState::in_line(tie, priority);
+        self.waiting += 1;
+    }
+
+    /// A host of the line has a better URL: it stands behind all of that priority.
+    pub(crate) fn promote(
+        &mut self,
+        id: RateGroupId,
+        tie: GroupKind,
+        seats: &mut HostSlots<'_>,
+        host: HostId,
+        from: u8,
+        to: u8,
+    ) {
+        let line = self[id].line();
+        line.remove(seats, host, from);
+        line.push(seats, host, to);
+        seats[host].state = HostState::in_line(tie, to);
+    }
+
+    /// Takes a host of this priority out of the line. O(rate groups) where it was the last.
+    pub(crate) fn leave(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
+        let rate_group = &mut self[id];
+        rate_group.line().remove(seats, host, priority);
+        let is_unnoted = !rate_group.is_waited_for() && std::mem::take(&mut rate_group.is_noted);
+        self.waiting -= 1;
+        if is_unnoted {
+            self.notes.retain(|Reverse((_, noted))| *noted != id);
+        }
+    }
+
+    /// A request to one of its hosts goes out. With several connections the rest counts from here, else from
+    /// [`take_back`](Self::take_back).
+    pub(crate) fn lend(&mut self, id: RateGroupId, now: Timestamp) {
+        let sharing = self.sharing;
+        let rate_group = &mut self[id];
+        rate_group.out += 1;
+        if rate_group.bond.connections(&sharing) > 1 {
+            rate_group.due = now + rate_group.bond.delay(&sharing);
+        }
+    }
+
+    /// The rest and the connections of a group or a server; `None` of an address.
+    pub(crate) fn group(&self, id: RateGroupId) -> Option<Arc<Sharing>> {
+        match &self[id].bond {
+            Bond::Group(sharing) => Some(Arc::clone(sharing)),
+            Bond::Server(server) => Some(Arc::clone(&server.sharing)),
+            Bond::Address(_) => None,
+        }
+    }
+
+    /// The address that the hosts of a rate group are on.
+    pub(crate) fn address(&self, id: RateGroupId) -> Option<ServerAddress> {
+        match self[id].bond {
+            Bond::Group(_) | Bond::Server(_) => None,
+            Bond::Address(address) => Some(address),
+        }
+    }
+
+    /// A request to one of its hosts is back; `was_sent` unless nothing was sent.
+    pub(crate) fn take_back(&mut self, id: RateGroupId, was_sent: bool, now: Timestamp) {
+        let sharing = self.sharing;
+        let rate_group = &mut self[id];
+        // A request to a retired host that went out before its server's rate group was made was not counted.
+        rate_group.out = rate_group.out.saturating_sub(1);
+        if was_sent && rate_group.bond.connections(&sharing) == 1 {
+            rate_group.due = now + rate_group.bond.delay(&sharing);
+        }
+    }
+
+    /// One of its hosts has asked for a rest. O(rate groups), and seldom.
+    pub(crate) fn rest_until(&mut self, id: RateGroupId, until: Timestamp) {
+        let rate_group = &mut self[id];
+        if rate_group.due >= until {
+            return;
+        }
+        rate_group.due = until;
+        if rate_group.is_noted {
+            self.notes.retain(|Reverse((_, noted))| *noted != id);
+            self.notes.push(Reverse((until, id)));
+        }
+    }
+
+    /// The host of a rate group's line that goes next, if the rate group is free: called, and taken out of the line. A rate group that
+    /// rests is noted.
+    pub(crate) fn call(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, now: Timestamp) -> Option<(HostId, u8)> {
+        let sharing = self.sharing;
+        let rate_group = &mut self.all[id.place()];
+        if !rate_group.is_waited_for() || !rate_group.has_room(&sharing) {
+            return None;
+        }
+        if rate_group.due > now {
+            if !rate_group.is_noted {
+                rate_group.is_noted = true;
+                self.notes.push(Reverse((rate_group.due, id)));
+            }
+            return None;
+        }
+        let called = rate_group.line().pop(seats)?;
+        rate_group.called += 1;
+        self.waiting -= 1;
+        Some(called)
+    }
+
+    /// A rate group whose rest is over, noted no more. The caller has to [call](Self::call) its line, which notes it again where it must.
+    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<(RateGroupId, GroupKind)> {
+        let &Reverse((_, id)) = self.notes.peek().filter(|Reverse((due, _))| *due <= now)?;
+        self.notes.pop();
+        self[id].is_noted = false;
+        Some((id, self.tie(id)))
+    }
+
+    /// When the first rate group is free for which a host waits.
+    pub(crate) fn earliest(&self) -> Option<Timestamp> {
+        self.notes.peek().map(|&Reverse((due, _))| due)
+    }
+
+    /// A host has this address from here on. The first one makes its rate group. O(1), amortized.
+    pub(crate) fn join(&mut self, address: ServerAddress, now: Timestamp) -> RateGroupId {
+        let id = self.addresses.get(&address).copied().unwrap_or_else(|| self.add(address, now));
+        self[id].members += 1;
+        id
+    }
+
+    /// A host has this address no more, or leaves memory. The rate group stays until it has rested, and is then another's.
+    pub(crate) fn part(&mut self, id: RateGroupId) {
+        self[id].members -= 1;
+    }
+
+    /// Which of its rate groups it is to its hosts.
+    pub(crate) fn tie(&self, id: RateGroupId) -> GroupKind {
+        match self[id].bond {
+            Bond::Group(_) => GroupKind::Group,
+            Bond::Server(_) => GroupKind::Server,
+            Bond::Address(_) => GroupKind::Address,
+        }
+    }
+
+    /// The rate group of a host's server, where it has one.
+    #[inline]
+    pub(crate) fn server_of(&self, id: HostId) -> Option<RateGroupId> {
+        if self.ports.is_empty() { None } else { self.ports.get(&id).copied() }
+    }
+
+    /// The rate group of the server of this name.
+    pub(crate) fn server_named(&self, name: &str) -> Option<RateGroupId> {
+        self.servers.get(name).copied()
+    }
+
+    /// The hosts in memory of a server.
+    pub(crate) fn ports(&self, id: RateGroupId) -> &[HostId] {
+        if let Bond::Server(server) = &self[id].bond { &server.ports } else { &[] }
+    }
+
+    /// A rate group for the ports of this name.
+    pub(crate) fn add_server(&mut self, name: &str, connections: u8, now: Timestamp) -> RateGroupId {
+        let name_of = format!("server {name}").into();
+        let budget = HostBudget::default();
+        let sharing = Sharing { name: name_of, delay: Duration::ZERO, connections, budget };
+        let server = ServerPorts { sharing: Arc::new(sharing), ports: Vec::new(), gone: Duration::ZERO };
+        let id = self.put(RateGroup::new(Bond::Server(Box::new(server)), Timestamp::default()), now);
+        self.servers.insert(name.into(), id);
+        id
+    }
+
+    /// A host is one of this server's, and so many requests to it are out.
+    pub(crate) fn join_server(&mut self, id: RateGroupId, host: HostId, out: u8) {
+        self.ports.insert(host, id);
+        let rate_group = &mut self[id];
+        (rate_group.members, rate_group.out) = (rate_group.members + 1, rate_group.out + out);
+        if let Bond::Server(server) = &mut rate_group.bond {
+            server.ports.push(host);
+        }
+    }
+
+    /// A host that rests for so long leaves memory. Its server rests as if it were there, and the rate group stays as those of addresses do.
+    pub(crate) fn leave_server(&mut self, host: HostId, delay: Duration) {
+        let Some(id) = self.ports.remove(&host) else { return };
+        let rate_group = &mut self[id];
+        rate_group.members -= 1;
+        if let Bond::Server(server) = &mut rate_group.bond {
+            server.ports.retain(|port| *port != host);
+            server.gone = server.gone.max(delay);
+        }
+    }
+
+    /// All hosts of a server are in memory.
+    pub(crate) fn all_here(&mut self, id: RateGroupId) {
+        if let Bond::Server(server) = &mut self[id].bond {
+            server.gone = Duration::ZERO;
+        }
+    }
+
+    /// The slowest rest of a server's hosts in memory is this, and it was asked last at `asked`, where it was.
+    pub(crate) fn set_delay(&mut self, id: RateGroupId, delay: Duration, asked: Option<Timestamp>) {
+        let since = self.since;
+        let Bond::Server(server) = &mut self[id].bond else { return };
+        let delay = delay.max(server.gone);
+        if server.sharing.delay != delay {
+            Arc::make_mut(&mut server.sharing).delay = delay;
+        }
+        let asked = asked.filter(|_| server.sharing.connections == 1).max(since);
+        if let Some(asked) = asked {
+            self.rest_until(id, asked + delay);
+        }
+    }
+
+    fn add(&mut self, address: ServerAddress, now: Timestamp) -> RateGroupId {
+        // Nobody knows whether the process before has asked it.
+        let due = self.since.map_or(Timestamp::default(), |since| since + self.sharing.delay);
+        let id = self.put(RateGroup::new(Bond::Address(address), due), now);
+        self.addresses.insert(address, id);
+        id
+    }
+
+    /// Gives a rate group its place.
+    fn put(&mut self, rate_group: RateGroup, now: Timestamp) -> RateGroupId {
+        if self.unused.is_empty() && self.all.len() >= self.sweeps_at {
+            self.sweep(now);
+        }
+        if let Some(id) = self.unused.pop() {
+            self[id] = rate_group;
+            return id;
+        }
+        self.all.push(rate_group);
+        RateGroupId::at(self.all.len() - 1)
+    }
+
+    /// Forgets addresses and servers that nobody has. What is left may grow by as much again before the next sweep.
+    fn sweep(&mut self, now: Timestamp) {
+        let (all, unused) = (&self.all, &mut self.unused);
+        let mut stays = |id: RateGroupId| {
+            let is_over = all[id.place()].is_over(now);
+            unused.extend(is_over.then_some(id));
+            !is_over
+        };
+        self.addresses.retain(|_, id| stays(*id));
+        self.servers.retain(|_, id| stays(*id));
+        self.sweeps_at = FEW.max(2 * (self.all.len() - self.unused.len()));
+    }
+}
+
+impl std::ops::Index<RateGroupId> for RateGroups {
+    type Output = RateGroup;
+
+    fn index(&self, id: RateGroupId) -> &RateGroup {
+        &self.all[id.place()]
+    }
+}
+
+impl std::ops::IndexMut<RateGroupId> for RateGroups {
+    fn index_mut(&mut self, id: RateGroupId) -> &mut RateGroup {
+        &mut self.all[id.place()]
+    }
+}
