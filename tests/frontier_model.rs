@@ -98,8 +98,8 @@ struct Host {
     has_answered: bool,
     /// Since when it stands in which front queue.
     stands: Option<(u32, u64)>,
-    /// Until when it rests, as it was when it sat down.
-    rests: Option<Timestamp>,
+    /// Until when it rests, as it was when it sat down, and when that was: of those due at one moment, the first that sat down goes first.
+    rests: Option<(Timestamp, u64)>,
     robots_are_out: bool,
     out: Vec<Out>,
     /// When the next request may start, by the start of the last.
@@ -512,7 +512,7 @@ impl Model {
                 self.wake(now);
                 self.stand(host);
             }
-            due => self.hosts[host].rests = due,
+            due => self.hosts[host].rests = due.map(|due| (due, self.tick())),
         }
     }
 
@@ -557,13 +557,11 @@ impl Model {
 
     /// Whoever has become due stands up, longest first.
     fn wake(&mut self, now: Timestamp) {
-        let mut due: Vec<_> =
-            self.numbers.iter().enumerate().map(|(number, &host)| (self.hosts[host].rests, number, host)).collect();
+        let rests = |host: usize| self.hosts[host].rests.filter(|(due, _)| *due <= now).map(|rests| (rests, host));
+        let mut due: Vec<_> = (0..HOSTS).filter_map(rests).collect();
         due.sort();
-        for (at, _, host) in due {
-            if at.is_some_and(|at| at <= now) {
-                self.stand(host);
-            }
+        for (_, host) in due {
+            self.stand(host);
         }
         let mut free: Vec<_> = self.frees().into_iter().filter(|(due, _)| *due <= now).collect();
         free.sort();
@@ -603,7 +601,7 @@ impl Model {
             return Ok(None);
         }
         let until = *self.since.get_or_insert(now) + self.options.politeness.patience;
-        let comes = |host: &Host| host.stands.is_some() || host.rests.is_some_and(|rests| rests <= until);
+        let comes = |host: &Host| host.stands.is_some() || host.rests.is_some_and(|(due, _)| due <= until);
         let is_freed = self.frees().iter().any(|(due, _)| *due <= until);
         let may_come = leased > 0 || is_freed || active.iter().any(|&host| comes(&self.hosts[host]));
         let is_hopeful = failing.iter().any(|ill| ill.failure != Failure::NoSuchHost);
@@ -712,7 +710,7 @@ impl Model {
             self.lend(host, url, false, now);
             return answer;
         }
-        let resting = self.hosts.iter().filter_map(|host| host.rests);
+        let resting = self.hosts.iter().filter_map(|host| host.rests).map(|(due, _)| due);
         let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
         let freed = self.frees().into_iter().map(|(due, _)| due);
         match resting.chain(scheduled).chain(patience).chain(freed).min() {
