@@ -354,9 +354,15 @@ fn a_host_is_asked_within_its_hours_alone_for_its_robots_txt_too() {
 
 #[test]
 fn a_host_that_sleeps_says_until_when_and_is_neither_given_up_nor_in_the_way() {
+    // Less than it sleeps. Without any, it is asked all the same when it wakes: it could not be asked before.
+    for patience in [10 * SECOND, Duration::ZERO] {
+        sleeps_and_is_asked(patience);
+    }
+}
+
+fn sleeps_and_is_asked(patience: Duration) {
     let mut options = by_night("22:00-06:00");
-    // Less than it sleeps.
-    options.politeness.patience = 10 * SECOND;
+    options.politeness.patience = patience;
     options.politeness.backoff = SECOND;
     let mut frontier = frontier(&options, &["night.test", "day.test"], 2);
     let mut now = at(28) + 59 * Duration::from_secs(60) + 59 * SECOND;

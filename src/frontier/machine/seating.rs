@@ -182,15 +182,13 @@ impl<J: Journal> Frontier<J> {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = self.state.host(id);
             let best = self.best(host, id).expect("a host in the agenda has a URL to be lent");
-            let was_asleep = host.seat.state == HostState::Asleep;
+            // One that failed before it slept is not counted as failing until it was asked once more: patience is for hosts that may be
+            // asked.
+            self.asleep -= usize::from(host.seat.state == HostState::Asleep);
             let seats = &mut self.state.seats();
             seats[id].state = HostState::Due(best);
             self.front.push(seats, id, best);
             self.compete(id, true);
-            if was_asleep {
-                self.asleep -= 1;
-                self.count_prospect(id);
-            }
         }
         while let Some((rate_group, tie)) = self.rate_groups.pop_due(now) {
             // A rest that was asked for may leave room for several.
