@@ -108,14 +108,30 @@ fn what_a_client_does_not_do_is_said_by_name() {
     assert_eq!(error.to_string(), "fetch.client: another client was given before");
 }
 
+/// "asks through a `--proxy`": the client `direct` alone.
+#[cfg(feature = "reqwest")]
+#[test]
+fn what_reqwest_does_not_do_is_said_by_name() {
+    let mut options = FetchOptions::default();
+    options.proxy = Some("http://127.0.0.1:3128".parse().unwrap());
+    Fetcher::check(&options).unwrap();
+    options.client = crawler::crawl::ClientChoice::REQWEST;
+    let error = Fetcher::new(&options).unwrap_err().to_string();
+    assert!(error.starts_with("fetch.proxy: the client reqwest does not go by it: leave it out, or choose"), "{error}");
+}
+
 /// A `reqwest::Client` of the embedder's.
 #[cfg(feature = "reqwest")]
 mod theirs {
-    use crawler::crawl::Reqwest;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use crawler::crawl::{Reqwest, Response};
+    use reqwest::redirect::Policy;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    use super::{FetchOptions, Fetcher, SocketAddr};
+    use super::{Client, Failure, FetchError, FetchOptions, Fetcher, SocketAddr};
 
     /// Answers each request with these words, whatever it is.
     async fn serve(words: &'static str) -> SocketAddr {
@@ -136,21 +152,53 @@ mod theirs {
         address
     }
 
-    #[tokio::test]
-    async fn a_reqwest_of_theirs_fetches_and_may_follow_nothing() {
+    async fn fetch(client: impl Client + 'static, address: SocketAddr) -> Result<Response, FetchError> {
         let mut options = FetchOptions::default();
         options.allow_private_addresses = true;
-        let theirs = |policy| Reqwest::from(reqwest::Client::builder().no_proxy().redirect(policy).build().unwrap());
-        let page = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;
         let fetcher = Fetcher::new(&options).unwrap();
-        fetcher.use_client(theirs(reqwest::redirect::Policy::none())).unwrap();
-        assert_eq!(fetcher.fetch(&format!("http://{page}/")).await.unwrap().body, b"hi");
-        let redirect =
-            serve("HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
-        assert_eq!(fetcher.fetch(&format!("http://{redirect}/")).await.unwrap().location.as_deref(), Some("/to"));
-        let following = Fetcher::new(&options).unwrap();
-        following.use_client(theirs(reqwest::redirect::Policy::default())).unwrap();
-        let error = following.fetch(&format!("http://{redirect}/")).await.unwrap_err();
+        fetcher.use_client(client).unwrap();
+        fetcher.fetch(&format!("http://{address}/")).await
+    }
+
+    fn built(policy: Policy) -> Reqwest {
+        Reqwest::from(reqwest::Client::builder().no_proxy().redirect(policy).build().unwrap())
+    }
+
+    const REDIRECT: &str = "HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+    #[tokio::test]
+    async fn a_client_of_theirs_fetches_and_may_follow_nothing() {
+        let page = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;
+        assert_eq!(fetch(built(Policy::none()), page).await.unwrap().body, b"hi");
+        let redirect = serve(REDIRECT).await;
+        assert_eq!(fetch(built(Policy::none()), redirect).await.unwrap().location.as_deref(), Some("/to"));
+        let error = fetch(built(Policy::default()), redirect).await.unwrap_err();
         assert!(error.message.contains("has followed a redirect") && error.sent_at.is_some(), "{error}");
+    }
+
+    /// Its own settings would follow ten.
+    #[tokio::test]
+    async fn a_builder_of_theirs_is_told_to_follow_nothing() {
+        let client = Reqwest::try_from(reqwest::Client::builder().no_proxy()).unwrap();
+        assert_eq!(fetch(client, serve(REDIRECT).await).await.unwrap().location.as_deref(), Some("/to"));
+    }
+
+    /// Whether a connection was a new one is known of the builder's alone, and a request on a new one is not repeated.
+    #[tokio::test]
+    async fn a_request_without_an_answer_is_sent_once() {
+        for client in [built(Policy::none()), Reqwest::try_from(reqwest::Client::builder().no_proxy()).unwrap()] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let asked = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&asked);
+            tokio::spawn(async move {
+                while let Ok((mut stream, _)) = listener.accept().await {
+                    let _ = stream.read(&mut [0; 4096]).await;
+                    counter.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            assert_eq!(fetch(client, address).await.unwrap_err().failure, Failure::Incomplete);
+            assert_eq!(asked.load(Ordering::Relaxed), 1);
+        }
     }
 }

@@ -362,3 +362,85 @@ impl Fetcher {
         Deadline { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
     }
 }
+
+#[cfg(all(test, feature = "reqwest"))]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::super::client_choice::ClientChoice;
+    use super::*;
+
+    /// What a server has seen of a connection.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Seen {
+        Opened,
+        Closed,
+    }
+
+    /// A server of its own for each host, which ends no connection.
+    fn serve(seen: &Sender<Seen>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = seen.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().map(Result::unwrap) {
+                let seen = seen.clone();
+                thread::spawn(move || {
+                    let _ = seen.send(Seen::Opened);
+                    while answer(&stream).is_some() {}
+                    let _ = seen.send(Seen::Closed);
+                });
+            }
+        });
+        address
+    }
+
+    fn answer(mut stream: &TcpStream) -> Option<()> {
+        let (mut lines, mut line) = (BufReader::new(stream), String::new());
+        while lines.read_line(&mut line).ok()? > 2 {
+            line.clear();
+        }
+        (!line.is_empty()).then_some(())?;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok()
+    }
+
+    /// Asks twelve hosts once, of whose connections eight may be kept; then the last host again. Says how many connections were opened, and
+    /// how many were closed, before and after.
+    fn opened_and_closed(client: ClientChoice) -> [(usize, usize); 2] {
+        let options = FetchOptions { client, allow_private_addresses: true, ..FetchOptions::default() };
+        let places = ResourceLimits { idle_connections: 8, ..ResourceLimits::fit(None, u64::MAX) };
+        let fetcher = Fetcher::within(&options, places, false).unwrap();
+        let (tell, told) = channel();
+        let hosts: Vec<_> = (0..12).map(|_| serve(&tell)).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ask = |host: &SocketAddr| {
+            let page = runtime.block_on(fetcher.fetch(&format!("http://{host}/"))).unwrap();
+            // The connection comes back to the client beside the page.
+            runtime.block_on(tokio::task::yield_now());
+            assert_eq!(page.body, b"hi");
+        };
+        hosts.iter().for_each(&ask);
+        let first = count(&told);
+        ask(&hosts[11]);
+        [first, count(&told)]
+    }
+
+    /// Counts until nothing more is seen.
+    fn count(told: &Receiver<Seen>) -> (usize, usize) {
+        let seen: Vec<_> = std::iter::from_fn(|| told.recv_timeout(Duration::from_millis(500)).ok()).collect();
+        let opened = seen.iter().filter(|seen| **seen == Seen::Opened).count();
+        (opened, seen.len() - opened)
+    }
+
+    /// "keeps the connections of the hosts that were asked last, as many as may be kept": direct alone; and both keep no more.
+    #[test]
+    fn kept_connections_have_a_bound_over_all_hosts() {
+        assert_eq!(opened_and_closed(ClientChoice::DIRECT), [(12, 4), (0, 0)]);
+        // Two are made in each part.
+        assert_eq!(opened_and_closed(ClientChoice::REQWEST), [(12, 10), (1, 2)]);
+    }
+}

@@ -145,10 +145,10 @@ impl fmt::Debug for Tls {
 }
 
 impl Connector {
-    /// Its settings.
+    /// Its settings, for another client.
     #[cfg(feature = "reqwest")]
-    pub(super) fn config(&self, offers_http2: bool) -> ClientConfig {
-        ClientConfig::clone(if offers_http2 { self.http2.config() } else { self.http1.config() })
+    pub(super) fn http1_config(&self) -> ClientConfig {
+        ClientConfig::clone(self.http1.config())
     }
 
     /// The same for all its clones, and for no other while it lives.

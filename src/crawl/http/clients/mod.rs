@@ -60,7 +60,7 @@ pub(super) fn make(
     let &ClientParts { options, places, multiplexes, tls } = parts;
     #[cfg(feature = "reqwest")]
     if options.client == ClientChoice::REQWEST {
-        return Ok(Arc::new(Reqwest::ours(options, places, multiplexes, tls, names)?));
+        return Ok(Arc::new(Reqwest::ours(options, places, tls, names)?));
     }
     let proxies = Proxies::new(options, tls, places.lookups)?;
     let shared = (names.clone(), Arc::clone(times));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -32,6 +32,10 @@ use crate::frontier::Failure;
 
 /// How long a connection is kept without use.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes that a connection takes while nobody uses it, with TLS, as of the crawl's own.
+const IDLE_MEMORY: u64 = 46 << 10;
+/// Parts in which idle connections are closed: one is in use, and the requests of the others come to their end.
+const GENERATIONS: usize = 4;
 
 /// [reqwest](https://docs.rs/reqwest) as a client: the crawl's own, set up as a crawl needs it, or one of yours with its proxies,
 /// certificates and names.
@@ -39,40 +43,66 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// ```
 /// # use crawler::crawl::{Crawl, CrawlOptions, Reqwest};
 /// # tokio::runtime::Runtime::new()?.block_on(async {
-/// let theirs = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build()?;
 /// let mut crawl = Crawl::new(&CrawlOptions::default())?;
-/// crawl.client(Reqwest::from(theirs))?;
+/// crawl.client(Reqwest::try_from(reqwest::Client::builder())?)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// One of yours may follow no redirect, and undo no content coding: both would hide pages. The crawl does not begin with one that undoes
-/// codings, and a fetch fails by name where one has followed a redirect.
+/// One of yours may follow no redirect, and undo no content coding: both would hide pages. A builder is told so. The crawl does not begin
+/// with a client that undoes codings, and a fetch fails by name where one has followed a redirect.
+///
+/// A client that comes built does not tell when it connects. Then a request is asked whether it may be sent before the connection is made,
+/// its time counts from there, and it is not repeated where the server has ended a connection that was kept. Nobody but you bounds the
+/// connections that your client keeps: by itself it bounds neither those of a host nor those of all.
 pub struct Reqwest(Kind);
 
 enum Kind {
     /// One that the crawl has set up.
     Ours(Box<Ours>),
-    Theirs(reqwest::Client),
+    /// An embedder's.
+    Theirs {
+        client: reqwest::Client,
+        /// Its connector tells of connections.
+        is_watched: bool,
+    },
 }
 
-/// reqwest's pool bounds the idle connections of each host, and not those of all. So a client is replaced once it has made as many
-/// connections as may be idle: its idle ones are closed with it.
+/// reqwest's pool bounds the idle connections of each host, and not those of all. So clients are replaced once they have made as many
+/// connections as one generation may: its idle ones are closed with its last request. Where the requests of too many are under way, a
+/// new one keeps no connection at all.
 struct Ours {
     names: Names,
     connect_timeout: Duration,
-    multiplexes: bool,
     most_idle: usize,
     tls: Connector,
-    /// By how TLS is spoken with hosts: each rule has a client of its own.
-    clients: Mutex<AHashMap<usize, Counted>>,
+    generations: Mutex<Generations>,
 }
 
-#[derive(Clone)]
-struct Counted {
-    client: reqwest::Client,
-    /// Connections that it has made.
+#[derive(Default)]
+struct Generations {
+    now: Generation,
+    /// Those before it, by what their clients share: it is gone with the last of them.
+    before: Vec<Weak<AtomicUsize>>,
+}
+
+impl Generations {
+    /// Ends this generation. Its idle connections are closed when it is dropped.
+    fn end(&mut self) -> Generation {
+        self.before.retain(|made| made.strong_count() > 0);
+        let old = std::mem::take(&mut self.now);
+        self.before.push(Arc::downgrade(&old.made));
+        old
+    }
+}
+
+/// Clients that count their connections together.
+#[derive(Default)]
+struct Generation {
+    /// By how TLS is spoken with hosts: each rule has a client of its own.
+    clients: AHashMap<usize, reqwest::Client>,
+    /// Connections that they have made.
     made: Arc<AtomicUsize>,
 }
 
@@ -81,24 +111,24 @@ impl Reqwest {
     pub(super) fn ours(
         options: &FetchOptions,
         places: ResourceLimits,
-        multiplexes: bool,
         tls: &Tls,
         names: &Names,
     ) -> Result<Self, FetcherError> {
         Ok(Self(Kind::Ours(Box::new(Ours {
             names: names.clone(),
             connect_timeout: options.connect_timeout,
-            multiplexes,
-            most_idle: places.idle_connections.max(1),
+            most_idle: places
+                .idle_connections
+                .min(usize::try_from(places.idle_memory / IDLE_MEMORY).unwrap_or(usize::MAX)),
             tls: tls.connector(options.insecure).map_err(|error| FetcherError::Setup(error.into()))?,
-            clients: Mutex::default(),
+            generations: Mutex::default(),
         }))))
     }
 
     async fn answer(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
-        let client = match &self.0 {
-            Kind::Ours(ours) => ours.client(request.tls())?,
-            Kind::Theirs(client) => client.clone(),
+        let (client, is_watched) = match &self.0 {
+            Kind::Ours(ours) => (ours.client(request.tls())?, true),
+            Kind::Theirs { client, is_watched } => (client.clone(), *is_watched),
         };
         let mut is_repeated = false;
         let response = loop {
@@ -108,8 +138,15 @@ impl Reqwest {
             match answer.map_err(|error| without_head(request, error)) {
                 Ok(response) => break response,
                 // A server may end a connection just as it is used again.
-                Err(error) if !is_new && !is_repeated && error.failure == Failure::Incomplete => is_repeated = true,
-                Err(error) => return Err(error),
+                Err(error) if is_watched && !is_new && !is_repeated && error.failure == Failure::Incomplete => {
+                    is_repeated = true;
+                }
+                Err(error) => {
+                    if let (true, Kind::Ours(ours)) = (error.is_local, &self.0) {
+                        ours.close_idle();
+                    }
+                    return Err(error);
+                }
             }
         };
         if response.url().as_str() != request.url() {
@@ -129,7 +166,16 @@ impl Reqwest {
 
 impl From<reqwest::Client> for Reqwest {
     fn from(client: reqwest::Client) -> Self {
-        Self(Kind::Theirs(client))
+        Self(Kind::Theirs { client, is_watched: false })
+    }
+}
+
+impl TryFrom<reqwest::ClientBuilder> for Reqwest {
+    type Error = reqwest::Error;
+
+    /// Of the builder's settings, those of redirects, content codings and the `Referer` do not count.
+    fn try_from(builder: reqwest::ClientBuilder) -> reqwest::Result<Self> {
+        Ok(Self(Kind::Theirs { client: for_a_crawl(builder, &Arc::default()).build()?, is_watched: true }))
     }
 }
 
@@ -143,18 +189,36 @@ impl Client for Reqwest {
     }
 
     fn finds_host(&self, _url: &CanonicalUrl) -> bool {
-        matches!(self.0, Kind::Theirs(_))
+        matches!(self.0, Kind::Theirs { .. })
     }
 
     fn check(&self) -> Result<(), String> {
         match &self.0 {
-            Kind::Theirs(client) if undoes_codings(client) => Err(
+            Kind::Theirs { client, .. } if undoes_codings(client) => Err(
                 "it undoes content codings, and may not: build it with no_gzip(), no_brotli(), no_zstd(), no_deflate()"
                     .into(),
             ),
-            Kind::Ours(_) | Kind::Theirs(_) => Ok(()),
+            Kind::Ours(_) | Kind::Theirs { .. } => Ok(()),
         }
     }
+}
+
+/// A client that hides no page, adds no header, takes what browsers take, and tells of its connections.
+fn for_a_crawl(builder: reqwest::ClientBuilder, made: &Arc<AtomicUsize>) -> reqwest::ClientBuilder {
+    builder
+        .redirect(Policy::none())
+        .referer(false)
+        // Features of reqwest are one for the whole build: what another crate switches on is switched off here.
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .connector_layer(CountConnections(Arc::clone(made)))
+        // Browsers accept such servers.
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
+        .http1_allow_spaces_after_header_name_in_responses(true)
+        .http1_ignore_invalid_headers_in_responses(true)
+        .http1_max_headers(MAX_HEADERS)
 }
 
 impl fmt::Debug for Reqwest {
@@ -170,50 +234,47 @@ fn undoes_codings(client: &reqwest::Client) -> bool {
 }
 
 impl Ours {
-    /// The client for a host, or a new one in the place of one that has made as many connections as may be idle.
+    /// The client for a host, of this generation or a new one.
     fn client(&self, tls: Option<&Connector>) -> Result<reqwest::Client, FetchError> {
         let tls = tls.unwrap_or(&self.tls);
-        let mut clients = lock(&self.clients);
-        let most = self.most_idle;
-        let found = clients.get(&tls.id()).filter(|counted| counted.made.load(Ordering::Relaxed) < most);
-        if let Some(counted) = found {
-            return Ok(counted.client.clone());
+        let a_part = (self.most_idle / GENERATIONS).max(1);
+        let mut generations = lock(&self.generations);
+        let mut old = None;
+        if generations.now.made.load(Ordering::Relaxed) >= a_part {
+            old = Some(generations.end());
         }
-        let counted = self.make(tls).map_err(|error| FetchError::caused(Failure::Lost, error))?;
-        let client = counted.client.clone();
-        let old = clients.insert(tls.id(), counted);
-        drop(clients);
+        if !generations.now.clients.contains_key(&tls.id()) {
+            let kept = (generations.before.len() + 1) * a_part;
+            let most_idle = if kept <= self.most_idle { a_part } else { 0 };
+            let made = self.make(tls, &generations.now.made, most_idle);
+            let client = made.map_err(|error| FetchError::caused(Failure::Lost, error))?;
+            generations.now.clients.insert(tls.id(), client);
+        }
+        let client = generations.now.clients[&tls.id()].clone();
+        drop(generations);
         // Its connections are closed when the lock is free again.
         drop(old);
         Ok(client)
     }
 
-    fn make(&self, tls: &Connector) -> reqwest::Result<Counted> {
-        let made = Arc::default();
-        let builder = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .referer(false)
-            // Features of reqwest are one for the whole build: what another crate switches on is switched off here.
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
+    /// This machine is short of open files, ports or memory: idle connections go.
+    fn close_idle(&self) {
+        let old = lock(&self.generations).end();
+        drop(old);
+    }
+
+    fn make(&self, tls: &Connector, made: &Arc<AtomicUsize>, most_idle: usize) -> reqwest::Result<reqwest::Client> {
+        for_a_crawl(reqwest::Client::builder(), made)
             .no_proxy()
-            .tls_backend_preconfigured(tls.config(self.multiplexes))
+            .tls_backend_preconfigured(tls.http1_config())
             .dns_resolver(OurNames(self.names.clone()))
             .connect_timeout(self.connect_timeout)
-            .connector_layer(CountConnections(Arc::clone(&made)))
             .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(self.most_idle)
+            .pool_max_idle_per_host(most_idle)
             .tcp_nodelay(true)
-            // Browsers accept such servers.
-            .http1_allow_obsolete_multiline_headers_in_responses(true)
-            .http1_allow_spaces_after_header_name_in_responses(true)
-            .http1_ignore_invalid_headers_in_responses(true)
-            .http1_max_headers(MAX_HEADERS)
-            .http2_max_header_list_size(MAX_HEAD);
-        let builder = if self.multiplexes { builder } else { builder.http1_only() };
-        Ok(Counted { client: builder.build()?, made })
+            // Its HTTP/2 has no bound for frames that bring nothing, and reads them on when nobody waits.
+            .http1_only()
+            .build()
     }
 }
 
