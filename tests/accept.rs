@@ -1,6 +1,7 @@
 //! What is refused by its URL's extension, its type or its size: never asked for, or not read.
 #![cfg(all(feature = "cli", unix))]
 
+mod both;
 mod outputs;
 mod ran;
 
@@ -174,3 +175,5 @@ fn an_extension_or_a_type_that_is_none_is_refused() {
     assert!(site.asked.lock().unwrap().paths.is_empty());
     assert!(directory.path().read_dir().unwrap().next().is_none(), "no job is made");
 }
+
+both::and_over_reqwest! {}

@@ -1,5 +1,8 @@
 //! A host rests in proportion to its latency: `politeness.adaptive_share`.
 
+#[cfg(feature = "crawl")]
+mod both;
+
 use std::time::Duration;
 
 use crawler::frontier::{Failure, Frontier, FrontierOptions, Lease, Next, Outcome, Timestamp};
@@ -164,6 +167,7 @@ async fn a_crawl_rests_by_the_latency_of_its_host() {
         }
     });
     let mut options = CrawlOptions::default();
+    options.fetch.client = both::client();
     options.fetch.resolve_all_to = Some(address);
     options.sitemaps.enabled = false;
     let politeness = &mut options.frontier.politeness;
@@ -181,3 +185,6 @@ async fn a_crawl_rests_by_the_latency_of_its_host() {
     assert_eq!((times.len(), finished.politeness.violations), (4, 0));
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= SECOND / 20), "{times:?}");
 }
+
+#[cfg(feature = "crawl")]
+both::and_over_reqwest! {}

@@ -1,5 +1,8 @@
 //! Politeness by IP address: hosts on one address are asked like one server.
 
+#[cfg(feature = "crawl")]
+mod both;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -476,6 +479,7 @@ mod served {
     async fn crawl(hosts: usize, connections: u8) -> (Finished, Vec<(Instant, Instant)>) {
         let (address, times) = serve();
         let mut options = CrawlOptions::default();
+        options.fetch.client = crate::both::client();
         options.fetch.resolve_all_to = Some(address);
         options.sitemaps.enabled = false;
         options.workers = Some(64);
@@ -518,3 +522,6 @@ mod served {
         assert_eq!((finished.politeness.by_address, finished.politeness.violations), (200, 0));
     }
 }
+
+#[cfg(feature = "crawl")]
+both::and_over_reqwest! {}

@@ -1,6 +1,7 @@
 //! Bodies that are kept as files: each once, each whole, each named by the records that have it, whatever kills the crawl.
 #![cfg(all(feature = "cli", unix))]
 
+mod both;
 mod ran;
 mod random;
 
@@ -228,3 +229,5 @@ fn a_checkpoint_syncs_the_bodies_before_it() {
     assert_eq!(ran.code, Some(4), "{}", ran.err);
     assert!(ran.err.contains("cannot sync") && ran.err.contains("bodies"), "{}", ran.err);
 }
+
+both::and_over_reqwest! {}

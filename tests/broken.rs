@@ -1,6 +1,7 @@
 //! Pages that fail, links that are broken and hosts that refuse us, as a user of the command is told of them.
 #![cfg(feature = "cli")]
 
+mod both;
 #[expect(dead_code, reason = "other tests look at records")]
 mod outputs;
 mod ran;
@@ -188,3 +189,5 @@ fn a_host_that_says_429_for_ever_keeps_its_pages() {
     assert_eq!(desk.run(&["resume", "job"]).code, Some(0));
     assert_eq!(outputs::report(&desk.job())["urls"]["statuses"], serde_json::json!({ "200": 21 }));
 }
+
+both::and_over_reqwest! {}

@@ -1,6 +1,7 @@
 //! Whole crawls through real sockets, of small sites that each test invents.
 #![cfg(feature = "crawl")]
 
+mod both;
 mod crawled;
 mod loopback;
 
@@ -42,6 +43,7 @@ impl Site {
 
     fn options(&self) -> CrawlOptions {
         let mut options = CrawlOptions::default();
+        options.fetch.client = both::client();
         options.fetch.resolve_all_to = Some(self.0.address);
         options.frontier.politeness.host_delay = Duration::ZERO;
         options.frontier.politeness.backoff = Duration::from_millis(1);
@@ -154,6 +156,7 @@ async fn a_crawl_ends_whose_last_pages_end_together() {
     for _ in 0..20 {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut options = CrawlOptions::default();
+        options.fetch.client = both::client();
         options.fetch.resolve_all_to = Some(listener.local_addr().unwrap());
         options.frontier.politeness.robots = false;
         options.max_pages = Some(2);
@@ -198,6 +201,7 @@ async fn a_crawl_that_is_told_to_stop_asks_for_nothing_new() {
 async fn a_crawl_that_gives_up_does_not_wait_for_a_silent_host() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut options = CrawlOptions::default();
+    options.fetch.client = both::client();
     options.fetch.resolve_all_to = Some(listener.local_addr().unwrap());
     let crawl = Crawl::new(&options).unwrap();
     let url = crawl.gate().canonicalizer().canonicalize("http://site.test/").unwrap();
@@ -316,3 +320,5 @@ async fn a_host_that_robots_txt_lead_to_is_asked_by_its_own_clock() {
     let apart = times.last().unwrap().duration_since(times[0]);
     assert!(apart >= DELAY * 18, "{apart:?}");
 }
+
+both::and_over_reqwest! {}

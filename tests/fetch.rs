@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use both::and_over_reqwest;
 use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
 use crawler::frontier::Failure;
 use rustls::crypto::aws_lc_rs;
@@ -830,7 +829,7 @@ async fn two_content_types_are_one_header() {
     assert_eq!(page.unwrap().content_type.as_deref(), Some("text/plain, text/html"));
 }
 
-and_over_reqwest! {
+both::and_over_reqwest! {
     "interim_responses_are_few": "ends a flood of interim responses after ten",
     "odd_heads_pass_and_broken_ones_fail": "reads bodies that are framed as browsers read them, against the standard",
     "a_length_counts_beside_identity": "reads bodies that are framed as browsers read them, against the standard",

@@ -2,6 +2,7 @@
 //! command: each stays a text.
 #![cfg(feature = "cli")]
 
+mod both;
 mod loopback;
 mod ran;
 mod tame;
@@ -223,3 +224,5 @@ fn whatever_the_web_says_stays_a_text() {
         serde_json::from_str::<Value>(value).unwrap_or_else(|error| panic!("{error}: {line:?}"));
     }
 }
+
+both::and_over_reqwest! {}

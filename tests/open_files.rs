@@ -1,6 +1,8 @@
 //! A crawl with few open files: it does with what it gets, and blames no host.
 #![cfg(all(feature = "cli", unix))]
 
+mod both;
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Output};
@@ -78,3 +80,5 @@ fn more_open_files_than_a_shell_grants_are_asked_for() {
     let said = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success() && !said.contains("100 open files"), "{said}");
 }
+
+both::and_over_reqwest! {}

@@ -1,6 +1,8 @@
 //! A crawl that is paused leases nothing new, goes on when it is told to, and can be stopped.
 #![cfg(feature = "simulate")]
 
+mod both;
+
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Progress, Stop, Writer};
@@ -14,6 +16,7 @@ async fn crawl() -> (Crawl, Server) {
     (web.retry_after, web.slow_host_percent, web.crawl_delay) = (0, 0, Duration::ZERO);
     let server = Server::start(World::new(&web).unwrap()).await.unwrap();
     let mut options = CrawlOptions::default();
+    options.fetch.client = both::client();
     options.fetch.resolve_all_to = Some(server.address());
     options.frontier.politeness.host_delay = Duration::from_millis(2);
     options.frontier.scope.kind = ScopeKind::Any;
@@ -102,3 +105,5 @@ async fn an_observer_sees_what_the_report_will_say() {
     stop.resume();
     running.await.unwrap();
 }
+
+both::and_over_reqwest! {}

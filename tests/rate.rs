@@ -1,5 +1,8 @@
 //! The rate of the whole crawl: `rate.requests` and `rate.bytes`.
 
+#[cfg(feature = "crawl")]
+mod both;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -216,6 +219,7 @@ async fn a_crawl_keeps_to_both_rates() {
             }
         });
         let mut crawl_options = CrawlOptions::default();
+        crawl_options.fetch.client = both::client();
         crawl_options.frontier = options(requests, bytes);
         crawl_options.frontier.politeness.robots = false;
         crawl_options.fetch.resolve_all_to = Some(address);
@@ -248,3 +252,6 @@ fn a_response_of_any_size_is_taken() {
         assert!(waits(&mut frontier, START) > Duration::from_secs(1 << 30), "{bytes}");
     }
 }
+
+#[cfg(feature = "crawl")]
+both::and_over_reqwest! {}

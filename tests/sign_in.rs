@@ -1,6 +1,7 @@
 //! Sites that want to know who asks, and that no secret is found anywhere else.
 #![cfg(all(feature = "cli", unix))]
 
+mod both;
 mod outputs;
 mod ran;
 
@@ -347,3 +348,5 @@ fn what_cannot_be_sent_is_refused_by_its_place_and_no_secret_is_shown() {
     refused(&host("sign_in = \"basic file:key.txt\""), &[], &["file:key.txt is not of the form user:password"]);
     refused(&host("header = [\"a: b\"]"), &[], &["unknown key `hosts.\"x.test\".header`; did you mean `headers`?"]);
 }
+
+both::and_over_reqwest! {}

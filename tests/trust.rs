@@ -1,6 +1,7 @@
 //! Whom the client trusts, and what it shows of itself: further authorities, client certificates, and certificates that nobody verifies.
 #![cfg(all(feature = "cli", unix))]
 
+mod both;
 mod ran;
 
 use std::fs;
@@ -77,6 +78,7 @@ async fn fetched(address: SocketAddr, host: &str, change: impl FnOnce(&mut Fetch
 
 async fn told(address: SocketAddr, host: &str, change: impl FnOnce(&mut FetchOptions)) -> Result<Vec<u8>, FetchError> {
     let mut options = FetchOptions::default();
+    options.client = both::client();
     options.allow_private_addresses = true;
     options.resolve_all_to = Some(address);
     change(&mut options);
@@ -194,4 +196,9 @@ fn files_that_are_no_certificates_are_refused_by_their_names() {
     refused(&rule(Path::new("gone.pem"), &rsa_key), &format!("{of_rule}gone.pem: No such file"));
     let alone = format!("[hosts.\"site.test\"]\nclient_key = {rsa_key:?}\n");
     refused(&alone, "crawler.toml:2:14: hosts.\"site.test\".client_key: there is no client_certificate beside it");
+}
+
+both::and_over_reqwest! {
+    "a_name_that_begins_or_ends_with_a_hyphen_is_good_by_a_wildcard":
+        "asks hosts whose first label begins or ends with a hyphen over TLS",
 }

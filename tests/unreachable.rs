@@ -1,6 +1,8 @@
 //! Hosts that are not to be had, by the real command: each URL has a record, the report counts them, and a resume asks again.
 #![cfg(feature = "cli")]
 
+mod both;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -229,3 +231,5 @@ fn a_host_that_begins_and_ceases_to_fail_has_a_line_for_each() {
     assert!(fails.starts_with(&format!("{robots} begins to fail: status 503")), "{said}");
     assert_eq!(recovers, format!("{robots} answers again"));
 }
+
+both::and_over_reqwest! {}

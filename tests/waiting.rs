@@ -1,6 +1,8 @@
 //! Hosts that accept and never answer: they hold up nobody, and nothing of them is lost.
 #![cfg(feature = "crawl")]
 
+mod both;
+
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -51,6 +53,7 @@ fn answer(mut stream: &TcpStream) -> io::Result<bool> {
 
 fn options(address: SocketAddr) -> CrawlOptions {
     let mut options = CrawlOptions::default();
+    options.fetch.client = both::client();
     options.fetch.resolve_all_to = Some(address);
     options.frontier.politeness.host_delay = Duration::ZERO;
     options
@@ -159,3 +162,5 @@ async fn a_host_that_never_answered_has_a_shorter_clock() {
     assert_eq!(finished.tally.robots.errors.most_first(), [("timeout", 1)]);
     assert!(began.elapsed() < Duration::from_secs(19), "{:?}", began.elapsed());
 }
+
+both::and_over_reqwest! {}

@@ -1,6 +1,5 @@
 //! One suite, both clients: a suite runs itself once more over reqwest.
 
-#[cfg(feature = "reqwest")]
 use std::process::Command;
 
 use crawler::crawl::ClientChoice;
@@ -18,28 +17,35 @@ pub(crate) fn client() -> ClientChoice {
     }
 }
 
+/// Whether the client of this process keeps a promise that `direct` alone keeps, as the table of clients has it in the reference.
+pub(crate) fn keeps(promise: &str) -> bool {
+    let row = format!("\n| {promise} | ");
+    assert!(include_str!("../../docs/reference.md").contains(&row), "no row of the reference: {promise}");
+    client() == ClientChoice::DIRECT
+}
+
 /// Defines a test that runs all others of its suite over reqwest. All pass but those that are listed, each with the promise that `direct`
 /// alone keeps, as the table of clients has it in the reference; and these fail.
 macro_rules! and_over_reqwest {
-    ($($test:literal: $promise:literal),* $(,)?) => {
-        #[cfg(feature = "reqwest")]
+    ($(holding $guard:expr;)? $($test:literal: $promise:literal),* $(,)?) => {
         #[test]
+        #[cfg_attr(not(feature = "reqwest"), ignore = "wants the feature `reqwest`")]
         fn and_over_reqwest() {
-            crate::both::again(&[], &[$(($test, $promise)),*]);
+            $(let _guard = $guard;)?
+            crate::both::again(&[$(($test, $promise)),*]);
         }
     };
 }
 pub(crate) use and_over_reqwest;
 
-/// The same, with further arguments for the test runner.
-#[cfg(feature = "reqwest")]
-pub(crate) fn again(further: &[&str], only_direct: &[(&str, &str)]) {
-    if client() == ClientChoice::REQWEST {
+/// Runs them.
+pub(crate) fn again(only_direct: &[(&str, &str)]) {
+    if client() != ClientChoice::DIRECT {
         return;
     }
     let run = |arguments: &[&str]| {
         let suite = std::env::current_exe().unwrap();
-        let output = Command::new(suite).args(arguments).args(further).env(VARIABLE, "reqwest").output().unwrap();
+        let output = Command::new(suite).args(arguments).env(VARIABLE, "reqwest").output().unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let mut all = vec!["--exact", "--skip", "and_over_reqwest"];
@@ -47,8 +53,7 @@ pub(crate) fn again(further: &[&str], only_direct: &[(&str, &str)]) {
     let (passed, told) = run(&all);
     assert!(passed && !told.contains(" 0 passed"), "{told}");
     for (test, promise) in only_direct {
-        let row = format!("\n| {promise} | ");
-        assert!(include_str!("../../docs/reference.md").contains(&row), "no row of the reference: {promise}");
+        assert!(keeps(promise));
         let (passed, told) = run(&["--exact", test]);
         assert!(!passed && told.contains("1 failed"), "{test}: reqwest does this too: {promise}\n{told}");
     }

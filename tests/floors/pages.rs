@@ -70,3 +70,21 @@ fn a_dead_link_is_seen() {
     let dead = ["#why", "b.md#c", "c.md"].map(|link| format!("a/a.md: nothing is at {link}"));
     assert_eq!(dead_links("a/a.md", text, read), dead);
 }
+
+/// The rows of the table of clients, each of which a test names: it shows that `direct` keeps the promise, and that reqwest does not.
+#[test]
+fn each_promise_that_one_client_keeps_has_a_test() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let reference = fs::read_to_string(folder.join("docs/reference.md")).unwrap();
+    let (_, table) = reference.split_once("| only `direct` | with `reqwest` |\n|---|---|\n").unwrap();
+    let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | ")).map(|(promise, _)| promise);
+    let mut sources = String::new();
+    for file in ["tests/fetch.rs", "tests/trust.rs", "tests/own_client.rs", "tests/http2/streams.rs"]
+        .into_iter()
+        .chain(["src/crawl/http/fetch.rs"])
+    {
+        sources += &fs::read_to_string(folder.join(file)).unwrap();
+    }
+    let untested: Vec<_> = rows.clone().filter(|promise| !sources.contains(&format!("\"{promise}\""))).collect();
+    assert!(rows.count() >= 5 && untested.is_empty(), "{untested:?}");
+}

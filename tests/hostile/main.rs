@@ -2,6 +2,8 @@
 //! of it. One table, by the rows of the list of hostile input.
 #![cfg(feature = "crawl")]
 
+#[path = "../both/mod.rs"]
+mod both;
 mod connections;
 mod content;
 #[cfg(feature = "cli")]
@@ -41,7 +43,8 @@ fn rows() -> Arc<Vec<Row>> {
         robots::handshakes(),
         robots::healthy(),
     ];
-    Arc::new(chapters.into_iter().flatten().collect())
+    let is_kept = |row: &Row| row.promise.is_none_or(both::keeps);
+    Arc::new(chapters.into_iter().flatten().filter(is_kept).collect())
 }
 
 /// Held by each test: what one measures, another would change.
@@ -55,6 +58,7 @@ fn alone() -> MutexGuard<'static, ()> {
 fn options(server: &Server) -> CrawlOptions {
     let mut options = CrawlOptions::default();
     let fetch = &mut options.fetch;
+    fetch.client = both::client();
     fetch.resolve_all_to = Some(server.address);
     fetch.connect_timeout = Duration::from_secs(3);
     fetch.first_byte_timeout = Duration::from_secs(2);
@@ -121,6 +125,8 @@ fn each_row_has_its_record_and_none_harms_another() {
     // Twenty seconds of clocks, on a machine that has other things to do.
     assert!(took < Duration::from_secs(120), "{took:?}");
 }
+
+both::and_over_reqwest! { holding alone(); }
 
 /// A record as the table has it; what a row does not ask for is as it wants it.
 fn made_of(record: &PageRecord, row: &Row, server: &Server) -> Wants {

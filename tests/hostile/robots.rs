@@ -3,6 +3,7 @@
 use crate::row::Does::{Acts, Resets};
 use crate::row::{Row, Seed, answer, each, html_with, raw};
 use crate::server::Visit;
+use crate::transport::INTERIM;
 
 /// Each once: the host is asked again, and crawled.
 pub(crate) fn recoveries() -> Vec<Row> {
@@ -32,7 +33,8 @@ pub(crate) fn recoveries() -> Vec<Row> {
             Acts(|visit| {
                 visit.repeat("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000), std::time::Duration::ZERO);
             }),
-        ),
+        )
+        .only_by(INTERIM),
         Row::robots(
             "R2",
             "robots-transfer-coding",

@@ -26,6 +26,8 @@ pub(crate) struct Row {
     robots: Vec<Does>,
     page: Does,
     pub(crate) wants: Wants,
+    /// The promise that `direct` alone keeps, without which this is not asked for.
+    pub(crate) promise: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,13 @@ impl Row {
     /// A page that behaves.
     pub(crate) fn page(of: &'static str, name: &'static str, does: Does) -> Self {
         let wants = Wants { status: Some(200), ..Wants::default() };
-        Self { name, of, seed: Seed::Http, robots: Vec::new(), page: does, wants }
+        Self { name, of, seed: Seed::Http, robots: Vec::new(), page: does, wants, promise: None }
+    }
+
+    /// For the client alone that keeps a promise.
+    pub(crate) fn only_by(mut self, promise: &'static str) -> Self {
+        self.promise = Some(promise);
+        self
     }
 
     /// A robots.txt that behaves once, and is to be asked again; the page is as it should be.

@@ -102,6 +102,12 @@ async fn http2_is_spoken_only_where_it_may_be() {
     let server = Server::start(&["h2", "http/1.1"], script).await;
     client(|options| options.http1_only = true).fetch(&server.url(0)).await.unwrap();
     assert_eq!(protocols.recv().await.unwrap().as_deref(), Some("http/1.1"));
+    // "speaks HTTP/2 with a host that may have several requests at once": direct alone.
+    #[cfg(feature = "reqwest")]
+    {
+        client(|options| options.client = crawler::crawl::ClientChoice::REQWEST).fetch(&server.url(0)).await.unwrap();
+        assert_eq!(protocols.recv().await.unwrap().as_deref(), Some("http/1.1"));
+    }
 }
 
 /// Crawls a server whose front page links to 24 others, which nobody is told before eight have asked. Says what the server was asked in.
