@@ -81,11 +81,12 @@ pub(crate) fn host(origin: &str) -> &str {
     &origin[range(origin)]
 }
 
-/// Where the host stands. A colon begins a port only where no bracket follows, since an IPv6
-/// address has colons of its own.
+/// Where the host stands. A port is the digits at the end where a colon is before them. An IPv6 address, which has colons of its own, ends with a
+/// bracket.
 fn range(origin: &str) -> Range<usize> {
     let start = scheme(origin).len() + "://".len();
-    let port = origin[start..].rfind([':', ']']).map(|at| start + at).filter(|&at| origin[at..].starts_with(':'));
+    let bytes = origin.as_bytes();
+    let port = bytes.iter().rposition(|byte| !byte.is_ascii_digit()).filter(|&at| at >= start && bytes[at] == b':');
     start..port.unwrap_or(origin.len())
 }
 
