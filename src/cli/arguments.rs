@@ -57,8 +57,8 @@ pub(super) enum Request {
     Dashboard { job: PathBuf, address: SocketAddr, token: Option<Secret> },
     /// Say how a job differs from another one.
     Diff { old: PathBuf, new: PathBuf, form: DiffForm },
-    /// Ask nothing more of some hosts and URLs of this job, or ask for them again.
-    Drop { job: PathBuf, rules: Vec<DropRule>, is_undone: bool },
+    /// Ask nothing more of some hosts and URLs of this job or of a crawl on many machines, or ask for them again.
+    Drop { job: PathBuf, of_cluster: bool, rules: Vec<DropRule>, is_undone: bool },
     /// Say why these URLs were not fetched, or that they were.
     Explain { urls: Vec<String>, job: PathBuf, of_cluster: bool, json: bool },
     /// Print the links of a job that lead to nothing.
@@ -151,7 +151,12 @@ impl CommandLine {
                 Request::Broken { job: path("job"), form: subcommands::broken_form(own), checks: is_on("check") }
             }
             "diff" => Request::Diff { old: path("old"), new: path("new"), form: subcommands::diff_form(own) },
-            "drop" => Request::Drop { job: path("job"), rules: subcommands::drop_rules(own), is_undone: is_on("undo") },
+            "drop" => Request::Drop {
+                job: path("job"),
+                of_cluster: own.contains_id("cluster"),
+                rules: subcommands::drop_rules(own),
+                is_undone: is_on("undo"),
+            },
             "explain" => Request::Explain {
                 urls: own.get_many("urls").into_iter().flatten().cloned().collect(),
                 job: path("job"),
@@ -191,7 +196,7 @@ impl CommandLine {
             Request::Resume { .. } | Request::Retry { .. } => given(own, is_resumable),
             Request::Config { .. } | Request::Crawl => given(own, |_| true),
             Request::Cluster(_) => own.subcommand().map_or_else(Vec::new, |(_, own)| given(own, is_of_cluster)),
-            Request::Explain { .. } => given(own, is_of_cluster),
+            Request::Drop { .. } | Request::Explain { .. } => given(own, is_of_cluster),
             Request::Stats { .. } => given(own, is_of_servers),
             Request::Export { .. } | Request::Merge(_) => given(own, is_of_filter),
             Request::Extract { .. } => given(own, is_of_page),
@@ -322,7 +327,7 @@ pub(super) fn command() -> Command {
         )
         .subcommand(subcommands::dashboard())
         .subcommand(subcommands::diff())
-        .subcommand(subcommands::drop())
+        .subcommand(subcommands::drop().args(some(is_of_cluster)))
         .subcommand(subcommands::explain().args(some(is_of_cluster)))
         .subcommand(subcommands::export().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::extract().arg(config()).args(some(is_of_page)))

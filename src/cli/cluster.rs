@@ -1,7 +1,7 @@
 //! `crawler --cluster`: a crawl on many machines, and what its desk is asked.
 
 #[cfg(not(feature = "cluster"))]
-pub(super) use without::{ask, crawl, explain, stats};
+pub(super) use without::{ask, crawl, drop_rules, explain, stats};
 
 /// What a command says that was built without the feature.
 #[cfg(not(feature = "cluster"))]
@@ -17,6 +17,7 @@ mod without {
     use crate::cli::progress::Screen;
     use crate::cli::seeds::SeedLists;
     use crate::cli::stats_form::StatsForm;
+    use crate::gate::DropRule;
 
     fn refused(layers: &Layers) -> CommandError {
         let reason = "this crawler was built without it: cargo install crawler --features cluster";
@@ -36,6 +37,10 @@ mod without {
         Err(refused(layers).and(advice))
     }
 
+    pub(in crate::cli) fn drop_rules(line: &CommandLine, _: &[DropRule], _: bool) -> Result<(), CommandError> {
+        Err(refused(&settings(line)?))
+    }
+
     pub(in crate::cli) fn explain(line: &CommandLine, _: &[String], _: &Path, _: bool) -> Result<(), CommandError> {
         Err(refused(&settings(line)?))
     }
@@ -46,7 +51,7 @@ mod without {
 }
 
 #[cfg(feature = "cluster")]
-pub(super) use within::{ask, crawl, explain, stats};
+pub(super) use within::{ask, crawl, drop_rules, explain, stats};
 
 #[cfg(feature = "cluster")]
 mod within {
@@ -60,6 +65,7 @@ mod within {
     use crate::cli::command_error::CommandError;
     use crate::cli::config;
     use crate::cli::crawl::sinks;
+    use crate::cli::drop_rules;
     use crate::cli::effective::{of_crawl, settings};
     use crate::cli::exit::Exit;
     use crate::cli::explain::{AskedUrls, UrlAnswer, options};
@@ -74,8 +80,11 @@ mod within {
     use crate::cli::stats_form::StatsForm;
     use crate::cluster::{ClusterAdmin, ClusterError, ClusterOptions, Member, PartitionBy, Servers, node_of};
     use crate::crawl::{CrawlOptions, FinishReason, look_through};
+    use crate::gate::DropRule;
     use crate::report::{Report, metrics};
 
+    /// How long a user waits for all nodes to go by what is dropped.
+    const HEARD: Duration = Duration::from_secs(10);
     /// How long the report waits for what others have counted last.
     const LAST_COUNTS: Duration = Duration::from_secs(30);
     /// Page records, in a node's directory.
@@ -191,6 +200,45 @@ mod within {
             let answers = explanations.iter().zip(&places);
             let partitions = admin.partitions();
             asked.tell(answers.map(|(told, place)| UrlAnswer::of(told, &options).at(place, partitions)), json)
+        })
+    }
+
+    /// Drops by these rules from a crawl on many machines, or takes them back, and waits until the nodes go by it; without any, lists what is
+    /// dropped.
+    pub(in crate::cli) fn drop_rules(line: &CommandLine, rules: &[DropRule], undo: bool) -> Result<(), CommandError> {
+        drop_rules::check(rules, undo)?;
+        let layers = settings(line)?;
+        let crawl = &layers.settings.cluster.name;
+        let servers = servers(&layers)?;
+        run(async {
+            let failed = |error| failed(&layers, &error);
+            let admin = ClusterAdmin::open(&servers, crawl).await.map_err(failed)?;
+            if rules.is_empty() {
+                return drop_rules::list(&admin.dropped().await.map_err(failed)?);
+            }
+            let before = admin.drop_by(rules, undo).await.map_err(failed)?;
+            let heard = async {
+                loop {
+                    match admin.have_heard().await {
+                        Ok((owned, heard)) if heard < owned => tokio::time::sleep(LOOK).await,
+                        ended => break ended,
+                    }
+                }
+            };
+            // It is kept, whether or not they say so.
+            let heard = tokio::time::timeout(HEARD, heard).await;
+            let (what, note) = match heard {
+                _ if admin.has_ended().await.map_err(failed)? => {
+                    ("nothing is asked any more", Some("the crawl is over"))
+                }
+                Ok(Ok((0, _))) => ("nodes that come ask nothing of it", Some("no node is at work")),
+                Ok(Ok(_)) => ("nothing more is asked of it", None),
+                _ => ("its nodes ask nothing of it once they know", Some("not all nodes have said yet that they know")),
+            };
+            let listing = format!("crawler drop --cluster {servers} --cluster-name {crawl}");
+            drop_rules::tell_each(rules, &before, undo, what, &listing);
+            note.into_iter().for_each(output::note);
+            Ok(())
         })
     }
 

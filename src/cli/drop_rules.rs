@@ -1,8 +1,9 @@
-//! `crawler drop`: nothing more is asked of a host, or of some URLs, of a job that is crawled or stopped.
+//! `crawler drop`: nothing more is asked of a host, or of some URLs, of a job that is crawled or stopped, or of a crawl on many machines.
 //!
 //! A crawl that runs is told by its socket, and asks nothing more from that moment. Of a job that is stopped, the list is written that the
-//! next run reads.
+//! next run reads. Of a crawl on many machines the servers keep it, and its nodes read it there.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -16,19 +17,43 @@ use super::unfit::refused;
 use crate::gate::DropRule;
 use crate::job::Job;
 
-/// Drops by these rules, or takes them back; without any, lists what is dropped.
-pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
+/// What a node's directory has.
+const NODE: &str = "cluster.toml";
+
+/// Whether rules can be, and are there where some must be.
+pub(super) fn check(rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
     let usage = |message: String| CommandError::new(Exit::Usage, message);
-    for rule in rules {
-        rule.check().map_err(|error| usage(error.to_string()))?;
+    if rules.is_empty() && is_undone {
+        return Err(usage("--undo wants what is taken back: --host HOST or --urls REGEX".to_owned()));
     }
+    rules.iter().try_for_each(|rule| rule.check().map_err(|error| usage(error.to_string())))
+}
+
+/// The rules, one a line.
+pub(super) fn list(dropped: &[DropRule]) -> Result<(), CommandError> {
+    print(|out| dropped.iter().try_for_each(|rule| writeln!(out, "{}", Safe(&rule.to_string()))))
+}
+
+/// Says what came of each rule. `what` is said of those that are dropped now, and `listing` is the command that lists all.
+pub(super) fn tell_each(rules: &[DropRule], before: &[DropRule], is_undone: bool, what: &str, listing: &str) {
+    for rule in rules {
+        let (was_dropped, rule) = (before.contains(rule), Safe(&rule.to_string()).to_string());
+        output::note(&match (is_undone, was_dropped) {
+            (false, true) => format!("was dropped already: {rule}"),
+            (false, false) => format!("dropped: {rule}; {what}"),
+            (true, true) => format!("taken back: {rule}"),
+            (true, false) => format!("was not dropped: {rule}; what is: {listing}"),
+        });
+    }
+}
+
+/// Drops by these rules from a job, or takes them back; without any, lists what is dropped.
+pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
+    check(rules, is_undone)?;
+    refuse_node(directory)?;
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     if rules.is_empty() {
-        if is_undone {
-            return Err(usage("--undo wants what is taken back: --host HOST or --urls REGEX".to_owned()));
-        }
-        let dropped = job.dropped().map_err(|error| refused(&error))?;
-        return print(|out| dropped.iter().try_for_each(|rule| writeln!(out, "{}", Safe(&rule.to_string()))));
+        return list(&job.dropped().map_err(|error| refused(&error))?);
     }
     let socket = job.socket_path();
     let peer = Peer::connect(&socket).map_err(CommandError::cannot(Exit::Failed, "tell it by", &socket))?;
@@ -38,18 +63,19 @@ pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) 
         Some(mut peer) => rules.iter().try_for_each(|rule| tell(&mut peer, rule, is_undone))?,
         None => write(directory, rules, is_undone)?,
     }
-    let directory = directory.display();
-    for rule in rules {
-        let (was_dropped, rule) = (before.contains(rule), Safe(&rule.to_string()).to_string());
-        output::note(&match (is_undone, was_dropped, is_running) {
-            (false, true, _) => format!("was dropped already: {rule}"),
-            (false, false, true) => format!("dropped: {rule}; nothing more is asked of it"),
-            (false, false, false) => format!("dropped: {rule}; the next run asks nothing of it"),
-            (true, true, _) => format!("taken back: {rule}"),
-            (true, false, _) => format!("was not dropped: {rule}; what is: crawler drop {directory}"),
-        });
-    }
+    let what = if is_running { "nothing more is asked of it" } else { "the next run asks nothing of it" };
+    tell_each(rules, &before, is_undone, what, &format!("crawler drop {}", directory.display()));
     Ok(())
+}
+
+/// Of what a node takes part in, the servers keep what is dropped.
+fn refuse_node(directory: &Path) -> Result<(), CommandError> {
+    let Ok(said) = fs::read_to_string(directory.join(NODE)) else { return Ok(()) };
+    let crawl = said.lines().find_map(|line| line.strip_prefix("crawl = ")).unwrap_or("NAME").trim_matches('"');
+    let message =
+        format!("{} holds a node of a crawl on many machines: its servers keep what is dropped", directory.display());
+    let advice = format!("crawler drop --cluster SERVERS --cluster-name {}", Safe(crawl));
+    Err(CommandError::new(Exit::Usage, message).and(advice))
 }
 
 /// Tells the crawl that runs.

@@ -114,7 +114,8 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
         Request::Dashboard { job, address, token } => dashboard::dashboard(line, job, *address, token.as_ref())?,
         Request::Diff { old, new, form } => diff::diff(line, old, new, *form)?,
-        Request::Drop { job, rules, is_undone } => drop_rules::drop_rules(job, rules, *is_undone)?,
+        Request::Drop { of_cluster: true, rules, is_undone, .. } => cluster::drop_rules(line, rules, *is_undone)?,
+        Request::Drop { job, rules, is_undone, .. } => drop_rules::drop_rules(job, rules, *is_undone)?,
         Request::Explain { urls, job, of_cluster: true, json } => cluster::explain(line, urls, job, *json)?,
         Request::Explain { urls, job, json, .. } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
         Request::Export { job, of, to, format } => {

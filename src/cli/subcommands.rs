@@ -114,7 +114,7 @@ pub(super) fn drop() -> Command {
     let many = |name, value, help| option(name, value, help).action(clap::ArgAction::Append);
     Command::new("drop")
         .about("Ask nothing more of a host or of some URLs, or list what is dropped so; running or stopped")
-        .arg(job("The job directory; another process may be crawling into it"))
+        .arg(job("The job directory; another process may be crawling into it").conflicts_with("cluster"))
         .arg(many("host", "HOST", "The host, whatever its scheme and port; *.HOST is the host and all below it"))
         .arg(many("urls", "REGEX", "The URLs that this matches, in the spelling that --exclude sees"))
         .arg(switch("undo", "Take it back: what waits is asked for again"))

@@ -1,7 +1,9 @@
 //! What whoever looks after a cluster may ask and tell.
 
 use std::fmt::Write;
+use std::time::Duration;
 
+use super::drops;
 use super::error::ClusterError;
 use super::inquiry::{PartitionPlace, ask};
 use super::nats::Nats;
@@ -15,8 +17,12 @@ use super::values::{self, MarkValue, NodeValue, OwnerValue, StateValue};
 use crate::address::CanonicalUrl;
 use crate::crawl::CrawlOptions;
 use crate::frontier::Explanation;
+use crate::gate::DropRule;
 use crate::lending::Clock;
 use crate::report::Report;
+
+/// How long the servers may take to keep what is dropped.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A crawl on many machines, as it is seen from outside.
 #[derive(Debug)]
@@ -62,9 +68,8 @@ impl ClusterAdmin {
     /// Where the servers do not answer.
     pub async fn is_given_back(&self) -> Result<bool, ClusterError> {
         for partition in 0..self.terms.partitions {
-            let owner = self.nats.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await;
-            let owner = owner.map_err(|error| self.unreachable(error))?;
-            if owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node).is_some() {
+            let owner = self.owner(partition).await;
+            if owner.map_err(|error| self.unreachable(error))?.is_some() {
                 return Ok(false);
             }
         }
@@ -98,6 +103,59 @@ impl ClusterAdmin {
         ask(&*self.nats, &self.terms, options, urls).await
     }
 
+    /// What was dropped from the crawl.
+    ///
+    /// # Errors
+    /// Where the servers do not answer, or what they have is no list.
+    pub async fn dropped(&self) -> Result<Vec<DropRule>, ClusterError> {
+        let list = drops::read(&*self.nats).await;
+        list.map(|(_, rules)| rules).map_err(|error| self.unreachable(error))
+    }
+
+    /// Asks nothing more of what these rules name, in all partitions and whoever owns them; or, with `is_undone`, asks for it again. The servers
+    /// keep it for the whole of the crawl, and nodes go by it within seconds: [`have_heard`](Self::have_heard) tells. Returns what was dropped before.
+    ///
+    /// # Errors
+    /// Where the servers do not answer, or more would be dropped than can be.
+    pub async fn drop_by(&self, rules: &[DropRule], is_undone: bool) -> Result<Vec<DropRule>, ClusterError> {
+        let change = drops::change(&*self.nats, &self.addresses, (rules, is_undone), draw());
+        let changed = tokio::time::timeout(PATIENCE, change).await;
+        let silent = |_| self.unreachable(Unreachable(format!("no answer within {PATIENCE:?}")));
+        changed.map_err(silent)?.map(|(before, _)| before)
+    }
+
+    /// Of how many partitions that are owned, how many go by the newest list of what is dropped.
+    ///
+    /// # Errors
+    /// Where the servers do not answer.
+    pub async fn have_heard(&self) -> Result<(u32, u32), ClusterError> {
+        let counted = async {
+            let dropped = self.nats.last(&ClusterSubject::Key(ClusterKey::Dropped)).await?;
+            let newest = dropped.map_or(0, |last| last.sequence);
+            let (mut owned, mut heard) = (0, 0);
+            for partition in 0..self.terms.partitions {
+                if self.owner(partition).await?.is_some() {
+                    owned += 1;
+                    heard += u32::from(self.state(partition).await?.dropped == newest);
+                }
+            }
+            Ok((owned, heard))
+        };
+        counted.await.map_err(|error| self.unreachable(error))
+    }
+
+    /// The node that owns a partition.
+    async fn owner(&self, partition: u32) -> Result<Option<String>, Unreachable> {
+        let owner = self.nats.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await?;
+        Ok(owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node))
+    }
+
+    /// What a partition has said of itself.
+    async fn state(&self, partition: u32) -> Result<StateValue, Unreachable> {
+        let state = self.nats.last(&ClusterSubject::Key(ClusterKey::State(partition))).await?;
+        Ok(state.and_then(|state| values::read(&state.bytes)).unwrap_or_default())
+    }
+
     /// How many partitions the crawl has.
     pub fn partitions(&self) -> u32 {
         self.terms.partitions
@@ -115,11 +173,8 @@ impl ClusterAdmin {
     async fn look(&self) -> Result<String, Unreachable> {
         let (mut taken, mut idle, mut unread) = (0, 0, 0);
         for partition in 0..self.terms.partitions {
-            let owner = self.nats.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await?;
-            let owner = owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node);
-            taken += u32::from(owner.is_some());
-            let state = self.nats.last(&ClusterSubject::Key(ClusterKey::State(partition))).await?;
-            let state: StateValue = state.and_then(|state| values::read(&state.bytes)).unwrap_or_default();
+            taken += u32::from(self.owner(partition).await?.is_some());
+            let state = self.state(partition).await?;
             idle += u32::from(state.is_idle);
             unread += state.unread;
         }

@@ -1,9 +1,10 @@
 //! When a crawl is over.
 //!
 //! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all link batches up to a
-//! number. That may be out of date. So it counts only as long as its log and its link batches end where it has said; and it is looked at
-//! twice. What it could be given between the looks is a link batch. Whoever sends one was given something itself. The first of these was
-//! given by a link batch that was there at the first look, and then one partition had not read all.
+//! number. That may be out of date. So it counts only as long as its log and its link batches end where it has said, and what it goes by is
+//! the newest list of what is dropped, since one that was taken back has work for it; and it is looked at twice. What it could be given
+//! between the looks is a link batch. Whoever sends one was given something itself. The first of these was given by a link batch that was
+//! there at the first look, and then one partition had not read all.
 
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::is_last;
@@ -19,13 +20,17 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
     partitions: u32,
 ) -> Result<Option<Vec<u64>>, Unreachable> {
     let mut words = Vec::new();
+    let dropped = transport.last(&ClusterSubject::Key(ClusterKey::Dropped)).await?.map_or(0, |last| last.sequence);
     for partition in 0..partitions {
         let Some(message) = transport.last(&ClusterSubject::Key(ClusterKey::State(partition))).await? else {
             return Ok(None);
         };
-        let Some(StateValue { is_idle: true, journal, read, .. }) = values::read(&message.bytes) else {
+        let Some(StateValue { is_idle: true, journal, read, dropped: heard, .. }) = values::read(&message.bytes) else {
             return Ok(None);
         };
+        if heard != dropped {
+            return Ok(None);
+        }
         let link_batches = transport.last(&ClusterSubject::Found(partition)).await?;
         if link_batches.map_or(0, |last| last.sequence) != read || !is_last(transport, partition, journal).await? {
             return Ok(None);
@@ -63,8 +68,8 @@ mod tests {
             let bytes = LogEntry { token: number, serial: 0, behind, what }.to_bytes();
             now(transport.publish(&ClusterSubject::Journal(partition), bytes, None, None)).unwrap()
         };
-        let say = |partition, is_idle, journal, read| {
-            let state = StateValue { is_idle, journal, read, unread: 0 };
+        let say_of = |partition, is_idle, journal, read, dropped| {
+            let state = StateValue { is_idle, journal, read, unread: 0, dropped };
             now(transport.publish(
                 &ClusterSubject::Key(ClusterKey::State(partition)),
                 values::to_bytes(&state),
@@ -73,6 +78,7 @@ mod tests {
             ))
             .unwrap()
         };
+        let say = |partition, is_idle, journal, read| say_of(partition, is_idle, journal, read, 0);
         let look = || now(all_idle(&*transport, 2)).unwrap();
         let (first, second) = (begin(0, 1, 0), begin(1, 1, 0));
         let one = say(0, true, first, 0);
@@ -84,6 +90,13 @@ mod tests {
         let link_batch = put(ClusterSubject::Found(0));
         assert_eq!(look(), None, "a letter is not read");
         let read = say(0, true, first, link_batch);
+        assert_eq!(look(), Some(vec![read, two]));
+        let dropped = put(ClusterSubject::Key(ClusterKey::Dropped));
+        assert_eq!(look(), None, "what is dropped is another thing now");
+        let [read, two] = [(0, first, link_batch), (1, second, 0)].map(|(partition, journal, read)| {
+            assert_eq!(look(), None, "one has not heard of it");
+            say_of(partition, true, journal, read, dropped)
+        });
         assert_eq!(look(), Some(vec![read, two]));
         begin(1, 2, 0);
         assert_eq!(look(), Some(vec![read, two]), "what is void changes nothing");

@@ -97,6 +97,14 @@ pub enum ClusterError {
         /// Why.
         source: io::Error,
     },
+    /// More was dropped than can be.
+    #[error("no more than {rules} hosts and patterns, of {bytes} bytes, can be dropped from a crawl on many machines")]
+    TooManyDrops {
+        /// Rules, at most.
+        rules: usize,
+        /// Bytes of all of them, at most.
+        bytes: usize,
+    },
     /// No server can be reached.
     #[error("the servers {addresses} cannot be reached: {reason}")]
     Unreachable {

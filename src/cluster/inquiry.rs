@@ -6,6 +6,7 @@ use std::{env, fs};
 
 use tokio::task::spawn_blocking;
 
+use super::drops;
 use super::error::ClusterError;
 use super::link_batch;
 use super::node::draw;
@@ -46,7 +47,8 @@ pub(super) async fn ask<T: ClusterTransport>(
     options: &CrawlOptions,
     urls: &[CanonicalUrl],
 ) -> Result<Vec<(Explanation, PartitionPlace)>, ClusterError> {
-    let options = terms.of_partition(options.clone()).frontier;
+    let mut options = terms.of_partition(options.clone()).frontier;
+    (_, options.scope.dropped) = drops::read(transport).await.map_err(|error| ClusterError::Log(error.0))?;
     // No limit of length: it may be lower here than where a URL was found.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let roots = RootList::default();

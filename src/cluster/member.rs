@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::drops::DropList;
 use super::error::ClusterError;
 use super::lease::NodeLease;
 use super::nats::Nats;
@@ -158,6 +159,8 @@ impl Member {
             // All must know what is in scope before the first of them begins.
             let roots = self.terms.roots.unwrap_or_default();
             context.roots.read_to(&*self.nats, &context.canonicalizer(), roots).await?;
+            // So must it be what is asked for no more.
+            context.drops.read_on(&*self.nats).await;
             let name = format!("{}:{}", machine(), self.options.directory.display());
             *self.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&context));
             match Node::new(context, name).run(self.stop()).await? {
@@ -199,6 +202,7 @@ impl Member {
             lease: Arc::new(NodeLease::new(*lease)),
             clock_ahead: AtomicI64::default(),
             roots: RootList::default(),
+            drops: DropList::default(),
             opening: NodeContext::<Nats>::turns(),
             post: Arc::new(Outbound::new(draw())),
             backlog: Arc::default(),

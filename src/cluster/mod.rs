@@ -19,6 +19,7 @@
 //! | a partition is read, opened, crawled and given back | `owner` |
 //! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
 //! | all nodes agree on what is crawled, and how politely; its seeds | `terms`, `roots` |
+//! | what the user drops while it is crawled | `drops` |
 //! | servers that say nothing, have lost the crawl, or have another time | `server_watch` |
 //! | the crawl is over; one report of all partitions | `ending`, `totals` |
 //! | why a URL was not fetched | `inquiry` |
@@ -46,11 +47,12 @@
 //! A crawl has a log for each 32 partitions, eight at most. All that it has begins with `crawler.NAME.log.L.`, for log `L`: `journal.P`,
 //! `found.P`, `snapshot.P`, `named.P`, `unread.P` for each of its partitions `P`, and in the first log `roots`. What was kept there is told
 //! to whoever listens at the same subject with `told` for `log`. The keys are those of a bucket,
-//! `$KV.crawler-NAME.`: `crawl`, `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
+//! `$KV.crawler-NAME.`: `crawl`, `dropped`, `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
 
 mod admin;
 mod backlog;
 mod crc32c;
+mod drops;
 mod ending;
 mod entry;
 mod error;

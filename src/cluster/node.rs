@@ -91,9 +91,11 @@ impl<T: ClusterTransport> Node<T> {
         let renewing = tokio::spawn(renew(Arc::clone(&context), self.name.clone(), self.leaving.subscribe()));
         let governing = tokio::spawn(govern(Arc::clone(&context)));
         let widening = tokio::spawn(widen(Arc::clone(&context)));
+        let dropping = tokio::spawn(drop_on(Arc::clone(&context)));
         let (post, transport) = (Arc::clone(&context.post), Arc::clone(&context.transport));
         let mut carrying = tokio::spawn(async move { post.carry(transport).await });
-        let _tasks = [&renewing, &governing, &widening, &carrying].map(|task| AbortOnDrop(task.abort_handle()));
+        let _tasks =
+            [&renewing, &governing, &widening, &dropping, &carrying].map(|task| AbortOnDrop(task.abort_handle()));
         let every = context.lease.interval().min(LOOK);
         let mut look_at = Instant::now();
         loop {
@@ -372,6 +374,28 @@ async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
             context.post.forget_sent();
         }
         (known, was_wider) = (count, is_wider);
+        sleep(STEP).await;
+    }
+}
+
+/// Keeps all partitions to the newest list of what is dropped.
+async fn drop_on<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
+    const STEP: Duration = Duration::from_secs(1);
+    let mut was_shorter = false;
+    loop {
+        let (before, was) = context.drops.newest();
+        context.drops.read_on(&*context.transport).await;
+        let (now, is) = context.drops.newest();
+        let parts: Vec<_> = context.parts().iter().map(|(number, part)| (*number, Arc::clone(&part.drops))).collect();
+        for (number, drops) in parts {
+            context.go_by_drops(number, &drops).await;
+        }
+        // What was sent was refused there, and may be taken now. Other nodes know it a step later.
+        let is_shorter = before != now && was.iter().any(|rule| !is.contains(rule));
+        if is_shorter || was_shorter {
+            context.post.forget_sent();
+        }
+        was_shorter = is_shorter;
         sleep(STEP).await;
     }
 }

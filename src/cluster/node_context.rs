@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
+use super::drops::{DropList, PartDrops};
 use super::lease::NodeLease;
 use super::outbound::Outbound;
 use super::partitions::Partitions;
@@ -17,6 +20,7 @@ use super::roots::RootList;
 use super::transport::ClusterTransport;
 use crate::address::Canonicalizer;
 use crate::crawl::{CrawlOptions, FetchResources, PartOutputs, PartitionHandle, Progress, Stop};
+use crate::gate::{Found, Via};
 use crate::lending::Clock;
 
 /// Partitions that are opened at once, at most: each reads its log.
@@ -46,6 +50,8 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     /// By how many microseconds this machine's clock is ahead of the servers', as far as that matters.
     pub(crate) clock_ahead: AtomicI64,
     pub(crate) roots: RootList,
+    /// What is dropped, as far as it is known here.
+    pub(crate) drops: DropList,
     pub(crate) opening: Semaphore,
     pub(crate) post: Arc<Outbound>,
     /// Pages of all partitions that are not in the log yet.
@@ -60,6 +66,7 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
 pub(crate) struct OpenPart {
     pub(crate) inlet: PartitionHandle,
     pub(crate) brake: Arc<FetchThrottle>,
+    pub(crate) drops: Arc<PartDrops>,
     pub(crate) watch: Box<dyn Fn() -> Progress + Send + Sync>,
 }
 
@@ -139,6 +146,24 @@ impl<T: ClusterTransport> NodeContext<T> {
 
     pub(crate) fn parts(&self) -> MutexGuard<'_, BTreeMap<u32, OpenPart>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A partition goes by the newest list of what is dropped that the node has read.
+    pub(crate) async fn go_by_drops(self: &Arc<Self>, partition: u32, drops: &Arc<PartDrops>) {
+        if self.drops.message() <= drops.heard() {
+            return;
+        }
+        let (context, drops) = (Arc::clone(self), Arc::clone(drops));
+        let going = move || drops.go_by(context.drops.newest(), || context.seeds_of(partition));
+        if let Err(panic) = spawn_blocking(going).await {
+            resume_unwind(panic.into_panic());
+        }
+    }
+
+    /// The seeds of a partition.
+    fn seeds_of(&self, partition: u32) -> Vec<Found> {
+        let is_its = |found: &Found| found.via == Via::Seed && self.partitions.of(&found.url) == partition;
+        self.roots.from(0).into_iter().filter(is_its).collect()
     }
 
     /// The numbers of all partitions that are open here, together.

@@ -9,6 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::backlog::Backlog;
+use super::drops::PartDrops;
 use super::error::ClusterError;
 use super::inbox::Inbox;
 use super::local_copy::{self, FRONTIER};
@@ -26,7 +27,7 @@ use super::totals::before;
 use super::transport::{ANSWERS, AbortOnDrop, Backoff, ClusterTransport};
 use super::values::{self, SnapshotValue, StateValue};
 use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
-use crate::gate::{Found, Via};
+use crate::gate::{DropRule, Found, Via};
 use crate::job::{Job, JobJournal};
 
 /// What an owner is told to do.
@@ -78,10 +79,11 @@ pub(crate) async fn own<T: ClusterTransport>(
     let mut publishing = tokio::spawn(publisher.run(ended));
     let reading = tokio::spawn(inbox.run());
     let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
-    let brake = Arc::clone(&parts.brake);
+    let (brake, drops) = (Arc::clone(&parts.brake), Arc::clone(&parts.drops));
     context.parts().insert(partition, parts);
-    // Who watches the lease sees it from here on.
+    // Who watches the lease sees it from here on, and so does whoever reads what is dropped.
     brake.set_late(!context.lease.may_ask());
+    context.go_by_drops(partition, &drops).await;
     let mut command = Command::Own;
     let finished = loop {
         tokio::select! {
@@ -269,16 +271,18 @@ async fn open_from<T: ClusterTransport>(
         told: Arc::clone(&told),
         backlog: Arc::clone(&backlog),
     });
+    let (heard, dropped) = context.drops.newest();
     let crawl = {
         let (context, fold, pieces, outbox) =
             (Arc::clone(context), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
-        let opening = move || open_crawl(&context, partition, &fold, whole, &pieces, outbox);
+        let opening = move || open_crawl(&context, partition, &fold, (whole, dropped), &pieces, outbox);
         spawn_blocking(opening).await.map_err(panicked)??
     };
     let Some(crawl) = crawl else { return Ok(Opening::Torn) };
     add_seeds(&crawl, &context.roots, &context.partitions, partition, fold.epoch == 0, has_roots)?;
     let (inlet, stop) = (crawl.inlet(), crawl.stop());
     let brake = Arc::new(FetchThrottle::new(stop, !context.lease.may_ask()));
+    let drops = Arc::new(PartDrops::new(inlet.clone(), heard));
     let canonicalizer = crawl.gate().canonicalizer().clone();
     let unread = Arc::new(AtomicU64::new(0));
     let publisher = Publisher {
@@ -290,6 +294,7 @@ async fn open_from<T: ClusterTransport>(
         inlet: inlet.clone(),
         observer: crawl.observer(),
         brake: Arc::clone(&brake),
+        drops: Arc::clone(&drops),
         backlog,
         told,
         unread: Arc::clone(&unread),
@@ -298,17 +303,17 @@ async fn open_from<T: ClusterTransport>(
     };
     let transport = Arc::clone(&context.transport);
     let inbox = Inbox { transport, partition, inlet: inlet.clone(), pieces, canonicalizer, unread };
-    let parts = OpenPart { inlet, brake, watch: Box::new(crawl.watch()) };
+    let parts = OpenPart { inlet, brake, drops, watch: Box::new(crawl.watch()) };
     Ok(Opening::Opened(Box::new(Opened { crawl, parts, publisher, inbox })))
 }
 
 /// Opens the crawl over the journal that was made again, and tells of all that is written from where the log ends. `None` where the journal
-/// ends before `whole`.
+/// ends before `whole`. These rules are what the user has dropped.
 fn open_crawl<T: ClusterTransport>(
     context: &NodeContext<T>,
     partition: u32,
     fold: &LogState,
-    whole: u64,
+    (whole, dropped): (u64, Vec<DropRule>),
     pieces: &Arc<JournalPieces>,
     outbox: Arc<Outbox>,
 ) -> Result<Option<Crawl<JobJournal>>, ClusterError> {
@@ -324,7 +329,9 @@ fn open_crawl<T: ClusterTransport>(
         outputs: &context.outputs,
         logs_all: context.logs_all,
     };
-    let (crawl, cut) = Crawl::open_part(&context.options, &job, part)?;
+    let mut options = context.options.clone();
+    options.frontier.scope.dropped = dropped;
+    let (crawl, cut) = Crawl::open_part(&options, &job, part)?;
     // A torn end was cut off. The log has it, and the first piece of this owner replaces it.
     let kept = cut.and_then(|cut| {
         let name = cut.path.file_name()?.to_str()?.strip_prefix("journal-")?.to_owned();

@@ -17,6 +17,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::backlog::Backlog;
+use super::drops::PartDrops;
 use super::entry::{EntryKind, JournalPiece};
 use super::local_copy;
 use super::node_context::{FetchThrottle, NodeContext};
@@ -53,6 +54,7 @@ pub(crate) struct Publisher<T: ClusterTransport> {
     pub(crate) inlet: PartitionHandle,
     pub(crate) observer: Observer<JobJournal>,
     pub(crate) brake: Arc<FetchThrottle>,
+    pub(crate) drops: Arc<PartDrops>,
     pub(crate) backlog: Arc<Backlog>,
     pub(crate) told: Arc<Notify>,
     pub(crate) unread: Arc<AtomicU64>,
@@ -85,6 +87,11 @@ impl From<u64> for PublishProgress {
 }
 
 impl PublishProgress {
+    /// Whether nothing was said yet of this list of what is dropped.
+    fn has_news(&self, dropped: u64) -> bool {
+        self.said.as_ref().map_or(0, |said| said.dropped) != dropped
+    }
+
     /// Whether what was counted goes to the log, where it went there so long ago.
     fn is_due(&self, ago: Duration, is_last: bool) -> bool {
         self.is_uncounted && (is_last || ago >= COUNTS) || self.taken > self.read && (is_last || ago >= SELDOM)
@@ -108,6 +115,8 @@ impl<T: ClusterTransport> Publisher<T> {
                 self.keep_here().await;
                 is_kept = true;
             }
+            // Asked before, too: what was taken back may have work for it.
+            let dropped = self.drops.heard();
             let is_idle = self.is_idle();
             if self.progress.is_due(counted.elapsed(), is_last) {
                 self.count().await?;
@@ -116,8 +125,8 @@ impl<T: ClusterTransport> Publisher<T> {
             if is_last {
                 return self.tenure.append(EntryKind::Released).await;
             }
-            if !is_idle || told.elapsed() >= QUIET {
-                self.say(is_idle).await;
+            if !is_idle || told.elapsed() >= QUIET || self.progress.has_news(dropped) {
+                self.say(is_idle, dropped).await;
             }
             self.snapshots.look(&self.context.transport, self.partition, self.tenure.fold(), &self.inlet);
             let backlog = Arc::clone(&self.backlog);
@@ -219,12 +228,13 @@ impl<T: ClusterTransport> Publisher<T> {
         }
     }
 
-    /// Says whether the partition has anything to do, where that is not what was said.
-    async fn say(&mut self, is_idle: bool) {
+    /// Says whether the partition has anything to do, and by which list of what is dropped it goes, where that is not what was said.
+    async fn say(&mut self, is_idle: bool, dropped: u64) {
         let (journal, read) = (self.tenure.fold().last(), self.progress.taken);
         let unread = self.unread.load(Ordering::Relaxed);
-        let state = StateValue { is_idle, journal, read, unread };
-        let is_said = |said: &StateValue| *said == state || !said.is_idle && !is_idle;
+        let state = StateValue { is_idle, journal, read, unread, dropped };
+        let is_said =
+            |said: &StateValue| *said == state || !said.is_idle && !is_idle && !self.progress.has_news(dropped);
         if self.progress.said.as_ref().is_some_and(is_said) {
             return;
         }

@@ -42,6 +42,8 @@ pub(crate) enum ClusterKey {
     Crawl,
     /// A node that is to give back what it has.
     Drain(String),
+    /// What the user has dropped.
+    Dropped,
     /// The crawl has ended.
     End,
     /// A node, while it lives.
@@ -89,6 +91,7 @@ impl fmt::Display for ClusterKey {
         match self {
             Self::Crawl => f.write_str("crawl"),
             Self::Drain(node) => write!(f, "drain.{node}"),
+            Self::Dropped => f.write_str("dropped"),
             Self::End => f.write_str("end"),
             Self::Node(node) => write!(f, "node.{node}"),
             Self::Owner(partition) => write!(f, "owner.{partition}"),

@@ -43,6 +43,17 @@ pub(crate) struct StateValue {
     pub(crate) read: u64,
     /// Link batches that could not be read.
     pub(crate) unread: u64,
+    /// It goes by this list of what is dropped: the message that has it, 0 where none has.
+    #[serde(default)]
+    pub(crate) dropped: u64,
+}
+
+/// What the user has dropped from the crawl.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DroppedValue {
+    /// Rules as a job's `dropped.txt` has them.
+    pub(crate) rules: Vec<String>,
+    pub(crate) token: u64,
 }
 
 /// Where a snapshot of a partition is. It stands in the log: a key's value could be replaced by an older one.

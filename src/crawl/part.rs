@@ -1,6 +1,6 @@
 //! A crawl that is a part of a greater one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::sync::{Arc, PoisonError};
 
@@ -15,8 +15,8 @@ use super::records::{OutputFiles, PartOutputs};
 use super::remote_partitions::RemotePartitions;
 use super::run::Crawl;
 use super::shared::Shared;
-use crate::frontier::Frontier;
-use crate::gate::{Admission, Found, Position, Refusal};
+use crate::frontier::{Frontier, FrontierError};
+use crate::gate::{Admission, DropRule, Found, Position, Refusal};
 use crate::job::checkpoint::{CheckpointError, FileCopy};
 use crate::job::journal::{Cut, JournalObserver};
 use crate::job::{Job, JobJournal};
@@ -134,6 +134,25 @@ impl PartitionHandle {
         let _ = self.shared.frontier.gate().check(found);
     }
 
+    /// Goes by this list of what is dropped from here on. Says whether anything was taken back.
+    ///
+    /// # Errors
+    /// Where a rule cannot be, or the journal's storage fails: the rules before it hold then.
+    pub(crate) fn go_by_drops(&self, rules: &[DropRule]) -> Result<bool, FrontierError> {
+        let frontier = &self.shared.frontier;
+        let before = frontier.gate().dropped();
+        let (was, is): (HashSet<_>, HashSet<_>) = (before.iter().collect(), rules.iter().collect());
+        // What is dropped by another rule from here on is asked nothing between the two.
+        for rule in rules.iter().filter(|rule| !was.contains(rule)) {
+            frontier.drop_by(rule.clone())?;
+        }
+        let mut is_undone = false;
+        for rule in before.iter().filter(|rule| !is.contains(rule)) {
+            is_undone |= frontier.undo_drop(rule)?;
+        }
+        Ok(is_undone)
+    }
+
     /// Hands the journal's storage what waits for it. Where it fails, the crawl ends by its own next try.
     pub(crate) fn flush(&self) {
         let _ = self.shared.frontier.flush();
@@ -144,9 +163,9 @@ impl PartitionHandle {
         self.shared.frontier.with(|_| act())
     }
 
-    /// Whether nothing waits, for its turn or for a time, and nothing is out.
+    /// Whether nothing waits, for its turn, for a time or to be judged by new rules, and nothing is out.
     pub(crate) fn is_drained(&self) -> bool {
-        self.shared.frontier.with(|frontier| frontier.statistics()).is_drained()
+        self.shared.frontier.with(|frontier| frontier.statistics().is_drained() && !frontier.has_to_bring_back())
     }
 
     /// Opens the files of the newest checkpoint, and what it needs of the journal up to a position; see [`Checkpoints::copies`]. Waits for the

@@ -74,6 +74,8 @@ pub struct Job {
     /// It was made by this process.
     is_new: bool,
     is_begun: AtomicBool,
+    /// It is a part of a greater crawl, which keeps for all of them what is of the whole.
+    is_part: bool,
 }
 
 impl Job {
@@ -127,7 +129,14 @@ impl Job {
             remove_kept(&directory.join(FRONTIER))?;
         }
         let directory = directory.to_owned();
-        Ok(Self { directory, manifest, lock: Some(Arc::new(lock)), is_new: true, is_begun: AtomicBool::new(false) })
+        Ok(Self {
+            directory,
+            manifest,
+            lock: Some(Arc::new(lock)),
+            is_new: true,
+            is_begun: AtomicBool::new(false),
+            is_part: false,
+        })
     }
 
     /// Makes a job around the files of a frontier that are there already, or around none. Whatever else the directory has is left alone.
@@ -141,7 +150,7 @@ impl Job {
         let manifest = Manifest { id, ..Manifest::draw(key) };
         manifest.write_draft(directory)?;
         let (directory, is_begun) = (directory.to_owned(), AtomicBool::new(false));
-        let job = Self { directory, manifest, lock, is_new: true, is_begun };
+        let job = Self { directory, manifest, lock, is_new: true, is_begun, is_part: true };
         job.begin()?;
         Ok(job)
     }
@@ -195,7 +204,14 @@ impl Job {
 
     /// A job that exists, without its lock.
     fn found(directory: &Path, manifest: Manifest) -> Self {
-        Self { directory: directory.to_owned(), manifest, lock: None, is_new: false, is_begun: AtomicBool::new(true) }
+        Self {
+            directory: directory.to_owned(),
+            manifest,
+            lock: None,
+            is_new: false,
+            is_begun: AtomicBool::new(true),
+            is_part: false,
+        }
     }
 
     /// Whether it was made by this process.
@@ -260,6 +276,11 @@ impl Job {
     /// Where the job's seeds are listed, refused ones too, a URL a line, and a checksum in the last one: `seeds.txt`.
     pub fn seeds_path(&self) -> PathBuf {
         self.directory.join(SEEDS)
+    }
+
+    /// Whether the job keeps by itself what its user drops.
+    pub(super) fn keeps_dropped(&self) -> bool {
+        !self.is_part
     }
 
     /// Where the hosts and URLs are listed that the user has dropped: `dropped.txt`.

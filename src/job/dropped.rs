@@ -44,6 +44,9 @@ impl Job {
 
     /// Adds what was dropped to the options of its frontier.
     pub(super) fn drop_by(&self, options: &mut FrontierOptions) -> Result<(), JobError> {
+        if !self.keeps_dropped() {
+            return Ok(());
+        }
         let dropped = &mut options.scope.dropped;
         let mut kept = self.dropped()?;
         kept.retain(|rule| !dropped.contains(rule));

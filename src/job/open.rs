@@ -127,7 +127,7 @@ impl Frontier<JobJournal> {
         }
         let mut frontier = restore(disk()?, checkpoints, &options, open, has, now)?;
         let journal = frontier.journal_mut();
-        (journal.lock, journal.dropped) = (job.lock().cloned(), Some(job.dropped_path()));
+        (journal.lock, journal.dropped) = (job.lock().cloned(), job.keeps_dropped().then(|| job.dropped_path()));
         Ok(frontier)
     }
 }

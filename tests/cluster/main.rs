@@ -196,6 +196,81 @@ async fn whatever_dies_nothing_is_lost() {
     assert!(begun.sum::<usize>() > 10, "nodes that come back have what they had");
 }
 
+/// What is dropped is asked nothing from then on: not by the nodes that are there, not by one that comes later, and not where nodes and servers
+/// were killed. Taken back, it is asked for again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_dropped_is_asked_nothing_by_any_node() {
+    let Some(program) = program() else { return };
+    let mut servers = Servers::start(program, 1, "");
+    let web = Web::serve(40, 3000, Duration::from_millis(100)).await;
+    let mut crawl = Crawl::new(&web, servers.addresses(), "dropped");
+    crawl.settings.push(("OUTPUT_SKIPPED", "true".to_owned()));
+    let mut nodes: Vec<_> = (0..2).map(|number| Some(crawl.start(number))).collect();
+    crawl.await_records(200);
+    let [host, other, wild] = web.largest()[..3] else { unreachable!() };
+    let [name, other_name, wild_name] = [host, other, wild].map(|host| web.name(host));
+    let pattern = format!("//{}(:[0-9]+)?/", other_name.replace('.', "[.]"));
+    let said = |output: Output| {
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{error}");
+        error
+    };
+    let drop = |arguments: &[&str]| said(crawl.ask(&[&["drop"], arguments].concat()));
+    let told = drop(&["--host", &name, "--urls", &pattern]);
+    assert!(told.contains(&format!("dropped: host {name}; nothing more is asked of it")), "{told}");
+    assert!(told.contains(&format!("dropped: urls {pattern}; nothing")) && !told.contains("not all"), "{told}");
+    let asked = [host, other].map(|host| web.asked(host));
+    let all = crawl.records().len();
+    crawl.await_records(all + 200);
+    nodes[0].take().unwrap().kill();
+    nodes[0] = Some(crawl.start(2));
+    // By what both nodes heard, and by a process that finds it there.
+    drop(&["--host", &format!("*.{wild_name}")]);
+    let wild_asked = web.asked(wild);
+    nodes.iter_mut().filter_map(Option::take).for_each(nodes::Node::kill);
+    servers.kill(0);
+    servers.begin(0);
+    servers.await_health();
+    nodes = [1, 3].map(|number| Some(crawl.start(number))).into();
+    let all = crawl.records().len();
+    crawl.await_records(all + 200);
+    assert_eq!([host, other].map(|host| web.asked(host)), asked);
+    assert_eq!(web.asked(wild), wild_asked);
+    let listed = String::from_utf8(crawl.ask(&["drop"]).stdout).unwrap();
+    assert_eq!(listed, format!("host {name}\nurls {pattern}\nhost *.{wild_name}\n"));
+    let url = web.unasked(host);
+    let explained = crawl.explained(&[&url]);
+    assert_eq!(explained[0]["refusal"], "dropped", "{}", explained[0]);
+    let told = drop(&["--host", &name]);
+    assert!(told.contains(&format!("was dropped already: host {name}")), "{told}");
+
+    let told = drop(&["--undo", "--host", &name, "--host", "nowhere.test"]);
+    assert!(told.contains(&format!("taken back: host {name}")), "{told}");
+    assert!(told.contains("was not dropped: host nowhere.test; what is: crawler drop --cluster nats://"), "{told}");
+    until("it is asked again", || web.asked(host) > asked[0] + 5);
+    let all = crawl.records().len();
+    nodes.into_iter().flatten().for_each(|node| _ = node.wait());
+    assert_eq!((web.asked(other), web.asked(wild)), (asked[1], wild_asked));
+    let judgment = web.judgment();
+    assert_eq!((judgment.hosts_hurried, judgment.hosts_concurrent), (0, 0), "{judgment}");
+    assert!(crawl.records().len() > all);
+    let report = crawl.report();
+    assert_eq!(report["finish"], "drained");
+    assert!(report["urls"]["refused"]["dropped"].as_u64().unwrap() > 0, "{}", report["urls"]);
+    // Links to it have a record in the node that owns it.
+    let skipped = crawl.jobs().into_iter().flat_map(|job| nodes::records(&job.join("skipped.jsonl")));
+    let of_other = skipped.filter(|record| record["url"].as_str().unwrap().contains(&other_name));
+    let reasons: BTreeSet<String> = of_other.map(|record| record["reason"].as_str().unwrap().to_owned()).collect();
+    assert!(reasons.contains("dropped"), "{reasons:?}");
+    let told = drop(&["--undo", "--host", &format!("*.{wild_name}")]);
+    assert!(told.contains("the crawl is over"), "{told}");
+    let refused = crawl.ask(&["drop", "--host", "a b"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+    let node = web.crawler().args(["drop", "--host", &name]).arg(crawl.job(1)).output().unwrap();
+    let error = String::from_utf8(node.stderr).unwrap();
+    assert!(node.status.code() == Some(2) && error.contains("--cluster-name dropped"), "{error}");
+}
+
 /// A partition whose log was purged goes on elsewhere, with what its snapshot has.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_owner_begins_with_a_snapshot() {

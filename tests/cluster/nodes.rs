@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 
-use crawler::simulate::{Judgment, Server, SimulateOptions, TruthOptions, World};
+use crawler::simulate::{Judgment, PageId, Server, SimulateOptions, TruthOptions, World};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -29,6 +29,35 @@ impl Web {
     pub(crate) fn judgment(&self) -> Judgment {
         let (world, judge) = (self.0.world(), self.0.judge());
         judge.judgment(world, &world.truth(&TruthOptions::default()), self.1, 1)
+    }
+
+    /// The hosts with the most pages, but the one with the seed.
+    pub(crate) fn largest(&self) -> Vec<u32> {
+        let world = self.0.world();
+        let mut hosts: Vec<u32> = (1..world.hosts()).collect();
+        hosts.sort_by_key(|host| std::cmp::Reverse(world.pages_of(*host)));
+        hosts
+    }
+
+    pub(crate) fn name(&self, host: u32) -> String {
+        self.0.world().host_name(host)
+    }
+
+    fn pages(&self, host: u32) -> impl Iterator<Item = PageId> {
+        (0..self.0.world().pages_of(host)).map(move |number| PageId { host, number })
+    }
+
+    /// How often the pages of a host were asked for, once nothing is under way there.
+    pub(crate) fn asked(&self, host: u32) -> u64 {
+        until("requests are over", || self.0.judge().in_flight(host) == 0);
+        self.pages(host).map(|page| u64::from(self.0.judge().requests(self.0.world(), page))).sum()
+    }
+
+    /// A page of a host that was not asked for.
+    pub(crate) fn unasked(&self, host: u32) -> String {
+        let (world, judge) = (self.0.world(), self.0.judge());
+        let page = self.pages(host).find(|page| world.allowed(*page) && judge.requests(world, *page) == 0);
+        world.url(page.expect("some were not asked for"))
     }
 
     /// The command, for a crawl of this web.
@@ -123,7 +152,7 @@ impl<'a> Crawl<'a> {
     pub(crate) fn ask(&self, arguments: &[&str]) -> Output {
         let mut command = self.web.crawler();
         command.args(arguments).args(["--cluster", &self.addresses]);
-        if ["cluster", "explain"].contains(&arguments[0]) {
+        if ["cluster", "drop", "explain"].contains(&arguments[0]) {
             command.args(["--cluster-name", self.name]);
         }
         command.output().unwrap()

@@ -1,0 +1,222 @@
+//! What a user has dropped from a crawl on many machines: hosts and URLs that are not asked for any more.
+//!
+//! One key of the crawl's bucket has the list, so no node's death can take it. Each node reads it before it takes a partition, and once a second
+//! from then on, and its partitions go by it as a job does: what waits is set aside with its reason, and links to it are refused. A partition
+//! says by which list it goes, so the user learns when all of them do. A crawl does not end before, or what was taken back would be lost.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::error::ClusterError;
+use super::subject::{ClusterKey, ClusterSubject};
+use super::succession::append;
+use super::transport::{Backoff, ClusterTransport, Unreachable};
+use super::values::{self, DroppedValue};
+use crate::crawl::PartitionHandle;
+use crate::gate::{DropRule, Found};
+
+/// Rules of a list, at most.
+const MOST_RULES: usize = 4096;
+/// Bytes of a list, at most.
+const MOST_BYTES: usize = 256 << 10;
+
+const KEY: ClusterSubject = ClusterSubject::Key(ClusterKey::Dropped);
+
+/// The newest list that a node has read, and the message that has it.
+#[derive(Debug, Default)]
+pub(crate) struct DropList(Mutex<(u64, Vec<DropRule>)>);
+
+impl DropList {
+    fn list(&self) -> MutexGuard<'_, (u64, Vec<DropRule>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest list; of message 0 and empty where nothing was ever dropped.
+    pub(crate) fn newest(&self) -> (u64, Vec<DropRule>) {
+        self.list().clone()
+    }
+
+    /// The message of the newest list.
+    pub(crate) fn message(&self) -> u64 {
+        self.list().0
+    }
+
+    /// Reads the list as it is now. What cannot be reached is tried again. One that is none of ours is told, and the one before it holds.
+    pub(crate) async fn read_on<T: ClusterTransport>(&self, transport: &T) {
+        let mut backoff = Backoff::new();
+        let message = loop {
+            match transport.last(&KEY).await {
+                Ok(message) => break message,
+                Err(_) => backoff.rest(transport).await,
+            }
+        };
+        let Some(message) = message.filter(|message| message.sequence > self.list().0) else { return };
+        if let Some(rules) = rules(&message.bytes) {
+            *self.list() = (message.sequence, rules);
+        } else {
+            tracing::error!("the key dropped of this crawl cannot be read: what was dropped before still is");
+            self.list().0 = message.sequence;
+        }
+    }
+}
+
+/// What one partition goes by.
+#[derive(Debug)]
+pub(crate) struct PartDrops {
+    inlet: PartitionHandle,
+    /// The message of the list that it goes by.
+    heard: AtomicU64,
+    /// Held while it takes another one.
+    turn: Mutex<()>,
+}
+
+impl PartDrops {
+    /// A partition that was opened by this list.
+    pub(crate) fn new(inlet: PartitionHandle, heard: u64) -> Self {
+        Self { inlet, heard: AtomicU64::new(heard), turn: Mutex::default() }
+    }
+
+    /// The message of the list that it goes by.
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Acquire)
+    }
+
+    /// Takes this list, if it is newer. `seeds` are the partition's: those that were refused while they were dropped are taken again. Where the
+    /// journal's storage fails, it goes by the one before until the next call. It sets aside what waits, and writes that down, so it blocks.
+    pub(crate) fn go_by(&self, (message, rules): (u64, Vec<DropRule>), seeds: impl FnOnce() -> Vec<Found>) {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if message <= self.heard() {
+            return;
+        }
+        let taken = self.inlet.go_by_drops(&rules).and_then(|is_undone| {
+            // Of its seeds it knows those that were never dropped.
+            if is_undone { Ok(self.inlet.take(seeds(), || {})?) } else { Ok(()) }
+        });
+        match taken {
+            Ok(()) => self.heard.store(message, Ordering::Release),
+            Err(error) => tracing::warn!(%error, "what is dropped cannot be written down yet"),
+        }
+    }
+}
+
+/// The list of a crawl, and the message that has it; of message 0 and empty where nothing was ever dropped.
+///
+/// # Errors
+/// Where the servers do not answer, or what they have is no list.
+pub(super) async fn read<T: ClusterTransport>(transport: &T) -> Result<(u64, Vec<DropRule>), Unreachable> {
+    let Some(message) = transport.last(&KEY).await? else { return Ok((0, Vec::new())) };
+    let reason = "the key dropped of the crawl is no list of rules: remove it, and drop again";
+    let rules = rules(&message.bytes).ok_or_else(|| Unreachable(reason.to_owned()))?;
+    Ok((message.sequence, rules))
+}
+
+/// Adds rules to the list of a crawl, or takes them out of it. `token` tells this change from others. Returns what was dropped before, and the
+/// message that has the list now.
+///
+/// # Errors
+/// Where the servers do not answer, or the list would be too long.
+pub(super) async fn change<T: ClusterTransport>(
+    transport: &T,
+    addresses: &str,
+    (rules, is_undone): (&[DropRule], bool),
+    token: u64,
+) -> Result<(Vec<DropRule>, u64), ClusterError> {
+    loop {
+        let list = read(transport).await;
+        let unreachable =
+            |error: Unreachable| ClusterError::Unreachable { addresses: addresses.to_owned(), reason: error.0 };
+        let (message, before) = list.map_err(unreachable)?;
+        let mut after = before.clone();
+        after.retain(|rule| !is_undone || !rules.contains(rule));
+        if !is_undone {
+            let known: HashSet<_> = before.iter().collect();
+            after.extend(rules.iter().filter(|rule| !known.contains(rule)).cloned());
+        }
+        if after == before {
+            return Ok((before, message));
+        }
+        let texts: Vec<String> = after.iter().map(ToString::to_string).collect();
+        if !is_undone && (after.len() > MOST_RULES || texts.iter().map(String::len).sum::<usize>() > MOST_BYTES) {
+            return Err(ClusterError::TooManyDrops { rules: MOST_RULES, bytes: MOST_BYTES });
+        }
+        let value = values::to_bytes(&DroppedValue { rules: texts, token });
+        // Somebody else may have changed it meanwhile.
+        if let Ok(message) = append(transport, &KEY, message, value).await {
+            return Ok((before, message));
+        }
+    }
+}
+
+/// The rules of a list; `None` where it is none. Of a key that was removed a message without bytes is left.
+fn rules(bytes: &[u8]) -> Option<Vec<DropRule>> {
+    let value = if bytes.is_empty() { DroppedValue::default() } else { values::read(bytes)? };
+    value.rules.iter().map(|text| DropRule::parse(text).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cluster::in_process::InProcess;
+
+    async fn add(transport: &InProcess, rules: &[DropRule], token: u64) -> Result<(Vec<DropRule>, u64), ClusterError> {
+        change(transport, "", (rules, false), token).await
+    }
+
+    fn host(name: &str) -> DropRule {
+        DropRule::Host(name.to_owned())
+    }
+
+    #[tokio::test]
+    async fn whoever_changes_the_list_loses_nothing_of_others() {
+        let transport = InProcess::new(3, 20);
+        let names: Vec<String> = (0..20).map(|number| format!("h{number}.example")).collect();
+        let drops = (1..).zip(&names).map(|(token, name)| {
+            let (transport, rule) = (Arc::clone(&transport), host(name));
+            tokio::spawn(async move { while add(&transport, std::slice::from_ref(&rule), token).await.is_err() {} })
+        });
+        for done in drops.collect::<Vec<_>>() {
+            done.await.unwrap();
+        }
+        transport.mend();
+        let (message, rules) = read(&*transport).await.unwrap();
+        let mut told: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        told.sort();
+        let mut all: Vec<String> = names.iter().map(|name| format!("host {name}")).collect();
+        all.sort();
+        assert_eq!(told, all);
+        let list = DropList::default();
+        list.read_on(&*transport).await;
+        assert_eq!(list.newest(), (message, rules.clone()));
+
+        assert_eq!(add(&transport, &rules[..3], 30).await.unwrap(), (rules.clone(), message), "known already");
+        let (before, message) = change(&*transport, "", (&rules[..19], true), 31).await.unwrap();
+        assert_eq!(before, rules);
+        assert_eq!(read(&*transport).await.unwrap(), (message, rules[19..].to_vec()));
+        list.read_on(&*transport).await;
+        assert_eq!(list.newest(), (message, rules[19..].to_vec()));
+    }
+
+    #[tokio::test]
+    async fn a_list_is_bounded_and_what_is_none_changes_nothing() {
+        let transport = InProcess::new(1, 0);
+        let many: Vec<_> = (0..=MOST_RULES).map(|number| host(&format!("h{number}.example"))).collect();
+        let error = add(&transport, &many, 1).await.unwrap_err().to_string();
+        assert!(error.contains("no more than 4096 hosts and patterns"), "{error}");
+        assert_eq!(read(&*transport).await.unwrap(), (0, Vec::new()));
+        let list = DropList::default();
+        add(&transport, &many[..2], 2).await.unwrap();
+        list.read_on(&*transport).await;
+        for bytes in [&b"no list"[..], br#"{"rules": ["urls ("], "token": 1}"#] {
+            transport.publish(&KEY, bytes.to_vec(), None, None).await.unwrap();
+            list.read_on(&*transport).await;
+            assert_eq!(list.newest().1, many[..2]);
+            assert!(read(&*transport).await.is_err());
+        }
+        let removed = transport.publish(&KEY, Vec::new(), None, None).await.unwrap();
+        list.read_on(&*transport).await;
+        assert_eq!((list.newest(), read(&*transport).await.unwrap()), ((removed, Vec::new()), (removed, Vec::new())));
+    }
+}
