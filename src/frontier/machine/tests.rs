@@ -152,7 +152,11 @@ impl Crawl {
     /// Everything that is known of a host, whether it is here or not.
     fn account(&mut self, host: u8) -> String {
         let url = self.frontier.gate().canonicalizer().canonicalize(&url(host, 1)).unwrap();
-        let explanation = self.frontier.explain(&url, self.now).unwrap();
+        let mut explanation = self.frontier.explain(&url, self.now).unwrap();
+        if let Some(host) = &mut explanation.host {
+            // Of an evicted host, the clock of its server is known from its own, which may be later.
+            host.rate_groups.retain(|(name, _)| !name.starts_with("server "));
+        }
         format!("{:?} {:?}", explanation.host, explanation.robots)
     }
 }
