@@ -60,7 +60,7 @@ const OUTPUTS: [&str; 20] = [
     SOCKET,
 ];
 /// The prefixes of the names of the files in [`FRONTIER`].
-const KEPT: [&str; 6] = ["checkpoint-", "evicted-", "hosts-", "journal-", "seen-", "spent"];
+const KEPT: [&str; 7] = ["checkpoint-", "contents-", "evicted-", "hosts-", "journal-", "seen-", "spent"];
 /// Files that a process may leave when it dies while it creates a job.
 const LEFTOVERS: [&str; 3] = [LOCK, "manifest.new", "manifest.new.new"];
 
