@@ -30,7 +30,7 @@ pub(super) struct Door {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NotLetIn {
     /// It asks for a name that is not this machine's.
-    RemotePartitions,
+    OtherName,
     /// Another page has sent it.
     OtherPage,
     /// It lacks the token.
@@ -77,7 +77,7 @@ impl Door {
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let host = uri.authority().map(Authority::as_str).or_else(|| text(&HOST)).unwrap_or_default();
         match &self.token {
-            None if !is_this_machine(host) => return Err(NotLetIn::RemotePartitions),
+            None if !is_this_machine(host) => return Err(NotLetIn::OtherName),
             None => {}
             Some(token) => {
                 let given = text(&AUTHORIZATION).and_then(token_in).ok_or(NotLetIn::Stranger)?;
@@ -111,7 +111,7 @@ impl Door {
 impl IntoResponse for NotLetIn {
     fn into_response(self) -> Response {
         match self {
-            Self::RemotePartitions => {
+            Self::OtherName => {
                 (StatusCode::MISDIRECTED_REQUEST, "ask for localhost or an address of this machine\n").into_response()
             }
             Self::OtherPage => (StatusCode::FORBIDDEN, "only the live page itself may do this\n").into_response(),
@@ -186,10 +186,10 @@ mod tests {
             ("127.0.0.1.evil.example", false),
             ("", false),
         ] {
-            let expected = if is_let_in { Ok(()) } else { Err(NotLetIn::RemotePartitions) };
+            let expected = if is_let_in { Ok(()) } else { Err(NotLetIn::OtherName) };
             assert_eq!(ask(&door, &Method::GET, &[("host", host)]), expected, "{host}");
         }
-        assert_eq!(ask(&door, &Method::GET, &[]), Err(NotLetIn::RemotePartitions));
+        assert_eq!(ask(&door, &Method::GET, &[]), Err(NotLetIn::OtherName));
     }
 
     #[test]

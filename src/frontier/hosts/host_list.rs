@@ -152,7 +152,7 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
         return ("unreachable", "could not be reached; the next run asks it again");
     }
     match host.seat.state {
-        HostState::RemotePartitions => ("waiting", "its robots.txt is on another host, and waits for that one's turn"),
+        HostState::RobotsElsewhere => ("waiting", "its robots.txt is on another host, and waits for that one's turn"),
         HostState::LeasedRobots => ("in flight", "its robots.txt is being fetched"),
         HostState::Leased => ("in flight", "as many requests are out as it may have"),
         _ if host.seat.out > 0 => ("in flight", "some of its requests are out"),

@@ -57,7 +57,7 @@ pub(crate) enum HostState {
     /// Its robots.txt is lent out, or one that others have there.
     LeasedRobots,
     /// Its robots.txt is on another host, whose turn it waits for.
-    RemotePartitions,
+    RobotsElsewhere,
 }
 
 /// One of the three rate groups that a host may be in.

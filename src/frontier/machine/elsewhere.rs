@@ -58,7 +58,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(true);
         }
         self.errands.wait(server, url.wire(), id, priority);
-        self.state.seats()[id].state = HostState::RemotePartitions;
+        self.state.seats()[id].state = HostState::RobotsElsewhere;
         // Its turn depends on another domain's.
         self.domains.compete(id, false);
         if self.state.host(server).seat.state == HostState::Idle {

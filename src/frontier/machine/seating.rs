@@ -66,7 +66,7 @@ impl<J: Journal> Frontier<J> {
     /// is due for a further one, or stays leased.
     pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
         let host = self.state.host(id);
-        if host.seat.state == HostState::RemotePartitions {
+        if host.seat.state == HostState::RobotsElsewhere {
             return;
         }
         let was_idle = host.seat.state == HostState::Idle;
