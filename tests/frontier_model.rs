@@ -1400,3 +1400,30 @@ proptest! {
         prop_assert_eq!(both.next(), Answer::Drained);
     }
 }
+
+/// A port is called while the other one's answer retires both: nothing waits for the server's longer rest then.
+#[test]
+fn a_server_that_is_given_up_keeps_no_time() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    options.politeness.connections_per_host = 2;
+    (options.politeness.attempts, options.politeness.host_failures) = (1, 1);
+    (options.politeness.backoff, options.politeness.patience) = (Duration::from_secs(3), Duration::ZERO);
+    let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
+    let now = Timestamp::from_micros(1 << 50);
+    let mut both = Both { frontier, model, leases: Vec::new(), now, submitted: 0, asked: BTreeMap::new() };
+    let end = |status| End::Status { status, retry_after: None, crawl_delay: false };
+    // A page of another host is out all the while.
+    both.submit(0, 0, false);
+    both.next();
+    both.complete(0, end(200), None);
+    both.now = both.now + Duration::from_secs(1);
+    assert!(matches!(both.next(), Answer::Fetch { .. }));
+    (2..4).for_each(|port| both.submit(port, 0, false));
+    both.next();
+    assert_eq!(both.next(), Answer::Wait(both.now + Duration::from_secs(1)));
+    both.now = both.now + Duration::from_secs(1);
+    both.complete(1, end(408), None);
+    assert!((0..2).all(|_| matches!(both.next(), Answer::GiveUp { .. })));
+    assert_eq!(both.next(), Answer::Busy);
+}

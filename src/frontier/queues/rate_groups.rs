@@ -228,8 +228,13 @@ impl RateGroups {
         }
         rate_group.due = until;
         if rate_group.is_noted {
+            // Its line may have been called empty since it was noted.
+            rate_group.is_noted = rate_group.is_waited_for();
+            let is_waited_for = rate_group.is_noted;
             self.notes.retain(|Reverse((_, noted))| *noted != id);
-            self.notes.push(Reverse((until, id)));
+            if is_waited_for {
+                self.notes.push(Reverse((until, id)));
+            }
         }
     }
 
