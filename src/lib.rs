@@ -15,26 +15,26 @@
 //!                                                   journal (append-only)
 //! ```
 //!
-//! 1. A text becomes a [`CanonicalUrl`](address::CanonicalUrl): the *wire* form that is requested, and the *key* that all
-//!    its spellings share. The key becomes a [`Fingerprint`](address::Fingerprint): 64 stable, keyed bits.
-//! 2. The [`Gate`](gate::Gate) asks: in scope? a trap? seen? A refusal has a [reason](gate::Refusal) and is counted. What
-//!    passes is [`Admitted`](gate::Admitted), and only the gate makes that. The URL-seen test is a
-//!    [`SeenSet`](seen::SeenSet): a Bloom filter in shards that fingerprint bits choose, one lock each, so that
-//!    equal URLs always meet at the same place and exactly one of them is told `New`.
-//! 3. The [`Frontier`](frontier::Frontier) journals and queues it. It is a state machine: time comes in as an argument, what to do
-//!    comes out as a [`Next`](frontier::Next). It hands out a [`Lease`](frontier::Lease) only for a host that is due.
+//! 1. A text becomes a [`CanonicalUrl`](address::CanonicalUrl): the *wire* form that is requested, and the *key* that all its spellings
+//!    share. The key becomes a [`Fingerprint`](address::Fingerprint): 64 stable, keyed bits.
+//! 2. The [`Gate`](gate::Gate) asks: in scope? a trap? seen? A refusal has a [reason](gate::Refusal) and is counted. A URL that passes is
+//!    [`Admitted`](gate::Admitted), which only the gate can make. The URL-seen test is a [`SeenSet`](seen::SeenSet): a Bloom filter in
+//!    shards, one lock each. Fingerprint bits choose the shard, so equal URLs always meet in the same one and exactly one of them is told
+//!    `New`.
+//! 3. The [`Frontier`](frontier::Frontier) journals and queues it. It is a state machine: time is an argument, and the result, a
+//!    [`Next`](frontier::Next), says what to do. It hands out a [`Lease`](frontier::Lease) only for a host that is due.
 //! 4. A worker of the [`Crawl`](crawl::Crawl) fetches and parses. The page's links go back to 1; the
 //!    [`Outcome`](frontier::Outcome) completes the lease; a [`PageRecord`](crawl::PageRecord) goes out.
-//! 5. All of it is kept in a [`Job`](job::Job): admissions and outcomes in a [`journal`](job::journal), and now and then a
-//!    [`checkpoint`](job::checkpoint), from which a crawl goes on that was stopped or killed.
+//! 5. A [`Job`](job::Job) keeps all of it: admissions and outcomes in a [`journal`](job::journal), and now and then a
+//!    [`checkpoint`](job::checkpoint), from which a crawl that was stopped or killed goes on.
 //! 6. In the end a [`Report`](report::Report) says what was fetched, what was refused and why, and what the filter lost.
 //!
 //! # Three ways to use it
 //!
 //! - **Run it**: `crawler --seeds seeds.txt`.
-//! - **Embed it** with `default-features = false`. No async runtime, HTTP client or HTML parser is in the build then.
-//!   [`Frontier`](frontier::Frontier) has an example, [`Frontier::open`](frontier::Frontier::open) makes one that survives its process,
-//!   and [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again.
+//! - **Embed it** with `default-features = false`: no async runtime, HTTP client or HTML parser is built. [`Frontier`](frontier::Frontier)
+//!   has an example, [`Frontier::open`](frontier::Frontier::open) makes one that survives its process, and
+//!   [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again.
 //! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.
 //!
 //! | feature | what it adds |
@@ -48,8 +48,8 @@
 //!
 //! # Floors
 //!
-//! Modules stand on each other in the order in which a URL travels; a module imports only from those before it. [`design`] tells
-//! why it is built so, and what was measured.
+//! The modules are in the order in which a URL travels; each imports only from those before it. [`design`] tells why it is built so, and
+//! what was measured.
 
 mod bytes;
 
