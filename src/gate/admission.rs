@@ -19,18 +19,18 @@ impl Admitted {
         &self.found
     }
 
-    /// The bits that the seen set remembers.
+    /// The fingerprint that the seen set remembers.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// Its front queue, fixed here: 0 goes first. It is what its finder said, else its depth.
+    /// Its front queue, fixed here: 0 goes first. It is the finder's priority, or else its depth.
     pub fn priority(&self) -> u8 {
         self.priority
     }
 }
 
-/// The gate's verdict on one URL. It is counted by the time that it is told.
+/// The gate's verdict on one URL. It is counted before it is returned.
 #[derive(Debug)]
 pub enum Admission {
     /// New: submit it.

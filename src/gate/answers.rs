@@ -1,4 +1,4 @@
-//! What was said of links lately: most links of a page stand on its neighbors too, in the same letters.
+//! Recent answers to links: most links of a page are on its neighbors too, letter for letter.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::OnceLock;
@@ -15,41 +15,41 @@ const SLOTS: usize = 1 << 16;
 const NOTE: u64 = (1 << 16) - 1;
 /// The longest URL whose length a slot can hold.
 const LONGEST: usize = (1 << (16 - REASON_BITS)) - 1;
-/// Bits of a note that hold the reason, counted from 1 on.
+/// Bits of a note that hold the reason, counted from 1.
 const REASON_BITS: u32 = 5;
-/// They are the last of it.
+/// A note's last bits are its reason.
 const REASON: u64 = (1 << REASON_BITS) - 1;
 const _: () = assert!(Refusal::ALL.len() as u64 <= REASON, "a reason does not fit into its bits");
 
-/// The answers to links, each in the one slot that its key falls into, where the next one that falls there takes its place.
+/// A direct-mapped cache of the answers to links: a key has one slot, and a later key that falls there replaces it.
 ///
-/// An answer is kept only where it stays the answer whatever comes: seen is seen, and the rules do not change while a crawl runs.
-/// Two things do: scope may widen, by which [`forget_out_of_scope`](Self::forget_out_of_scope) is called; and the same link may be
-/// found on a page that is less deep or deeper, which [`answer`](Self::answer) respects.
+/// An answer is cached only if it stays the answer: a seen URL stays seen, and the rules do not change while a crawl runs. There are two
+/// exceptions: the scope may widen, and then [`forget_out_of_scope`](Self::forget_out_of_scope) is called; and the same link may be found
+/// on a page of another depth, which [`answer`](Self::answer) takes into account.
 ///
-/// A key is 64 bits of a hash, keyed at random, and all of them are compared. Of 10^11 links, one is taken for another with a
-/// chance of 5e-9. No slot is locked: each is one number.
+/// A key is 64 bits of a randomly keyed hash, and all of them are compared. The chance that any of 10^11 links is taken for another is
+/// 5e-9. No slot is locked: each is one number.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     slots: OnceLock<Box<[AtomicU64]>>,
     hasher: RandomState,
 }
 
-/// Stands for a link's text, and for what of its base decides where it leads.
+/// Stands for a link's text, and for the part of its base that decides where it leads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkKey(u64);
 
-/// What of a page's base decides where its links lead, hashed once: most of a link's key is the same for many. One for each page's
-/// [`Links`](super::Links); nothing of it is shared between threads.
+/// The parts of a page's base that decide where its links lead, hashed once, since many links share them. Each page's
+/// [`Links`](super::Links) have their own; threads share nothing of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HashedBase {
     text: String,
-    /// Beginnings of the text, by their length; a link depends on one of five.
+    /// Prefixes of the text, by their length; a link depends on one of five.
     beginnings: Vec<(usize, AHasher)>,
 }
 
 impl HashedBase {
-    /// A hash that the beginning of a base has gone into.
+    /// The hash state after a prefix of the base.
     fn beginning(&mut self, hasher: &RandomState, base: &BaseUrl, length: usize) -> AHasher {
         if self.text != base.text() {
             self.beginnings.clear();
@@ -66,7 +66,7 @@ impl HashedBase {
 }
 
 impl LinkKey {
-    /// The one slot that this key may stand in. It is chosen by the last bits, which the slot's own note therefore need not repeat.
+    /// The one slot of this key. The last bits choose it, so the slot's note need not repeat them.
     #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
     fn slot(self, slots: &[AtomicU64]) -> &AtomicU64 {
         &slots[self.0 as usize % SLOTS]
@@ -74,15 +74,15 @@ impl LinkKey {
 }
 
 impl Answers {
-    /// The key of a link; `None` where too much decides where it leads.
+    /// The key of a link; `None` if too much decides where it leads.
     pub(super) fn key(&self, hashed: &mut HashedBase, base: &BaseUrl, href: &str) -> Option<LinkKey> {
         let mut hash = hashed.beginning(&self.hasher, base, base.basis(href)?.len());
         href.hash(&mut hash);
         Some(LinkKey(hash.finish()))
     }
 
-    /// Why the link is refused again, and the bytes of its URL; `None` where nobody knows. One load, no lock. `is_too_deep` says that the
-    /// page's links are deeper than the scope goes: that reason comes before those of traps and the seen set, as in the gate.
+    /// Why the link is refused again, and the bytes of its URL; `None` if no answer is cached. One load, no lock. `is_too_deep` says that
+    /// the page's links are deeper than the scope goes: that reason comes before traps and the seen set, as in the gate.
     pub(super) fn answer(&self, key: LinkKey, is_too_deep: bool) -> Option<(Refusal, usize)> {
         let word = key.slot(self.slots.get()?).load(Ordering::Relaxed);
         let (note, reason) = (word & NOTE, word & REASON);
@@ -92,7 +92,7 @@ impl Answers {
         let refusal = Refusal::ALL[usize::try_from(reason).ok()?.checked_sub(1)?];
         let bytes = usize::try_from(note >> REASON_BITS).ok()?;
         let refusal = match refusal {
-            // What these rules refuse is not asked how deep it is.
+            // These rules come before the depth.
             Refusal::Blocked
             | Refusal::CrossHost
             | Refusal::Excluded
@@ -111,10 +111,10 @@ impl Answers {
         Some((refusal, bytes))
     }
 
-    /// Notes why a link is refused, here and wherever it stands; `bytes` is the length of its URL. Whatever
-    /// stood in the slot is forgotten. Two threads that note at once leave one answer or the other, each of them whole.
+    /// Notes why a link is refused, on this page and on any other; `bytes` is the length of its URL. The slot's former answer is forgotten.
+    /// If two threads note at once, one of the two answers remains, whole.
     pub(super) fn note(&self, key: Option<LinkKey>, refusal: Refusal, bytes: usize) {
-        // What is dropped may be taken back.
+        // A dropped URL may be taken back.
         let Some(key) = key.filter(|_| bytes <= LONGEST && refusal != Refusal::Dropped) else { return };
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
         let note = (bytes as u64) << REASON_BITS | (refusal as u64 + 1);
@@ -122,8 +122,8 @@ impl Answers {
     }
 
     /// Forgets which links are out of scope: it is wider now. A walk over half a MiB, once for each root that a seed opens after the first
-    /// link. A thread that notes such an answer just now may still leave it: that link is refused once more, as if it had come before the
-    /// seed.
+    /// link. A thread that notes such an answer at this moment may leave it in place: that link is refused once more, as if it had come
+    /// before the seed.
     pub(super) fn forget_out_of_scope(&self) {
         for slot in self.slots.get().into_iter().flatten() {
             if slot.load(Ordering::Relaxed) & REASON == Refusal::OutOfScope as u64 + 1 {

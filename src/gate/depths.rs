@@ -8,16 +8,16 @@ const ANY: u32 = u32::MAX;
 /// How many links from a seed a page may be, by its host.
 #[derive(Debug)]
 pub(crate) struct Depths {
-    /// Of hosts whose rules do not say it.
+    /// For hosts whose rules do not say it.
     others: u32,
     by_host: HostTable<u32>,
-    /// Of all of these.
+    /// The least and the most of all of these.
     least: u32,
     most: u32,
 }
 
 impl Depths {
-    /// `others` is that of hosts of which nothing is said; `None` is any number, and so is `u32::MAX` of a host.
+    /// `others` is for hosts without a rule; `None` means no limit, and so does a host's `u32::MAX`.
     pub(crate) fn new(others: Option<u32>, by_host: HostTable<u32>) -> Self {
         let others = others.unwrap_or(ANY);
         let all = || by_host.values().copied().chain([others]);
@@ -35,12 +35,12 @@ impl Depths {
         Some(self.by_host.get(host).copied().unwrap_or(self.others)).filter(|depth| *depth != ANY)
     }
 
-    /// Whether a rule of the host says so.
+    /// Whether a rule of the host sets the limit.
     pub(crate) fn is_ruled(&self, host: &str) -> bool {
         self.by_host.get(host).is_some()
     }
 
-    /// Whether pages that are so many links from a seed are too deep; `None` where that depends on their hosts.
+    /// Whether pages at this depth are too deep; `None` if that depends on their hosts.
     pub(crate) fn are_too_deep(&self, depth: u32) -> Option<bool> {
         if depth <= self.least {
             return Some(false);

@@ -1,4 +1,4 @@
-//! What a user has dropped from a crawl that is under way: hosts and URLs that are not asked any more.
+//! What a user has dropped from a running crawl: hosts and URLs that are not requested any more.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +11,13 @@ use crate::address::{CanonicalUrl, HostPattern, HostTable};
 
 /// One thing that is dropped.
 ///
-/// Its text, in a job's `dropped.txt` and wherever it is told: `host example.org`, or `urls /calendar/`.
+/// Its text, in a job's `dropped.txt` and wherever it is shown: `host example.org`, or `urls /calendar/`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DropRule {
     /// A host by its name: all its schemes and ports. `*.example.org` is `example.org` and all hosts below it.
     Host(String),
-    /// The URLs that a regular expression matches. It sees the key, as `scope.exclude` does.
+    /// The URLs whose key a regular expression matches, as with `scope.exclude`.
     Urls(String),
 }
 
@@ -25,7 +25,7 @@ impl DropRule {
     /// Reads its text.
     ///
     /// # Errors
-    /// If the text begins otherwise, the name is no host's, or the pattern does not compile.
+    /// If the text begins otherwise, the name is no host name, or the pattern does not compile.
     pub fn parse(text: &str) -> Result<Self, OptionError> {
         let rule = match text.split_once(' ') {
             Some(("host", name)) => Self::Host(name.trim().to_owned()),
@@ -35,7 +35,7 @@ impl DropRule {
         rule.check().map(|()| rule)
     }
 
-    /// Whether there can be such a rule.
+    /// Whether the rule is valid.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -53,7 +53,7 @@ impl fmt::Display for DropRule {
     }
 }
 
-/// The rules on what is dropped. They alone may change while the crawl runs.
+/// The rules on what is dropped. Of all rules, only they may change while the crawl runs.
 ///
 /// Nearly every crawl drops nothing: one load says so, and no lock is taken.
 #[derive(Debug, Default)]
@@ -66,14 +66,14 @@ impl DropRules {
     /// Compiles the rules.
     ///
     /// # Errors
-    /// If a name is no host's, or a pattern does not compile.
+    /// If a name is no host name, or a pattern does not compile.
     pub(super) fn new(rules: &[DropRule]) -> Result<Self, OptionError> {
         let drops = Self::default();
         drops.set(rules)?;
         Ok(drops)
     }
 
-    /// Takes other rules from here on.
+    /// Replaces the rules.
     ///
     /// # Errors
     /// As [`new`](Self::new); nothing has changed then.
@@ -116,7 +116,7 @@ impl DropRules {
     }
 }
 
-/// Rules, ready to be asked.
+/// Rules, compiled.
 #[derive(Debug, Default)]
 struct Compiled {
     rules: Vec<DropRule>,
@@ -143,7 +143,7 @@ impl Compiled {
     }
 }
 
-/// The option that they come from.
+/// The option that the rules come from.
 const OPTION: &str = "scope.dropped";
 
 fn refused(value: &str, reason: &str) -> OptionError {

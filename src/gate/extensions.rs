@@ -1,14 +1,14 @@
-//! File extensions of URLs that are never asked for.
+//! File extensions of URLs that are never requested.
 
 use super::OptionError;
 use crate::address::CanonicalUrl;
 
-/// File extensions of URLs that are never asked for, in lower case, each behind its dot.
+/// File extensions of URLs that are never requested, in lower case, each with its dot.
 #[derive(Debug)]
 pub(crate) struct Extensions(Vec<String>);
 
 impl Extensions {
-    /// Those of an option, several in a text with commas between them: `zip, .tar.gz`. A dot in front may be left out.
+    /// The extensions of an option, several in a text with commas between them: `zip, .tar.gz`. The leading dot may be left out.
     ///
     /// # Errors
     /// If a word has a slash, a `?` or a `#`, which no ending of a path has.
@@ -24,9 +24,9 @@ impl Extensions {
         Ok(Self(endings.collect::<Result<_, _>>()?))
     }
 
-    /// The one that the path of a URL ends with, without its dot: the first that the option names, where two do. O(extensions), on the key,
-    /// so that escapes in the name hide nothing. A name that is nothing else, such as `.zip`, has none. What a query ends
-    /// with does not count: `/get?file=a.zip` may be a page.
+    /// The extension that the path of a URL ends with, without its dot; if two match, the first that the option names. O(extensions), on
+    /// the key, so that escapes in the name hide nothing. A name that is only an extension, such as `.zip`, has none. The end of a query
+    /// does not count: `/get?file=a.zip` may be a page.
     pub(crate) fn find(&self, url: &CanonicalUrl) -> Option<&str> {
         if self.0.is_empty() {
             return None;

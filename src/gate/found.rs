@@ -1,4 +1,4 @@
-//! A URL that somebody found, before the gate.
+//! A URL that was found, before the gate.
 
 use super::{MetadataError, Position, metadata};
 use crate::address::CanonicalUrl;
@@ -13,7 +13,7 @@ pub enum Via {
     Link,
     /// A response points to it.
     Redirect,
-    /// It is a sitemap: a robots.txt names it or another sitemap, or it stands where one would be. [`Found::sitemap`] says what
+    /// It is a sitemap: a robots.txt or another sitemap names it, or it is at the place where one is expected. [`Found::sitemap`] says what
     /// is different for it.
     Sitemap,
     /// A sitemap lists it.
@@ -35,9 +35,9 @@ impl Via {
         }
     }
 
-    /// Whether a URL found so, this deep, is what the user asked for, and widens the scope: a seed, or where a seed
-    /// redirects to, as `http://example.org/` does to `https://www.example.org/`. Redirects add no depth and links do, so
-    /// at depth 0 there is nothing else.
+    /// Whether a URL found this way, at this depth, is what the user asked for, and widens the scope: a seed, or the URL that a seed
+    /// redirects to, as `http://example.org/` does to `https://www.example.org/`. Redirects add no depth and links do, so a redirect at
+    /// depth 0 can only come from a seed.
     pub(crate) fn widens_scope(self, depth: u32) -> bool {
         match self {
             Self::Seed => true,
@@ -47,7 +47,7 @@ impl Via {
     }
 }
 
-/// A URL that somebody found, before the gate, with all that its place in the crawl depends on.
+/// A URL that was found, before the gate, with everything that its place in the crawl depends on.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The URL.
@@ -58,9 +58,9 @@ pub struct Found {
     pub via: Via,
     /// Redirects in a row that led here. A link on a page begins again at 0.
     pub redirects: u8,
-    /// The entry of the page that it was found on, from which a report tells its referrer.
+    /// The entry of the page that it was found on; a report names that page as its referrer.
     pub referrer: Option<Position>,
-    /// Its front queue: 0 goes first. Where nobody says, it is the depth, at most 255.
+    /// Its front queue: 0 goes first. By default it is the depth, at most 255.
     pub priority: Option<u8>,
     pub(crate) metadata: Box<[u8]>,
 }
@@ -74,14 +74,13 @@ impl Found {
         Self { url, depth: 0, via: Via::Seed, redirects: 0, referrer: None, priority: None, metadata: Box::default() }
     }
 
-    /// A sitemap that stands below so many others. It is lent like any page, but as a sitemap, and keeps that over redirects. It
-    /// needs not be in scope, unless a redirect led there: whoever finds it says that it may be asked for. No depth and no pattern
-    /// but `exclude` refuses it.
+    /// A sitemap nested `above` levels deep. It is leased like any page, but as a sitemap, and stays one over redirects. It need not be in
+    /// scope, unless a redirect led there: the caller vouches that it may be requested. No depth and no pattern but `exclude` refuses it.
     pub fn sitemap(url: CanonicalUrl, above: u32) -> Self {
         Self { depth: above, via: Via::Sitemap, ..Self::seed(url) }
     }
 
-    /// The same with bytes of its finder's own. They travel with the URL, and come back in its lease.
+    /// The same with metadata. The bytes travel with the URL, and come back in its lease.
     ///
     /// # Errors
     /// More than [`METADATA`](Self::METADATA) bytes.
@@ -89,7 +88,7 @@ impl Found {
         Ok(Self { metadata: MetadataError::check(bytes)?.into(), ..self })
     }
 
-    /// The front queue that it goes to.
+    /// Its front queue.
     pub(crate) fn front_queue(&self) -> u8 {
         self.priority.unwrap_or_else(|| u8::try_from(self.depth).unwrap_or(u8::MAX))
     }

@@ -18,18 +18,18 @@ use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 
 /// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
 ///
-/// Every URL found is counted once, as admitted or as refused for one reason: [`found`](Self::found) is
-/// [`admitted`](Self::admitted) and all [`refusals`](Self::refusals) together, at any time that nobody is at the gate.
+/// Every URL found is counted once, as admitted or as refused for one reason: while no thread is in the gate, [`found`](Self::found) is
+/// [`admitted`](Self::admitted) plus all [`refusals`](Self::refusals).
 pub struct Gate {
     /// It refuses texts beyond `traps.url_bytes` before they are parsed.
     canonicalizer: Canonicalizer,
-    /// That of the seen set. All fingerprints of a crawl are made with it.
+    /// The seen set's key. All fingerprints of a crawl are made with it.
     key: FingerprintKey,
     pub(super) scope: Scope,
     traps: TrapLimits,
     pub(super) budgets: Budgets,
     seen: SeenSet,
-    /// What was said of links lately. Nobody waits for it: each answer is one number.
+    /// Recent answers to links. They take no lock: each answer is one number.
     pub(super) answers: Answers,
     pub(super) admitted: AtomicU64,
     pub(super) refused: [AtomicU64; Refusal::ALL.len()],
@@ -74,28 +74,28 @@ impl Gate {
         })
     }
 
-    /// The rules by which texts become URLs here. They take no text that is longer than `traps.url_bytes`.
+    /// The rules by which texts become URLs here. They refuse a text that is longer than `traps.url_bytes`.
     pub fn canonicalizer(&self) -> &Canonicalizer {
         &self.canonicalizer
     }
 
-    /// The key of the fingerprints. Whoever knows it can write URLs that fall into one shard, so it is random where none is given.
+    /// The key of the fingerprints. With it one can write URLs that fall into one shard, so it is random unless it is given.
     pub fn fingerprint_key(&self) -> FingerprintKey {
         self.key
     }
 
-    /// Makes a URL of a link's text, resolved against its page. A text that is no URL is counted as refused: it was found, and
-    /// whoever reads the report should see how many there were.
+    /// Resolves a link's text against its page. A text that is no URL is counted as refused: it was found, and the report should say how
+    /// many there were.
     ///
     /// # Errors
-    /// Why it is none: no URL at all, neither http nor https, or too long.
+    /// Why it is no URL: malformed, neither http nor https, or too long.
     pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, AddressError> {
         self.canonicalizer.join(base, href).inspect_err(|error| self.refuse(error.into()))
     }
 
-    /// The verdict on one URL, which is remembered where it is new. A seed, and where a seed redirects to, widens the scope first.
+    /// The verdict on one URL, which is remembered if it is new. A seed, or the URL that a seed redirects to, widens the scope first.
     ///
-    /// One shard is locked for it. Of many URLs, [`admit_batch`](Self::admit_batch) is several times faster.
+    /// It locks one shard. For many URLs, [`admit_batch`](Self::admit_batch) is several times faster.
     pub fn admit(&self, found: Found) -> Admission {
         self.widen(std::slice::from_ref(&found));
         let verdict = self.judge(&self.scope.roots(), &found);
@@ -115,11 +115,11 @@ impl Gate {
         self.judge(&self.scope.roots(), found).map(drop)
     }
 
-    /// The verdicts on a page's links, in their order. Each shard's lock is taken once for all of them, and not at all for links that
-    /// this thread brought lately: the links of one site repeat from page to page.
+    /// The verdicts on a page's links, in their order. Each shard's lock is taken once for all of them, and not at all for links that this
+    /// thread brought lately: the links of one site repeat from page to page.
     ///
     /// # Panics
-    /// Where the seen set does not answer each question.
+    /// If the seen set does not answer each question.
     pub fn admit_batch(&self, found: Vec<Found>) -> Vec<Admission> {
         self.widen(&found);
         let verdicts: Vec<_> = {
@@ -145,7 +145,7 @@ impl Gate {
         self.scope.kind()
     }
 
-    /// Whether sitemaps may list anything for this crawl: not where it is of the seeds alone.
+    /// Whether sitemaps may list anything for this crawl: not if its scope is the seeds alone.
     pub fn takes_sitemaps(&self) -> bool {
         self.scope.kind() != ScopeKind::Page && self.scope.depths().follows_links()
     }
@@ -160,13 +160,13 @@ impl Gate {
         self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Another process has counted so many refusals for a reason. This one goes on from there.
+    /// Adds the refusals that another process has counted for a reason.
     #[cfg(feature = "cluster")]
     pub(crate) fn count_refused(&self, refusal: Refusal, counted: u64) {
         self.refused[refusal as usize].fetch_max(counted, Ordering::Relaxed);
     }
 
-    /// Tells sets of rules apart, in this process and in others: scope, blocklists, bounds of URLs, and what is dropped. It is never 0.
+    /// A hash of the rules, the same in every process: scope, blocklists, bounds of URLs, and what is dropped. It is never 0.
     pub(crate) fn digest(&self) -> u64 {
         let TrapLimits { url_bytes, path_segments, segment_repeats, redirects, parameters, .. } = self.traps;
         let traps = (url_bytes, path_segments, segment_repeats, redirects, parameters);
@@ -174,8 +174,8 @@ impl Gate {
         FingerprintKey::from_u64(0).fingerprint(&text).bits().max(1)
     }
 
-    /// The verdict of today's rules on a URL that was admitted, perhaps by others. Neither budgets nor the seen set are asked, nothing is
-    /// counted, and no scope is widened. It costs the parsing of the URL.
+    /// The verdict of today's rules on a URL that was admitted, perhaps by other rules. Neither budgets nor the seen set are asked, nothing
+    /// is counted, and no scope is widened. It costs the parsing of the URL.
     ///
     /// # Errors
     /// Why it does not pass.
@@ -200,7 +200,7 @@ impl Gate {
         self.scope.drops().rules()
     }
 
-    /// Drops these from here on, and nothing else.
+    /// Replaces what is dropped by these rules.
     ///
     /// # Errors
     /// If a name is no host's, or a pattern does not compile; nothing has changed then.
@@ -214,20 +214,20 @@ impl Gate {
         self.admitted.fetch_add(urls, Ordering::Relaxed);
     }
 
-    /// Moves URLs from admitted to refused: their host's robots.txt, read since, disallows them, or a budget was spent. The seen set goes on
-    /// to hold them, so a link that is met later is refused as seen, and no URL is counted for two reasons.
+    /// Moves URLs from admitted to refused: their host's robots.txt, read since, disallows them, or a budget was spent. The seen set still
+    /// holds them, so a later link to one is refused as seen, and no URL is counted for two reasons.
     pub(crate) fn withdraw(&self, refusal: Refusal, urls: u64) {
         self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// Takes URLs from those admitted: pages that were scheduled again, by records that are lost.
+    /// Takes URLs from the admitted count: pages that were scheduled again, in records that are lost.
     pub(crate) fn retract(&self, urls: u64) {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// What the seeds opened so far, for a checkpoint. A resume opens it before it judges anything: links that were in scope must not be
-    /// refused because the seed that opened it is not shown again.
+    /// What the seeds have opened so far, for a checkpoint. A resume opens it before it judges anything: the seed is not shown again, and
+    /// links that it brought into scope must not be refused for that.
     pub(crate) fn roots(&self) -> Vec<String> {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
@@ -256,8 +256,8 @@ impl Gate {
         self.scope.open(scope, roots);
     }
 
-    /// Admits a URL without the seen test: the journal has it, or it is asked for again. `insert` and `count` say whether the seen
-    /// set and the counts are to have it: those of a checkpoint may have it already.
+    /// Admits a URL without the seen test: the journal has it, or it is requested again. `insert` and `count` say whether to add it to the
+    /// seen set and to the counts: those of a checkpoint may have it already.
     pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
         if via.widens_scope(depth) {
             self.budgets.add_original(url.origin());
@@ -279,12 +279,12 @@ impl Gate {
         self.budgets.contents()
     }
 
-    /// What is never asked for; `None` where no list names it.
+    /// The lists of hosts and URLs that are never requested; `None` if the options name none.
     pub fn blocklist(&self) -> Option<&Blocklist> {
         self.scope.blocklist()
     }
 
-    /// Whether the disk has served so far, where the seen set or a blocklist needs one. A crawl must not go on where it did not.
+    /// Whether the disk has worked so far, where the seen set or a blocklist needs one. If it failed, the crawl must not go on.
     ///
     /// # Errors
     /// The first failure.
@@ -293,7 +293,7 @@ impl Gate {
         self.blocklist().map_or(Ok(()), Blocklist::check)
     }
 
-    /// URLs refused so far, by reason. The counts are read one by one: while others are at the gate, they are not of one moment.
+    /// URLs refused so far, by reason. The counts are read one by one: while other threads are in the gate, they are not of one moment.
     pub fn refusals(&self) -> RefusalCounts {
         RefusalCounts::new(|refusal| self.refused[refusal as usize].load(Ordering::Relaxed))
     }
@@ -315,14 +315,15 @@ impl Gate {
         Ok(fingerprint)
     }
 
-    /// Scope, then traps: the rules whose answer stays the same. They give the fingerprint, so that each key is hashed once.
+    /// Scope, then traps: the rules whose answer stays the same. They return the fingerprint, so that each key is hashed once.
     pub(super) fn judge_by_rules(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
         Ok(found.url.fingerprint(self.key))
     }
 
-    /// Whether what this URL belongs to has brought anything new lately. Seeds and sitemaps are not asked.
+    /// Refuses a URL if the budget of its shape, section, host or domain is spent, or its host is a known mirror. Seeds and sitemaps are
+    /// exempt.
     pub(super) fn judge_by_budgets(&self, found: &Found) -> Result<(), Refusal> {
         if !has_budget(found) {
             return Ok(());
@@ -335,7 +336,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether a URL whose turn has come may be asked for, as far as budgets go. Seeds and sitemaps have none.
+    /// Whether a URL whose turn has come may be requested, as far as budgets go. Seeds and sitemaps have none.
     ///
     /// # Errors
     /// The reason of the first budget that is spent.
@@ -359,14 +360,14 @@ impl Gate {
         &self.budgets
     }
 
-    /// The budgets, while nobody else has the gate.
+    /// The budgets, while no other thread has the gate.
     pub(crate) fn budgets_mut(&mut self) -> &mut Budgets {
         &mut self.budgets
     }
 
-    /// Opens what these may open. Links of pages open nothing, and cost a look at how they were found.
+    /// Opens what these seeds may open. Links of pages open nothing, and cost a look at how they were found.
     ///
-    /// It comes before any verdict on the same batch, so that a seed does not refuse the links that came in with it.
+    /// It comes before any verdict on the same batch, so that the links that came in with a seed are judged by the scope that it opens.
     fn widen(&self, found: &[Found]) {
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
         for seed in seeds.filter(|seed| self.scope.may_open(&seed.url)) {
@@ -375,14 +376,14 @@ impl Gate {
         self.forget_narrower(self.scope.widen(found));
     }
 
-    /// A link that was out of scope may be inside by now, so its answer is asked for anew.
+    /// A link that was out of scope may be inside by now, so its answer is forgotten.
     fn forget_narrower(&self, is_wider: bool) {
         if is_wider {
             self.answers.forget_out_of_scope();
         }
     }
 
-    /// What scope and traps say of a URL, and by which rules. Nothing changes by it: even a seed opens nothing.
+    /// What scope and traps say of a URL, and by which rules. It changes nothing: even a seed opens nothing.
     pub(crate) fn explain(&self, found: &Found) -> (Ruled, Ruled) {
         let (scope, trap) = (self.scope.judge_to_explain(found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
@@ -399,13 +400,13 @@ impl Gate {
         (scope, traps)
     }
 
-    /// How many links from a seed a page may be. By it the links of a page are refused all at once, where they are too deep.
+    /// How many links from a seed a page may be. If a page's links are too deep, all of them are refused at once by it.
     pub(crate) fn depths(&self) -> &Depths {
         self.scope.depths()
     }
 
-    /// The verdict on a URL that the rules let pass, by what the seen set said of it. Here and in
-    /// [`admit_links`](Self::admit_links) alone an [`Admitted`] is made.
+    /// The verdict on a URL that the rules let pass, from its sighting. Only here and in [`admit_links`](Self::admit_links) is an
+    /// [`Admitted`] made.
     fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {
         if sighting == Sighting::Seen {
             return self.turn_away(Refusal::Seen);

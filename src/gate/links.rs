@@ -9,15 +9,15 @@ use crate::address::CanonicalUrl;
 use crate::address::{BaseUrl, Fingerprint};
 use crate::seen::Sighting;
 
-/// Bytes that the links of a page may take. Resolved, a short link on a page with a long address is as long as that.
+/// Bytes that the links of a page may take. Once resolved, a short link on a page with a long address is as long as that.
 const MOST: usize = 8 << 20;
-/// Those that a sitemap lists: it may have 50,000.
+/// The same for the URLs that a sitemap lists: it may have 50,000.
 const MOST_LISTED: usize = 48 << 20;
 
-/// The links of one page, judged by scope and traps as they are added. [`Gate::admit_links`] asks the seen set of all of them at
-/// once, and counts them.
+/// The links of one page, judged by scope and traps as they are added. [`Gate::admit_links`] asks the seen set about all of them at once,
+/// and counts them.
 ///
-/// A link whose answer is known, by its text and by what of the base it depends on, costs one look: no URL is made of it.
+/// A link whose answer is known costs one lookup, by its text and by the part of the base that it depends on: no URL is made of it.
 ///
 /// ```
 /// # use crawler::frontier::{Frontier, FrontierOptions};
@@ -72,7 +72,7 @@ impl Links {
         self.depth
     }
 
-    /// Adds a link as its page wrote it. One that is not to be followed is refused.
+    /// Adds a link as its page wrote it. A `nofollow` link is refused.
     ///
     /// # Errors
     /// Why it is refused, as far as that is known before [`Gate::admit_links`].
@@ -85,7 +85,7 @@ impl Links {
         verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
     }
 
-    /// Adds a URL that a sitemap or feed lists. It is found on this page, whatever its finder says.
+    /// Adds a URL that a sitemap or feed lists. Its referrer becomes this page, whatever `found` says.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -100,7 +100,7 @@ impl Links {
         verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
     }
 
-    /// Adds links that are refused for a reason of their page's.
+    /// Adds links that are refused for a reason that their page gives.
     pub fn refuse(&mut self, refusal: Refusal, links: u32) {
         self.refused.add(refusal, links.into());
     }
@@ -117,7 +117,8 @@ impl Links {
         self.open.iter().any(|open| open.found.url.host() == host && open.found.url.wire() != own)
     }
 
-    /// Takes out the links that scope and traps let pass, and that are `elsewhere`. The gate has neither seen nor counted them.
+    /// Takes out the links that scope and traps let pass, and that are `elsewhere`. The gate has neither shown them to the seen set nor
+    /// counted them.
     #[cfg(feature = "crawl")]
     pub(crate) fn split_off(&mut self, elsewhere: impl Fn(&CanonicalUrl) -> bool) -> Vec<(Found, Fingerprint)> {
         let away = self.open.extract_if(.., |open| elsewhere(&open.found.url));
@@ -126,7 +127,7 @@ impl Links {
 
     fn judge(&mut self, gate: &Gate, base: &BaseUrl, href: &str) -> Result<(), Refusal> {
         let is_too_deep = gate.depths().are_too_deep(self.depth);
-        // Where that depends on the host, the text of a link does not say it.
+        // If that depends on the host, the text of a link does not tell it.
         let key = is_too_deep.and_then(|_| gate.answers.key(&mut self.base, base, href));
         let is_too_deep = is_too_deep.unwrap_or_default();
         if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
@@ -145,7 +146,7 @@ impl Links {
         Ok(())
     }
 
-    /// Takes a link's bytes into account; those of a text that is no URL are none.
+    /// Counts a link's bytes; a text that is no URL has none.
     fn take(&mut self, bytes: usize) {
         if bytes > 0 {
             self.bytes += size_of::<Found>() + 2 * bytes;
@@ -154,11 +155,11 @@ impl Links {
 }
 
 impl Gate {
-    /// The verdicts on a page's links: those that are new, in their order, and how many were refused for each reason. All of them
-    /// are counted by it. Each shard's lock is taken once for all of them.
+    /// The verdicts on a page's links: the new ones, in their order, and how many were refused for each reason. This counts all of them.
+    /// Each shard's lock is taken once for all of them.
     ///
     /// # Panics
-    /// Where the seen set does not answer each question.
+    /// If the seen set does not answer each question.
     pub fn admit_links(&self, links: Links) -> (Vec<Admitted>, RefusalCounts) {
         let Links { open, mut refused, .. } = links;
         self.seen().note_recent(refused.of(Refusal::Seen));
@@ -185,9 +186,9 @@ impl Gate {
         (admitted, refused)
     }
 
-    /// Scope, traps and budgets, for a link of this key: what the first two refuse is known from here on.
+    /// Scope, traps and budgets, for a link of this key: a refusal by the first two is cached.
     fn rule(&self, found: &Found, key: Option<LinkKey>) -> Result<Fingerprint, Refusal> {
-        // Held until it is noted: a scope that widens meanwhile forgets it again.
+        // Held until the refusal is noted: if the scope widens after that, it forgets the note.
         let roots = self.scope.roots();
         let verdict = self.judge_by_rules(&roots, found);
         let fingerprint = verdict.inspect_err(|&refusal| self.answers.note(key, refusal, found.url.wire().len()))?;

@@ -1,4 +1,4 @@
-//! The bound on what travels with a URL.
+//! The bound on the bytes that travel with a URL.
 
 /// Bytes that may travel with a URL. They are written to the journal, and read again with each lease of it.
 pub(super) const MOST: usize = 4096;
@@ -11,7 +11,7 @@ pub struct MetadataError {
 }
 
 impl MetadataError {
-    /// The bytes, where they are few enough.
+    /// The bytes, if they are few enough.
     pub(crate) fn check(bytes: &[u8]) -> Result<&[u8], Self> {
         if bytes.len() > MOST { Err(Self { bytes: bytes.len() }) } else { Ok(bytes) }
     }

@@ -1,4 +1,4 @@
-//! The verdict on each URL that is found: in scope, no trap, and new. What passes is [`Admitted`].
+//! The verdict on each URL that is found: in scope, no trap, and new. A URL that passes is [`Admitted`].
 //!
 //! ```text
 //! Found ──▶ widen? ──▶ scope ──▶ traps ──▶ budgets ──▶ seen set ──▶ Admission::Admitted(Admitted)
@@ -10,11 +10,10 @@
 //!
 //! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So
 //!    does the URL that a seed redirects to. An excluded seed opens nothing. What is opened stays open.
-//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then the extensions, then `include`, then
-//!    the depth. The first rule that
-//!    refuses gives the reason.
+//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then the extensions, then `include`, then the
+//!    depth. The first rule that refuses gives the reason.
 //! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a segment that repeats.
-//! 4. **Budgets**: what a URL's shape, section, host and domain have brought so far, as `budget` tells.
+//! 4. **Budgets**: how much new its shape, section, host and domain have brought so far; see `budget`.
 //! 5. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
 //!    bring them at once, exactly one is told that it is new.
 //!
@@ -24,44 +23,43 @@
 //!
 //! # What is counted
 //!
-//! Every URL that is found is counted once: as admitted, or as refused for one [`Refusal`]. At any time that nobody is inside,
-//! [`Gate::found`] is [`Gate::admitted`] and all of [`Gate::refusals`] together. Texts that are no URLs are counted by
-//! [`Gate::join`], and links that their page forbids to follow by [`Gate::refuse`]; [`Gate::admit_links`] counts all that a page has.
-//! [`Gate::check`] counts nothing.
+//! Every URL that is found is counted once: as admitted, or as refused for one [`Refusal`]. While no thread is inside the gate,
+//! [`Gate::found`] is [`Gate::admitted`] plus all [`Gate::refusals`]. [`Gate::join`] counts texts that are no URLs, and [`Gate::refuse`]
+//! links that their page forbids to follow; [`Gate::admit_links`] counts all links of a page. [`Gate::check`] counts nothing.
 //!
 //! # Rules that change
 //!
-//! A URL that was admitted and waits is judged once more when its turn comes, where the rules have changed since its admission: a later run
-//! has other rules, or the user [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
+//! A URL that was admitted and waits is judged again when its turn comes if the rules have changed since its admission: a later run has
+//! other rules, or the user [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
 //!
-//! A URL that its host's robots.txt disallows was admitted before that file was read: its count moves from admitted to
-//! [`Refusal::Robots`] when its turn comes. So does that of a URL whose budget was spent meanwhile.
+//! When a URL is admitted before its host's robots.txt was read, and that file disallows it, its count moves from admitted to
+//! [`Refusal::Robots`] when its turn comes. So does the count of a URL whose budget was spent meanwhile.
 //!
 //! # Threads
 //!
-//! A [`Gate`] is `Sync`, and no method needs it alone. The counts are atomic, each shard of the seen set has a lock of its own,
-//! and the opened surroundings stand behind a lock that is only read once the seeds are in. [`Gate::admit_batch`] takes each
-//! shard's lock once for all links of a page. No lock is held between two calls.
+//! A [`Gate`] is `Sync`, and no public method needs exclusive access. The counts are atomic, each shard of the seen set has its own lock,
+//! and the opened surroundings are behind a lock that is only read once the seeds are in. [`Gate::admit_batch`] takes each shard's lock
+//! once for all links of a page. No lock is held between two calls.
 //!
 //! # The links of a page
 //!
-//! Most links of a page stand on its neighbors too, in the same letters. [`Links`] are judged one by one as they are added, and a
-//! link whose answer is known costs one look: no URL is made of it, and nobody is asked. The answers of a gate take half a MiB,
-//! however many links there are. They change no verdict and no count: `answers` says why. [`Gate::admit_links`] shows the rest to
-//! the seen set, all at once, and counts them all.
+//! Most links of a page are on its neighbors too, letter for letter. [`Links`] are judged one by one as they are added, and a link whose
+//! answer is known costs one lookup: no URL is made of it, and the seen set is not asked. The answers of a gate take half a MiB, however
+//! many links there are. They change no verdict and no count; `answers` says why. [`Gate::admit_links`] shows the remaining links to the
+//! seen set, all at once, and counts all of them.
 //!
 //! # The proof
 //!
-//! Only a gate makes an [`Admitted`], and only an [`Admitted`] can be [submitted](crate::frontier::Frontier::submit), so no URL
-//! is queued around the rules. It is a debt as well: the seen set remembers the URL from here on, and a proof that is dropped
-//! is a page that this crawl never fetches.
+//! Only a gate makes an [`Admitted`], and only an [`Admitted`] can be [submitted](crate::frontier::Frontier::submit), so no URL is queued
+//! around the rules. It is a debt as well: the seen set remembers the URL from then on, so if the proof is dropped, this crawl never
+//! fetches the page.
 //!
 //! # Where things stand
 //!
-//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, with `answers` in front of them. `scope`,
-//! `blocklist`, `extensions`, `pattern`, `trap` and `budget` are the rules, each of which can say which of them decided ([`Ruled`], for
-//! `explain`). `metadata` bounds what travels with a URL. A [`Position`] is where the journal keeps an admission. The gate's options are
-//! part of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
+//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, and `answers` is their cache. `scope`,
+//! `blocklist`, `extensions`, `pattern`, `trap` and `budget` are the rules; each can say which rule decided ([`Ruled`], for `explain`).
+//! `metadata` bounds the bytes that travel with a URL. A [`Position`] is an admission's place in the journal. The gate's options are part
+//! of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
 
 mod admission;
 mod answers;

@@ -2,7 +2,7 @@
 
 use crate::seen::SeenError;
 
-/// Why no frontier can be made with these options. All are checked before anything is made, and the first that does not fit is told.
+/// Why no frontier can be made with these options. All are checked before anything is made, and the first invalid one is reported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
@@ -24,7 +24,7 @@ pub enum OptionError {
     Seen(#[from] SeenError),
 }
 
-/// A rule for a host or a group that cannot be.
+/// An invalid rule for a host or a group.
 #[derive(Debug, thiserror::Error)]
 #[error("{table}.{name:?}{}{key} = {value}: {reason}", if key.is_empty() { "" } else { "." })]
 #[non_exhaustive]
@@ -33,7 +33,7 @@ pub struct RuleError {
     pub table: String,
     /// The name of the host or the group.
     pub name: String,
-    /// What of the rule; empty for its name.
+    /// The key within the rule; empty for its name.
     pub key: String,
     /// What was given.
     pub value: String,

@@ -11,7 +11,7 @@ use crate::seen::SeenOptions;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateOptions<'a> {
     pub(crate) keys: &'a KeyRules,
-    /// Drawn at random where it is `None`.
+    /// Random if it is `None`.
     pub(crate) fingerprint_key: Option<FingerprintKey>,
     pub(crate) seen: &'a SeenOptions,
     pub(crate) scope: &'a ScopeOptions,
@@ -22,11 +22,11 @@ pub(crate) struct GateOptions<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScopeKind {
-    /// Everything. Such a crawl never ends by itself, so it wants a limit of another kind.
+    /// Everything. Such a crawl never ends by itself, so it needs a limit of another kind.
     Any,
     /// Hosts that share a registrable domain with a seed, by the public suffix list.
     Domain,
-    /// Hosts of the seeds; http and https, any port, are one.
+    /// Hosts of the seeds; http and https and all ports are one host.
     #[default]
     Host,
     /// The seeds alone.
@@ -61,8 +61,8 @@ impl fmt::Display for ScopeKind {
     }
 }
 
-/// The rules on what belongs to this crawl. A URL that a seed redirects to belongs to it as if it were a seed. The order in which
-/// the rules are asked stands in the [module](super).
+/// The rules on what belongs to this crawl. A URL that a seed redirects to belongs to it as if it were a seed. The [module](super) gives
+/// the order of the rules.
 ///
 /// ```
 /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
@@ -81,17 +81,17 @@ impl fmt::Display for ScopeKind {
 pub struct ScopeOptions {
     /// How far from the seeds.
     pub kind: ScopeKind,
-    /// Regular expressions on the key. Where there are any, one of them must match; a seed need not.
+    /// Regular expressions on the key. If there are any, one of them must match; a seed need not.
     pub include: Vec<String>,
     /// Regular expressions on the key. None of them may match, not even for a seed.
     pub exclude: Vec<String>,
-    /// Lists of hosts and URLs that are never asked for, not even as seeds: one a line, or hosts files. A host stands for all below
-    /// it too. They are read once.
+    /// Lists of hosts and URLs that are never requested, not even as seeds: one a line, or hosts files. A host covers all hosts below it
+    /// too. They are read once.
     pub blocklists: Vec<PathBuf>,
-    /// What the user has dropped since the crawl began. A job adds what stands in its `dropped.txt`.
+    /// What the user has dropped since the crawl began. A job adds the rules of its `dropped.txt`.
     pub dropped: Vec<DropRule>,
-    /// File extensions, as `zip` or `tar.gz`, in either case: a URL whose path ends so is never asked for, not even as a seed. Sitemaps
-    /// are.
+    /// File extensions, as `zip` or `tar.gz`, in either case: a URL whose path ends with one is never requested, not even as a seed.
+    /// Sitemaps are.
     pub reject_extensions: Vec<String>,
     /// Links from a seed at most; `None` is no limit.
     pub max_depth: Option<u32>,

@@ -11,7 +11,7 @@ const MAX_COMPILED: usize = 16 << 20;
 pub(crate) fn patterns(option: &'static str, patterns: &[String]) -> Result<RegexSet, OptionError> {
     let compile = |patterns: &[String]| RegexSetBuilder::new(patterns).size_limit(MAX_COMPILED).build();
     compile(patterns).map_err(|error| {
-        // The set's error does not say whose it is. A pattern's own shows it, with a mark below the place.
+        // The set's error does not name the pattern. The pattern's own error shows it, with a mark below the place.
         let alone =
             patterns.iter().find_map(|pattern| compile(std::slice::from_ref(pattern)).err().map(|e| (pattern, e)));
         let (value, error) =

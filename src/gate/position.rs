@@ -1,7 +1,7 @@
-//! Where an admission stands in the journal.
+//! An admission's place in the journal.
 
-/// Where an entry stands in the journal: the offset of its first byte, so positions grow with time. In memory a URL that waits is
-/// such a number, and nothing else.
+/// An entry's place in the journal: the offset of its first byte, so positions grow with time. In memory a URL that waits is such a number,
+/// and nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(u64);
 

@@ -12,9 +12,9 @@ use crate::address::AddressError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Its path takes parameters in many combinations, and these led to nothing new.
+    /// Its path combines parameters in many ways, and these combinations led to nothing new.
     BarrenCombination,
-    /// The hosts of its registrable domain brought nothing new so often that no further one is asked.
+    /// The hosts of its registrable domain brought nothing new so often that no further host of it is asked.
     BarrenDomain,
     /// Its host brought nothing new more often than its budget.
     BarrenHost,
@@ -22,9 +22,9 @@ pub enum Refusal {
     BarrenSection,
     /// Pages of its shape did: URLs that differ in numbers and ids alone.
     BarrenShape,
-    /// A blocklist names it, its host, or one above its host.
+    /// A blocklist names it, its host, or a parent of its host.
     Blocked,
-    /// A sitemap lists it that is on another host, and that its own host's robots.txt does not name.
+    /// A sitemap of another host lists it, and its own host's robots.txt does not name that sitemap.
     CrossHost,
     /// The user has dropped it, or its host.
     Dropped,
@@ -32,7 +32,7 @@ pub enum Refusal {
     Excluded,
     /// The byte budget of its host, or of its group of hosts, was spent when its turn came.
     HostBytes,
-    /// The page budget was.
+    /// The page budget of the same was spent.
     HostPages,
     /// Its host is a mirror of a seed's host, on which its page is found too.
     KnownMirror,
@@ -44,19 +44,19 @@ pub enum Refusal {
     Nofollow,
     /// No `--include` matches.
     NotIncluded,
-    /// Beyond the scope's hosts, domains or prefixes.
+    /// Outside the scope's hosts, domains or prefixes.
     OutOfScope,
     /// More path segments than a real site has.
     PathTooDeep,
-    /// Its path ends as the files that are not wanted.
+    /// Its path has an extension that the user rejects.
     RejectedExtension,
-    /// One segment stands in the path again and again: a link that is relative to its own page by mistake.
+    /// One segment is in the path again and again: a link that is relative to its own page by mistake.
     RepeatedSegments,
     /// robots.txt disallows it.
     Robots,
     /// Seen before, or taken for seen by a filter, at its rate of false positives.
     Seen,
-    /// The link is a template's, with `{{…}}` where a script would have put something.
+    /// The link is a template's, with an unfilled `{{…}}`.
     Template,
     /// More links from a seed than allowed.
     TooDeep,
@@ -73,8 +73,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Each reason, in the order of the report. A count stands at its reason's place here, in memory alone: a checkpoint has counts by
-    /// [name](Self::name), so a reason that is new moves none of them.
+    /// Each reason, in the order of the report. A count's index follows this order, in memory alone: a checkpoint has counts by
+    /// [name](Self::name), so a new reason moves none of them.
     pub const ALL: [Self; 29] = [
         Self::BarrenCombination,
         Self::BarrenDomain,
@@ -107,7 +107,7 @@ impl Refusal {
         Self::UnsupportedScheme,
     ];
 
-    /// The reason's name in records, reports and checkpoints: `out_of_scope`. It stays what it is, since scripts and older jobs go by it.
+    /// The reason's name in records, reports and checkpoints: `out_of_scope`. It never changes, since scripts and older jobs depend on it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BarrenCombination => "barren_combination",
@@ -143,7 +143,7 @@ impl Refusal {
     }
 }
 
-/// Why URLs that wait are dropped, by their numbers on disk. A number is never given to another reason.
+/// The reasons for which waiting URLs are dropped, by their numbers on disk. A number is never given to another reason.
 const ON_DISK: [Refusal; 24] = [
     Refusal::Robots,
     Refusal::BarrenShape,
@@ -172,7 +172,7 @@ const ON_DISK: [Refusal; 24] = [
 ];
 
 impl Refusal {
-    /// Its number on disk. A reason for which no URL that waits is dropped has none.
+    /// Its number on disk. A reason that never drops a waiting URL has none.
     pub(crate) fn number(self) -> Option<u8> {
         ON_DISK.iter().position(|refusal| *refusal == self).and_then(|number| u8::try_from(number).ok())
     }
@@ -182,18 +182,18 @@ impl Refusal {
         ON_DISK.get(usize::from(number)).copied()
     }
 
-    /// Whether the budget of a host, or of a group of hosts, was spent. It is asked at the URL's turn alone.
+    /// Whether the budget of a host, or of a group of hosts, was spent. It is checked only at the URL's turn.
     pub(crate) const fn is_of_host_budget(self) -> bool {
         matches!(self, Self::HostBytes | Self::HostPages)
     }
 
-    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; so may it for robots.txt, and
-    /// for rules that have changed since.
+    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; the same holds for robots.txt,
+    /// and for rules that have changed since.
     pub(crate) const fn is_of_budget(self) -> bool {
         self.budget().is_some()
     }
 
-    /// The option in `traps` that governs it, where that is a budget. With 0 nothing is refused for this reason.
+    /// The option in `traps` that sets it, if it is a budget. With 0 nothing is refused for this reason.
     pub(crate) const fn budget(self) -> Option<&'static str> {
         Some(match self {
             Self::BarrenCombination => "parameter_sets",
@@ -225,7 +225,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// How many URLs were refused for each reason: the counts of one moment, each read by itself.
+/// How many URLs were refused for each reason. Each count is read by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusalCounts([u64; Refusal::ALL.len()]);
 
@@ -235,7 +235,7 @@ impl RefusalCounts {
         Self(Refusal::ALL.map(count))
     }
 
-    /// Counts so many more for a reason.
+    /// Adds `urls` to a reason's count.
     pub(crate) fn add(&mut self, refusal: Refusal, urls: u64) {
         self.0[refusal as usize] += urls;
     }

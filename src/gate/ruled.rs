@@ -4,15 +4,15 @@ use std::fmt;
 
 use super::Refusal;
 
-/// A verdict and the rule behind it, for an [`Explanation`](crate::frontier::Explanation): nothing was counted or remembered for it.
+/// A verdict and the rule that decided it, for an [`Explanation`](crate::frontier::Explanation): nothing was counted or remembered for it.
 ///
 /// Written as `passes (scope.kind = host: a seed opened it)`, or `refused, too_deep (scope.max_depth = 3)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ruled {
-    /// Why the URL is refused; `None` where it passes.
+    /// Why the URL is refused; `None` if it passes.
     pub refusal: Option<Refusal>,
-    /// The rule that decided, by its option: `scope.kind = host`. `None` where none had to.
+    /// The rule that decided, by its option: `scope.kind = host`. `None` if none had to.
     pub rule: Option<String>,
 }
 

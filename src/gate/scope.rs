@@ -12,22 +12,22 @@ use super::extensions::Extensions;
 use super::{Blocklist, Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
 use crate::address::{CanonicalUrl, HostTable};
 
-/// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth. All but what is dropped stays as it is.
+/// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth. Only what is dropped changes.
 #[derive(Debug)]
 pub(crate) struct Scope {
     kind: ScopeKind,
     /// What the seeds opened: hosts, domains, or directories on a host, by the kind. It only grows. With `Any` and `Page` it stays empty.
     roots: RwLock<Roots>,
-    /// Where it is empty, everything is included.
+    /// If it is empty, everything is included.
     include: RegexSet,
-    /// Asked of the key, as `include` is.
+    /// Matched against the key, as `include` is.
     exclude: RegexSet,
     blocklist: Option<Blocklist>,
     /// What the user has dropped since the crawl began.
     drops: DropRules,
-    /// Endings of paths that are never asked for.
+    /// Endings of paths that are never requested.
     rejected: Extensions,
-    /// In links from a seed. A redirect is no link: its target is as deep as what redirects.
+    /// In links from a seed. A redirect is no link: its target has the depth of the page that redirects.
     depths: Depths,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Scope {
 pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
-    /// Compiles the patterns once. The blocklist is that of the options, read; `depths` are those of hosts with rules.
+    /// Compiles the patterns once. `blocklist` is what the options name, already read; `depths` are the bounds of hosts with rules.
     ///
     /// # Errors
     /// If a pattern does not compile, or an extension is none. The option is named.
@@ -56,8 +56,8 @@ impl Scope {
         })
     }
 
-    /// What the seeds opened so far. The lock is held for a batch of links, so that none of them is judged by other rules than the
-    /// others; a seed that comes meanwhile waits.
+    /// What the seeds opened so far. The lock is held for a batch of links, so that all of them are judged by the same rules; a seed that
+    /// comes meanwhile waits.
     pub(crate) fn roots(&self) -> RwLockReadGuard<'_, Roots> {
         // A panic cannot leave a set of texts half changed.
         self.roots.read().unwrap_or_else(PoisonError::into_inner)
@@ -65,10 +65,9 @@ impl Scope {
 
     /// Opens the surroundings of each seed among these, and of each URL that a seed redirects to. An excluded one opens nothing.
     ///
-    /// The write lock is taken only where something new is opened. Links on pages never do that, so workers meet at this lock only
-    /// to read.
+    /// The write lock is taken only if something new is opened. Links on pages never do that, so workers only read under this lock.
     ///
-    /// Returns whether the scope is wider now: then whoever keeps answers must forget what was out of scope.
+    /// Returns whether the scope is wider now: then cached answers of "out of scope" must be forgotten.
     pub(crate) fn widen(&self, found: &[Found]) -> bool {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
@@ -85,12 +84,12 @@ impl Scope {
         is_wider
     }
 
-    /// Whether a seed opens its surroundings: one that is refused wherever it is found does not.
+    /// Whether a seed opens its surroundings: a seed that is refused wherever it is found does not.
     pub(super) fn may_open(&self, seed: &CanonicalUrl) -> bool {
         self.check(seed).is_ok() && self.rejected.find(seed).is_none()
     }
 
-    /// Opens the surroundings of a seed that was admitted before: a journal is read again. What is excluded now was not then.
+    /// Opens the surroundings of a seed that was admitted before, as a journal is read again. A seed that is excluded now was not then.
     ///
     /// Returns whether the scope is wider now.
     pub(crate) fn widen_by(&self, seed: &CanonicalUrl) -> bool {
@@ -102,7 +101,7 @@ impl Scope {
     }
 
     /// Opens what seeds had opened when a checkpoint was written, in a scope of that kind. A scope of another kind opens what follows from
-    /// it: a host is in a domain. For all else, the seeds must be shown again.
+    /// it: a host is in a domain. For everything else, the seeds must be shown again.
     pub(crate) fn open(&mut self, kind: ScopeKind, roots: &[String]) {
         let now = self.kind;
         let follows = |root: &String| match (kind, now) {
@@ -118,8 +117,8 @@ impl Scope {
 
     /// Whether this URL belongs to the crawl; if not, why. The first rule that refuses gives the reason.
     ///
-    /// A seed belongs to it wherever it is, and whatever is included. An excluded URL never does, even as a seed: lists of seeds are
-    /// made by programs, exclusions by people. The patterns see the key, so one pattern does for all spellings.
+    /// A seed belongs to it wherever it is, and whatever is included. An excluded URL never does, even as a seed: lists of seeds are made
+    /// by programs, exclusions by people. The patterns are matched against the key, so one pattern covers all spellings.
     pub(crate) fn judge(&self, roots: &Roots, found: &Found) -> Result<(), Refusal> {
         let is_sitemap = found.via == Via::Sitemap;
         let is_asked_for = found.via.widens_scope(found.depth) || is_sitemap && found.redirects == 0;
@@ -144,8 +143,8 @@ impl Scope {
         Ok(())
     }
 
-    /// The verdict of [`judge`](Self::judge), to be explained. Where what a seed opened decides, a rule that bars seeds too is named before
-    /// it: a seed that such a rule refused has opened nothing.
+    /// The verdict of [`judge`](Self::judge), to be explained. Before a URL is called outside what the seeds opened, a rule that would
+    /// refuse it even as a seed is named: a seed that such a rule refused has opened nothing.
     pub(crate) fn judge_to_explain(&self, found: &Found) -> Result<(), Refusal> {
         match self.judge(&self.roots(), found) {
             Err(Refusal::OutOfScope) => self.check(&found.url).and(Err(Refusal::OutOfScope)),
@@ -153,8 +152,8 @@ impl Scope {
         }
     }
 
-    /// Whether a URL may belong to the crawl at all, even as a seed. The patterns come before the lists: they are in memory, and a
-    /// pattern is what the user wrote for this crawl.
+    /// Whether a URL may belong to the crawl at all, even as a seed. The patterns come before the lists: they are in memory, and the user
+    /// wrote them for this crawl.
     fn check(&self, url: &CanonicalUrl) -> Result<(), Refusal> {
         match &self.blocklist {
             _ if self.drops.have(url) => Err(Refusal::Dropped),
@@ -164,7 +163,7 @@ impl Scope {
         }
     }
 
-    /// The lists of what is never asked for; `None` where the options name none.
+    /// The lists of what is never requested; `None` if the options name none.
     pub(crate) fn blocklist(&self) -> Option<&Blocklist> {
         self.blocklist.as_ref()
     }
@@ -182,8 +181,8 @@ impl Scope {
         format!("{kind} {:?} {:?} {listed:?} {rejected:?} {depths}", include.patterns(), exclude.patterns())
     }
 
-    /// The rule behind a verdict of [`judge`](Self::judge), as the option that it comes from and its value. For
-    /// [`explain`](crate::frontier::Frontier::explain): it matches the patterns once more, to name the first one that does.
+    /// The rule that decided a verdict of [`judge`](Self::judge), as its option and value. For
+    /// [`explain`](crate::frontier::Frontier::explain): it matches the patterns once more, to name the first one that matches.
     pub(crate) fn rule(&self, found: &Found, verdict: Result<(), Refusal>) -> String {
         let key = found.url.key();
         match verdict {
@@ -225,8 +224,8 @@ impl Scope {
         self.kind
     }
 
-    /// Whether pages of this URL's host may belong to the crawl, as far as the host tells: yes for a `Prefix`, where the path decides. By it
-    /// sitemaps of hosts that are out of scope are not asked for.
+    /// Whether pages of this URL's host may belong to the crawl, as far as the host tells: always for a `Prefix`, where the path decides.
+    /// So sitemaps of hosts that are out of scope are not requested.
     pub(crate) fn may_have(&self, roots: &Roots, url: &CanonicalUrl) -> bool {
         self.kind == ScopeKind::Prefix || self.is_inside(roots, url)
     }
@@ -236,8 +235,8 @@ impl Scope {
         &self.depths
     }
 
-    /// The text that a seed puts among the roots; `None` for the kinds that need none. With `Prefix` it is the innermost directory of the
-    /// seed: `/a/b/` of `/a/b/c.html`, as `wget --no-parent` has it.
+    /// The text that a seed adds to the roots; `None` for the kinds that need none. With `Prefix` it is the innermost directory of the
+    /// seed: `/a/b/` of `/a/b/c.html`, as with `wget --no-parent`.
     fn opens<'a>(&self, seed: &'a CanonicalUrl) -> Option<&'a str> {
         match self.kind {
             ScopeKind::Any | ScopeKind::Page => None,
@@ -260,8 +259,8 @@ impl Scope {
     }
 }
 
-/// The registrable domain (public suffix and one label); of an address or a bare name, itself. The list of public suffixes is the one
-/// that this build has: a crawl of weeks sees one list.
+/// The registrable domain (public suffix and one label); for an address or a bare name, itself. The list of public suffixes is compiled in:
+/// a crawl of weeks sees one list.
 pub(crate) fn domain(host: &str) -> &str {
     let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
     if is_address { host } else { psl::domain_str(host).unwrap_or(host) }

@@ -1,31 +1,31 @@
-//! Traps: sites without end, told by their URLs.
+//! Traps: endless sites, recognized by their URLs.
 
 use super::budget::count_parameters;
 use super::{Found, Refusal, Via};
 
-/// Segments that are listed without an allocation: some more than the default of `path_segments`.
+/// Up to this many segments are listed without an allocation: some more than the default of `path_segments`.
 const FEW: usize = 24;
 
-/// Bounds that only a site without end reaches: a calendar, a session in the path, a link that is relative by mistake.
+/// Bounds that only an endless site reaches: a calendar, a session in the path, a link that is relative by mistake.
 ///
-/// They are told by the URL alone, and before the seen test: a trap leaves no mark in the filter.
+/// They look at the URL alone, and come before the seen test: a trap leaves no mark in the filter.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrapLimits {
-    /// Most bytes in a URL, as it is requested. RFC 9110 section 4.1 asks servers for 8,000; what is longer is mostly a link that
-    /// carries its own history along.
+    /// Most bytes in a URL, as it is requested. RFC 9110 section 4.1 asks servers for 8,000; a longer URL is mostly a link that carries its
+    /// own history along.
     pub url_bytes: usize,
     /// Most segments in a path: `/a/b/` has two. Real sites seldom have more than ten.
     pub path_segments: usize,
-    /// How often one segment may stand in a path. A page that links to `b/c` where it means `/b/c` leads to `/b/b/b/c`, and to one
-    /// more with each link.
+    /// How often one segment may be in a path. A page that links to `b/c` where it means `/b/c` leads to `/b/b/b/c`, and to one more with
+    /// each link.
     pub segment_repeats: usize,
     /// Most redirects in a row, over pages and hosts. Browsers follow 20, search engines about 10.
     pub redirects: u8,
     /// Most parameters in a query. Forms have a dozen.
     pub parameters: usize,
-    /// Sets of three or more parameter names that the queries of one path may have, before all its URLs with as many share one more
-    /// `shape_budget`: a page of these is new only where it brings a URL at another path. 0 is no bound, here and below.
+    /// Sets of three or more parameter names that the queries of one path may have. After that, all its URLs with three or more names share
+    /// one more `shape_budget`, and their pages are new only if they bring a URL at another path. 0 is no bound, here and below.
     pub parameter_sets: u32,
     /// Pages of one shape on one host that may bring nothing new: the text of another page, or an error (4xx; 5xx at the last try). A shape
     /// is a URL without its numbers, dates, ids and the values of its parameters.
@@ -34,20 +34,20 @@ pub struct TrapLimits {
     pub section_budget: u32,
     /// Pages of one host that may bring nothing new.
     pub host_budget: u32,
-    /// Hosts of one registrable domain whose first page may bring nothing new, before no further host of it is asked. Public suffixes, the
-    /// private ones too, are no domains: each blog of `blogspot.com` is one.
+    /// Hosts of one registrable domain whose first page may bring nothing new, before no further host of it is asked. A public suffix is no
+    /// domain, not even a private one: each blog of `blogspot.com` is a domain of its own.
     pub domain_budget: u32,
     /// Turns that a registrable domain may have had beyond the average of all that have URLs waiting, before its new hosts wait until the
     /// others have caught up. Hosts of seeds never wait for this.
     pub domain_lead: u32,
-    /// Pages of one host that may be like a page whose URL differs in an id alone. Beyond, ids are taken for sessions.
+    /// Pages of one host that may be like a page whose URL differs only in an id. After that, ids are taken for sessions.
     pub session_budget: u32,
-    /// Pages of one host that may be like the page at the same path of a seed's host. Beyond, it is taken for a mirror.
+    /// Pages of one host that may be like the page at the same path of a seed's host. After that, it is taken for a mirror.
     pub mirror_budget: u32,
-    /// Sibling directories that may repeat the pages of another one at no cost: versions and translations. In further ones, pages
-    /// that are in another directory too are as barren as all copies.
+    /// Sibling directories that may repeat another one's pages at no cost: versions and translations. In further ones, pages that are in
+    /// another directory too are barren like other copies.
     pub copies: u32,
-    /// How much more each of these budgets is for each page that did bring something new.
+    /// How much each of these budgets grows for each page that did bring something new.
     pub budget_growth: u32,
 }
 
@@ -74,10 +74,10 @@ impl Default for TrapLimits {
 }
 
 impl TrapLimits {
-    /// Why this URL looks like one of endlessly many. The path of a seed is not judged: it is the user's own choice. O(bytes), no lock.
+    /// Why this URL looks like part of an endless site. The path of a seed is not judged: it is the user's own choice. O(bytes), no lock.
     ///
-    /// A seed's length and redirects are judged all the same: no server takes what is longer, and a chain of redirects may have
-    /// no end wherever it begins.
+    /// A seed's length and redirects are judged all the same: no server takes a longer URL, and a chain of redirects may be endless
+    /// wherever it begins.
     pub(crate) fn judge(&self, found: &Found) -> Result<(), Refusal> {
         if found.url.wire().len() > self.url_bytes {
             return Err(Refusal::TooLong);
@@ -95,7 +95,7 @@ impl TrapLimits {
         self.judge_path(path_and_query)
     }
 
-    /// The rule behind a refusal of [`judge`](Self::judge), as the option that it comes from and its value.
+    /// The rule that decided a refusal of [`judge`](Self::judge), as its option and value.
     pub(crate) fn rule(&self, verdict: Result<(), Refusal>) -> Option<String> {
         match verdict.err()? {
             Refusal::TooManyRedirects => Some(format!("traps.redirects = {}", self.redirects)),
@@ -106,7 +106,7 @@ impl TrapLimits {
         }
     }
 
-    /// The two bounds on a path. Empty segments count for nothing: `//` is `/` to most servers.
+    /// The two bounds on a path. Empty segments are not counted: `//` is `/` to most servers.
     fn judge_path(&self, path_and_query: &str) -> Result<(), Refusal> {
         let path = path_and_query.split('?').next().unwrap_or_default();
         let segments = || path.split('/').filter(|segment| !segment.is_empty());
@@ -114,7 +114,7 @@ impl TrapLimits {
         if count > self.path_segments {
             return Err(Refusal::PathTooDeep);
         }
-        // As many as stand before the last one that could still repeat too often.
+        // Only these segments could still repeat too often: too few come after the later ones.
         let Some(firsts) = count.checked_sub(self.segment_repeats).filter(|firsts| *firsts > 0) else { return Ok(()) };
         let (mut few, many);
         let segments = if count <= FEW {

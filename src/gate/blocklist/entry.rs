@@ -7,9 +7,9 @@ use crate::address::Canonicalizer;
 /// A host or a URL that a line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BlockEntry {
-    /// This host and all below it.
+    /// This host and all hosts below it.
     Host(String),
-    /// The URL of this key alone.
+    /// Only the URL of this key.
     Url(String),
 }
 
@@ -18,7 +18,7 @@ pub(super) enum BlockEntry {
 pub(super) struct Unread;
 
 impl BlockEntry {
-    /// The entries of a line: none of a blank one or a comment, several of a line of a hosts file, two of a URL without its scheme.
+    /// The entries of a line: none of a blank line or a comment, several of a line of a hosts file, two of a URL without its scheme.
     ///
     /// | line | what it blocks |
     /// |---|---|
@@ -62,7 +62,7 @@ impl BlockEntry {
         Ok(vec![Self::host(name, canonicalizer)?])
     }
 
-    /// The host of this name or address, as URLs have it: in lower case, in punycode.
+    /// The host of this name or address, as URLs spell it: in lower case, in punycode.
     fn host(name: &str, canonicalizer: &Canonicalizer) -> Result<Self, Unread> {
         let is_name = !name.contains(['/', '?', '#', '@', '*', '^', '$', '\\']);
         let url =
@@ -71,7 +71,7 @@ impl BlockEntry {
         if has_port { Err(Unread) } else { Ok(Self::Host(url.host().to_owned())) }
     }
 
-    /// What stands for it in the set: URLs have a scheme, and hosts have none.
+    /// Its text in the set. It is unambiguous: URLs have a scheme, and hosts have none.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Host(text) | Self::Url(text) => text,

@@ -1,9 +1,9 @@
-//! Hosts and URLs that are never asked for, by lists that others keep.
+//! Hosts and URLs that are never requested, from lists that others maintain.
 //!
-//! Such lists have millions of entries, and nearly no link is on one. So a filter is asked first, and what it takes for listed is
-//! looked up on disk, as browsers do with lists of harmful URLs: the [verified layout](crate::seen::Layout::Verified). Five million
-//! entries take 12 MB of memory and 40 MB of disk. A link costs a look for its URL and one for each label of its host, and none
-//! where its answer is known from another page.
+//! Such lists have millions of entries, and nearly no link is on one. So a filter is asked first, and a link that it takes for listed is
+//! looked up on disk, as browsers do with lists of harmful URLs: the [verified layout](crate::seen::Layout::Verified). Five million entries
+//! take 12 MB of memory and 40 MB of disk. A link costs a lookup for its URL and one for each label of its host, and none if its answer is
+//! cached from another page.
 
 mod entry;
 
@@ -20,21 +20,21 @@ use crate::seen::{Layout, SeenError, SeenOptions, SeenSet, Sighting};
 
 /// The option that names the lists.
 const OPTION: &str = "scope.blocklists";
-/// Bits are dear here, and a look at the disk for one link in a thousand is not.
+/// Memory is dear here, and a read of the disk for one link in a thousand is not.
 const RATE: f64 = 1e-3;
 /// Each holds some four files open.
 const SHARDS: usize = 4;
 
-/// The entries of some lists. Read once, when the gate is made: a list that changes counts from the next start on.
+/// The entries of some lists. They are read once, when the gate is made: a changed list takes effect at the next start.
 pub struct Blocklist {
     /// Hosts by their names, and URLs by their keys: no key is a host's name, since it begins with a scheme.
     set: SeenSet,
-    /// Drawn for this process: nothing of the set is kept. So whoever writes a list cannot choose entries that collide.
+    /// Drawn for this process: nothing of the set is saved. So the author of a list cannot choose entries that collide.
     key: FingerprintKey,
     files: Vec<PathBuf>,
     canonicalizer: Canonicalizer,
     entries: u64,
-    /// Stands for all entries, in whatever order they came.
+    /// A hash of all entries, whatever their order.
     digest: u64,
     unread: u64,
     first_unread: Option<String>,
@@ -47,8 +47,8 @@ impl fmt::Debug for Blocklist {
 }
 
 impl Blocklist {
-    /// Reads the lists, twice: the first time they are counted. `None` where there are none. What does not fit into memory goes into
-    /// files without names in this directory, or where it is not there, in that for temporary files.
+    /// Reads the lists, twice: the first time they are counted. `None` if there are none. Entries that do not fit into memory go into
+    /// unnamed files in this directory, or, if it does not exist, in the directory for temporary files.
     ///
     /// Costs a few microseconds an entry.
     ///
@@ -83,8 +83,8 @@ impl Blocklist {
         Ok(Some(list))
     }
 
-    /// The second reading: each entry into the set. A line that a file got since the first one
-    /// counts, too. The disk is asked at the end whether it has served all along.
+    /// The second reading: each entry into the set. A line that was added to a file since the first reading counts, too. At the end it
+    /// checks that the disk has worked throughout.
     fn fill(&mut self) -> Result<(), OptionError> {
         let Self { set, key, files, canonicalizer, entries, digest, unread, first_unread } = self;
         let same_everywhere = FingerprintKey::from_u64(0);
@@ -103,15 +103,15 @@ impl Blocklist {
         self.check().map_err(|error| refused(&self.files[0], &error))
     }
 
-    /// Whether a list names this URL, its host, or one above its host. A look for each label of the host and one for the URL; one look in a
-    /// thousand reads a page of disk.
+    /// Whether a list names this URL, its host, or a parent of its host. A lookup for each label of the host and one for the URL; one
+    /// lookup in a thousand reads a page of disk.
     pub(crate) fn blocks(&self, url: &CanonicalUrl) -> bool {
         let holds = |text: &str| self.set.contains(self.key.fingerprint(text));
         above(url.host()).any(holds) || holds(url.key())
     }
 
-    /// Which line blocks this URL: `list.txt:17`. For `explain` alone: all lists are read for it, a few seconds for a million entries.
-    /// `None` where they have changed since.
+    /// Which line blocks this URL: `list.txt:17`. For `explain` alone: it reads all lists, a few seconds for a million entries. `None` if
+    /// they have changed since.
     pub(super) fn line(&self, url: &CanonicalUrl) -> Option<String> {
         let mut found = None;
         let is_it = |entry: &BlockEntry| match entry {
@@ -135,12 +135,12 @@ impl Blocklist {
         self.entries
     }
 
-    /// Tells lists of other entries apart, in this process and in others.
+    /// A hash of the entries, the same in every process.
     pub(super) fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Lines that name neither host nor URL, and the first of them with its place; `None` where all could be read.
+    /// How many lines name neither host nor URL, and the first of them with its place; `None` if all could be read.
     pub fn unread(&self) -> Option<(u64, &str)> {
         self.first_unread.as_deref().map(|first| (self.unread, first))
     }
@@ -150,13 +150,13 @@ impl Blocklist {
         self.set.bytes()
     }
 
-    /// Whether the disk has served so far. Where it does not, the filter's answer stands: some URLs are taken for listed.
+    /// Whether the disk has worked so far. If it fails, the filter's answer stands: some URLs are taken for listed.
     pub(super) fn check(&self) -> Result<(), SeenError> {
         self.set.check()
     }
 }
 
-/// A host, and the hosts above it: `a.b.c`, `b.c`, `c`. An entry blocks all that is below it, so a host is blocked where any of these is an
+/// A host, and the hosts above it: `a.b.c`, `b.c`, `c`. An entry blocks everything below it, so a host is blocked if any of these is an
 /// entry; the last is a whole top-level domain, which some lists name.
 fn above(host: &str) -> impl Iterator<Item = &str> {
     let further = host.match_indices('.').map(|(at, _)| &host[at + 1..]);
@@ -176,8 +176,8 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Shows each line of each list, in the order of the lists: the first that names a URL is the one that `explain` tells. One that is too
-/// long for a URL, or is no UTF-8, is shown as far as it is text.
+/// Shows each line of each list, in the order of the lists: `explain` names the first line that blocks a URL. A line that is too long for a
+/// URL, or is not UTF-8, is shown as far as it is text.
 fn walk(files: &[PathBuf], canonicalizer: &Canonicalizer, mut show: impl FnMut(Line<'_>)) -> Result<(), OptionError> {
     for path in files {
         let mut read = || -> io::Result<()> {
@@ -192,7 +192,7 @@ fn walk(files: &[PathBuf], canonicalizer: &Canonicalizer, mut show: impl FnMut(L
     Ok(())
 }
 
-/// What the gate's options are refused with: the file, and what the system said of it.
+/// The error of the gate's options: the file, and what the system said of it.
 fn refused(path: &Path, error: &dyn fmt::Display) -> OptionError {
     OptionError::Option { option: OPTION, value: path.display().to_string(), reason: error.to_string() }
 }
