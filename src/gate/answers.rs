@@ -11,7 +11,7 @@ use crate::address::BaseUrl;
 
 /// Slots, a power of two: half a MiB, made with the first link.
 const SLOTS: usize = 1 << 16;
-/// Bits of a slot that hold the reason and the length. The number of its slot stands for these bits of the key.
+/// Bits of a slot that hold the reason and the length. The slot's number stands for these bits of the key.
 const NOTE: u64 = (1 << 16) - 1;
 /// The longest URL whose length a slot can hold.
 const LONGEST: usize = (1 << (16 - REASON_BITS)) - 1;

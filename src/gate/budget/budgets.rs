@@ -1,4 +1,4 @@
-//! The budgets, and the second seen set by which they know what is fresh.
+//! The budgets, and the second seen set, which tells them what is fresh.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -14,8 +14,8 @@ use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, host_of};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
 
-/// What budgets are kept for. The number keeps equal texts of two kinds apart: it goes into the top byte of the key, so that the
-/// host `a.example` and the domain `a.example` have slots of their own. Evidence is saved by these keys, so a number stays what it is.
+/// The kinds of keys that budgets have. The number keeps equal texts of two kinds apart: it goes into the top byte of the key, so that the
+/// host `a.example` and the domain `a.example` have their own slots. Evidence is saved by these keys, so a number never changes.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Shape = 1,
@@ -32,37 +32,37 @@ enum Kind {
     Mirror,
     /// A path of a seed's host.
     Path,
-    /// A path of a host that is no seed's.
+    /// A path of any other host.
     Copied,
     /// All URLs of a path that combine parameters.
     Combined,
     /// A path with the names of three parameters or more.
     Set,
-    /// How many of these a path has.
+    /// The number of these sets of a path.
     Sets,
-    /// A directory or a host that has pages of another one.
+    /// A directory or a host that has pages of another directory or host.
     CopySet,
-    /// All such places that are beside each other.
+    /// All such places that are siblings.
     Beside,
     /// The host of a seed.
     Seed,
 }
 
-/// Pages of one place that must be copies before it is taken for a copy of a set.
+/// Pages of one place that must be copies before the place is taken for a copy of a set.
 const SET: u8 = 3;
-/// Bytes for the URLs of pages that were first with something. Each takes two places: for its body and for its words.
+/// Bytes for the URLs of first pages. Each takes two entries: for its body and for its words.
 const FIRSTS: usize = 16 << 20;
 
 /// The budgets of a crawl. `Sync`, and shared by all workers with their gate.
 ///
-/// Asking takes no lock of the evidence; what a page says is learned under the lock of `firsts`, which is held for one insert. Memory: half
-/// a MiB of evidence from the first page on, at most 16 MiB of URLs, and about 3 bytes for each entry of the contents, of which a fresh page
-/// makes up to five.
+/// Judging takes no lock of the evidence; what a page says is learned under the lock of `firsts`, which is held for one insert. Memory:
+/// half a MiB of evidence from the first page on, at most 16 MiB of URLs, and about 3 bytes for each entry of the contents. A fresh page
+/// adds up to five entries.
 ///
-/// A text that the contents take for known by error makes one fresh page barren, at their rate of false positives. Each budget stands
-/// far above that, so no part of a site is given up by it.
+/// A false positive of the contents makes one fresh page barren. Each budget is far above that rate, so no part of a site is given up by
+/// it.
 pub(crate) struct Budgets {
-    /// The crawl's own, so that nobody can write URLs whose keys fall into one slot. It is saved with the seen set: by another key all
+    /// The crawl's own, so that nobody can write URLs whose keys fall into one slot. It is saved with the seen set: with another key all
     /// evidence would be lost.
     key: FingerprintKey,
     limits: TrapLimits,
@@ -70,7 +70,7 @@ pub(crate) struct Budgets {
     evidence: OnceLock<Evidence>,
     /// The second seen set: bodies, words, hosts that were opened, and URLs without their ids.
     contents: SeenSet,
-    /// The URLs of pages that were first with a body or with words, in this run.
+    /// The URLs of the first pages with a body or with words, in this run.
     firsts: Mutex<Firsts<u64>>,
     most_refused: MostRefused,
     /// The hosts of the seeds.
@@ -83,14 +83,14 @@ impl fmt::Debug for Budgets {
     }
 }
 
-/// A page that said before what another one says.
+/// The page that said earlier what another page says.
 struct Original {
     url: Box<str>,
-    /// It was the first of the crawl. Where that one is not known, the first that came since stands in for it.
+    /// It was the first of the crawl. If that one is not known, the next one stands in for it.
     is_first: bool,
 }
 
-/// What a refusal was decided by.
+/// The budget that a refusal was decided by.
 struct Spent {
     refusal: Refusal,
     /// What is spent, as people read it: `a.example/month/#`.
@@ -101,8 +101,8 @@ struct Spent {
 }
 
 impl Budgets {
-    /// Nothing is known yet. The contents begin small, and grow with what is met. No audit keeps some of them exactly: only what they may
-    /// lose is told, and each checkpoint would hold it.
+    /// Nothing is known yet. The contents begin small, and grow with what is found. They have no audit, an exact sample: it would only
+    /// measure their losses, and every checkpoint would hold it.
     ///
     /// # Errors
     /// If there is no memory for the contents.
@@ -125,8 +125,8 @@ impl Budgets {
         &self.contents
     }
 
-    /// Goes on with what a checkpoint has: the slots of the evidence, and the contents where there were any. Before the journal behind
-    /// the checkpoint is read, whose records are [noted](Self::note) on top.
+    /// Restores a checkpoint: the slots of the evidence, and the contents if there were any. It comes before the journal after the
+    /// checkpoint is read; its records are [noted](Self::note) on top.
     pub(crate) fn restore(&mut self, slots: &[(u32, u64)], contents: Option<SeenSet>) {
         if let Some(contents) = contents {
             self.contents = contents;
@@ -136,21 +136,20 @@ impl Budgets {
             for &(number, word) in slots {
                 evidence.set(number, word);
             }
-            // Which keys are spent is found out when they are asked about.
+            // Which keys are spent is found out when they are judged.
             *evidence.is_any_spent.get_mut() = true;
             self.evidence = evidence.into();
         }
     }
 
-    /// The slots of the evidence that are in use, for a checkpoint. The caller holds the frontier's lock, under which
-    /// alone anything is noted.
+    /// The slots of the evidence that are in use, for a checkpoint. The caller holds the frontier's lock; nothing is noted without it.
     pub(crate) fn slots(&self) -> Vec<(u32, u64)> {
         self.evidence.get().map(Evidence::slots).unwrap_or_default()
     }
 
-    /// Whether a URL may be asked for, as far as budgets go: of a link, and again when its turn comes. One load, until the first budget is
-    /// spent; then five hashes and as many looks at half a cache line. What refuses it is counted, for the report's list of what is refused
-    /// most: that takes a lock for each URL that is refused, and none for one that passes.
+    /// Whether the budgets let a URL be requested: asked for a link, and again when its turn comes. One load, until the first budget is
+    /// spent; then five hashes and as many reads of half a cache line. A refusal is counted, for the report's list of what is refused most:
+    /// that takes a lock for each refused URL, and none for a URL that passes.
     ///
     /// # Errors
     /// The reason of the first budget that is spent, in the order of [`spent`](Self::spent).
@@ -174,18 +173,18 @@ impl Budgets {
         self.originals.all()
     }
 
-    /// Whether a URL's host is a mirror of a seed's, which has this URL's page too. One load, until a budget is spent; then a
-    /// hash, and of a mirror alone one more for each host of a seed. `is_found` says whether a key was found so far.
+    /// Whether a URL's host is a mirror of a seed's host that has this URL's page too. One load, until a budget is spent; then a hash, and
+    /// for a mirror one more for each host of a seed. `is_found` says whether a key was found so far.
     pub(in crate::gate) fn is_known_mirror(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
         self.mirror(url.host()).is_some() && self.originals.have(url, is_found)
     }
 
-    /// Counts a URL that was refused for its mirror.
+    /// Counts a URL that was refused because its host is a mirror.
     pub(in crate::gate) fn count_mirror(&self, host: &str) {
         self.most_refused.count(host.to_owned());
     }
 
-    /// By what a host is a mirror, in the words of the options; `None` where it is none.
+    /// What makes a host a mirror, in the words of the options; `None` if it is none.
     pub(in crate::gate) fn mirror_rule(&self, host: &str) -> Option<String> {
         let YieldCounts { barren, fresh } = self.mirror(host)?;
         let budget = self.limits.mirror_budget;
@@ -194,7 +193,7 @@ impl Budgets {
         ))
     }
 
-    /// What a mirror brought at paths that a seed's host has; `None` of other hosts.
+    /// The counts of a mirror at paths that a seed's host has; `None` for other hosts.
     fn mirror(&self, host: &str) -> Option<YieldCounts> {
         let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))?;
         let brought = evidence.of(self.print(Kind::Mirror, host, ""));
@@ -207,8 +206,8 @@ impl Budgets {
         self.most_refused.all()
     }
 
-    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It stays so: the fresh pages that come later may lift a budget
-    /// again, and only the question is asked in vain then.
+    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It never turns false again: later fresh pages may lift a
+    /// budget again, and then the budgets are checked in vain.
     pub(crate) fn is_any_spent(&self) -> bool {
         self.evidence.get().is_some_and(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))
     }
@@ -223,9 +222,9 @@ impl Budgets {
         ))
     }
 
-    /// The first budget that is spent of those that a URL belongs to, the widest first: it is the one that a user would raise. The order is
-    /// host, section, shape, combination. Then two that ask more than the evidence: sessions, where this URL's page must be known under
-    /// another id, and the domain, where its host must be one that no page was fetched of yet.
+    /// The first spent budget of those that a URL belongs to, the widest first: it is the one that a user would raise. The order is host,
+    /// section, shape, combination. Then two that need more than the evidence: for sessions, this URL's page must be known under another
+    /// id; for the domain, no page of its host may have been fetched yet.
     fn spent(&self, host: &str, path_and_query: &str) -> Option<Spent> {
         let evidence = self.evidence.get()?;
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
@@ -254,8 +253,8 @@ impl Budgets {
             })
     }
 
-    /// What a page yielded by what it says, and the URL of the page that said the same first, where that was in this run and is not
-    /// forgotten; an error says nothing. All of it is remembered from here on, and the page has to be settled.
+    /// What a page yielded by its content, and the URL of the first page with the same content, if that was in this run and is not
+    /// forgotten; an error has no content. All of it is remembered from here on, and the page has to be settled.
     #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
     pub(crate) fn recognize(
         &self,
@@ -265,7 +264,7 @@ impl Budgets {
     ) -> (PageYield, Option<Box<str>>) {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
         let content = if let PageEvidence::Page(content) = brings { Some(content) } else { None };
-        // Before it is learned: a page is not like itself.
+        // Before the page is learned, or it would be like itself.
         let mirrored =
             content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
         let (what, original) = match brings {
@@ -292,9 +291,9 @@ impl Budgets {
         (yielded, original.filter(|original| original.is_first).map(|original| original.url))
     }
 
-    /// Whether a page is one of a set that is at another place too: it has the file name of the page that said it first, and is in other
+    /// Whether a page belongs to a set that is at another place too: it has the file name of the first page with its text, and is in other
     /// directories, or on another host that is a seed's. The first two pages of a place are counted as barren; from the third on they are
-    /// excused, at `copies` places beside each other.
+    /// excused, at `copies` sibling places.
     fn copied(&self, host: &str, url: &str, first: &str) -> Option<Copied> {
         let place = place(url, first).filter(|place| !place.is_other_host || self.is_seeds(host))?;
         let set = self.print(Kind::CopySet, host, place.directory);
@@ -324,8 +323,8 @@ impl Budgets {
         self.contents.contains(self.print(Kind::Seed, host, ""))
     }
 
-    /// What a page says of mirrors, whose host is a seed's or not. Its path is remembered. One that was the first with what it says, and
-    /// is asked for again, says nothing.
+    /// What a page says of mirrors; `is_original` says that its host is a seed's. Its path is remembered. A page that was the first with
+    /// its text, and is fetched again, says nothing.
     fn mirrored(&self, is_original: bool, path_and_query: &str, content: Content) -> Mirrored {
         let of = |kind| self.print(kind, "", path_and_query);
         let (own, other) = if is_original { (Kind::Path, Kind::Copied) } else { (Kind::Copied, Kind::Path) };
@@ -335,10 +334,10 @@ impl Budgets {
         Mirrored { path, is_original, is_known: !is_again && self.contents.contains(of(other)) }
     }
 
-    /// Remembers what a page said, and who said it first. Asked again of the same page, the answer is that it is fresh: a kill between
-    /// this and the journal asks for the page again, and it must not be its own duplicate.
+    /// Remembers what a page said, and which page said it first. Asked again for the same page, it answers fresh: after a kill between this
+    /// call and the journal the page is fetched again, and must not be its own duplicate.
     ///
-    /// The body is asked first. A page with a known body has known words too, so its words are not looked at.
+    /// The body is checked first. A page with a known body has known words too, so its words are not checked.
     fn learn(&self, Content { page, body, words }: Content, url: &str) -> (PageNovelty, Option<Original>) {
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
@@ -355,7 +354,7 @@ impl Budgets {
             if let Some(first) = firsts.of(&said.bits()) {
                 return Err(Some(Original { url: first.into(), is_first: true }));
             }
-            // The first one came in an earlier run, or is forgotten: this one stands in for it.
+            // The first one came in an earlier run, or is forgotten: this page stands in for it.
             let stand_in = !said.bits();
             let original = firsts.of(&stand_in).map(|url| Original { url: url.into(), is_first: false });
             if original.is_none() {
@@ -372,8 +371,8 @@ impl Budgets {
         }
     }
 
-    /// Remembers what a page said that is done, by its record: a journal is read again. What [`learn`](Self::learn) put into the contents
-    /// then is put there now, and nothing else.
+    /// Remembers what a finished page said, by its record, as a journal is replayed. It adds to the contents what [`learn`](Self::learn)
+    /// added then, and nothing else.
     pub(crate) fn remember(&self, host: &str, yielded: &PageYield) {
         if let Some(Combined::First { set, .. }) = yielded.combined {
             self.contents.insert(set);
@@ -399,8 +398,8 @@ impl Budgets {
         }
     }
 
-    /// Notes what a page yielded that is done, by its record, live and on resume. Called in the journal's order by one thread, so that
-    /// the evidence is the same in both.
+    /// Notes what a finished page yielded, by its record, live and on resume. One thread calls it in the journal's order, so that the
+    /// evidence is the same in both.
     pub(crate) fn note(&self, host: &str, yielded: &PageYield) {
         let evidence = self.evidence.get_or_init(Evidence::default);
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
@@ -423,7 +422,7 @@ impl Budgets {
             note(self.print(Kind::Host, host, ""), host_budget);
             self.of_combined(yielded).into_iter().for_each(|(key, is_fresh)| note_as(key, is_fresh, shape_budget));
         }
-        // A way to a URL that is new says something of its domain only where it leads to one more host of it.
+        // A redirect to a new URL counts for its domain only if it leads to one more host of it.
         if (yielded.opened_host || yielded.relays) && !self.is_seeds(host) {
             note_as(self.print(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
         }
@@ -435,7 +434,7 @@ impl Budgets {
         }
     }
 
-    /// The fingerprint of a text of a host. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
+    /// The fingerprint of a host's text. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
     fn print(&self, kind: Kind, host: &str, text: &str) -> Fingerprint {
         let mut whole = String::with_capacity(host.len() + text.len());
         whole.push_str(host);
@@ -443,8 +442,8 @@ impl Budgets {
         self.salted(kind).fingerprint(&whole)
     }
 
-    /// Stands for a text and the page that said it first. With it in the contents, a page that is fetched again is told from another
-    /// page that says the same, and no URL is kept for it.
+    /// Stands for a text and the first page that said it. With it in the contents, a page that is fetched again is told from another page
+    /// with the same text, and no URL is kept for it.
     fn first(&self, said: Fingerprint, page: Fingerprint) -> Fingerprint {
         let pair = [said, page].map(|print| print.bits().to_le_bytes());
         self.salted(Kind::First).fingerprint_bytes(pair.as_flattened())

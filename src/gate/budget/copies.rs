@@ -1,17 +1,18 @@
-//! Copies of a set of pages: where a page is, and where the page is that said the same first.
+//! Copies of a set of pages: the place of a page, compared with the first page that has the same text.
 
-/// Where a copy is. Its path is `above`, then directories that the page which it copies does not have, then what both paths share.
+/// The place of a copy. Its path is `above`, then directories that the page which it copies does not have, then what both paths share.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CopyPlace<'a> {
-    /// The path up to where both go on with the same: it stands for the copy of the set.
+    /// The path up to where the rest of both paths is the same: it stands for the copy of the set.
     pub(super) directory: &'a str,
     /// The path up to where they first differ: all copies of the set are below it.
     pub(super) above: &'a str,
-    /// It is not on the host of that page.
+    /// It is on another host than that page.
     pub(super) is_other_host: bool,
 }
 
-/// Where a page is that has the file name and query of another page, and is in other directories or on another host. `None` of other pages.
+/// The place of a page that has the file name and query of another page, and is in other directories or on another host. `None` for other
+/// pages.
 pub(super) fn place<'a>(url: &'a str, first: &str) -> Option<CopyPlace<'a>> {
     let ((host, path), (first_host, first_path)) = (split(url)?, split(first)?);
     let ((own, file), (others, first_file)) = (at_file(path), at_file(first_path));

@@ -1,4 +1,4 @@
-//! What each shape, section, host and domain has brought so far, in a table of fixed size.
+//! The yield of each shape, section, host and domain so far, in a table of fixed size.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,22 +10,20 @@ const SLOTS: usize = 1 << 16;
 const WAYS: usize = 4;
 /// Bits of a count.
 const COUNT: u32 = 20;
-/// Where a count would go beyond this, both counts of its key are halved: their share stays what it was.
+/// If a count would exceed this, both counts of its key are halved: their ratio stays.
 const MOST: u64 = (1 << COUNT) - 1;
 
-/// How often each key brought something new, and how often it did not. A key is the fingerprint of a shape, a section, a host or a
-/// domain.
+/// How often each key brought something new, and how often it did not. A key is the fingerprint of a shape, a section, a host or a domain.
 ///
-/// What is rare is forgotten first: of the four slots that a key may stand in, the one with the fewest pages is given to a newcomer. So
-/// a crawl of a million hosts takes half a MiB too, and what repeats is kept. It changes by the journal's records alone, in their order, so a
-/// resume makes the same table again.
+/// Rare keys are forgotten first: a new key takes the one of its four slots with the fewest pages. So a crawl of a million hosts takes half
+/// a MiB too, and keys that repeat are kept. Only the journal's records change it, in their order, so a resume makes the same table again.
 ///
-/// A slot is one number, and nobody who asks waits: 24 bits of the key as a tag, 20 of barren pages, 20 of fresh ones. Two keys that
-/// share tag and slots are counted as one, with a chance of 1 in 16 million for each pair.
+/// A slot is one number, and readers never wait: 24 bits of the key as a tag, 20 of barren pages, 20 of fresh ones. Two keys that share tag
+/// and slots are counted as one, with a chance of 1 in 16 million for each pair.
 #[derive(Debug)]
 pub(super) struct Evidence {
     slots: Box<[AtomicU64]>,
-    /// A key has used up its budget, so that each URL is asked about. Until then none is.
+    /// A key has used up its budget, so that each URL is checked. Until then none is.
     pub(super) is_any_spent: AtomicBool,
 }
 
@@ -35,36 +33,36 @@ impl Default for Evidence {
     }
 }
 
-/// What one key brought.
+/// The yield of one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct YieldCounts {
-    /// Pages that were like others, or none.
+    /// Pages that were like others, or errors.
     pub(super) barren: u64,
     /// Pages with something new.
     pub(super) fresh: u64,
 }
 
 impl YieldCounts {
-    /// Whether that is more than the budget: so many barren pages, and so many more for each fresh one.
+    /// Whether the barren pages exceed `budget`, plus `growth` for each fresh page.
     pub(super) fn is_beyond(self, budget: u32, growth: u32) -> bool {
         budget > 0 && self.barren > u64::from(budget) + self.fresh * u64::from(growth)
     }
 
-    /// Reads both counts of a slot, whosever key it has.
+    /// Both counts of a slot, whichever key it has.
     const fn of(word: u64) -> Self {
         Self { barren: word >> COUNT & MOST, fresh: word & MOST }
     }
 }
 
 impl Evidence {
-    /// What a key brought so far.
+    /// The yield of a key so far.
     pub(super) fn of(&self, key: Fingerprint) -> YieldCounts {
         let (ways, tag) = self.ways(key);
         let mut words = ways.iter().map(|slot| slot.load(Ordering::Relaxed));
         words.find(|word| word >> (2 * COUNT) == tag).map_or_else(YieldCounts::default, YieldCounts::of)
     }
 
-    /// Notes one more page of a key, and says what that brought by now. Both counts are halved where one is full.
+    /// Notes one more page of a key, and returns its yield by now. Both counts are halved if one is full.
     pub(super) fn note(&self, key: Fingerprint, is_fresh: bool) -> YieldCounts {
         let (ways, tag) = self.ways(key);
         let words = || ways.iter().map(|slot| slot.load(Ordering::Relaxed));
@@ -87,14 +85,14 @@ impl Evidence {
         words.filter(|(_, word)| *word > 0).collect()
     }
 
-    /// Takes a slot of a checkpoint.
+    /// Restores a slot from a checkpoint.
     pub(super) fn set(&mut self, number: u32, word: u64) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             *slot.get_mut() = word;
         }
     }
 
-    /// The slots that a key may stand in, and its tag there, which is never 0.
+    /// The slots that a key may be in, and its tag there, which is never 0.
     fn ways(&self, key: Fingerprint) -> (&[AtomicU64], u64) {
         #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
         let set = key.bits() as usize % (SLOTS / WAYS);

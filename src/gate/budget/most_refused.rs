@@ -1,20 +1,20 @@
-//! What links are refused for most often: the budgets that are spent, by what they are of.
+//! What links are refused for most often: the spent budgets, by their texts.
 
 use std::sync::{Mutex, PoisonError};
 
 use ahash::AHashMap;
 
 /// The budgets for which most links are refused, in bounded memory: the space-saving sketch (Metwally, Agrawal, El Abbadi 2005). A count is
-/// exact as long as there are few of them, and else too high by the smallest count at most.
+/// exact as long as there are at most [`MOST`] texts, and otherwise too high by at most the smallest count.
 #[derive(Debug, Default)]
 pub(super) struct MostRefused(Mutex<AHashMap<String, u64>>);
 
-/// Budgets that are known. Each text is a host, with a section or a shape of it; so all of them take tens of kilobytes, and
-/// half a megabyte where each is as long as a URL may be.
+/// Budgets that are counted. Each text is a host, with a section or a shape of it; so together they take tens of kilobytes, and half a
+/// megabyte if each is as long as a URL may be.
 const MOST: usize = 64;
 
 impl MostRefused {
-    /// Counts a link that was refused by the budget of this text. O(1); O(64) where all places are taken and the text has none.
+    /// Counts a link that was refused by the budget of this text. O(1); O(64) if all entries are taken and the text has none.
     pub(super) fn count(&self, of: String) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let rarest = if counts.len() < MOST || counts.contains_key(&of) {

@@ -4,15 +4,16 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use crate::address::{CanonicalUrl, host_of};
 
-/// Hosts that are asked about for one URL, at most.
+/// Most hosts that are checked for one URL.
 const MOST: usize = 64;
 
-/// The origins of the seeds, and of what they redirect to: `https://a.example`. With more of them than [`MOST`] there are none.
+/// The origins of the seeds, and of the URLs that they redirect to: `https://a.example`. With more of them than [`MOST`], mirrors are not
+/// looked for.
 #[derive(Debug, Default)]
 pub(super) struct Originals(RwLock<Vec<Box<str>>>);
 
 impl Originals {
-    /// Adds one. The write lock is taken only for a new one, and once there are too many no more.
+    /// Adds one. The write lock is taken only for a new one, and no more once there are too many.
     pub(super) fn add(&self, origin: &str) {
         let is_new = {
             let known = self.read();
@@ -28,13 +29,13 @@ impl Originals {
         self.read().iter().map(ToString::to_string).collect()
     }
 
-    /// Whether this is the host of one; `None` where there are none, or too many.
+    /// Whether this is the host of a seed; `None` if there are none, or too many.
     pub(super) fn has(&self, host: &str) -> Option<bool> {
         let are_few = (1..=MOST).contains(&self.read().len());
         are_few.then(|| self.any(|origin| host_of(origin) == host))
     }
 
-    /// Whether a URL is found on one of them, at its own path. `is_found` is asked of keys.
+    /// Whether a URL is found on one of them, at its own path. `is_found` is asked about keys.
     pub(super) fn have(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
         let path = &url.key()[url.origin().len()..];
         self.any(|origin| is_found(&format!("{origin}{path}")))

@@ -2,19 +2,19 @@
 
 use crate::address::Fingerprint;
 
-/// What came of a URL, before it is known whether that is new.
+/// The result of a URL, before it is known whether that is new.
 #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageEvidence {
     /// A page.
     Page(Content),
-    /// A way to a URL that is new.
+    /// A redirect to a URL that is new.
     Way,
-    /// No page, and no way to one that was not found by then.
+    /// No page, and no redirect to a new URL.
     Nothing,
 }
 
-/// What a page yielded, as its record in the journal has it: all that the budgets and the second seen set need to know of it.
+/// What a page yielded, as its record in the journal has it: everything that the budgets and the second seen set need to know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageYield {
     /// What it brought.
@@ -27,33 +27,33 @@ pub(crate) struct PageYield {
     pub(crate) section: Fingerprint,
     /// Its URL without the ids in it, where there are any.
     pub(crate) session: Option<Session>,
-    /// What it says of mirrors; of a page only, and where seeds are on few hosts.
+    /// What it says of mirrors; only for a page, and if the seeds are on few hosts.
     pub(crate) mirrored: Option<Mirrored>,
-    /// That it copies a page of another directory or host; of a page only.
+    /// That it copies a page of another directory or host; only for a page.
     pub(crate) copied: Option<Copied>,
-    /// What it says; of a page only.
+    /// Its content; only for a page.
     pub(crate) content: Option<Content>,
     /// It leads to new hosts of its own domain, and nowhere else. For the domain it is barren, whatever it says.
     pub(crate) relays: bool,
-    /// How its query combines parameters, where that tells anything.
+    /// How its query combines parameters, if that is to be counted.
     pub(crate) combined: Option<Combined>,
 }
 
 /// A URL whose query combines parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combined {
-    /// The first one of its path with this set of names.
+    /// The first URL of its path with this set of names.
     First {
         /// Stands for its path.
         path: Fingerprint,
         /// Stands for path and names.
         set: Fingerprint,
     },
-    /// One of a path that has many sets, or may have.
+    /// A URL of a path that has many sets, or may have.
     Further {
         /// Stands for its path.
         path: Fingerprint,
-        /// It brought a URL that is new, at another path.
+        /// It brought a new URL at another path.
         leads: bool,
     },
 }
@@ -61,20 +61,20 @@ pub(crate) enum Combined {
 /// What a page brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageNovelty {
-    /// A text that no page before it had; without a content, a way to a new URL.
+    /// A text that no page before it had; without content, a redirect to a new URL.
     Fresh,
     /// The text of another page, but for numbers or markup.
     Near,
     /// The body of another page.
     Same,
-    /// No page: an error of the server's or of whoever linked to it, or a way to a URL that is known.
+    /// No page: an error of the server or of a wrong link, or a redirect to a known URL.
     Nothing,
 }
 
 /// A URL that has ids in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
-    /// Stands for it without them.
+    /// Stands for the URL without them.
     pub(crate) key: Fingerprint,
     /// A page with the same key came before.
     pub(crate) is_known: bool,
@@ -85,36 +85,36 @@ pub(crate) struct Session {
 pub(crate) struct Copied {
     /// Stands for its place.
     pub(crate) set: Fingerprint,
-    /// Stands for all places beside that.
+    /// Stands for all sibling places.
     pub(crate) beside: Fingerprint,
-    /// Which copy of its place it is: 1, 2 or 3, by which the place is known for a copy of a set, or 4 of all further ones.
+    /// Which copy of its place it is: 1, 2, or 3, from which on the place counts as a copy of a set; 4 for all further ones.
     pub(crate) nth: u8,
 }
 
-/// A page on a seed's host, and the pages at its path on all others; or the other way round.
+/// A page on a seed's host and the pages at its path on all other hosts, or the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mirrored {
     /// Stands for its path, on the seeds' hosts or on all others.
     pub(crate) path: Fingerprint,
     /// Its host is a seed's.
     pub(crate) is_original: bool,
-    /// A page at this path came before: of another host where its own is a seed's, and else of a seed's.
+    /// A page at this path came before: on another host if its own is a seed's, and otherwise on a seed's host.
     pub(crate) is_known: bool,
 }
 
 impl PageYield {
-    /// Whether it led to a new URL, and was no page.
+    /// Whether it is a redirect to a new URL.
     pub(crate) const fn is_way(&self) -> bool {
         self.what.is_fresh() && self.content.is_none()
     }
 
-    /// Whether its domain is judged by it: it is the first page of its host, or a way to a URL that is new.
+    /// Whether it counts for its domain: it is the first page of its host, or a redirect to a new URL.
     #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
     pub(crate) const fn may_relay(&self) -> bool {
         self.opened_host || self.is_way()
     }
 
-    /// It brought a URL that is new, at another path than its own. For combinations, this is what counts.
+    /// Notes that it brought a new URL at a path other than its own. For combinations, this is what counts.
     #[cfg_attr(not(any(feature = "crawl", test)), expect(dead_code, reason = "an embedder's pages are not looked at"))]
     pub(crate) const fn set_leads(&mut self) {
         if let Some(Combined::Further { leads, .. }) = &mut self.combined {
@@ -129,7 +129,7 @@ impl Mirrored {
         !self.is_original && self.is_known
     }
 
-    /// Whether it is a seed's host's, and another host's page at this path came first.
+    /// Whether its host is a seed's, and another host's page at this path came first.
     pub(crate) const fn was_copied(self) -> bool {
         self.is_original && self.is_known
     }
@@ -142,7 +142,7 @@ pub(crate) struct Content {
     pub(crate) page: Fingerprint,
     /// Its body.
     pub(crate) body: Fingerprint,
-    /// Its words, with all numbers for one word; none of a page with few words.
+    /// Its words, with all numbers for one word; `None` for a page with few words.
     pub(crate) words: Option<Fingerprint>,
 }
 

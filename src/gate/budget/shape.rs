@@ -7,19 +7,19 @@
 //! | `7dQpX92kLmVw03Rt` | an `{id}` | 16 or more letters and digits, one of them a digit |
 //! | `deadbeef`, `internationalization` | a word | no digit in it, and shorter than 32 |
 //!
-//! Nothing is decoded: an escape such as `%C3` has a digit like any other text. All is O(bytes of the URL), in one allocation for the
-//! path and one for each parameter.
+//! Nothing is decoded: an escape such as `%C3` has a digit like any other text. Everything is O(bytes of the URL), with one allocation for
+//! the path and one for each parameter.
 
-/// Letters and digits in a row from which on a text with a digit in it is an id, where all are hexadecimal.
+/// The least length of a run of hexadecimal digits that makes it an id, if it has a decimal digit.
 const HEXADECIMAL: usize = 8;
-/// The same, for any letters.
+/// The same for any letters and digits.
 const MIXED: usize = 16;
-/// From so many on it is an id, with or without a digit.
+/// The length from which any run is an id, with or without a digit.
 const LONG: usize = 32;
-/// Names from which on a query is a combination. Of one and two names there are never many sets: a page's own name is often one of them.
+/// The least number of names that makes a query a combination. One or two names never have many sets: one of them is often the page's own.
 const COMBINED: usize = 3;
 
-/// The shape of a path with its query: `/shop/{id}/2024-05-03/page12.html?b=1&a=2` is of the shape `/shop/{id}/#-#-#/page#.html?a&b`. All
+/// The shape of a path with its query: `/shop/{id}/2024-05-03/page12.html?b=1&a=2` has the shape `/shop/{id}/#-#-#/page#.html?a&b`. All
 /// pages of a calendar have one shape, and all products of a shop.
 pub(super) fn shape(path_and_query: &str) -> String {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
@@ -31,7 +31,7 @@ pub(super) fn shape(path_and_query: &str) -> String {
     shape
 }
 
-/// The names of a query's parameters without numbers and ids, in order; one that stands there again is there again.
+/// The sorted names of a query's parameters, without numbers and ids; a repeated name is repeated here.
 fn names(query: &str) -> Vec<String> {
     let mut names: Vec<String> = parameters(query)
         .map(|parameter| {
@@ -56,12 +56,11 @@ fn push_names(names: &[String], shape: &mut String) {
 pub(super) struct Combination {
     /// The shape of the path.
     pub(super) path: String,
-    /// The shape of the URL, which has the set of its names; `None` where one name stands there again. Such a list has no end, whatever
-    /// names it has.
+    /// The shape of the URL, which has the set of its names; `None` if one name is repeated. Such a list is endless, whatever names it has.
     pub(super) set: Option<String>,
 }
 
-/// The combination in a URL: three names or more, or one name again. `None` of other URLs, most of which cost one look.
+/// The combination in a URL: three names or more, or one name repeated. `None` for other URLs, most of which cost one look.
 pub(super) fn combination(path_and_query: &str) -> Option<Combination> {
     let (path, query) = path_and_query.split_once('?')?;
     parameters(query).nth(1)?;
@@ -79,8 +78,8 @@ pub(super) fn combination(path_and_query: &str) -> Option<Combination> {
     Some(Combination { path, set: (!is_repeated).then_some(shape) })
 }
 
-/// The first directory of a path, as its shape has it; `/` of a page that is in none. It bounds what shapes cannot: a maze whose every
-/// page has a shape of its own still lies in one directory.
+/// The first directory of a path, as in its shape; `/` for a page that is in none. It bounds what shapes cannot: a maze in which every page
+/// has a shape of its own is still in one directory.
 pub(super) fn section(path_and_query: &str) -> String {
     let path = path_and_query.split('?').next().unwrap_or_default();
     let mut section = String::from("/");
@@ -91,10 +90,9 @@ pub(super) fn section(path_and_query: &str) -> String {
     section
 }
 
-/// The same path and query without ids, numbers left as they are: what two sessions of one page have in common. `None` where there is no
-/// id in it.
+/// The same path and query without ids, numbers left as they are: what two sessions of one page have in common. `None` if it has no id.
 pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
-    // Most URLs have no text so long.
+    // Most URLs have no run this long.
     let is_long = |text: &str| text.len() >= HEXADECIMAL;
     if !path_and_query.split(|letter: char| !letter.is_ascii_alphanumeric()).any(is_long) {
         return None;
@@ -103,7 +101,7 @@ pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
     replace(path_and_query, false, &mut without).then_some(without)
 }
 
-/// How many parameters a query has, empty ones left out. Which names they have does not matter: a trap invents them.
+/// How many parameters a query has, without empty ones. Their names do not matter: a trap invents them.
 pub(crate) fn count_parameters(path_and_query: &str) -> usize {
     path_and_query.split_once('?').map_or(0, |(_, query)| parameters(query).count())
 }
@@ -113,7 +111,7 @@ fn parameters(query: &str) -> impl Iterator<Item = &str> {
     query.split('&').filter(|parameter| !parameter.is_empty())
 }
 
-/// Appends a text with its ids replaced, and its numbers too where `numbers` says so. Whether there was an id.
+/// Appends a text with its ids replaced, and its numbers too if `numbers` is set. Returns whether there was an id.
 fn replace(text: &str, numbers: bool, to: &mut String) -> bool {
     let mut had_id = false;
     let mut rest = text;
@@ -135,7 +133,7 @@ fn replace(text: &str, numbers: bool, to: &mut String) -> bool {
     had_id
 }
 
-/// Appends letters as they are, and `#` for each number, however many digits it has: the pages of a calendar have one shape.
+/// Appends letters as they are, and `#` for each number, however many digits it has.
 fn replace_numbers(run: &str, to: &mut String) {
     let mut is_number = false;
     for letter in run.chars() {

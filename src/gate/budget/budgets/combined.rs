@@ -1,4 +1,4 @@
-//! Lists whose filters combine: what brings new URLs, and what only shows the same ones in another way.
+//! Lists whose filters combine: which of them bring new URLs, and which only show the same ones in another way.
 
 use super::{Budgets, Evidence, Kind, Spent};
 use crate::address::Fingerprint;
@@ -35,7 +35,7 @@ impl Budgets {
         })
     }
 
-    /// What is noted of a combination: a set of names, or that a page led to something new.
+    /// What a combination adds to the evidence: a set of names, or whether the page led to something new.
     pub(super) fn of_combined(&self, yielded: &PageYield) -> Option<(Fingerprint, bool)> {
         Some(match yielded.combined? {
             Combined::First { path, .. } => (self.sets(path), true),
@@ -43,12 +43,12 @@ impl Budgets {
         })
     }
 
-    /// Under what the sets of names of a path are counted.
+    /// The key that the sets of names of a path are counted under.
     fn sets(&self, path: Fingerprint) -> Fingerprint {
         self.salted(Kind::Sets).fingerprint_bytes(&path.bits().to_le_bytes())
     }
 
-    /// The path of a combination and its set of names; `None` where there is no bound on them, and of other URLs.
+    /// The path of a combination and its set of names; `None` if the sets have no bound, and for other URLs.
     fn combination(&self, host: &str, path_and_query: &str) -> Option<(Fingerprint, Option<Fingerprint>)> {
         let Combination { path, set } = combination(path_and_query).filter(|_| self.limits.parameter_sets > 0)?;
         Some((self.print(Kind::Combined, host, &path), set.map(|set| self.print(Kind::Set, host, &set))))

@@ -16,7 +16,7 @@ fn print(number: u64) -> Fingerprint {
     FingerprintKey::from_u64(9).fingerprint_bytes(&number.to_le_bytes())
 }
 
-/// A page is done that says this; 0 is an error.
+/// A page is done with this content; 0 is an error.
 fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> PageNovelty {
     let page = FingerprintKey::from_u64(1).fingerprint(&format!("{host}{path}"));
     let content = (says > 0).then(|| Content { page, body: print(says), words: None });
@@ -76,7 +76,7 @@ fn a_domain_whose_hosts_say_the_same_gets_no_further_ones() {
     let budgets = budgets(|_| {});
     for number in 0..20 {
         done(&budgets, &format!("h{number}.wild.example"), "/", 1);
-        // A public suffix is no domain, and a private one is public for this: its blogs are not each other's.
+        // A public suffix is no domain. Private suffixes count as public here: their blogs do not count for one another.
         done(&budgets, &format!("h{number}.blogspot.com"), "/", 1);
         done(&budgets, &format!("h{number}.co.uk"), "/", 1);
     }
@@ -107,9 +107,9 @@ fn filters_that_combine_are_asked_where_they_lead() {
         format!("/list?{}", names.join("=1&"))
     };
     let sets: Vec<String> = (1..256_u64).filter(|bits| bits.count_ones() > 2).map(set).collect();
-    // Threads of a forum have few sets, and bring nothing but what they say.
+    // Threads of a forum have few sets, and bring nothing but their own text.
     (0..500).for_each(|thread| go(&format!("/view?f={}&t={thread}&start=0", thread % 7), 10_000 + thread, false));
-    // The first four sets are not asked. Of the others, one in three leads on: more than enough.
+    // The first four sets are not judged. Of the others, one in three leads on: more than enough.
     (0..60).for_each(|nth| go(&sets[nth], 1 + nth as u64, nth.is_multiple_of(3)));
     assert_eq!(one.judge(HOST, &sets[100]), Ok(()));
     for nth in 60..160 {
@@ -134,10 +134,10 @@ fn filters_that_combine_are_asked_where_they_lead() {
         let (_, rule) = budgets.rule(HOST, &sets[0]).unwrap();
         assert!(rule.starts_with("traps.parameter_sets = 4: a.example/list?... brought nothing new"), "{rule}");
     }
-    // Where it leads on again, so does the crawl.
+    // When it leads on again, its budget grows again.
     (0..40).for_each(|nth| go(&sets[200], 900 + nth, true));
     assert_eq!(one.judge(HOST, &sets[0]), Ok(()));
-    // A name again needs no sets.
+    // With a repeated name no sets are needed.
     (0..12).for_each(|nth| go(&format!("/menu?f={nth}&f=x"), 2000 + nth, false));
     assert_eq!(one.judge(HOST, "/menu?f=x&f=y"), Err(Refusal::BarrenCombination));
     let without = budgets(|limits| limits.parameter_sets = 0);
@@ -154,7 +154,7 @@ fn ids_are_sessions_where_pages_are_the_same_without_them() {
         .for_each(|page| assert_eq!(done(&budgets, HOST, &in_session(50 + page, page), 10 + page), PageNovelty::Same));
     assert_eq!(budgets.judge(HOST, &in_session(99, 3)), Err(Refusal::KnownSession));
     assert_eq!(budgets.judge(HOST, &in_session(99, 77)), Ok(()), "a page that is not known");
-    // Where ids tell pages apart, each brings something of its own.
+    // If pages differ by id, each brings something of its own.
     (0..50).for_each(|id| _ = done(&budgets, "b.example", &in_session(id, 1), 1000 + id));
     assert_eq!(budgets.judge("b.example", &in_session(99, 1)), Ok(()));
 }
@@ -176,7 +176,7 @@ fn a_page_is_no_duplicate_of_itself() {
         [first, near, same].map(|yielded| yielded.what),
         [PageNovelty::Fresh, PageNovelty::Near, PageNovelty::Same]
     );
-    // Their records are read again, and each of them is fetched again.
+    // Their records are replayed, and each page is fetched again.
     let again = budgets(|_| {});
     for yielded in [first, near, same] {
         again.remember(HOST, &yielded);
@@ -198,7 +198,7 @@ fn a_way_to_a_new_url_is_fresh_and_opens_no_host() {
         again.remember(host, &yielded);
         again.note(host, &yielded);
     };
-    // Each name leads to another one, or to https: that is nothing new of its domain.
+    // Each name leads to another one, or to https: that is nothing new for its domain.
     for host in 0..6 {
         go(&format!("h{host}.wild.example"), "/", PageEvidence::Way);
         go(&format!("h{host}.wild.example"), "/", PageEvidence::Nothing);
@@ -226,7 +226,7 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
         budgets.is_known_mirror(&url, |key| key == found)
     };
     let is_mirror = |host: &str| is_known(&format!("http://{host}/x?a=1"), "https://seed.example/x?a=1");
-    // Of half the pages the copy came first: these stand neither for it nor against it.
+    // For half the pages the copy came first: these count neither for it nor against it.
     for page in 0..11 {
         assert!(!is_mirror("copy.example"), "{page}");
         let path = format!("/page-{page}");
@@ -238,7 +238,7 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
     assert!(!is_mirror(SEED) && !is_mirror("b.example"));
     let expected = "traps.mirror_budget = 5: copy.example said what a seed's host says at the same path 6 times, something else 0 times";
     assert_eq!(budgets.mirror_rule("copy.example").as_deref(), Some(expected));
-    // What differs stands against it, and an error says nothing.
+    // Pages that differ count against its being a mirror, and an error does not count.
     (0..6).for_each(|page| _ = done(&budgets, "copy.example", &format!("/page-{page}"), 0));
     assert!(is_mirror("copy.example"));
     assert_eq!(
@@ -250,19 +250,19 @@ fn a_mirror_is_told_by_what_a_seed_said_first() {
     assert_eq!(done(&budgets, SEED, "/page-500", 500), PageNovelty::Fresh);
     assert_eq!(done(&budgets, "copy.example", "/page-500", 99), PageNovelty::Fresh);
     assert!(!is_mirror("copy.example"));
-    // Where its pages come first, the seed's are like others, and its host is none the worse for it.
+    // If the copy's pages come first, the seed's pages are duplicates, but its host is not blamed.
     for page in 1000..1300 {
         let hosts = ["copy.example", SEED].map(|host| done(&budgets, host, &format!("/page-{page}"), page));
         assert_eq!(hosts, [PageNovelty::Fresh, PageNovelty::Same]);
     }
     assert_eq!(budgets.judge(SEED, "/page-0"), Ok(()));
-    // With as many seeds, none has mirrors.
+    // With this many seeds, mirrors are not looked for.
     (0..70).for_each(|number| budgets.add_original(&format!("https://s{number}.example")));
     (0..50).for_each(|page| _ = done(&budgets, "copy.example", "/page-0", 1 + page % 3));
     assert!(!is_mirror("copy.example"));
 }
 
-/// A page is done that says this, here and where its record is read again. Gives the page that said it first.
+/// A page is done with this content, here and where its record is replayed. Returns the first page with the content.
 fn done_at(url: &str, says: u64, [live, read]: [&Budgets; 2], relays: bool) -> Option<String> {
     let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
     let content = Content { page: FingerprintKey::from_u64(1).fingerprint(url), body: print(says), words: None };
@@ -292,7 +292,7 @@ fn a_set_at_a_few_places_is_no_trap_and_one_at_many_is() {
     for budgets in [&few, &few_read] {
         assert_eq!(budgets.judge(HOST, "/docs/v8/part/page-1"), Err(Refusal::BarrenShape));
     }
-    // After a resume nobody knows the first page. The next one that says the same stands in for it, and is not called the first.
+    // After a resume the first page is not known. The next one with the same text stands in for it, and is not called the first.
     let [none, again] = [2, 3].map(|number| version(number, [&many_read, &many]));
     assert!(none.iter().chain(&again).all(Option::is_none));
     (4..=9).for_each(|number| _ = version(number, [&many_read, &many]));
