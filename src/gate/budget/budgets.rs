@@ -26,7 +26,7 @@ enum Kind {
     Sessions,
     /// One URL without its ids.
     Session,
-    /// A body or words, and the page that said it first.
+    /// A body or words, together with the first page that said it.
     First,
     /// All pages of a host whose path a seed's host has too.
     Mirror,
@@ -93,7 +93,7 @@ struct Original {
 /// The budget that a refusal was decided by.
 struct Spent {
     refusal: Refusal,
-    /// What is spent, as people read it: `a.example/month/#`.
+    /// The spent key, as people read it: `a.example/month/#`.
     of: String,
     brought: YieldCounts,
     /// The option in `traps`, and its value.
@@ -341,7 +341,7 @@ impl Budgets {
     fn learn(&self, Content { page, body, words }: Content, url: &str) -> (PageNovelty, Option<Original>) {
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
-            // Held over the verdict: who is told that it is the first is noted as the first.
+            // Held over the verdict: the page that is told that it is the first is also noted as the first.
             let mut firsts = self.firsts.lock().unwrap_or_else(PoisonError::into_inner);
             if self.contents.insert(said) == Sighting::New {
                 firsts.note(said.bits(), url);

@@ -6,7 +6,7 @@ use crate::address::Fingerprint;
 
 /// Slots, a power of two: half a MiB, which a crawl without repeats never makes.
 const SLOTS: usize = 1 << 16;
-/// Slots that a key may stand in: half a cache line.
+/// Slots that a key may be in: half a cache line.
 const WAYS: usize = 4;
 /// Bits of a count.
 const COUNT: u32 = 20;
