@@ -8,31 +8,27 @@ use crate::address::Fingerprint;
 
 /// The filter's true errors, counted over a sample of all fingerprints.
 ///
-/// Every URL whose fingerprint falls into the sample is also kept exactly. Where the filter says
-/// `Seen` and the exact set has never heard of the URL, a URL was lost. The sample is chosen by the
-/// fingerprint's last bits. Probes come from all bits, mixed, so the sample is treated as any other
-/// URL is, and its rate is that of the set.
+/// Every URL whose fingerprint falls into the sample is also kept exactly. If the filter says `Seen` and the exact set does not hold the
+/// URL, a URL was lost. The sample is chosen by the fingerprint's last bits. Probes come from all bits, mixed, so the sample is treated
+/// like any other URL, and its rate is that of the set.
 ///
 /// # A sample that shrinks
 ///
-/// All fingerprints are in the sample at first, so the errors of a small set are counted, not
-/// estimated. Whenever the sample has reached its size, its share of the fingerprints is halved, and
-/// it drops what is outside, until the share is the smallest that was asked for. From then on the
-/// sample grows with the set. With one URL in 1,024, which is the default, it holds 57,344 URLs
-/// up to some 59 million, in 0.6 MB, and takes 1/10 of a bit for each URL beyond.
+/// All fingerprints are in the sample at first, so the errors of a small set are counted, not estimated. Whenever the sample has reached
+/// its size, its share of the fingerprints is halved, and it drops the fingerprints outside, until the share is the smallest that was asked
+/// for. From then on the sample grows with the set. With one URL in 1,024, which is the default, it holds 57,344 URLs up to some 59
+/// million, in 0.6 MB, and takes 1/10 of a bit for each URL beyond.
 ///
-/// Each sample is part of the one before. So of each fingerprint in the sample it is known whether it
-/// was ever shown, and a URL counts once, when it is first shown, with the share of that
-/// moment: where one in eight was in the sample, it stands for eight. The sums of these are
-/// without bias, whatever the rate did meanwhile.
+/// Each sample is part of the one before. So for each fingerprint in the sample it is known whether it was ever shown. A URL counts once,
+/// when it is first shown, with the share of that moment: if one in eight was in the sample, it stands for eight. The sums of these are
+/// unbiased, however the rate changed meanwhile.
 #[derive(Debug)]
 pub(super) struct Audit {
-    /// The last bits of a fingerprint: where they are 0, it is in the sample. So the sample has one
-    /// fingerprint in `mask + 1`.
+    /// A fingerprint is in the sample if these last bits of it are 0. So the sample has one fingerprint in `mask + 1`.
     mask: u64,
-    /// The mask that is never widened.
+    /// The mask at which widening stops.
     widest: u64,
-    /// What the sample holds before its share is halved.
+    /// The size at which the sample's share is halved.
     most: usize,
     /// The sample: fingerprints that were shown and not removed.
     held: Held,
@@ -42,22 +38,21 @@ pub(super) struct Audit {
 /// What an audit has counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AuditCounts {
-    /// Distinct fingerprints that were shown while they were in the sample. More than are held where
-    /// some were removed or dropped.
+    /// Distinct fingerprints that were shown while they were in the sample. More than are held, if some were removed or dropped.
     shown: u64,
-    /// How many of these the filter took for seen when they were new.
+    /// How many of these were new and the filter took them for seen.
     false_positives: u64,
-    /// How many distinct fingerprints were shown, in the sample or not: the sum of what each fingerprint in
-    /// the sample stands for.
+    /// How many distinct fingerprints were shown, in the sample or not: the sum of the numbers that the fingerprints in the sample stand
+    /// for.
     distinct: u64,
-    /// How many of all were taken for seen when they were new: the same sum over false positives.
+    /// How many of all were new and taken for seen: the same sum over false positives.
     lost: u64,
     /// The variance of `lost`: `n (n - 1)` for each false positive that stands for `n`.
     variance: u64,
 }
 
 impl AuditCounts {
-    /// Each count, in the order in which a snapshot has them.
+    /// Each count, in the order of a snapshot.
     pub(super) fn all(&mut self) -> [&mut u64; 5] {
         [&mut self.shown, &mut self.false_positives, &mut self.distinct, &mut self.lost, &mut self.variance]
     }
@@ -81,14 +76,13 @@ impl AuditCounts {
     }
 }
 
-/// What the samples of all shards hold before they are halved: what a table of 65,536 slots has room for.
+/// The size at which the samples of all shards together are halved: the room of a table of 65,536 slots.
 const MOST: usize = (1 << 16) / 8 * 7;
-/// What the sample of a shard holds at least before it is halved.
+/// The least size at which the sample of a shard is halved.
 const LEAST: usize = 16;
 
 impl Audit {
-    /// `coarsest`: the sample has at least one fingerprint in this many, a power of two. `shards`: how
-    /// many share the memory.
+    /// `coarsest`: the sample has at least one fingerprint in this many, a power of two. `shards`: how many share the memory.
     pub(super) fn new(coarsest: u32, shards: usize) -> Self {
         let (widest, most) = (u64::from(coarsest) - 1, (MOST / shards).max(LEAST));
         Self { mask: 0, widest, most, held: Held::default(), counts: AuditCounts::default() }
@@ -102,8 +96,8 @@ impl Audit {
         }
     }
 
-    /// As [`check`](Self::check) for a whole window. In a large set 31 of 32 windows have none of
-    /// the sample, and that is found out without a branch for each fingerprint.
+    /// As [`check`](Self::check) for a whole window. In a large set 31 of 32 windows have no fingerprint of the sample, and that is found
+    /// out without a branch for each fingerprint.
     #[inline]
     pub(super) fn check_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {
@@ -112,7 +106,7 @@ impl Audit {
     }
 
     #[cold]
-    /// Out of the way of the windows that have none of the sample, which are most.
+    /// A function of its own, apart from the path of most windows, which have no fingerprint of the sample.
     fn compare_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
             self.check(fingerprint, new.sighting(place));
@@ -137,7 +131,7 @@ impl Audit {
         self.mask + 1
     }
 
-    /// The exact set says whether it is new, and the filter's answer is held against that.
+    /// The exact set says whether it is new; the filter's answer is compared with that.
     fn compare(&mut self, fingerprint: Fingerprint, answer: Sighting) {
         if self.held.insert(fingerprint) == Sighting::New {
             self.counts.count(self.sample(), answer);
@@ -152,7 +146,7 @@ impl Audit {
         }
     }
 
-    /// Drops what this mask has not in the sample.
+    /// Drops the fingerprints that are outside the sample of this mask.
     fn narrow(&mut self, mask: u64) {
         if self.mask < mask {
             self.mask = mask;
@@ -160,8 +154,8 @@ impl Audit {
         }
     }
 
-    /// Holds what other audits hold, and takes over their counts; the sample is then the smallest of theirs
-    /// and its own. The fingerprints that `is_ours` refuses belong to other shards.
+    /// Holds what other audits hold, and takes over their counts; its sample becomes the smallest of theirs and its own. The fingerprints
+    /// that `is_ours` rejects belong to other shards.
     pub(super) fn absorb<'a>(
         &mut self,
         others: impl IntoIterator<Item = &'a Self> + Clone,
@@ -174,7 +168,7 @@ impl Audit {
         }
     }
 
-    /// Adds what was shown to another audit, of the same sample or a larger one.
+    /// Adds the fingerprints of another audit, of the same sample or a larger one.
     fn hold(&mut self, held: impl IntoIterator<Item = u64>) {
         let mask = self.mask;
         self.held.extend(held.into_iter().filter(|bits| bits & mask == 0));
@@ -191,13 +185,13 @@ impl Audit {
         self.counts.add(counts);
     }
 
-    /// What a snapshot has of it: the size of its sample, and the fingerprints in it, ascending.
+    /// Its part of a snapshot: the size of its sample, and the fingerprints in it, ascending.
     pub(super) fn saved(&self) -> (u64, Vec<u64>) {
         (self.sample(), self.held.ascending())
     }
 
-    /// Makes ready to hold the fingerprints of a snapshot, in whose sample was one in this many.
-    /// `false`: no audit of these options has such a sample.
+    /// Prepares to hold the fingerprints of a snapshot with one in this many in its sample. `false`: no audit of these options has such a
+    /// sample.
     #[must_use = "the snapshot is damaged where it is false"]
     pub(super) fn absorb_sample(&mut self, sample: u64) -> bool {
         let is_possible = sample.is_power_of_two() && sample - 1 <= self.widest;
@@ -217,7 +211,7 @@ impl Audit {
         self.held.bytes()
     }
 
-    /// The counts. What follows from them is filled in later, for each shard and for all.
+    /// The counts. The numbers that follow from them are computed later, for each shard and for all.
     pub(super) fn statistics(&self) -> AuditStatistics {
         let AuditCounts { shown, false_positives, distinct, lost, variance } = self.counts;
         AuditStatistics {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::layout::Layout;
 use crate::bytes::FrameError;
 
-/// Why a seen set cannot be made, or cannot do what it was asked for.
+/// Why a seen set cannot be made, or cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SeenError {
@@ -48,7 +48,7 @@ pub enum SeenError {
     },
 }
 
-/// Why a snapshot cannot be read, or not be merged.
+/// Why a snapshot cannot be read or merged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
@@ -63,11 +63,10 @@ pub enum SnapshotError {
     /// Two sets that cannot be merged.
     #[error("cannot be merged: {0}")]
     Geometry(&'static str),
-    /// The fingerprints are keyed with another number than expected, so none of them would be
-    /// found.
+    /// The fingerprints have another key than expected, so none of them would be found.
     #[error("keyed with another number than this job's")]
     Key,
-    /// The set that was saved cannot be made here.
+    /// The saved set cannot be made here.
     #[error("cannot be made here")]
     Options(#[from] SeenError),
     /// The file cannot be read.

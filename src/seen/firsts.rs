@@ -1,28 +1,28 @@
-//! Who was first with something, in bounded memory.
+//! The first holder of each key, in bounded memory.
 
 use std::hash::Hash;
 
 use ahash::AHashMap;
 
-/// Who was first with something: a table that forgets what nobody has asked about for longest, so that it never has more than its bytes.
+/// The first holder of each key: a table that drops the entries unused for longest, so that it never exceeds its bytes.
 #[derive(Debug)]
 pub(crate) struct Firsts<K> {
-    /// Bytes of each of the two tables.
+    /// Most bytes of each of the two tables.
     most: usize,
-    /// Those of the young one.
+    /// Bytes of the young table.
     bytes: usize,
-    /// What was noted or asked about lately, and what was before: dropped as a whole when the young table is full and takes its place.
+    /// Entries noted or read lately, and older ones. When the young table is full it becomes the old one, and the old one is dropped whole.
     young: AHashMap<K, Box<str>>,
     old: AHashMap<K, Box<str>>,
 }
 
 impl<K: Hash + Eq> Firsts<K> {
-    /// Nothing yet. Keys and texts will take so many bytes at most, with the room that hash tables leave.
+    /// An empty table. Keys and texts take at most `bytes`, spare slots of the hash tables included.
     pub(crate) fn within(bytes: usize) -> Self {
         Self { most: bytes / 2, bytes: 0, young: AHashMap::new(), old: AHashMap::new() }
     }
 
-    /// Who was first with it; `None` where nobody was, or that is forgotten.
+    /// The first holder of a key; `None` if there was none, or it is forgotten.
     pub(crate) fn of(&mut self, key: &K) -> Option<&str> {
         if let Some((key, first)) = self.old.remove_entry(key) {
             self.add(key, first);
@@ -30,7 +30,7 @@ impl<K: Hash + Eq> Firsts<K> {
         self.young.get(key).map(|first| &**first)
     }
 
-    /// Notes who was first with it, unless that is known.
+    /// Notes the first holder of a key, unless one is known.
     pub(crate) fn note(&mut self, key: K, first: &str) {
         if !self.young.contains_key(&key) && !self.old.contains_key(&key) {
             self.add(key, first.into());
@@ -38,7 +38,7 @@ impl<K: Hash + Eq> Firsts<K> {
     }
 
     fn add(&mut self, key: K, first: Box<str>) {
-        // A table has up to twice the places that it needs, and grows by doubling.
+        // A table has up to twice the slots that it needs, and grows by doubling.
         let bytes = 2 * size_of::<(K, Box<str>)>() + first.len();
         if self.bytes + bytes > self.most {
             self.old = std::mem::take(&mut self.young);

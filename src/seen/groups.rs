@@ -6,21 +6,20 @@ use std::ops::Range;
 use super::probes::shard;
 use crate::address::Fingerprint;
 
-/// Fingerprints of a batch by shard, and inside a shard in the order in which they came. That order decides which of two equal ones is new.
+/// Fingerprints of a batch by shard, and inside a shard in the order of the batch. That order decides which of two equal ones is new.
 pub(super) struct Groups {
     fingerprints: [Fingerprint; Groups::MAX],
-    /// Where in the batch each stood.
+    /// The place of each in the batch.
     places: [u16; Groups::MAX],
     /// The groups whose shard was busy.
     put_off: Vec<Range<usize>>,
 }
 
-/// How many of the shard bits are sorted by counting.
+/// How many of the shard bits a counting sort uses.
 const BUCKET_BITS: u32 = 8;
 
 thread_local! {
-    /// One for each thread, and never cleared: that would cost a short batch more than its tests
-    /// do.
+    /// One for each thread, and never cleared: that would cost a short batch more than its tests do.
     static SCRATCH: RefCell<Groups> = const {
         RefCell::new(Groups {
             fingerprints: [Fingerprint::from_bits(0); Groups::MAX],
@@ -34,9 +33,8 @@ impl Groups {
     /// The most fingerprints that are grouped at one time. With their places they take 40 KB.
     pub(super) const MAX: usize = 4096;
 
-    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`.
-    /// Where it answers `false`, since the shard is busy, it is shown the same group again after
-    /// all others, and must wait for the shard then.
+    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. If `each` answers `false`, since the shard
+    /// is busy, it is shown the same group again after all others, and must then wait for the shard.
     pub(super) fn of(run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16], Busy) -> bool) {
         SCRATCH.with_borrow_mut(|groups| {
             groups.sort(run, shard_bits, |group, places| each(group, places, Busy::PutOff));
@@ -47,12 +45,12 @@ impl Groups {
         });
     }
 
-    /// Sorts by counting the first shard bits, and by comparing the rest. O(batch) up to 256 shards; beyond that the few of one bucket are
-    /// sorted, stably.
+    /// A counting sort by the first shard bits, and a comparison sort by the rest. O(batch) up to 256 shards; beyond that the few
+    /// fingerprints of one bucket are sorted, stably.
     ///
     /// At most [`MAX`](Self::MAX) at a time: the set cuts a longer batch into runs.
     fn sort(&mut self, run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16]) -> bool) {
-        // The remainders here and below change no value, and spare the checks of bounds.
+        // The remainders here and below change no value, and save bounds checks.
         let bucket_bits = shard_bits.min(BUCKET_BITS);
         let bucket = |fingerprint| shard(fingerprint, bucket_bits) % (1 << BUCKET_BITS);
         let mut ends = [0_u16; 1 << BUCKET_BITS];
@@ -96,7 +94,7 @@ impl Groups {
     }
 }
 
-/// What to do where another thread has the shard's lock.
+/// What to do if another thread has the shard's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Busy {
     /// Leave the group for later.
@@ -109,8 +107,7 @@ pub(super) enum Busy {
 mod tests {
     use super::*;
 
-    /// Whatever shards are busy, each fingerprint is shown once and in its place, and no group is
-    /// waited for before all others are done.
+    /// Whichever shards are busy, each fingerprint is shown once and in its place, and no group is waited for before all others are done.
     #[test]
     fn what_is_put_off_comes_last_and_once() {
         // Some shards have many and some have one.

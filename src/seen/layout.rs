@@ -1,4 +1,4 @@
-//! The layouts: their names, and what each is made of. A new one begins here.
+//! The layouts: their names, and the memory of each. A new one begins here.
 
 use std::fmt;
 
@@ -20,21 +20,20 @@ pub enum Layout {
     /// A Bloom filter of 4-bit counters instead of bits, so that it can
     /// [`remove`](super::SeenSet::remove).
     Counting = 1,
-    /// Fingerprints in cache lines: nothing worth the name is lost, for 6.3 bytes a URL where the
-    /// number of URLs is known, and up to twice as much while the table grows.
+    /// Fingerprints in cache lines: almost nothing is lost, for 6.3 bytes a URL if the number of URLs is known, and up to twice as much
+    /// while the table grows.
     Exact = 2,
-    /// A Bloom filter with an array of its own for each probe. It behaves as `Standard` does.
+    /// A Bloom filter with a separate array for each probe. It behaves as `Standard` does.
     Partitioned = 3,
     /// A Bloom filter over one array of bits, as Bloom described it in 1970: the fewest bits, and
     /// the most memory accesses.
     Standard = 4,
-    /// A `Blocked` filter in memory, and every fingerprint on disk behind it. What the filter takes
-    /// for seen is looked up, so nothing is lost.
+    /// A `Blocked` filter in memory, and every fingerprint on disk. A URL that the filter takes for seen is looked up there, so nothing is
+    /// lost.
     ///
-    /// It takes 2 bits a URL beside the filter's, 8 bytes a URL of
-    /// [`directory`](super::SeenOptions::directory), and a read or a few for a URL that was not
-    /// shown lately. The false-positive rate is only how often a new URL is looked up in vain; at
-    /// 1e-2 the filter takes 10 bits a URL.
+    /// Besides the filter it takes 2 bits of memory a URL, 8 bytes a URL of [`directory`](super::SeenOptions::directory), and one read or a
+    /// few for a URL that was not shown lately. The false-positive rate is only how often a new URL is looked up in vain; at 1e-2 the
+    /// filter takes 10 bits a URL.
     Verified = 5,
 }
 
@@ -43,8 +42,7 @@ pub enum Layout {
 pub(super) enum Shape {
     /// Cache lines of 512 bits. A URL has all its bits in one of them.
     Lines,
-    /// Cells anywhere in one array, or, where they are `apart`, each in an array of its own. A cell
-    /// is `width` bits wide.
+    /// Cells anywhere in one array, or, if they are `apart`, each in an array of its own. A cell is `width` bits wide.
     Cells { apart: bool, width: usize },
     /// Slots with a fingerprint each, in cache lines.
     Slots,
@@ -77,8 +75,7 @@ impl Layout {
         }
     }
 
-    /// What its memory consists of: sizes, options and snapshots ask for this, and not for each
-    /// layout.
+    /// Its shape: sizes, options and snapshots depend on this, and not on each layout.
     pub(super) const fn shape(self) -> Shape {
         match self {
             Self::Blocked | Self::Verified => Shape::Lines,
@@ -89,7 +86,7 @@ impl Layout {
         }
     }
 
-    /// The layout of the filters by themselves, without what verifies their answers.
+    /// The layout of its filters alone.
     pub(super) fn of_filter(self) -> Self {
         if self == Self::Verified { Self::Blocked } else { self }
     }

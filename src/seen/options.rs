@@ -39,40 +39,34 @@ pub struct SeenOptions {
     pub layout: Layout,
     /// URLs that the set is sized for, over all shards.
     pub capacity: u64,
-    /// The capacity is not known, and `capacity` is only what to start with. The target rate is
-    /// then shared out among the layers to come: to grow to a hundred times costs at most 1.35
-    /// times the bits of knowing it from the start, at rates of 1e-2 and less. If this is off and
-    /// the capacity was given too low, growing to a hundred times costs 2.2 times the bits at 1e-4,
-    /// and 3 times at 1e-2.
+    /// The capacity is not known, and `capacity` is only the start. The target rate is then divided among the layers to come: growing to a
+    /// hundred times costs at most 1.35 times the bits of a set whose capacity was known from the start, at rates of 1e-2 and less. If this
+    /// is off and the capacity was given too low, growing to a hundred times costs 2.2 times the bits at 1e-4, and 3 times at 1e-2.
     pub open_ended: bool,
     /// Share of new URLs that may be taken for seen when the set is at capacity; between 0 and 1,
     /// exclusive. In the exact layout it follows from `identity_bits` instead.
     pub false_positive_rate: f64,
-    /// How many parts there are, each with a lock of its own: a power of two from 1 to 65,536.
+    /// The number of shards, each with its own lock: a power of two from 1 to 65,536.
     pub shards: usize,
     /// What happens at capacity.
     pub on_full: OnFull,
-    /// The smallest sample over which the filter's true errors are counted: one URL in this many, a power of
-    /// two. All URLs are in the sample up to 57,344, in 0.6 MB; its share is halved from there on, down to this. 0 means
-    /// no audit. The verified layout has none, since it makes no errors.
+    /// The smallest sample over which the filter's true errors are counted: one URL in this many, a power of two. All URLs are in the
+    /// sample up to 57,344, in 0.6 MB; then its share is halved again and again, down to this. 0 means no audit. The verified layout has
+    /// none, since it makes no errors.
     pub audit: u32,
-    /// Bits a URL, in a counting filter counters, instead of those that follow from the rate. The
-    /// rate then follows from them.
+    /// Bits a URL, or counters in a counting filter, instead of the number that follows from the rate. The rate then follows from it.
     pub bits_per_url: Option<f64>,
-    /// Probes a URL, from 1 to 64, in the blocked layout 8 or 16. Allowed only with `bits_per_url`;
-    /// where it is `None`, the best number is taken.
+    /// Probes a URL, from 1 to 64, in the blocked layout 8 or 16. Allowed only with `bits_per_url`; if it is `None`, the best number is
+    /// taken.
     pub probes: Option<u32>,
-    /// Bits of a fingerprint that the exact layout keeps beside the number of its line, 16 to 56.
-    /// With 38 nothing worth the name is lost, for 6.3 bytes a URL; with 16 the rate is 3e-4, for 3
-    /// bytes.
+    /// Bits of a fingerprint that the exact layout keeps beside the number of its line, 16 to 56. With 38 almost nothing is lost, for 6.3
+    /// bytes a URL; with 16 the rate is 3e-4, for 3 bytes.
     pub identity_bits: u32,
-    /// What the fingerprints are keyed with: those that the set makes itself, in
-    /// [`insert_bytes`](super::SeenSet::insert_bytes), and those that it is shown. It is kept in
-    /// snapshots.
+    /// The key of the fingerprints: of those that the set makes itself, in [`insert_bytes`](super::SeenSet::insert_bytes), and of those
+    /// that it is shown. It is kept in snapshots.
     pub key: FingerprintKey,
-    /// Where the verified layout puts its fingerprints, on a disk of this machine. It must be given
-    /// for that layout, and is created once there is something to write. Its files belong to this
-    /// process and go with it; what is to last is in a snapshot.
+    /// The verified layout's directory for fingerprints, on a disk of this machine. That layout requires it, and it is created once there
+    /// is something to write. Its files belong to this process and go with it; only a snapshot lasts.
     pub directory: Option<PathBuf>,
 }
 
@@ -99,8 +93,8 @@ impl Default for SeenOptions {
 const MAX_VERIFIED_SHARDS: usize = 64;
 
 impl SeenOptions {
-    /// The name of the first option in which another set's options differ, without the key and the
-    /// directory. A saved set cannot change what it was made from.
+    /// The name of the first option in which another set's options differ, except the key and the directory. A saved set cannot change its
+    /// options.
     pub fn changed(&self, other: &Self) -> Option<&'static str> {
         let differs = [
             ("layout", self.layout != other.layout),

@@ -1,4 +1,4 @@
-//! How a fingerprint's 64 bits are spent. No other file decides about it.
+//! How a fingerprint's 64 bits are spent. No other file decides that.
 //!
 //! ```text
 //! fingerprint   s s s s p p p p p p p p p p p p ...................................... a a a a a a a a a a
@@ -19,13 +19,13 @@ pub(super) const STRATEGY: u32 = 1;
 
 /// Bits in a cache line.
 pub(super) const LINE_BITS: u64 = 512;
-/// Words of 64 bits in a cache line. Each is probed for itself.
+/// Words of 64 bits in a cache line. Each is probed separately.
 pub(super) const LANES: usize = 8;
 
 /// One probe in each lane.
 pub(super) const LANE_PROBES: u32 = 8;
 
-/// The most probes that a URL may take. A rate of 1e-19 takes as many.
+/// The most probes that a URL may take. A rate of 1e-19 takes that many.
 pub(super) const MAX_PROBES: u32 = 64;
 
 /// Which of `2^shard_bits` shards a fingerprint belongs to.
@@ -35,9 +35,8 @@ pub(super) fn shard(fingerprint: Fingerprint, shard_bits: u32) -> usize {
     usize::try_from(index).expect("at most 16 shard bits")
 }
 
-/// A fingerprint inside its shard: where it lies, and the bits that its probes are made from. It is
-/// two words long, so that it is handed on in registers, and each layout computes only what it
-/// needs.
+/// A fingerprint inside its shard: its place, and the bits that its probes are made from. It is two words long, so that it is passed in
+/// registers, and each layout computes only what it needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probes {
     pub(super) fingerprint: Fingerprint,
@@ -50,15 +49,14 @@ impl Probes {
         Self { fingerprint, shard_bits }
     }
 
-    /// Which of `slots` it lies in. Slots are in the fingerprints' own order and get even shares. A
-    /// multiplication replaces the division (Lemire 2019, "Fast random integer generation in an
-    /// interval").
+    /// Which of `slots` it belongs to. Slots are in the order of fingerprints and get even shares. A multiplication replaces the division
+    /// (Lemire 2019, "Fast random integer generation in an interval").
     pub(super) fn slot(self, slots: usize) -> usize {
         scale(self.fingerprint.bits() << self.shard_bits, slots)
     }
 
-    /// As [`slot`](Self::slot), and the bits behind it: where in the slot it lies, as a share of
-    /// 2^64. With twice as many slots, the first of these bits is the last of the slot's number.
+    /// As [`slot`](Self::slot), and the bits after it: the place within the slot, as a share of 2^64. With twice as many slots, the first
+    /// of these bits is the last of the slot's number.
     #[inline]
     pub(super) fn slot_and_rest(self, slots: usize) -> (usize, u64) {
         let place = u128::from(self.fingerprint.bits() << self.shard_bits) * slots as u128;
@@ -77,9 +75,8 @@ impl Probes {
         Lanes(self.second())
     }
 
-    /// `probes` of `cells` cells. One hash makes all of them, by double hashing (Kirsch and
-    /// Mitzenmacher 2006). The step changes on the way (Dillinger and Manolios 2004): with a fixed
-    /// step the rate of a small filter cannot fall below a floor.
+    /// `probes` of `cells` cells. One hash makes all of them, by double hashing (Kirsch and Mitzenmacher 2006). The step changes on the way
+    /// (Dillinger and Manolios 2004): with a fixed step the rate of a small filter cannot fall below a floor.
     pub(super) fn steps(self, cells: usize, probes: u32) -> impl Iterator<Item = usize> + use<> {
         let (mut at, mut step) = (self.first(), self.second());
         let change = step.rotate_left(32) | 1;
@@ -107,7 +104,7 @@ impl Probes {
 pub(super) struct Lanes(u64);
 
 impl Lanes {
-    /// How far to the left each lane's six bits stand.
+    /// The position of each lane's six bits.
     pub(super) const SHIFTS: [u64; LANES] = [0, 6, 12, 18, 24, 30, 36, 42];
 
     /// The number of this lane's bit, 0 to 63.

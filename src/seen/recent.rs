@@ -5,11 +5,10 @@ use std::cell::RefCell;
 use super::sighting::Sighting;
 use crate::address::Fingerprint;
 
-/// What this thread showed to a set lately. Shown again, it was seen, and no shard need be asked.
+/// What this thread showed to a set lately. If it is shown again, it was seen, and no shard need be asked.
 ///
-/// Whole fingerprints are compared, so the cache changes no answer of a set that never forgets. Of
-/// a page's links, nine in ten repeat one of the last thousand. Each of these costs one load
-/// instead of its share of a shard's lock.
+/// Whole fingerprints are compared, so the cache changes no answer of a set that never forgets. Of a page's links, nine in ten repeat one
+/// of the last thousand. Each repeat costs one load instead of its share of a shard's lock.
 pub(super) struct Recent {
     /// The number of the set; 0 is none.
     set: u64,
@@ -25,8 +24,7 @@ pub(super) struct Recent {
 /// Together 8 KiB, which stay in the processor's first-level cache.
 const SLOTS: usize = 1024;
 
-/// Each slot has a fingerprint that would belong into another slot, so it equals none that is
-/// looked for there.
+/// Each slot starts with a fingerprint that belongs into another slot, so no lookup matches it.
 const EMPTY: [u64; SLOTS] = {
     let mut slots = [0; SLOTS];
     let mut slot = 0;
@@ -45,8 +43,8 @@ thread_local! {
 }
 
 impl Recent {
-    /// Answers `Seen` for those that this thread showed to the set of this number lately, and lets
-    /// `ask` answer for the others. Returns how many the others are.
+    /// Answers `Seen` for the fingerprints that this thread showed to the set of this number lately, and lets `ask` answer for the others.
+    /// Returns how many went to `ask`.
     pub(super) fn sift(
         set: u64,
         fingerprints: &[Fingerprint],
@@ -66,15 +64,14 @@ impl Recent {
         })
     }
 
-    /// Forgets what was shown to another set, if that was the last that this thread used.
+    /// Forgets everything if the thread turns to another set.
     fn turn_to(&mut self, set: u64) {
         if self.set != set {
             (self.set, self.slots) = (set, EMPTY);
         }
     }
 
-    /// Finds those that are missing, and puts them into the slots at once: they will be shown to
-    /// the set before anything else is asked.
+    /// Collects the missing fingerprints, and puts them into the slots at once: they will be shown to the set before the next lookup.
     fn note(&mut self, fingerprints: &[Fingerprint]) {
         self.missing.clear();
         self.places.clear();

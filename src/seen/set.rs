@@ -17,32 +17,31 @@ use crate::address::Fingerprint;
 
 /// A set of fingerprints that says whether one was shown before. Threads share it by reference.
 ///
-/// A shard is locked for one question, or for one group of a batch, and no code ever holds the
-/// locks of two shards: there is no order in which they must be taken.
+/// A shard is locked for one test, or for one group of a batch, and no code ever holds the locks of two shards: there is no order in which
+/// they must be taken.
 pub struct SeenSet {
     growth: Arc<Growth>,
-    /// Whether any shard is full, and whether any has failed: copies, so that asking takes no lock.
+    /// Whether any shard is full, and whether any has failed: copies, so that reading them takes no lock.
     full: AtomicBool,
     failed: AtomicBool,
     shards: Box<[Locked]>,
     /// How many shards there are, as a power of two.
     shard_bits: u32,
-    /// Tells it from other sets of this process, in the [caches](Recent) of its threads. From 1 on.
+    /// Its number among the sets of this process, for the [caches](Recent) of threads. From 1 on.
     number: u64,
-    /// Questions that the caches of threads have answered.
+    /// Tests that the caches of threads have answered.
     recent_hits: AtomicU64,
 }
 
 /// How many sets were made in this process.
 static SETS: AtomicU64 = AtomicU64::new(0);
 
-/// A shard on cache lines of its own, so that threads do not wait for each other's neighbors. Two
-/// lines, since processors fetch them in pairs.
+/// A shard on its own cache lines, so that threads do not wait for each other's neighbors. Two lines, since processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Locked(Mutex<Shard>);
 
-/// By its options: everything would be a line for each byte of its filter.
+/// Shows its options: all of it would be a line for each byte of its filter.
 impl fmt::Debug for SeenSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SeenSet").field("options", self.options()).finish_non_exhaustive()
@@ -50,11 +49,10 @@ impl fmt::Debug for SeenSet {
 }
 
 impl SeenSet {
-    /// Checks the options and allocates. The operating system gives the memory when it is first
-    /// touched.
+    /// Checks the options and allocates. The operating system provides the memory when it is first touched.
     ///
     /// # Errors
-    /// Where an option is out of its range, or the memory cannot be had.
+    /// If an option is out of its range, or there is not enough memory.
     pub fn new(options: &SeenOptions) -> Result<Self, SeenError> {
         let growth = Arc::new(Growth::of(options)?);
         let shards = (0..options.shards).map(|_| Shard::new(&growth)).collect();
@@ -71,7 +69,7 @@ impl SeenSet {
         Self { growth, full, failed, shards, shard_bits, number, recent_hits }
     }
 
-    /// All shards, by somebody who alone has the set, and so needs no lock.
+    /// All shards, for a caller with exclusive access, which needs no lock.
     pub(super) fn shards_mut(&mut self) -> impl Iterator<Item = &mut Shard> {
         self.shards.iter_mut().map(|locked| locked.0.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
@@ -105,12 +103,11 @@ impl SeenSet {
         self.insert(self.options().key.fingerprint_words(words))
     }
 
-    /// As [`insert`](Self::insert) for each, in order. The answers replace `sightings`.
+    /// As [`insert`](Self::insert) for each fingerprint, in order. The answers replace `sightings`.
     ///
-    /// This is much faster than one by one, since the memory of many is asked for at the same time.
-    /// Fingerprints are grouped by shard, and each shard is locked once for each 4,096
-    /// fingerprints; a shard that another thread has locked comes last. The more fingerprints a
-    /// shard gets at once, the faster.
+    /// This is much faster than one by one, since many memory accesses overlap. Fingerprints are grouped by shard, and each shard is locked
+    /// once for each 4,096 fingerprints; a shard that another thread has locked comes last. The more fingerprints a shard gets at once, the
+    /// faster.
     ///
     /// ```
     /// # use crawler::address::FingerprintKey;
@@ -141,12 +138,10 @@ impl SeenSet {
         }
     }
 
-    /// As [`insert_batch`](Self::insert_batch), for a stream in which most fingerprints repeat one
-    /// of the last thousand, as the links of pages do. Each thread answers these from a cache of
-    /// its own, except in layouts that can [`remove`](Self::remove).
+    /// As [`insert_batch`](Self::insert_batch), for a stream in which most fingerprints repeat one of the last thousand, as the links of
+    /// pages do. Each thread answers repeats from its own cache, except in layouts that can [`remove`](Self::remove).
     ///
-    /// It took half and a quarter of the time on the links of two manuals, of which 90 % and 96 %
-    /// were recent.
+    /// It took half and a quarter of the time on the links of two manuals, of which 90 % and 96 % were repeats.
     pub fn insert_links(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         if self.options().layout.forgets() {
             return self.insert_batch(fingerprints, sightings);
@@ -157,14 +152,14 @@ impl SeenSet {
         self.recent_hits.fetch_add((fingerprints.len() - missing) as u64, Ordering::Relaxed);
     }
 
-    /// Counts fingerprints that were not shown again, since who had them knew that they were seen.
+    /// Counts fingerprints that were not shown again, since the caller knew that they were seen.
     pub(crate) fn note_recent(&self, fingerprints: u64) {
         if fingerprints > 0 {
             self.recent_hits.fetch_add(fingerprints, Ordering::Relaxed);
         }
     }
 
-    /// Shows all of a group to the shard that it belongs to.
+    /// Shows a group to its shard.
     fn insert_group(&self, mut shard: MutexGuard<'_, Shard>, group: &[Fingerprint], new: impl FnMut(usize)) {
         shard.insert_batch(group, new);
         self.note(&shard);
@@ -187,15 +182,15 @@ impl SeenSet {
     /// for the others.
     ///
     /// # Panics
-    /// Where there is no shard of that number.
+    /// If there is no shard of that number.
     pub(crate) fn shard_statistics(&self, shard: usize) -> ShardStatistics {
         self.lock(shard).statistics()
     }
 
     /// Forgets a fingerprint, so that it is new when it is next shown.
     ///
-    /// Call it once for an insertion that was answered `New`. In the counting layout, removing what
-    /// was never inserted may make the set forget another URL.
+    /// Call it once for an insertion that was answered `New`. In the counting layout, removing a fingerprint that was never inserted may
+    /// make the set forget another URL.
     ///
     /// ```
     /// # use crawler::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting};
@@ -210,7 +205,7 @@ impl SeenSet {
     /// ```
     ///
     /// # Errors
-    /// Where the layout cannot forget. Only counting and exact can.
+    /// If the layout cannot forget. Only counting and exact can.
     pub fn remove(&self, fingerprint: Fingerprint) -> Result<Removal, SeenError> {
         let layout = self.options().layout;
         if layout.forgets() {
@@ -219,9 +214,8 @@ impl SeenSet {
         Err(SeenError::Unsupported { layout, act: "remove", reason: "each of its bits may be another URL's as well" })
     }
 
-    /// A shard is beyond its capacity and does not grow, by its options or for want of memory. The
-    /// rate is about to rise beyond its target. Takes no lock, so it can be asked after each
-    /// insertion.
+    /// Whether a shard is beyond its capacity and does not grow, by its options or for lack of memory. The rate is about to rise beyond its
+    /// target. Takes no lock, so it can be called after each insertion.
     ///
     /// ```
     /// # use crawler::seen::{OnFull, SeenOptions, SeenSet};
@@ -239,12 +233,10 @@ impl SeenSet {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Whether the verified layout's disk has served so far. Takes no lock while it has, so it can
-    /// be asked after each insertion.
+    /// Whether the verified layout's disk has worked so far. Takes no lock unless it failed, so it can be called after each insertion.
     ///
-    /// A fingerprint that could not be looked up counts as seen where the filter says so. `New` is
-    /// still said once, and URLs are lost at the filter's rate, as in the blocked layout.
-    /// Fingerprints that could not be written stay in memory.
+    /// A fingerprint that could not be looked up counts as seen if the filter says so. `New` is still said once, and URLs are lost at the
+    /// filter's rate, as in the blocked layout. Fingerprints that could not be written stay in memory.
     ///
     /// # Errors
     /// The first failure of a shard.
@@ -255,15 +247,14 @@ impl SeenSet {
         (0..self.shards.len()).try_for_each(|index| self.lock(index).failure().map_or(Ok(()), Err))
     }
 
-    /// What it holds and what it costs, as a whole and for each shard. Shards are locked one after
-    /// the other, so while the set is in use their rows are a moment apart.
+    /// What it holds and what it costs, as a whole and for each shard. Shards are locked one after the other, so while the set is in use
+    /// their rows are of slightly different moments.
     pub fn statistics(&self) -> SeenStatistics {
         let shards = (0..self.shards.len()).map(|index| self.lock(index).statistics()).collect();
         SeenStatistics::new(shards, self.recent_hits.load(Ordering::Relaxed))
     }
 
-    /// Questions that were asked to be remembered, repeated ones each time: as in the
-    /// [`statistics`](Self::statistics), without the rest.
+    /// Tests that also insert, repeated ones each time: as in the [`statistics`](Self::statistics), without the rest.
     pub fn tests(&self) -> u64 {
         (0..self.shards.len()).map(|index| self.lock(index).counts.tests).sum()
     }
@@ -273,8 +264,7 @@ impl SeenSet {
         (0..self.shards.len()).map(|index| self.lock(index).bytes()).sum()
     }
 
-    /// What the exact layout keeps, in order: the leading bits of each fingerprint, as many as all
-    /// have.
+    /// The fingerprints of the exact layout, in order: as many leading bits of each as all of them have.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> Vec<u64> {
         let mut kept = Vec::new();
@@ -287,7 +277,7 @@ impl SeenSet {
         kept
     }
 
-    /// Locks a shard, and counts where another thread had it.
+    /// Locks a shard, and counts the wait if another thread had it.
     pub(super) fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
         self.try_lock(index).unwrap_or_else(|| {
             let mut shard = self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -306,7 +296,7 @@ impl SeenSet {
         }
     }
 
-    /// Keeps the copies of what a shard says of itself up to date.
+    /// Updates the copies of the shard's flags.
     fn note(&self, shard: &Shard) {
         if shard.is_full() {
             self.full.store(true, Ordering::Relaxed);
@@ -332,7 +322,7 @@ mod tests {
     #[test]
     fn who_waits_for_a_lock_is_counted() {
         let seen = SeenSet::new(&SeenOptions { shards: 1, ..SeenOptions::default() }).unwrap();
-        // Nobody can tell when the other thread is there, so it is tried until it was.
+        // A waiting thread cannot be observed, so it is tried until one has waited.
         let waited = (0..1000).any(|count| {
             let (begins, began) = mpsc::channel();
             let held = seen.lock(0);

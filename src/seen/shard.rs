@@ -1,4 +1,4 @@
-//! One part of the seen set, behind one lock.
+//! One part of the seen set, under one lock.
 
 use std::io;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::sighting::{Removal, Sighting};
 use super::statistics::{GenerationStatistics, ShardStatistics};
 use crate::address::Fingerprint;
 
-/// Layers of filters, what verifies their answers, the audit, and the counters.
+/// Layers of filters, the verifier of their answers, the audit, and the counters.
 ///
-/// The lock is outside, in [`SeenSet`](super::SeenSet): whoever has a `&mut Shard` holds it.
+/// The lock is outside, in [`SeenSet`](super::SeenSet): a caller with a `&mut Shard` holds it.
 ///
 /// # What always holds
 ///
-/// - There is a layer, and only the newest takes new fingerprints. Older ones change by a removal alone.
-/// - `inserted` of the counts is how often `New` was said, by whatever layer.
-/// - Where there is an audit, it was shown each question of its sample, with the answer that was given.
+/// - There is a layer, and only the newest takes new fingerprints. Only a removal changes older ones.
+/// - `inserted` of the counts is how often `New` was said, by any layer.
+/// - The audit, if there is one, was shown each test of its sample, with the answer that was given.
 #[derive(Debug)]
 pub(super) struct Shard {
     /// The plans of its layers, which all shards share.
@@ -36,11 +36,11 @@ pub(super) struct Shard {
     pub(super) split_bits: u32,
     /// The oldest first. There is always one.
     pub(super) layers: Vec<Layer>,
-    /// What counts the filters' errors; `None` where they make none, or nobody asked for it.
+    /// Counts the filters' errors; `None` if they make none, or no audit was asked for.
     pub(super) audit: Option<Audit>,
-    /// What verifies the filters' answers, in the layout of that name.
+    /// Verifies the filters' answers, in the verified layout.
     pub(super) verified: Option<Verified>,
-    /// A layer reached its capacity, and no further one followed.
+    /// A layer reached its capacity, and no further one could be added.
     pub(super) full: bool,
     pub(super) counts: ShardCounts,
 }
@@ -53,7 +53,7 @@ impl Shard {
         shard
     }
 
-    /// A shard without a layer, which is to be filled from elsewhere at once.
+    /// A shard without a layer, which the caller fills at once.
     pub(super) fn empty(growth: &Arc<Growth>) -> Self {
         let options = growth.options();
         let split_bits = options.shards.trailing_zeros();
@@ -76,10 +76,10 @@ impl Shard {
         self.answer(self.probes(fingerprint))
     }
 
-    /// As [`insert`](Self::insert) for each, in order. `new` gets the places of those that are new.
+    /// As [`insert`](Self::insert) for each fingerprint, in order. `new` gets the places of the new ones.
     ///
-    /// Window by window: while one is tested, the lines of the next are on their way from memory. Equal fingerprints in one batch are told
-    /// apart as if they came one by one: the first is new, the others are seen.
+    /// Window by window: while one is tested, the lines of the next are being fetched. Equal fingerprints in one batch are answered as if
+    /// they came one by one: the first is new, the others are seen.
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
@@ -91,14 +91,14 @@ impl Shard {
         }
     }
 
-    /// Asks for the memory of the window ahead.
+    /// Prefetches the memory of the window ahead.
     fn prefetch(&self, window: ProbeWindow<'_>) {
         for probes in window.ahead() {
             self.layers.iter().for_each(|layer| layer.filter.prefetch(probes));
         }
     }
 
-    /// Inserts a window, as one by one would, and returns which were new.
+    /// Inserts a window, with the same result as one by one, and returns which were new.
     fn insert_window(&mut self, window: ProbeWindow<'_>) -> Subset {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
         if newest.inserted + window.len() as u64 >= newest.plan.room {
@@ -121,14 +121,14 @@ impl Shard {
         new
     }
 
-    /// Was this fingerprint shown before? Counts nothing but what a lookup on disk takes.
+    /// Was this fingerprint shown before? Counts nothing but the cost of a lookup on disk.
     pub(super) fn contains(&mut self, fingerprint: Fingerprint) -> bool {
         let probes = self.probes(fingerprint);
         hold(&self.layers, probes) && self.verified.as_mut().is_none_or(|verified| verified.holds(probes))
     }
 
-    /// Forgets a fingerprint. Called only of layouts that can. Where more than one layer claims it, nobody knows which has it, and it is
-    /// [kept](Removal::Kept): to take it out of the wrong one would make others new.
+    /// Forgets a fingerprint. Called only for layouts that can. If more than one layer claims it, the set cannot tell which has it, and it
+    /// is [kept](Removal::Kept): taking it out of the wrong one would make other URLs new.
     pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
         let probes = self.probes(fingerprint);
         let mut claiming = self.layers.iter_mut().filter(|layer| layer.filter.contains(probes));
@@ -149,18 +149,17 @@ impl Shard {
         removal
     }
 
-    /// Whether the last layer that there is has reached its capacity.
+    /// Whether the last layer that may be added has reached its capacity.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// The verified layout's disk has failed.
+    /// Whether the verified layout's disk has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.verified.as_ref().is_some_and(|verified| verified.failure().is_some())
     }
 
-    /// How the disk has failed, as an error of its own: the system's error stays here for the next
-    /// who asks.
+    /// How the disk has failed, as a new error: the system's own error stays here for the next caller.
     pub(super) fn failure(&self) -> Option<SeenError> {
         let error = self.verified.as_ref()?.failure()?;
         Some(self.disk_error(io::Error::new(error.kind(), error.to_string())))
@@ -171,7 +170,7 @@ impl Shard {
         SeenError::Disk { directory: self.growth.options().directory.clone().unwrap_or_default(), source }
     }
 
-    /// Someone had to wait for this shard's lock.
+    /// Counts that a thread had to wait for this shard's lock.
     pub(super) fn count_wait(&mut self) {
         self.counts.lock_waits += 1;
     }
@@ -233,13 +232,13 @@ impl Shard {
         (size_of::<Self>() + self.layers.capacity() * size_of::<Layer>() + audit + verified) as u64
     }
 
-    /// A fingerprint, as the filters of this shard look at it.
+    /// A fingerprint, as the filters of this shard use it.
     fn probes(&self, fingerprint: Fingerprint) -> Probes {
         Probes::new(fingerprint, self.split_bits)
     }
 
-    /// The one place that answers a question and remembers it. Looks into the newest layer first:
-    /// it is the largest, and what was seen lately is seen most often.
+    /// The one place that answers a test and remembers it. Checks the newest layer first: it is the largest, and recent URLs are seen most
+    /// often.
     #[inline]
     fn answer(&mut self, probes: Probes) -> Sighting {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
@@ -248,7 +247,7 @@ impl Shard {
         if let Some(verified) = &mut self.verified {
             sighting = verified.check(probes, sighting);
         }
-        // No branch on the answer: it would be guessed wrong.
+        // No branch on the answer: it would be mispredicted.
         let new = u64::from(sighting == Sighting::New);
         self.counts.tests += 1;
         self.counts.inserted += new;
@@ -262,8 +261,7 @@ impl Shard {
         sighting
     }
 
-    /// The newest layer has no more room. A new URL asks for the next layer; one that was seen
-    /// needs none.
+    /// The newest layer has no more room. A new URL needs the next layer; a seen one does not.
     #[cold]
     #[inline(never)]
     fn fill(&mut self, sighting: Sighting) {
@@ -272,10 +270,10 @@ impl Shard {
         }
     }
 
-    /// Adds the next layer. Where there is none, the shard is full, and the newest layer has room
-    /// without end from then on: it goes on answering, with more false positives than it was made for.
+    /// Adds the next layer. If there is none, the shard is full, and the newest layer gets unlimited room: it goes on answering, with more
+    /// false positives than it was made for.
     ///
-    /// Whether its memory can be had is asked first; a layer that cannot be had is as good as none.
+    /// It checks first that the memory can be had; a layer without memory counts as none.
     fn grow(&mut self) {
         let options = self.growth.options();
         // A table grows by itself.
@@ -290,14 +288,14 @@ impl Shard {
     }
 }
 
-/// The rate of a first layer that is full: what a table is held to, since it has no other layers.
+/// The rate of a full first layer: a table is held to it, since it has no other layers.
 fn first_rate(growth: &Growth) -> f64 {
     growth.layer(0).map_or(0.0, |plan| plan.sizing.rate(plan.room as f64))
 }
 
 const ALWAYS_ONE: &str = "a shard has a layer from the start";
 
-/// Has one of these layers seen it?
+/// Whether one of these layers has seen it.
 fn hold(layers: &[Layer], probes: Probes) -> bool {
     layers.iter().rev().any(|layer| layer.filter.contains(probes))
 }
@@ -307,7 +305,7 @@ mod tests {
     use super::*;
     use crate::seen::options::SeenOptions;
 
-    /// 46 million times as large, and no further: what does not fit is told.
+    /// 46 million times as large, and no further: then it says that it is full.
     #[test]
     fn a_shard_that_cannot_grow_further_is_full() {
         let options = SeenOptions { capacity: 1, shards: 1, false_positive_rate: 0.5, ..SeenOptions::default() };

@@ -4,42 +4,40 @@ use super::counts::add;
 use super::maths::arithmetic::share;
 use super::maths::interval::not_sampled;
 
-/// What one shard holds and costs; in the merged row the sums and means of these.
+/// What one shard holds and costs; in the merged row, the sums and means of the shards.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShardStatistics {
-    /// The partition that has the shard, of a crawl on many machines; `None` in all shards as one, and
-    /// elsewhere.
+    /// The partition that has the shard, in a crawl on many machines; `None` in the merged row, and elsewhere.
     #[cfg_attr(feature = "crawl", serde(default, skip_serializing_if = "Option::is_none"))]
     pub partition: Option<u32>,
     /// URLs it is sized for.
     pub capacity: u64,
     /// Fingerprints answered `New`: URLs.
     pub inserted: u64,
-    /// Questions that were asked to be remembered: URLs, repeated ones each time.
+    /// Tests that also insert: URLs, repeated ones each time.
     pub tests: u64,
     /// Fingerprints that were removed: URLs.
     pub removed: u64,
-    /// Times that someone had to wait for the shard's lock. Where it is a good part of `batches`:
-    /// more `seen.shards`.
+    /// Times that a thread had to wait for the shard's lock. If that is a good part of `batches`, raise `seen.shards`.
     pub lock_waits: u64,
     /// Times that the shard was locked for a batch.
     pub batches: u64,
-    /// Questions asked in these batches: URLs.
+    /// Tests in these batches: URLs.
     pub batched: u64,
-    /// Filters: one for each shard, and one more each time it grew.
+    /// Filters: one for each shard, and one more each time that it grew.
     pub layers: u64,
-    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. Where it is not 0, more
-    /// is lost than was asked for: give `seen.capacity` more, or `auto`.
+    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. If it is not 0, more is lost than was asked for: raise
+    /// `seen.capacity`, or set it to `auto`.
     pub full: u64,
     /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 512 a
     /// line).
     pub bits: u64,
     /// Bits that are set.
     pub bits_set: u64,
-    /// Bits looked at for each URL, `k`, in the layer with the most.
+    /// Bits checked for each URL, `k`, in the layer with the most.
     pub probes: u32,
     /// Memory allocated in all, in bytes.
     pub bytes: u64,
@@ -49,24 +47,22 @@ pub struct ShardStatistics {
     pub fill_ratio: f64,
     /// Distinct URLs shown, estimated from the fill. URLs that were taken for seen are among them.
     pub cardinality: f64,
-    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows,
-    /// 0 to 1: the rate that was asked for. In the exact layout it is what the first lines have
-    /// when they are full, and in the verified one 0.
+    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: the rate that was asked for. In
+    /// the exact layout it is the rate of the first lines when they are full, and in the verified one 0.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
     /// Share of new URLs taken for seen, as a mean over the fill from empty to now, 0 to 1.
     /// `expected_lost` follows from it.
     pub false_positive_rate_mean: f64,
-    /// URLs that the filter took for seen so far, though they were new. An expectation, not a
-    /// count. Where it is too many: a lower `seen.false_positive_rate`, or a layout that loses nothing.
+    /// New URLs that the filter has taken for seen so far. An expectation, not a count. If it is too many: a lower
+    /// `seen.false_positive_rate`, or a layout that loses nothing.
     pub expected_lost: f64,
-    /// The same as it was measured; `None` where no sample is audited.
+    /// The same, measured; `None` if no sample is audited.
     pub audit: Option<AuditStatistics>,
-    /// What it took to verify the filter's answers; `None` in other layouts than the verified one.
+    /// The work of verifying the filter's answers; `None` in layouts other than the verified one.
     pub verified: Option<VerifiedStatistics>,
-    /// The fingerprints by their length, the shortest first; empty in other layouts than the exact
-    /// one.
+    /// The fingerprints by their length, the shortest first; empty in layouts other than the exact one.
     #[cfg_attr(feature = "crawl", serde(default))]
     pub generations: Vec<GenerationStatistics>,
 }
@@ -80,7 +76,7 @@ pub struct ShardStatistics {
 pub struct GenerationStatistics {
     /// Bits that are left of each, beside the number of its line.
     pub identity_bits: u32,
-    /// How many there are.
+    /// How many such fingerprints there are.
     pub urls: u64,
     /// The share of its shard's new URLs that each of them takes for seen, 0 to 1.
     pub covers: f64,
@@ -94,8 +90,8 @@ impl GenerationStatistics {
         self.urls = urls;
     }
 
-    /// The share of new URLs that these take for seen together, and how many were taken for seen
-    /// while they came, one generation after the other.
+    /// The share of new URLs that these take for seen together, and how many were taken for seen while they were inserted, one generation
+    /// after the other.
     ///
     /// Fingerprints fall into lines at random, so the number of those that cover a new URL is
     /// Poisson distributed, and the rate is the chance that it is not 0.
@@ -118,39 +114,36 @@ impl GenerationStatistics {
 pub struct VerifiedStatistics {
     /// Times that the filter took a URL for seen, so that it was looked up.
     pub lookups: u64,
-    /// Lookups that were answered from memory, since the URL was inserted or looked up not long
-    /// ago.
+    /// Lookups that were answered from memory, since the URL was inserted or looked up a short time ago.
     pub from_memory: u64,
-    /// URLs that were new though the filter took them for seen. The filter alone would have lost
-    /// them.
+    /// New URLs that the filter took for seen. The filter alone would have lost them.
     pub rescued: u64,
-    /// Pages of 4 KiB asked from the operating system, which may have them in its cache.
+    /// Pages of 4 KiB read from the operating system, which may have them in its cache.
     pub pages_read: u64,
     /// Sorted runs that the fingerprints on disk are in.
     pub runs: u64,
-    /// What the runs take on disk, in bytes.
+    /// Bytes of the runs on disk.
     pub disk_bytes: u64,
-    /// What was written to keep the runs few, in bytes.
+    /// Bytes written to keep the number of runs low.
     pub bytes_written: u64,
-    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate: look at
-    /// the disk.
+    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate: check the disk.
     pub failures: u64,
 }
 
-/// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
+/// The filter's errors as the audit of a sample measured them, not as they are expected.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AuditStatistics {
-    /// One URL in this many is in the sample now: 1 up to some 57,000 URLs, then ever more. In the
-    /// merged row the largest of the shards'.
+    /// One URL in this many is in the sample now: 1 up to some 57,000 URLs, then more and more. In the merged row, the largest of the
+    /// shards'.
     pub sample: u32,
     /// Distinct URLs that were shown while they were in the sample.
     pub shown: u64,
     /// URLs of the sample that were taken for seen when they were new.
     pub false_positives: u64,
-    /// Distinct URLs that were shown, in the sample or not: estimated, and exact where `sample` is 1.
+    /// Distinct URLs that were shown, in the sample or not: an estimate, exact if `sample` is 1.
     pub distinct: f64,
     /// Share of new URLs taken for seen, as a mean over the fill so far, 0 to 1: measured.
     pub rate: f64,
@@ -158,8 +151,8 @@ pub struct AuditStatistics {
     pub rate_low: f64,
     /// Upper bound of the 95 % interval of `rate`.
     pub rate_high: f64,
-    /// URLs lost in the whole set, estimated: each false positive of the sample stands for the URLs outside it at the
-    /// time. Where `sample` is 1, the count.
+    /// URLs lost in the whole set, estimated: each false positive of the sample stands for the URLs outside it at the time. If `sample` is
+    /// 1, the exact count.
     pub lost: f64,
     /// The variance of `lost` that comes from sampling: URLs, squared.
     pub lost_variance: f64,
@@ -170,8 +163,8 @@ pub struct AuditStatistics {
 }
 
 impl AuditStatistics {
-    /// Whether the interval of `lost` says something: it is at most as wide as the number is large. Else too few
-    /// false positives were in the sample.
+    /// Whether the interval of `lost` is meaningful: at most as wide as the number is large. Otherwise the sample has too few false
+    /// positives.
     pub fn tells(&self) -> bool {
         self.lost_high - self.lost_low <= self.lost
     }
@@ -186,7 +179,7 @@ impl AuditStatistics {
         self.lost_variance += other.lost_variance;
     }
 
-    /// Fills in what follows from the counts.
+    /// Computes the fields that follow from the counts.
     pub(super) fn finish(&mut self) {
         let counted = self.false_positives as f64;
         let (low, high) = not_sampled(self.lost - counted, self.lost_variance, f64::from(self.sample));
@@ -197,7 +190,7 @@ impl AuditStatistics {
 }
 
 impl VerifiedStatistics {
-    /// What a shard counts, in the order in which a snapshot has it: all but what its runs say.
+    /// The shard's own counts, in the order of a snapshot: all but the runs' numbers.
     pub(super) fn counts(&mut self) -> [&mut u64; 6] {
         let Self { lookups, from_memory, rescued, pages_read, bytes_written, failures, .. } = self;
         [lookups, from_memory, rescued, pages_read, bytes_written, failures]
@@ -212,7 +205,7 @@ impl VerifiedStatistics {
 }
 
 impl ShardStatistics {
-    /// Fills in what follows from the other fields.
+    /// Computes the fields that follow from the others.
     pub(super) fn finish(&mut self) {
         self.fill_ratio = share(self.bits_set as f64, self.bits as f64);
         self.false_positive_rate_mean = share(self.expected_lost, self.cardinality);
@@ -230,8 +223,7 @@ pub struct SeenStatistics {
     pub merged: ShardStatistics,
     /// One row a shard, in the shards' order.
     pub shards: Vec<ShardStatistics>,
-    /// Questions that no shard was asked, since the same thread had just asked the same: URLs,
-    /// since the set was made or loaded. See
+    /// Tests that no shard had to answer, since the same thread had just made the same one: URLs, since the set was made or loaded. See
     /// [`SeenSet::insert_links`](super::SeenSet::insert_links).
     #[cfg_attr(feature = "crawl", serde(default))]
     pub recent_hits: u64,
