@@ -12,9 +12,8 @@
 
 use crate::address::Fingerprint;
 
-/// The number of this way to spend the bits, which stands in every saved file. A strategy, once
-/// released, never changes: another way gets another number, and a file with a number that is not
-/// known is refused.
+/// The version of this way to spend the bits, which is in every saved file. A strategy, once released, never changes: another way gets
+/// another number, and a file with an unknown number is refused.
 pub(super) const STRATEGY: u32 = 1;
 
 /// Bits in a cache line.

@@ -14,8 +14,8 @@ pub(super) struct Recent {
     set: u64,
     /// The latest fingerprint that fell into each slot.
     slots: [u64; SLOTS],
-    /// The fingerprints of a batch that are not in the slots, their places in the batch, and the
-    /// answers to them. Kept here so that nothing is allocated for each batch.
+    /// The fingerprints of a batch that are not in the slots, their places in the batch, and the answers to them. They are kept here so
+    /// that nothing is allocated for each batch.
     missing: Vec<Fingerprint>,
     places: Vec<usize>,
     sightings: Vec<Sighting>,

@@ -10,8 +10,7 @@ use crate::seen::sighting::Sighting;
 /// its 8 lanes (Putze, Sanders and Singler 2009, "Cache-, hash- and space-efficient Bloom
 /// filters"). A test touches one line, so it waits for memory once.
 ///
-/// `bits_set` is kept up to date with each insertion: to count them all for a report would take
-/// longer than the report.
+/// `bits_set` is updated with each insertion: counting all bits for a report would take longer than the report.
 #[derive(Debug)]
 pub(in crate::seen) struct Blocked {
     lines: CacheLines,
@@ -52,8 +51,7 @@ impl Blocked {
         set(&mut lines[probes.slot(lines.len())], bits)
     }
 
-    /// The same for the second bits. A function of its own, so that layers with one bit a lane,
-    /// which are most, do not carry it along.
+    /// The same for the second bits. A separate function, so that layers with one bit a lane, which are most, do not pay for it.
     #[inline(never)]
     fn set_again(&mut self, probes: Probes) -> u64 {
         self.set(probes, probes.lanes_again())
@@ -63,7 +61,7 @@ impl Blocked {
         self.lines.bytes()
     }
 
-    /// Asks for the line that a test will look at.
+    /// Prefetches the line that a test reads.
     #[inline]
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         let lines = self.lines.as_slice();
@@ -79,8 +77,7 @@ impl Blocked {
             && (self.probes_per_lane == 1 || held(line, probes.lanes_again()) == LANES as u64)
     }
 
-    /// Sets all bits of a fingerprint. It is new if any of them was not set: the answer falls out
-    /// of setting them, so the line is looked at once.
+    /// Sets all bits of a fingerprint. It is new if any of them was not set: setting them gives the answer, so the line is read once.
     #[inline]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         let missing = self.set(probes, probes.lanes());

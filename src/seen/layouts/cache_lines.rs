@@ -1,4 +1,4 @@
-//! Memory in cache lines: the blocked layout's, and that of the fingerprints in lines.
+//! Memory in cache lines: for the blocked layout, and for fingerprints in lines.
 
 use memmap2::MmapMut;
 use zerocopy::FromBytes;
@@ -8,44 +8,44 @@ use crate::seen::probes::LANES;
 /// A cache line, as words.
 pub(in crate::seen) type CacheLine = [u64; LANES];
 
-/// Lines that begin where cache lines begin, zeroed by the operating system when they are first
-/// touched.
+/// Lines that begin where cache lines begin, zeroed by the operating system when they are first touched.
 #[derive(Debug)]
 pub(in crate::seen) enum CacheLines {
-    /// Many, in pages of 2 MiB where the system has them: the processor finds the place of a line in memory from a few hundred entries then,
-    /// and not from tens of thousands, for which it has no room.
+    /// Many lines, in pages of 2 MiB if the system has them: then the processor translates addresses with a few hundred entries instead of
+    /// tens of thousands, for which it has no room.
     Huge(MmapMut),
-    /// Lines whose end can be given back, or which are few.
+    /// Lines whose end can be given back, or few lines.
     Words {
         words: Vec<u64>,
-        /// Words before the first line. A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory
-        /// before there is anything in it.
+        /// Words before the first line. A vector of an aligned type would be zeroed by hand, all of it at once, and take its memory while
+        /// it is still empty.
         skip: usize,
     },
 }
 
-/// Bytes from which on memory is asked for in huge pages: one of them.
+/// From this many bytes on, memory is asked for in huge pages: one of them.
 const HUGE: usize = 2 << 20;
 const WHOLE: &str = "whole lines on a page's border";
 
 impl CacheLines {
-    /// So many lines, all clear.
+    /// `lines` clear lines.
     ///
     /// # Panics
-    /// Where the system does not give the memory; it is asked before.
+    /// If the system does not give the memory; the caller checks that first.
     pub(in crate::seen) fn zeroed(lines: usize) -> Self {
         let bytes = lines * size_of::<CacheLine>();
         if bytes < HUGE {
             return Self::to_give_back(lines);
         }
         let memory = MmapMut::map_anon(bytes).expect("the system was asked for the memory before");
-        // A wish. Without it all is as before, and slower.
+        // A hint. Without it everything works the same, but slower.
         #[cfg(target_os = "linux")]
         drop(memory.advise(memmap2::Advice::HugePage));
         Self::Huge(memory)
     }
 
-    /// The same, in small pages, which cost little each when they are first touched, and can be given back from the [end](Self::truncate) on.
+    /// The same in small pages, which cost little each when they are first touched, and can be given back from the [end](Self::truncate)
+    /// on.
     pub(in crate::seen) fn to_give_back(lines: usize) -> Self {
         let words = vec![0_u64; lines * LANES + LANES - 1];
         let skip = words.as_ptr().align_offset(size_of::<CacheLine>()).min(LANES - 1);
@@ -70,7 +70,7 @@ impl CacheLines {
         }
     }
 
-    /// Gives the memory of the lines from this one on back to the operating system. Huge pages are given back together, in the end.
+    /// Gives the memory of the lines from this one on back to the operating system. Huge pages are given back together, at the end.
     pub(in crate::seen) fn truncate(&mut self, lines: usize) {
         if let Self::Words { words, .. } = self {
             words.truncate(lines * LANES + LANES - 1);

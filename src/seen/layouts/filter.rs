@@ -11,8 +11,7 @@ use crate::seen::sighting::{Removal, Sighting};
 
 /// A filter, or the table that stands for one.
 ///
-/// An enum and no trait object: which layout it is costs a branch that is always guessed right, and
-/// what is inlined stays so.
+/// An enum and no trait object: choosing the layout costs a branch that is always predicted, and calls stay inlined.
 #[derive(Debug)]
 pub(in crate::seen) enum Filter {
     Blocked(Blocked),
@@ -20,7 +19,7 @@ pub(in crate::seen) enum Filter {
     Lines(Box<Lines>),
 }
 
-/// The same expression for each of them.
+/// The same expression for each layout.
 macro_rules! each {
     ($filter:expr, $layout:ident => $answer:expr) => {
         match $filter {
@@ -44,7 +43,7 @@ impl Filter {
         }
     }
 
-    /// Asks for the memory that a test will look at, and does not wait for it.
+    /// Prefetches the memory that a test reads.
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         each!(self, layout => layout.prefetch(probes));
     }
@@ -55,7 +54,7 @@ impl Filter {
         each!(self, layout => layout.contains(probes))
     }
 
-    /// The same question; inserts it where the answer is no.
+    /// The same test; inserts it if the answer is no.
     #[inline]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         each!(self, layout => layout.insert(probes))
@@ -69,13 +68,13 @@ impl Filter {
                 ahead.inspect(|ahead| flat.prefetch(*ahead));
                 flat.contains(probes)
             }),
-            // A shard has one table, and none behind it that is only asked.
+            // A shard has one table, and no older one.
             Self::Lines(lines) => window.choose(|probes, _| lines.contains(probes)),
         }
     }
 
-    /// Inserts those of a window that were not `seen` elsewhere, in order, while the memory of the
-    /// next window is asked for. Returns the ones that are new.
+    /// Inserts the fingerprints of a window that were not `seen` elsewhere, in order, while the memory of the next window is fetched.
+    /// Returns the new ones.
     pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.insert_window(window, seen),
@@ -87,7 +86,7 @@ impl Filter {
         }
     }
 
-    /// Takes back an insertion. Called only of layouts that can: exact and counting.
+    /// Takes back an insertion. Called only for layouts that can: exact and counting.
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         match self {
             Self::Blocked(_) => Removal::Kept,
@@ -96,8 +95,7 @@ impl Filter {
         }
     }
 
-    /// Cells that are set, and all cells: bits or counters; of lines with
-    /// fingerprints the bits of the slots that are taken, and of all lines.
+    /// Cells that are set, and all cells: bits or counters; for lines with fingerprints, the bits of the taken slots, and of all lines.
     pub(in crate::seen) fn cells(&self, sizing: Sizing) -> (u64, u64) {
         match self {
             Self::Blocked(blocked) => (blocked.bits_set(), sizing.bits),
@@ -109,8 +107,7 @@ impl Filter {
         }
     }
 
-    /// The cells, the first in the lowest bits; none of lines with fingerprints, which may be in two
-    /// tables.
+    /// The cells, the first in the lowest bits; none for lines with fingerprints, which may be in two tables.
     pub(in crate::seen) fn words(&self) -> &[u64] {
         match self {
             Self::Blocked(blocked) => blocked.words(),
@@ -124,7 +121,7 @@ impl Filter {
         if let Self::Lines(lines) = self { Some(lines) } else { None }
     }
 
-    /// Adds what another filter of the same size holds in its words from `at` on.
+    /// Adds another filter of the same size, in its words from `at` on.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         match self {
             Self::Blocked(blocked) => blocked.absorb(at, words),

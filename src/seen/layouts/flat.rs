@@ -4,12 +4,11 @@ use super::window::prefetch;
 use crate::seen::probes::Probes;
 use crate::seen::sighting::{Removal, Sighting};
 
-/// A Bloom filter over one array of cells, or over one array for each probe. A cell is a bit, or a
-/// counter that can forget.
+/// A Bloom filter over one array of cells, or over one array for each probe. A cell is a bit, or a counter that can forget.
 ///
-/// One array of bits is the filter of Bloom 1970; an array for each probe that of Chang, Feng and
-/// Li 2004; counters of 4 bits are Fan, Cao, Almeida and Broder's of 2000. A counter that reaches
-/// 15 stays there: it no longer knows how many need it, so no removal may take it from them.
+/// One array of bits is the filter of Bloom 1970; an array for each probe that of Chang, Feng and Li 2004; counters of 4 bits are Fan, Cao,
+/// Almeida and Broder's of 2000. A counter that reaches 15 stays there: it no longer knows how many URLs need it, so no removal may
+/// decrement it.
 #[derive(Debug)]
 pub(in crate::seen) struct Flat {
     /// The cells, the first in the lowest bits.
@@ -47,9 +46,8 @@ impl Flat {
 
     /// Sets the cells that are set in these words, from word `at` on.
     ///
-    /// Counters are not added up: of two that are not 0 the union has the bits of both, which is at
-    /// least the larger. It is used for loading into an empty filter; unions of counting sets are
-    /// refused before.
+    /// Counters are not added up: where both are not 0, the union has the bits of both, which is at least the larger. It is used for
+    /// loading into an empty filter; unions of counting sets are refused before.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         let set = |word: u64| match self.width {
             1 => word.count_ones(),
@@ -69,7 +67,7 @@ impl Flat {
         }
         for place in self.places(probes) {
             let value = self.get(place);
-            // It is 0 only where URLs were removed that had never been inserted.
+            // It is 0 only if URLs were removed that had never been inserted.
             if value < self.full() && value > 0 {
                 self.set(place, value - 1);
                 self.cells_set -= u64::from(value == 1);
@@ -109,8 +107,8 @@ impl Flat {
         size_of_val(self.words())
     }
 
-    /// Asks for all cells that a test may look at. A test of a new URL looks at two or three of
-    /// them before it finds one clear, but then inserts it into all.
+    /// Prefetches all cells that a test may read. A test of a new URL reads two or three of them before it finds one clear, but then
+    /// inserts it into all.
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         for place in self.places(probes) {
             prefetch(&self.words, place * self.width / 64);
@@ -122,8 +120,8 @@ impl Flat {
         self.places(probes).all(|place| self.get(place) != 0)
     }
 
-    /// Sets a fingerprint's cells, or counts them up. One that is taken for seen is not counted up:
-    /// its removal is not asked for either.
+    /// Sets a fingerprint's cells, or increments them. A fingerprint that is taken for seen does not increment them: it will not be removed
+    /// either.
     #[inline(never)]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         if self.contains(probes) {

@@ -1,5 +1,4 @@
-//! Whole fingerprints in a hash table: the sample of the audit, and those of the verified layout
-//! that are not on disk yet.
+//! Whole fingerprints in a hash table: the sample of the audit, and the verified layout's fingerprints that are not on disk yet.
 
 use std::collections::HashSet;
 
@@ -34,9 +33,9 @@ impl Held {
         self.0.remove(&fingerprint.bits());
     }
 
-    /// Keeps the fingerprints for which `is_kept` is true, in memory for as many as there were.
+    /// Keeps the fingerprints for which `is_kept` is true, with memory for as many as there were.
     pub(in crate::seen) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
-        // A table anew: the places of what goes would count as taken, and it would double for them.
+        // A new table: removed slots would count as taken, and the old table would double for them.
         let mut kept = Self::for_urls(self.len() as u64);
         kept.extend(self.iter().filter(|&bits| is_kept(bits)));
         *self = kept;

@@ -1,9 +1,8 @@
 //! The bits of a cache line, eight lanes at once where the processor can.
 //!
-//! Nothing here branches on a bit: a wrong guess would throw away the work that was begun after it,
-//! and no predictor knows what is new. For a window, all lanes of a line are asked at once where
-//! this processor can. For a single fingerprint they are not: it waits for its memory anyway, and
-//! would not be answered sooner.
+//! Nothing here branches on a bit: a misprediction would throw away the work that was begun after it, and no predictor knows which URLs are
+//! new. For a window, all lanes of a line are tested at once if this processor can. For a single fingerprint they are not: it waits for its
+//! memory anyway, and would not be answered sooner.
 
 #![expect(
     clippy::inline_always,
@@ -35,14 +34,13 @@ pub(in crate::seen) fn set(line: &mut CacheLine, bits: Lanes) -> u64 {
     missing
 }
 
-/// Finds those of a window whose bits are all set, while the memory of the next window is asked
-/// for.
+/// Finds the fingerprints of a window whose bits are all set, while the memory of the next window is fetched.
 pub(in crate::seen) fn find_window(lines: &[CacheLine], probes_per_lane: u32, window: ProbeWindow<'_>) -> Subset {
     dispatch!(Level::new(), simd => find_each(simd, lines, probes_per_lane, window))
 }
 
-/// Sets the bits of those of a window that were not `seen` elsewhere, in order, while the memory of
-/// the next window is asked for. Returns which are new, and how many bits were not set before.
+/// Sets the bits of the window's fingerprints that were not `seen` elsewhere, in order, while the memory of the next window is fetched.
+/// Returns which are new, and how many bits were not set before.
 pub(in crate::seen) fn insert_window(
     lines: &mut [CacheLine],
     probes_per_lane: u32,
@@ -52,7 +50,7 @@ pub(in crate::seen) fn insert_window(
     dispatch!(Level::new(), simd => insert_each(simd, lines, probes_per_lane, window, seen))
 }
 
-/// [`find_window`], with the instructions that `simd` stands for.
+/// [`find_window`], with the instructions of `simd`.
 #[inline(always)]
 fn find_each<S: Simd>(simd: S, lines: &[CacheLine], probes_per_lane: u32, window: ProbeWindow<'_>) -> Subset {
     let mut ahead = window.ahead();
@@ -69,8 +67,8 @@ fn find_each<S: Simd>(simd: S, lines: &[CacheLine], probes_per_lane: u32, window
     )
 }
 
-/// [`insert_window`], with the instructions that `simd` stands for. One that was seen elsewhere goes
-/// through the same steps, with nothing to set.
+/// [`insert_window`], with the instructions of `simd`. A fingerprint that was seen elsewhere goes through the same steps, with nothing to
+/// set.
 #[inline(always)]
 fn insert_each<S: Simd>(
     simd: S,
@@ -97,7 +95,7 @@ fn insert_each<S: Simd>(
     (new, missing)
 }
 
-/// Asks for the line of one of the next window.
+/// Prefetches the line of one fingerprint of the next window.
 #[inline(always)]
 fn ask_ahead(lines: &[CacheLine], next: Option<Probes>) {
     if let Some(next) = next {
@@ -115,7 +113,7 @@ fn missing_at_once<S: Simd>(simd: S, line: &CacheLine, bits: Lanes) -> u64 {
     (u64x8::from_slice(simd, line) & bits).simd_eq(0).to_bitmask().count_ones().into()
 }
 
-/// As [`set`]; where `bit` is 0 instead of 1, it sets none.
+/// As [`set`]; if `bit` is 0 instead of 1, it sets none.
 #[inline(always)]
 fn set_at_once<S: Simd>(simd: S, line: &mut CacheLine, bits: Lanes, bit: u64) -> u64 {
     if !shifts_lanes_apart::<S>() {
@@ -127,15 +125,15 @@ fn set_at_once<S: Simd>(simd: S, line: &mut CacheLine, bits: Lanes, bit: u64) ->
     LANES as u64 - u64::from((before & bits).simd_eq(bits).to_bitmask().count_ones())
 }
 
-/// `bit`, shifted in each lane to where that lane's bit is.
+/// `bit`, shifted in each lane to that lane's bit.
 #[inline(always)]
 fn one_in_each<S: Simd>(simd: S, bits: Lanes, bit: u64) -> u64x8<S> {
     let numbers = (u64x8::splat(simd, bits.word()) >> u64x8::from_slice(simd, &Lanes::SHIFTS)) & 63;
     u64x8::splat(simd, bit) << numbers
 }
 
-/// Whether one instruction shifts four lanes or more, each by a number of its own. Without such an
-/// instruction all at once takes longer than one by one.
+/// Whether one instruction shifts four lanes or more, each by its own number. Without such an instruction, all at once takes longer than
+/// one by one.
 #[inline(always)]
 fn shifts_lanes_apart<S: Simd>() -> bool {
     S::u64s::LEN >= 4
@@ -146,8 +144,7 @@ mod tests {
     use super::*;
     use crate::address::Fingerprint;
 
-    /// The instructions of this processor and those that any of its kind has give the same answers
-    /// and leave the same bits, with one bit a lane and with two.
+    /// This processor's instructions and the baseline give the same answers and leave the same bits, with one bit a lane and with two.
     #[test]
     fn all_instructions_answer_alike() {
         let mix =

@@ -1,5 +1,5 @@
-//! How a shard remembers. [`filter`] is the door: it has one function for each thing that a layer
-//! must do, and knows which layout does it in which file.
+//! How a shard remembers. [`filter`] is the door: it has one function for each thing that a layer must do, and knows which file implements
+//! it for each layout.
 //!
 //! | file | layouts |
 //! |---|---|
@@ -8,11 +8,11 @@
 //! | [`lines`] | exact |
 //! | [`verified`], with [`run`] | what stands behind the filters of verified |
 //!
-//! [`cache_lines`] is the memory of those that have lines. [`held`] keeps whole fingerprints, few
-//! of them: the sample of the [audit](super::audit), and what verified has not on disk yet.
+//! [`cache_lines`] is the memory of the layouts with lines. [`held`] keeps a small number of whole fingerprints: the sample of the
+//! [audit](super::audit), and verified's that are not on disk yet.
 //!
-//! A [`window`] is a piece of a batch: while it is tested, the memory of the next one is on its
-//! way. To insert a batch, each layer is asked for a whole window, which is a loop without calls.
+//! A [`window`] is a piece of a batch: while it is tested, the memory of the next one is fetched. To insert a batch, each layer is called
+//! for a whole window, which is a loop without calls.
 
 mod blocked;
 mod cache_lines;

@@ -1,10 +1,8 @@
-//! Sorted fingerprints in a file. The one place on this floor that does I/O of its own, and by the
-//! standard library alone.
+//! Sorted fingerprints in a file. The one place on this floor that does I/O, with the standard library alone.
 //!
-//! A run's file has no name: it is created in the directory, and its name is removed at once, while
-//! the file stays open. So two sets may share a directory, the space is free again when the run is
-//! dropped, and a process leaves nothing behind however it dies, but an empty file if it dies
-//! between the two. Nor has the file a format or a checksum: only this process ever reads it.
+//! A run's file has no name: it is created in the directory, and its name is removed at once, while the file stays open. So two sets may
+//! share a directory, the space is free again when the run is dropped, and a process leaves nothing however it dies, except an empty file
+//! if it dies between the two. Nor has the file a format or a checksum: only this process ever reads it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -13,13 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Fingerprints in a page: 4 KiB, the least that a disk reads at once.
 const PAGE: usize = 512;
-/// Fingerprints that are read together where all are wanted: 64 KiB.
+/// Fingerprints that are read together if all are needed: 64 KiB.
 const PIECE: usize = 8192;
 /// Bytes in a fingerprint.
 const WIDTH: usize = 8;
 
-/// Ascending fingerprints, each once. The first of each page is in memory, which is an eighth of a
-/// bit for each fingerprint.
+/// Ascending fingerprints, without duplicates. The first of each page is in memory, an eighth of a bit for each fingerprint.
 #[derive(Debug)]
 pub(in crate::seen) struct Run {
     file: File,
@@ -38,8 +35,7 @@ impl Run {
         self.firsts.capacity() * size_of::<u64>()
     }
 
-    /// Whether this fingerprint is in it. Reads one page, or none where the first of a page says
-    /// enough, and counts it.
+    /// Whether this fingerprint is in it. Reads and counts one page, or none if the first of a page is enough.
     pub(in crate::seen) fn holds(&self, bits: u64, pages_read: &mut u64) -> io::Result<bool> {
         let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(false) };
         if self.firsts[page] == bits {
@@ -51,14 +47,14 @@ impl Run {
         Ok(page.binary_search_by_key(&bits, |bytes| u64::from_le_bytes(*bytes)).is_ok())
     }
 
-    /// Loses its content, as a disk does that fails.
+    /// Loses its content, as a failing disk does.
     #[cfg(test)]
     pub(in crate::seen) fn lose(&self) {
         self.file.set_len(0).unwrap();
     }
 
-    /// Reads the fingerprints from place `at` on, as many as fit into the buffer. This moves the
-    /// file's one cursor, so nobody else may read at the same time: the shard's lock sees to that.
+    /// Reads the fingerprints from place `at` on, as many as fit into the buffer. This moves the file's one cursor, so no other thread may
+    /// read at the same time: the shard's lock ensures that.
     fn read<'a>(&self, at: u64, bytes: &'a mut [u8]) -> io::Result<&'a [[u8; WIDTH]]> {
         let count = usize::try_from(self.len - at).unwrap_or(usize::MAX).min(bytes.len() / WIDTH);
         let bytes = &mut bytes[..count * WIDTH];
@@ -75,12 +71,12 @@ pub(in crate::seen) struct RunWriter {
     to: BufWriter<File>,
     len: u64,
     firsts: Vec<u64>,
-    /// The one that was appended last.
+    /// The fingerprint that was appended last.
     last: Option<u64>,
 }
 
 impl RunWriter {
-    /// Begins a run in this directory, which is created where it is missing.
+    /// Begins a run in this directory, which is created if it is missing.
     pub(in crate::seen) fn new(directory: &Path) -> io::Result<Self> {
         /// How many were made.
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -88,8 +84,7 @@ impl RunWriter {
         Ok(Self { to: BufWriter::with_capacity(PIECE * WIDTH, file), len: 0, firsts: Vec::new(), last: None })
     }
 
-    /// Appends a fingerprint, which must not be below the last one. The last one again changes
-    /// nothing.
+    /// Appends a fingerprint, which must not be below the last one. A repetition of the last one changes nothing.
     pub(in crate::seen) fn push(&mut self, bits: u64) -> io::Result<()> {
         debug_assert!(self.last <= Some(bits), "a run ascends");
         if self.last == Some(bits) {
@@ -112,10 +107,10 @@ impl RunWriter {
     }
 }
 
-/// Fingerprints one after the other, from a run, of which 64 KiB are held, or from memory.
+/// Iterates over fingerprints: from a run, with a buffer of 64 KiB, or from memory.
 #[derive(Debug)]
 pub(in crate::seen) struct Cursor<'a> {
-    /// Where the pieces come from; `None` where there is only one.
+    /// The run that the pieces are read from; `None` if there is only one piece.
     run: Option<&'a Run>,
     /// The place in the run from which the next piece is read.
     at: u64,
@@ -126,7 +121,7 @@ pub(in crate::seen) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Over these, which must ascend.
+    /// Over these fingerprints, which must ascend.
     pub(in crate::seen) fn of(ascending: Vec<u64>) -> Self {
         let mut piece = ascending.into_iter();
         let next = piece.next();
@@ -140,7 +135,7 @@ impl<'a> Cursor<'a> {
         Ok(cursor)
     }
 
-    /// Goes on to the next fingerprint, and reads the next piece where this one is used up.
+    /// Advances to the next fingerprint, and reads the next piece when this one is used up.
     fn advance(&mut self) -> io::Result<()> {
         self.next = self.piece.next();
         if let (None, Some(run)) = (self.next, self.run.filter(|run| self.at < run.len)) {
@@ -154,7 +149,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Several cursors as one, in ascending order. A fingerprint that several have comes as often.
+/// Several cursors as one, in ascending order. A fingerprint that several have is repeated.
 #[derive(Debug)]
 pub(in crate::seen) struct Merge<'a>(pub(in crate::seen) Vec<Cursor<'a>>);
 
@@ -170,7 +165,7 @@ impl Merge<'_> {
     }
 }
 
-/// How the names begin and end that the files have for a moment.
+/// The beginning and end of the names that the files have for a moment.
 const NAME: (&str, &str) = ("seen-", ".run");
 
 /// Whether a file of this name was left by a process that died before it could remove the name.
@@ -183,7 +178,7 @@ fn name(number: u64) -> String {
     format!("{}{}-{number}{}", NAME.0, std::process::id(), NAME.1)
 }
 
-/// A file that only this process has. `count` is the number for its name, and for the next one's.
+/// A file that only this process has. `count` numbers the names.
 fn nameless(directory: &Path, count: &AtomicU64) -> io::Result<File> {
     loop {
         let path = directory.join(name(count.fetch_add(1, Ordering::Relaxed)));

@@ -1,4 +1,4 @@
-//! The verified layout: what a filter takes for seen is looked up on disk.
+//! The verified layout: URLs that a filter takes for seen are looked up on disk.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,19 +10,17 @@ use crate::seen::probes::Probes;
 use crate::seen::sighting::Sighting;
 use crate::seen::statistics::VerifiedStatistics;
 
-/// Every fingerprint of a shard, on disk, behind its Bloom filter. What the filter takes for seen
-/// is looked up here, so nothing is lost. Browsers use the same two steps on lists of bad URLs.
+/// Every fingerprint of a shard, on disk, next to its Bloom filter. A URL that the filter takes for seen is looked up here, so nothing is
+/// lost. Browsers use the same two steps on lists of bad URLs.
 ///
-/// New fingerprints gather in memory. When there are a 256th as many as on disk, they are merged
-/// with the newest runs into a new run. A run that is at least 8 times larger than what follows it
-/// stays as it is, so there are three or four. The first fingerprint of each page of a run is in
-/// memory: a lookup reads one page of each run, the newest first. All this takes 2 bits a URL of
-/// memory beside the filter's.
+/// New fingerprints gather in memory. When they are a 256th of those on disk, they are merged with the newest runs into a new run. A run
+/// that is at least 8 times larger than everything after it stays as it is, so there are three or four. The first fingerprint of each page
+/// of a run is in memory: a lookup reads one page of each run, the newest first. All this takes 2 bits of memory a URL besides the
+/// filter's.
 ///
-/// The runs are a cache of what the job's snapshot and journal know, and are gone with the process.
-/// Where the disk fails, the filter's answer stands: the set is then what a Bloom filter alone
-/// would be. `New` is still said once, and [`failure`](Self::failure) has the error. What cannot be
-/// written stays in memory.
+/// The runs are a cache of the job's snapshot and journal, and are gone with the process. If the disk fails, the filter's answer stands:
+/// the set is then like a plain Bloom filter. `New` is still said once, and [`failure`](Self::failure) has the error. Fingerprints that
+/// cannot be written stay in memory.
 #[derive(Debug)]
 pub(in crate::seen) struct Verified {
     directory: PathBuf,
@@ -32,28 +30,26 @@ pub(in crate::seen) struct Verified {
     fresh: Held,
     /// How many fresh ones there may be before they are merged into the runs.
     room: usize,
-    /// Fingerprints that were found on disk, or brought there, lately: the latest that fell into
-    /// each slot, and 0 for none.
+    /// Fingerprints that were recently found on disk or written there: the latest that fell into each slot, and 0 for none.
     recent: Vec<u64>,
     /// The oldest, which is the largest, first.
     runs: Vec<Run>,
-    /// What was counted; what the runs say is left out.
+    /// The counts, without the runs' numbers.
     pub(in crate::seen) counts: VerifiedStatistics,
     /// The first error of the disk.
     failure: Option<io::Error>,
 }
 
-/// Fresh ones are merged when there is one of them to this many on disk.
+/// Fresh ones are merged when there is one for this many on disk.
 const FRESH: u64 = 256;
 /// They are not merged before they fill a page.
 const MIN_ROOM: usize = 512;
-/// How many times larger than all that follow it a run must be to stay as it is. Together with
-/// [`FRESH`] it weighs the number of runs, and so of reads for a lookup, against how often a
-/// fingerprint is written.
+/// How many times larger than all later runs together a run must be to stay as it is. With [`FRESH`] it balances the number of runs, and so
+/// of reads for a lookup, against how often a fingerprint is written.
 const TIER: u64 = 8;
 
 impl Verified {
-    /// An empty one. Nothing is created in the directory before there is something to write.
+    /// An empty one. Nothing is created in the directory before the first write.
     pub(in crate::seen) fn new(directory: PathBuf, split_bits: u32) -> Self {
         Self {
             directory,
@@ -67,7 +63,7 @@ impl Verified {
         }
     }
 
-    /// The final answer, where the filter gave this one. Remembers what is new.
+    /// The final answer, given the filter's. Remembers a new fingerprint.
     #[inline]
     pub(in crate::seen) fn check(&mut self, probes: Probes, answer: Sighting) -> Sighting {
         if answer == Sighting::Seen && self.holds(probes) {
@@ -79,13 +75,13 @@ impl Verified {
             && let Err(error) = self.flush()
         {
             self.fail(error);
-            // It is tried again once there are twice as many, and not with each URL that comes.
+            // It is retried once there are twice as many, and not with each URL.
             self.room = 2 * self.fresh.len();
         }
         Sighting::New
     }
 
-    /// Whether what the filter took for seen was really shown. Yes where the disk cannot say.
+    /// Whether a URL that the filter took for seen was really shown. Yes if the disk cannot tell.
     pub(in crate::seen) fn holds(&mut self, probes: Probes) -> bool {
         self.counts.lookups += 1;
         let bits = probes.fingerprint.bits();
@@ -115,12 +111,12 @@ impl Verified {
         self.stored() + self.fresh.len() as u64
     }
 
-    /// The first error of the disk: from it on, some of the filter's answers stand unverified.
+    /// The first error of the disk: since then, some of the filter's answers are unverified.
     pub(in crate::seen) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }
 
-    /// All fingerprints, ascending, as a merge of all runs and of what is in memory: one pass over the disk, in a few buffers.
+    /// All fingerprints, ascending, as a merge of all runs and of those in memory: one pass over the disk, in a few buffers.
     ///
     /// # Errors
     /// If a run cannot be read.
@@ -128,7 +124,7 @@ impl Verified {
         self.merge_from(0)
     }
 
-    /// Shows all fingerprints, ascending.
+    /// Calls `each` for all fingerprints, ascending.
     pub(in crate::seen) fn for_each(&self, mut each: impl FnMut(u64)) -> io::Result<()> {
         let mut ascending = self.ascending()?;
         while let Some(bits) = ascending.next_until(u64::MAX)? {
@@ -137,17 +133,17 @@ impl Verified {
         Ok(())
     }
 
-    /// Begins a run of all there are and of others that come.
+    /// Begins a run of all its fingerprints and of others to come.
     pub(in crate::seen) fn union(&self) -> io::Result<Union<'_>> {
         Ok(Union { ours: self.ascending()?, to: RunWriter::new(&self.directory)? })
     }
 
-    /// Replaces all by the run of a union, which holds them.
+    /// Replaces all runs by the run of a union, which holds their fingerprints.
     pub(in crate::seen) fn replace(&mut self, run: Run) {
         self.settle(0, run);
     }
 
-    /// Bytes of memory allocated: what is fresh, what was found lately, and a fingerprint for each page of the runs.
+    /// Bytes of memory allocated: the fresh and the recent fingerprints, and one for each page of the runs.
     pub(in crate::seen) fn bytes(&self) -> usize {
         let runs = self.runs.iter().map(Run::bytes).sum::<usize>() + self.runs.capacity() * size_of::<Run>();
         self.fresh.bytes() + self.recent.capacity() * size_of::<u64>() + runs
@@ -169,7 +165,7 @@ impl Verified {
         self.failure.get_or_insert(error);
     }
 
-    /// Brings the fresh ones to the disk. Where that fails, everything stays as it was.
+    /// Writes the fresh ones to the disk. If that fails, everything stays as it was.
     #[cold]
     fn flush(&mut self) -> io::Result<()> {
         let (mut from, mut len) = (self.runs.len(), self.fresh.len() as u64);
@@ -194,8 +190,7 @@ impl Verified {
         Ok(Merge(cursors))
     }
 
-    /// Puts a run in the place of those from this one on and of the fresh ones. The fresh ones are
-    /// the recent ones from now on.
+    /// Replaces the runs from this one on, and the fresh ones, by one run. The fresh ones become the recent ones.
     fn settle(&mut self, from: usize, run: Run) {
         self.counts.bytes_written += run.len() * size_of::<u64>() as u64;
         self.runs.truncate(from);
@@ -212,7 +207,7 @@ impl Verified {
     }
 }
 
-/// A run in the making, of what there is and what comes.
+/// A run being written, of its own fingerprints and of others.
 #[derive(Debug)]
 pub(in crate::seen) struct Union<'a> {
     ours: Merge<'a>,
@@ -228,7 +223,7 @@ impl Union<'_> {
         self.to.push(bits)
     }
 
-    /// Adds the rest of what there is, and ends the run.
+    /// Adds the rest of its own, and ends the run.
     pub(in crate::seen) fn finish(mut self) -> io::Result<Run> {
         while let Some(ours) = self.ours.next_until(u64::MAX)? {
             self.to.push(ours)?;
@@ -243,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// Even over their space, whatever the counts.
+    /// Spread evenly over their space, whatever the counts.
     fn probes(count: u64) -> Probes {
         Probes::new(Fingerprint::from_bits(count.wrapping_mul(0x9e37_79b9_7f4a_7c15)), 0)
     }
@@ -288,7 +283,7 @@ mod tests {
             assert!(verified.recent.len() >= 2 * fresh, "{} of {fresh} are recent", verified.recent.len());
             if verified.stored() > stored {
                 assert_eq!((verified.stored(), fresh as u64), (count + 1, (stored / 256).max(512)));
-                // What was added is in the last run, with those that it took in.
+                // The new fingerprints are in the last run, with those of the runs that it merged.
                 written += verified.runs.last().unwrap().len() * 8;
                 assert!(verified.runs.len() <= runs + 1 && verified.counts.bytes_written == written);
                 fresh = 0;

@@ -1,5 +1,4 @@
-//! A batch is tested in windows, so that the memory of the next ones is on its way while this one
-//! is tested.
+//! A batch is tested in windows, so that the memory of the next one is fetched while this one is tested.
 
 use std::iter::once;
 
@@ -9,9 +8,9 @@ use crate::seen::sighting::Sighting;
 
 /// Fingerprints of one shard that are tested together, at most [`ProbeWindow::MAX`].
 ///
-/// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 cache
-/// lines at the same time. So each test asks for the memory of a later one, a window ahead. To ask
-/// for all at once would fill the queue, and the tests would wait behind it.
+/// Memory answers after a hundred nanoseconds, but a processor core can wait for 10 to 20 cache lines at the same time. So each test
+/// prefetches the memory of a later one, a window ahead. Prefetching everything at once would fill the queue, and the tests would wait for
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct ProbeWindow<'a> {
     pub(in crate::seen) fingerprints: &'a [Fingerprint],
@@ -22,7 +21,7 @@ pub(in crate::seen) struct ProbeWindow<'a> {
 }
 
 impl<'a> ProbeWindow<'a> {
-    /// At most as many as a word has bits.
+    /// A word has one bit for each.
     pub(in crate::seen) const MAX: usize = 32;
 
     /// Cuts a batch into windows.
@@ -35,7 +34,7 @@ impl<'a> ProbeWindow<'a> {
         })
     }
 
-    /// What stands before the first window of a batch: nothing to test, and the first window ahead.
+    /// The window before the first one of a batch: nothing to test, and the first window ahead.
     pub(in crate::seen) fn before(fingerprints: &'a [Fingerprint], shard_bits: u32) -> Self {
         let ahead = &fingerprints[..fingerprints.len().min(Self::MAX)];
         Self { fingerprints: &[], ahead, shard_bits }
@@ -51,7 +50,7 @@ impl<'a> ProbeWindow<'a> {
         self.ahead.iter().map(move |&fingerprint| Probes::new(fingerprint, self.shard_bits))
     }
 
-    /// One to be tested, by its place.
+    /// The fingerprint at a place.
     pub(in crate::seen) fn probes(self, place: usize) -> Probes {
         Probes::new(self.fingerprints[place], self.shard_bits)
     }
@@ -61,7 +60,7 @@ impl<'a> ProbeWindow<'a> {
         Subset(!subset.0 & ((1 << self.len()) - 1))
     }
 
-    /// The places for which `is_one` says yes. It is asked for each in order, and gets the place as well.
+    /// The places for which `is_one` says yes. It is called for each in order, with the place as well.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "what is asked may use instructions that only the caller may use")]
     pub(in crate::seen) fn choose(self, mut is_one: impl FnMut(Probes, usize) -> bool) -> Subset {
@@ -72,8 +71,7 @@ impl<'a> ProbeWindow<'a> {
         Subset(chosen)
     }
 
-    /// As [`choose`](Self::choose); `is_one` also gets one of the next window, to ask for its
-    /// memory.
+    /// As [`choose`](Self::choose); `is_one` also gets one fingerprint of the next window, to prefetch its memory.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `choose`")]
     pub(in crate::seen) fn choose_ahead(self, mut is_one: impl FnMut(Probes, usize, Option<Probes>) -> bool) -> Subset {
@@ -82,12 +80,10 @@ impl<'a> ProbeWindow<'a> {
     }
 }
 
-/// Asks for the memory of one slot, without waiting for it. A hint that changes no answer, and does
-/// nothing on some machines.
+/// Prefetches the memory of one slot, without waiting for it. A hint that changes no answer, and does nothing on some machines.
 ///
-/// A load would do without the crate that this takes. But a load that waits for memory holds up all
-/// that follows it: tests and memory would take turns instead of overlapping, and a batch takes a
-/// quarter longer then at 20 M URLs.
+/// A load would need no crate for it. But a load that waits for memory holds up everything after it: tests and memory would take turns
+/// instead of overlapping, and a batch would take a quarter longer at 20 M URLs.
 #[inline]
 pub(in crate::seen) fn prefetch<T>(slots: &[T], slot: usize) {
     prefetch_index::prefetch_index(slots, slot);
@@ -131,7 +127,7 @@ impl Subset {
         self.0.count_ones().into()
     }
 
-    /// The answer for one place, where this is the subset of the new ones.
+    /// The answer for one place, if this is the subset of the new ones.
     pub(in crate::seen) fn sighting(self, place: usize) -> Sighting {
         if self.has(place) { Sighting::New } else { Sighting::Seen }
     }

@@ -9,30 +9,26 @@ use crate::seen::error::SeenError;
 use crate::seen::layout::Layout;
 use crate::seen::options::{OnFull, SeenOptions};
 
-/// What each layer of a shard is, or will be when the one before it is full. The same for all
-/// shards of a set.
+/// The plan of each layer of a shard, before it is added. It is the same for all shards of a set.
 ///
-/// **How large.** Three layers make a decade, so the bits that are allocated before they are needed
-/// stay within a factor of 2.2. Where the capacity is not known, and growing is the usual thing,
-/// two layers make a decade: more would divide the rate further, and each takes another line of
-/// memory for a test.
+/// **How large.** Three layers make a decade, so the bits that are allocated before they are needed stay within a factor of 2.2. If the
+/// capacity is not known, and growth is normal, two layers make a decade: more would divide the rate further, and each costs a test another
+/// line of memory.
 ///
 /// **How exact.** Each layer may use a share of the target rate, and the shares add up to 1. So the
 /// compound rate stays below the target however far the set grows (Almeida, Baquero, Preguiça and
 /// Hutchison 2007, "Scalable Bloom filters": the first layer gets p·(1−r), and each later one r
 /// times the share of the one before).
 ///
-/// A set of known capacity gives its first layer nearly all, since it should need no other. A set
-/// of unknown capacity gives most to the layer that ends at a hundred times the start, and less in
-/// both directions: a small layer costs little even at a very low rate, and a crawl that outgrows
-/// all of them is rare. With these shares it costs at most 1.35 times the bits of a set of known
-/// capacity there, at any rate from 1e-2 down, and not much more where it ends earlier or later.
+/// A set of known capacity gives nearly all of the rate to its first layer, since it should need no other. A set of unknown capacity gives
+/// most to the layer that ends at a hundred times the start, and less in both directions: a small layer costs little even at a very low
+/// rate, and a crawl that outgrows all of them is rare. With these shares it costs there at most 1.35 times the bits of a set of known
+/// capacity, at any rate from 1e-2 down, and not much more if it ends earlier or later.
 #[derive(Debug)]
 pub(in crate::seen) struct Growth {
     /// What the set is made from.
     options: SeenOptions,
-    /// The target rate: the one that was asked for, or the one that follows from the bits that were
-    /// asked for.
+    /// The target rate: the one that was asked for, or the one that follows from the bits that were asked for.
     rate: f64,
     /// Planned when they are first needed.
     layers: [OnceLock<Plan>; MAX_LAYERS],
@@ -43,27 +39,25 @@ pub(in crate::seen) struct Growth {
 pub(in crate::seen) struct Plan {
     /// Bits and probes of its filter.
     pub(in crate::seen) sizing: Sizing,
-    /// URLs that it is for: the shard's part of them.
+    /// URLs that it is for: the shard's share of the set's.
     pub(in crate::seen) capacity: u64,
-    /// It is full when so many URLs were answered `New`.
+    /// It is full after this many `New` answers.
     pub(in crate::seen) room: u64,
 }
 
 /// How much larger the set is with each layer: 10^(1/3).
 const GROWTH: f64 = 2.154_434_690_031_884;
-/// The same where the capacity is not known: 10^(1/2).
+/// The same if the capacity is not known: 10^(1/2).
 const OPEN_ENDED_GROWTH: f64 = 3.162_277_660_168_379_5;
 
 /// The most layers of a shard. With three a decade they hold 4.6e7 times the first layer's
 /// capacity.
 pub(in crate::seen) const MAX_LAYERS: usize = 24;
 
-/// The part of the target rate that a first layer of known capacity leaves to later ones. It costs
-/// 0.12 bits a URL at 1e-4.
+/// The share of the target rate that a first layer of known capacity leaves to later ones. It costs 0.12 bits a URL at 1e-4.
 const RESERVE: f64 = 1.0 / 32.0;
 
-/// The layer that ends at a hundred times the start, where the capacity is not known, and its part
-/// of the target rate.
+/// The layer that ends at a hundred times the start if the capacity is not known, and its share of the target rate.
 const MOST: usize = 4;
 const MOST_SHARE: f64 = 0.277;
 
@@ -96,7 +90,7 @@ impl Growth {
         &self.options
     }
 
-    /// The plan of a layer, counted from 0; `None` where a shard must not grow so far.
+    /// The plan of a layer, counted from 0; `None` if a shard must not grow that far.
     pub(in crate::seen) fn layer(&self, index: usize) -> Option<Plan> {
         if index > 0 && self.options.on_full != OnFull::Grow {
             return None;
@@ -122,22 +116,20 @@ impl Growth {
             _ if layout == Layout::Exact => Sizing::exact(urls, options.identity_bits),
             _ => Sizing::new(layout, urls, self.rate * self.share(index)),
         };
-        // URLs that it takes for seen fill it as well, and are not counted as new, unless they are
-        // looked up.
+        // URLs that are taken for seen fill it as well, but are not counted as new, unless they are looked up.
         let lost = if options.layout == Layout::Verified { 0.0 } else { sizing.expected_lost(urls as f64) };
         let room = urls - to_u64(lost.ceil()).min(urls - 1);
         Plan { sizing, capacity, room }
     }
 
-    /// How many URLs a shard's first layer is sized for. Fingerprints fall into shards at random,
-    /// so it gets four standard deviations beyond its part. At 100 M URLs in 16 shards these are
-    /// 0.2 % more bits.
+    /// The number of URLs that a shard's first layer is sized for. Fingerprints fall into shards at random, so it gets four standard
+    /// deviations more than its share. At 100 M URLs in 16 shards these are 0.2 % more bits.
     fn first_urls(&self) -> u64 {
         let part = self.options.capacity.div_ceil(self.options.shards as u64);
         if self.options.shards == 1 { part } else { part.saturating_add(part.isqrt().saturating_mul(4)) }
     }
 
-    /// A layer's part of the target rate.
+    /// A layer's share of the target rate.
     fn share(&self, index: usize) -> f64 {
         match (self.options.on_full, self.options.open_ended) {
             (OnFull::Grow, true) if index <= MOST => MOST_SHARE * (2.0_f64 / 3.0).powf((MOST - index) as f64),
@@ -187,7 +179,7 @@ mod tests {
         assert!(lost(part, 10_400) > 5);
     }
 
-    /// Bits that are given instead of a rate make one: what the first layer's is a share of.
+    /// Given bits imply a rate, of which the first layer gets its share.
     #[test]
     fn given_bits_have_the_rate_that_would_ask_for_them() {
         for on_full in [OnFull::Grow, OnFull::Stop] {
@@ -220,8 +212,7 @@ mod tests {
         }
     }
 
-    /// Of each layout and all rates: when the layers so far are full, and at 100 M URLs, where the
-    /// fifth is.
+    /// For each layout and all rates: when the layers so far are full, and at 100 M URLs, the end of the fifth layer.
     #[test]
     fn unknown_capacity_costs_a_third_more_at_100_m() {
         for layout in [Layout::Blocked, Layout::Counting, Layout::Partitioned, Layout::Standard, Layout::Verified] {
@@ -236,7 +227,7 @@ mod tests {
                     (bits, urls) = (bits + plan.sizing.bits * shards as u64, urls + plan.capacity * shards as u64);
                     let right_from_the_start = Sizing::new(layout.of_filter(), urls, rate).bits;
                     let ratio = bits as f64 / right_from_the_start as f64;
-                    // The first ones have the lowest rates, and are small.
+                    // The first layers have the lowest rates, and are small.
                     let bound = [1.8, 1.7, 1.6, 1.5, 1.35, 1.45, 1.65][index];
                     assert!(ratio < bound, "{layout}, {rate}, {shards} shards, {urls} URLs: {ratio}");
                     if index == MOST {

@@ -1,19 +1,17 @@
 //! How far a measured number may be from the true one.
 
-/// How many URLs were lost outside a sample: the bounds between which the true number lies in 95 of 100 cases.
+/// How many URLs were lost outside a sample: the bounds that hold the true number in 95 of 100 cases.
 ///
-/// `mean` is what is estimated from the sample and `variance` the variance of that: of a false positive that stands for `n`
-/// URLs, `n - 1` and `n (n - 1)`. `sample`: what the next one would stand for.
+/// `mean` is the estimate from the sample and `variance` its variance: a false positive that stands for `n` URLs adds `n - 1` and `n (n -
+/// 1)`. `sample` is the number that the next one would stand for.
 ///
-/// Where all stand for `n`, the sample has each URL that was lost with chance `1 / n`, so how many it
-/// missed before it had found `r` is distributed as negative binomial of `r`. At each bound, finding as few or as many would have
-/// a chance of 2.5 % (as Clopper and Pearson 1934 have it for a share). Where they stand for different numbers, it is the negative binomial
-/// distribution of the same mean and variance. The upper bound has one more false positive, that was nearly found (as Fay and Feuer 1997
-/// have it for sums of Poisson numbers with weights).
+/// If all stand for `n`, the sample has each lost URL with chance `1 / n`, so the number it missed before it had found `r` has the negative
+/// binomial distribution of `r`. At each bound, finding that few or that many would have a chance of 2.5 % (as Clopper and Pearson 1934 do
+/// for a share). If they stand for different numbers, it is the negative binomial distribution of the same mean and variance. The upper
+/// bound has one more false positive, as if one had nearly been found (as Fay and Feuer 1997 do for sums of Poisson numbers with weights).
 ///
-/// These bounds, and not the usual ones by the normal distribution, since false positives are rare:
-/// of a few hits in a million the usual ones are wrong, and of no hit they say that there can be
-/// none.
+/// The usual bounds by the normal distribution do not do, since false positives are rare: for a few hits in a million they are wrong, and
+/// for no hit they say that there can be none.
 pub(in crate::seen) fn not_sampled(mean: f64, variance: f64, sample: f64) -> (f64, f64) {
     const TAIL: f64 = 0.025;
     let low = missed(TAIL, mean, variance, 1.0);
@@ -21,8 +19,7 @@ pub(in crate::seen) fn not_sampled(mean: f64, variance: f64, sample: f64) -> (f6
     (low, high)
 }
 
-/// Where the negative binomial distribution of this mean and variance reaches `share`. Of the whole number at which it does so,
-/// `below` is taken away.
+/// The number at which the negative binomial distribution of this mean and variance reaches `share`, minus `below`.
 fn missed(share: f64, mean: f64, variance: f64, below: f64) -> f64 {
     if mean <= 0.0 || variance <= mean {
         return mean.max(0.0);
@@ -48,8 +45,7 @@ fn missed(share: f64, mean: f64, variance: f64, below: f64) -> f64 {
 /// 0.
 fn beta(x: f64, a: f64, b: f64) -> f64 {
     let front = (a * x.ln() + b * (-x).ln_1p() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b)).exp();
-    // The fraction converges fast on this side of the mean. On the other side that of the
-    // complement does.
+    // The fraction converges fast on this side of the mean; the complement's does on the other.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(x, a, b) / a
     } else {
@@ -104,7 +100,7 @@ mod tests {
         assert!((value - tabulated).abs() <= 1e-8 * tabulated.abs().max(1e-3), "{value} is not {tabulated}");
     }
 
-    /// Of a sample of which each false positive stands for `n`.
+    /// For a sample in which each false positive stands for `n`.
     fn bounds(found: u32, n: f64) -> (f64, f64) {
         let found = f64::from(found);
         not_sampled(found * (n - 1.0), found * n * (n - 1.0), n)

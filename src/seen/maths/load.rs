@@ -1,14 +1,13 @@
-//! What the lines of a blocked filter answer when they are filled to some degree.
+//! What the lines of a blocked filter answer at a given fill.
 
 use super::arithmetic::to_u64;
 use crate::seen::probes::LANE_PROBES;
 
 /// What the lines of a blocked filter answer at a mean load, in URLs a line.
 ///
-/// A line's load `J` is Poisson distributed, and what is wanted are means over it. Let `r(J)` be
-/// the rate of a line that holds `J` URLs. Then the derivative of the mean of `r(J)` is the mean of
-/// `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So one walk over the
-/// loads gives all three.
+/// A line's load `J` is Poisson distributed, and means over it are needed. Let `r(J)` be the rate of a line that holds `J` URLs. Then the
+/// derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So one walk
+/// over the loads gives all three.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::seen) struct Load {
     /// The share of new URLs that are taken for seen.
@@ -26,14 +25,13 @@ const LANE_BITS: f64 = 64.0;
 const FULL: f64 = 4096.0;
 
 impl Load {
-    /// Walks over the loads that lines may have around this mean. `probes` is 8 or 16.
+    /// Walks over the loads that lines may have at this mean. `probes` is 8 or 16.
     pub(in crate::seen) fn of(mean_load: f64, probes: u32) -> Self {
         let mean = mean_load.min(FULL);
-        // Loads outside of these have chances below 1e-18 of the rest.
+        // Loads outside this range have chances below 1e-18 of the rest.
         let spread = 14.0 * mean.sqrt() + 40.0;
         let (least, most) = (to_u64((mean - spread).max(0.0)), to_u64(mean + spread));
-        // The first load gets the chance 1, and in the end all are divided by the sum of the
-        // chances.
+        // The first load gets the chance 1, and at the end all are divided by the sum of the chances.
         let (mut chance, mut chances) = (1.0, 0.0);
         let (mut rate_sum, mut lost_sum, mut slope_sum) = (0.0, 0.0, 0.0);
         let (mut lane, mut lost) = (Lane::default(), 0.0);
@@ -62,9 +60,8 @@ impl Load {
         // `rate^(1/k)`.
         let ln_clear = (-rate.powf(1.0 / f64::from(probes))).ln_1p();
         let mut load = (-ln_clear * LANE_BITS / f64::from(probes / LANE_PROBES)).min(FULL);
-        // Newton's method, with both axes logarithmic, where the curve is nearly straight: it takes
-        // some five steps. Where a step leads out of the bounds, the middle between them is tried
-        // instead.
+        // Newton's method on logarithmic axes, where the curve is nearly straight: it takes some five steps. If a step leads out of the
+        // bounds, their middle is tried instead.
         for _ in 0..100 {
             let line = Self::of(load, probes);
             *(if line.rate > rate { &mut high } else { &mut low }) = load;
@@ -155,7 +152,7 @@ mod tests {
         }
     }
 
-    /// However low or high: no step leads away, and none is too many.
+    /// However low or high the rate: no step diverges, and the number of steps suffices.
     #[test]
     fn the_load_at_a_rate_has_that_rate() {
         for probes in [8, 16] {

@@ -1,4 +1,4 @@
-//! What remembering some number of URLs would take, in each layout and in what is used instead.
+//! What remembering some number of URLs would take, in each layout and in common alternatives.
 
 use super::arithmetic::to_u64;
 use super::sizing::Sizing;
@@ -8,12 +8,12 @@ use crate::seen::options::SeenOptions;
 use crate::seen::probes::LINE_BITS;
 use crate::seen::statistics::GenerationStatistics;
 
-/// What one way to remember URLs takes: a row of [`plan`].
+/// The cost of one way to remember URLs: a row of [`plan`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PlanRow {
-    /// The layout's name, or what is used instead.
+    /// The layout's name, or the alternative's.
     pub name: &'static str,
     /// Whether it is one of the seen set's layouts. The others are there for comparison.
     pub is_layout: bool,
@@ -21,7 +21,7 @@ pub struct PlanRow {
     pub bytes: u64,
     /// Memory a URL, in bits.
     pub bits_per_url: f64,
-    /// Cells or slots looked at for each URL, `k`.
+    /// Cells or slots checked for each URL, `k`.
     pub probes: u32,
     /// Share of new URLs taken for seen at capacity, 0 to 1.
     pub rate: f64,
@@ -31,8 +31,8 @@ pub struct PlanRow {
     pub expected_lost: f64,
 }
 
-/// What `urls` URLs, above 0, take at a false-positive rate between 0 and 1: in each layout, and in
-/// what is used instead. Nothing is allocated.
+/// What `urls` URLs, above 0, take at a false-positive rate between 0 and 1: in each layout, and in common alternatives. Nothing is
+/// allocated.
 ///
 /// The hash sets are those of Rust's standard library: a control byte for each slot, a power of two
 /// of slots, and at most 7/8 of them taken. A string is a 16-byte handle in its slot and an
@@ -84,7 +84,7 @@ pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
     rows
 }
 
-/// Of the exact layout, what it takes where it began with a million.
+/// The exact layout, if it began with a million.
 fn grown(urls: u64, of_lines: impl Fn(&'static str, Sizing) -> PlanRow) -> PlanRow {
     let first = Sizing::exact(urls.min(1_000_000), SeenOptions::default().identity_bits);
     let geometry = Geometry::of(first.identity_bits);
@@ -144,7 +144,7 @@ mod tests {
             assert!(row.mean_rate <= row.rate / 2.0 * 1.01, "{row:?}");
             assert!((row.bits_per_url * 1e6 / 8.0 - row.bytes as f64).abs() <= 1.0, "{row:?}");
         }
-        // Half of what the last ones lose, since the bitmap's rate grows evenly.
+        // Half of the loss rate at the end, since the bitmap's rate grows evenly.
         let bitmap = row(1_000_000, 0.01, "one-hash bitmap");
         assert!((bitmap.expected_lost - 5000.0).abs() < 30.0, "{bitmap:?}");
     }

@@ -1,4 +1,4 @@
-//! How large a filter must be for a rate, and what rate a filter of some size has.
+//! How large a filter must be for a rate, and what rate a filter of a given size has.
 
 use super::arithmetic::to_u64;
 use super::load::Load;
@@ -7,27 +7,24 @@ use crate::seen::layouts::lines::Geometry;
 use crate::seen::options::SeenOptions;
 use crate::seen::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 
-/// How large a filter is, and what follows from that. Pure arithmetic: nothing is allocated.
+/// The size of a filter, and what follows from it. Pure arithmetic: nothing is allocated.
 ///
 /// *Blocked.* All probes of a URL fall into one line of 512 bits, one or two into each of its 8
 /// lanes of 64. URLs fall into lines at random, so a line's load is Poisson distributed, and the
 /// false-positive rate is the mean over that load (Putze, Sanders and Singler 2009, section 3). The
 /// formula for one large bit array would give too low a rate.
 ///
-/// *Standard and counting.* After `n` URLs a cell is still clear with the chance `(1 - 1/m)^(k n)`,
-/// and a new URL is taken for seen when none of its `k` cells is clear (Bloom 1970; Broder and
-/// Mitzenmacher 2004). The mean of the power is more than the power of the mean (Bose and others
-/// 2008), by some percent where there are less than a hundred URLs. So the variance of the fill is
-/// in the rate.
+/// *Standard and counting.* After `n` URLs a cell is still clear with the chance `(1 - 1/m)^(k n)`, and a new URL is taken for seen when
+/// none of its `k` cells is clear (Bloom 1970; Broder and Mitzenmacher 2004). The mean of the power is more than the power of the mean
+/// (Bose and others 2008), by some percent below a hundred URLs. So the rate includes the variance of the fill.
 ///
 /// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less, and
 /// no different at scale. The arrays fill independently, so the power of the mean is exact.
 ///
-/// *Exact.* A line has some URLs at home, Poisson distributed, and a new one that belongs there is
-/// taken for seen where one of them has the same identity bits.
+/// *Exact.* A line is home to some URLs, Poisson distributed, and a new one that belongs there is taken for seen if one of them has the
+/// same identity bits.
 ///
-/// *Verified.* The bits are those of a blocked filter, and the rate is that of the exact set behind
-/// it.
+/// *Verified.* The bits are those of a blocked filter, and the rate is that of the exact set on disk.
 ///
 /// ```
 /// # use crawler::seen::{Layout, Sizing};
@@ -41,25 +38,23 @@ use crate::seen::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 pub struct Sizing {
     /// How the bits are laid out.
     pub layout: Layout,
-    /// Cells of the filter, `m`: bits, or, in a counting filter, counters of 4 bits; of the exact
-    /// layout 512 for each line.
+    /// Cells of the filter, `m`: bits, or 4-bit counters in a counting filter; in the exact layout, 512 for each line.
     pub bits: u64,
-    /// Cells that are looked at for each URL, `k`.
+    /// Cells that are checked for each URL, `k`.
     pub probes: u32,
     /// Bits that the exact layout keeps of a fingerprint beside its line; 0 in other layouts.
     pub identity_bits: u32,
 }
 
-/// Below this rate two bits a lane make a smaller filter than one: by 13 % here, by 24 % at 1e-6.
-/// Above it the filter is larger, or the test takes longer for little.
+/// Below this rate two bits a lane make a smaller filter than one: by 13 % here, by 24 % at 1e-6. Above it the filter is larger, or the
+/// test takes longer for little.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
 
 /// Bits in a lane of a line.
 const LANE_BITS: f64 = 64.0;
 
 impl Sizing {
-    /// The smallest filter that, after `urls` distinct ones, takes at most the share `rate` of new
-    /// ones for seen.
+    /// The smallest filter that takes at most the share `rate` of new URLs for seen after `urls` distinct ones.
     ///
     /// `rate` lies between 0 and 1, exclusive. Sizes beyond 2^64 bits saturate.
     pub fn new(layout: Layout, urls: u64, rate: f64) -> Self {
@@ -72,7 +67,7 @@ impl Sizing {
             }
             Shape::Slots => return Self::exact(urls, SeenOptions::default().identity_bits),
         };
-        // The formula for the rate, solved for m. The best k is the one that takes the fewest bits.
+        // The formula for the rate, solved for m. The best k takes the fewest bits.
         let bits = |probes: u32| {
             let probes = f64::from(probes);
             let ln_spared = (-rate.powf(1.0 / probes)).ln_1p() / count;
@@ -80,8 +75,7 @@ impl Sizing {
         };
         let best = cheapest(1..=MAX_PROBES, bits);
         let mut sizing = Self::rounded(layout, bits(best), best);
-        // The variance is not in that formula: it takes some bits more, however large the filter
-        // is.
+        // That formula leaves out the variance, which takes some bits more, however large the filter is.
         for _ in 0..8 {
             if !apart && sizing.rate(count) > rate {
                 sizing.bits = sizing.bits.saturating_add(64);
@@ -90,20 +84,20 @@ impl Sizing {
         sizing
     }
 
-    /// Lines with fingerprints of this length, for so many URLs.
+    /// Lines with fingerprints of this length, with room for `urls`.
     pub fn exact(urls: u64, identity_bits: u32) -> Self {
         let lines = Geometry::of(identity_bits).lines(urls);
         Self { layout: Layout::Exact, bits: lines.saturating_mul(LINE_BITS), probes: 1, identity_bits }
     }
 
-    /// The smallest lines with fingerprints that keep the rate, or those with the longest.
+    /// The smallest lines with fingerprints that keep the rate, or the lines with the longest fingerprints if none do.
     pub(in crate::seen) fn exact_at_rate(urls: u64, rate: f64) -> Self {
         let sized = Geometry::BITS.map(|bits| Self::exact(urls, bits));
         sized.clone().find(|sized| sized.rate(urls as f64) <= rate).unwrap_or(Self::exact(urls, *Geometry::BITS.end()))
     }
 
-    /// A filter of this many bits a URL. Without a number of probes it gets the one that is best at
-    /// capacity: `m/n ln 2`, rounded, or 8 or 16 in the blocked layout.
+    /// A filter of this many bits a URL. If `probes` is `None`, it gets the best number at capacity: `m/n ln 2`, rounded, or 8 or 16 in the
+    /// blocked layout.
     pub(in crate::seen) fn with_bits(layout: Layout, urls: u64, bits_per_url: f64, probes: Option<u32>) -> Self {
         let sized = |probes| Self::rounded(layout, urls.max(1) as f64 * bits_per_url, probes);
         let rate = |probes| sized(probes).filter_rate(urls as f64);
@@ -115,8 +109,7 @@ impl Sizing {
         }
     }
 
-    /// At least this many bits, as the layout can have them: whole lines, arrays of one size, whole
-    /// words.
+    /// At least this many bits, rounded to what the layout can have: whole lines, arrays of one size, whole words.
     fn rounded(layout: Layout, bits: f64, probes: u32) -> Self {
         let unit = match layout.shape() {
             Shape::Lines => LINE_BITS,
@@ -151,7 +144,7 @@ impl Sizing {
         if self.layout.loses() { self.filter_rate(urls) } else { urls / 2_f64.powi(64) }
     }
 
-    /// The same of the filter by itself, whatever verifies its answers.
+    /// The same for the filter alone, before its answers are verified.
     fn filter_rate(&self, urls: f64) -> f64 {
         match self.layout.shape() {
             Shape::Lines => self.load(urls).rate,
@@ -161,8 +154,7 @@ impl Sizing {
         }
     }
 
-    /// How many of `urls` distinct ones, shown one after the other, are taken for seen: the rate,
-    /// added up over the fill.
+    /// How many of `urls` distinct URLs, shown one after the other, are taken for seen: the rate, added up over the fill.
     pub fn expected_lost(&self, urls: f64) -> f64 {
         match self.layout.shape() {
             _ if !self.layout.loses() => urls * self.rate(urls) / 2.0,
@@ -179,11 +171,11 @@ impl Sizing {
         }
     }
 
-    /// How many distinct URLs were shown, from the share of cells not clear:
-    /// [`fill_ratio`](Self::fill_ratio) backwards (Swamidass and Baldi 2007).
+    /// The number of distinct URLs that were shown, from the share of cells that are not clear: [`fill_ratio`](Self::fill_ratio) inverted
+    /// (Swamidass and Baldi 2007).
     ///
-    /// URLs that were taken for seen are counted: they found their bits set, and so left the filter
-    /// as it would be with them. Of a full filter the answer is infinity.
+    /// URLs that were taken for seen are counted: they found their bits set, so the filter is as it would be with them. For a full filter
+    /// the answer is infinity.
     pub(in crate::seen) fn cardinality(&self, fill_ratio: f64) -> f64 {
         match self.layout.shape() {
             Shape::Slots => fill_ratio * self.slots(),
@@ -204,7 +196,7 @@ impl Sizing {
         fill.powf(probes) * (1.0 + probes * (probes - 1.0) / 2.0 * variance / (fill * fill))
     }
 
-    /// What the lines answer after `urls` URLs.
+    /// The answers of the lines after `urls` URLs.
     fn load(&self, urls: f64) -> Load {
         Load::of(urls / self.lines(), self.probes)
     }
@@ -302,8 +294,7 @@ mod tests {
         assert_eq!(Sizing::with_bits(Layout::Standard, 1000, 10.0, None).probes, 7);
     }
 
-    /// Sets that were saved by any version are merged by any other, which takes layers of the same
-    /// size.
+    /// Sets that any version saved can be merged by any other, which requires layers of the same size.
     #[test]
     fn sizes_are_as_ever() {
         const RATES: [f64; 5] = [0.1, 1e-2, 1e-4, 1e-6, 1e-9];

@@ -20,10 +20,10 @@ use crate::seen::allocation::can_be_had;
 use crate::seen::error::{SeenError, SnapshotError};
 use crate::seen::layouts::lines::{Geometry, LineTable, Lines, Splitting};
 
-/// Writes the tables as they are. The shard's lock is held meanwhile.
+/// Writes the tables as they are. The caller holds the shard's lock.
 ///
 /// # Errors
-/// Those of the writer.
+/// The writer's errors.
 pub(super) fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -> io::Result<()> {
     let from = lines.next.as_ref().map_or(lines.table.homes, |next| next.from);
     frames.put([u8::from(lines.next.is_some())]).put((from as u64).to_le_bytes()).end()?;
@@ -41,7 +41,7 @@ pub(super) fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -
     Ok(())
 }
 
-/// Reads them, and counts all slots, so that what was damaged or made up is refused here and not met by a search.
+/// Reads them, and counts all slots, so that damaged or forged data is refused here and never reaches a search.
 ///
 /// # Errors
 /// If the file ends, a checksum is wrong, a number is beyond what the size allows, or there is no memory for the tables.
@@ -63,7 +63,7 @@ pub(super) fn load_lines<R: Read>(
     Ok(Lines::of(table, next.map(|table| Splitting { table, from }), split_bits))
 }
 
-/// Reads one of them, which has slots of homes below `most` only.
+/// Reads one table, which may only have slots of homes below `most`.
 fn load_table<R: Read>(
     frames: &mut FrameReader<R>,
     geometry: Geometry,
@@ -94,7 +94,7 @@ fn load_table<R: Read>(
     }
 }
 
-/// Whether there is memory for so many bytes.
+/// Whether there is memory for `bytes`.
 pub(super) fn memory_for(capacity: u64, bytes: u128) -> Result<(), SeenError> {
     if can_be_had(bytes) { Ok(()) } else { Err(SeenError::Memory { capacity, bytes }) }
 }

@@ -1,14 +1,12 @@
 //! One set in another number of shards.
 //!
-//! Fingerprints on disk are shown to the new shards. Of fingerprints in lines, what is kept is the
-//! range of fingerprints that each may be, which has its place in the new shards' lines. Of a Bloom
-//! filter only the bits are left. They can move where a bit's place tells the shard of the URL that set it, which is so in
-//! the blocked layout: its lines stand in the order of the fingerprints.
+//! Fingerprints on disk are inserted into the new shards. A slot in lines keeps only a range that its fingerprint is in; the range has its
+//! place in the new shards' lines. A Bloom filter keeps only bits. They can move if a bit's place tells the shard of the URL that set it,
+//! which holds for the blocked layout: its lines are in the order of the fingerprints.
 //!
-//! There the lines of neighboring shards, one after the other, are the lines of one shard in their
-//! place. With `S` shards of `L` lines, a fingerprint `x`, taken as a share of all fingerprints,
-//! lies in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And
-//! `s L + floor((x S - s) L) = floor(x S L)`, which is its line in one shard of `S L` lines.
+//! There the lines of neighboring shards, concatenated, are the lines of one shard. With `S` shards of `L` lines, a fingerprint `x`, taken
+//! as a share of all fingerprints, is in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And `s L + floor((x S - s) L) =
+//! floor(x S L)`, which is its line in one shard of `S L` lines.
 
 use std::sync::Arc;
 
@@ -28,11 +26,11 @@ use crate::seen::shard::Shard;
 use crate::seen::statistics::VerifiedStatistics;
 
 impl SeenSet {
-    /// The same set in another number of shards, made without the URLs. It answers as before; in
-    /// the blocked layout it makes the same errors, too.
+    /// The same set in another number of shards, made without the URLs. It answers as before; in the blocked layout it makes the same
+    /// errors, too.
     ///
-    /// What was counted in a shard that is split stands in the first of its parts. Up to the memory of both sets is
-    /// held meanwhile; of the verified layout, the disk of both.
+    /// The counts of a shard that is split go to the first of its parts. Meanwhile this takes up to the memory of both sets; for the
+    /// verified layout, the disk of both.
     ///
     /// ```
     /// # use crawler::seen::{SeenOptions, SeenSet, Sighting};
@@ -45,9 +43,8 @@ impl SeenSet {
     /// ```
     ///
     /// # Errors
-    /// Where the layout cannot be resharded: standard, partitioned and counting cannot, and blocked
-    /// cannot be split where its lines do not divide evenly. Where the number of shards is out of
-    /// its range, the memory cannot be had, or the verified layout's disk fails.
+    /// If the layout cannot be resharded: standard, partitioned and counting cannot, and blocked cannot be split if its lines do not divide
+    /// evenly. If the number of shards is out of its range, there is not enough memory, or the verified layout's disk fails.
     pub fn reshard(self, shards: usize) -> Result<Self, SeenError> {
         let before = self.options().shards;
         if shards == before {
@@ -83,9 +80,8 @@ impl SeenSet {
         }
     }
 
-    /// Deals the fingerprints in lines out among new shards. These have as many lines together as
-    /// the old ones, or two or four times as many where they could not be dealt out evenly: then no
-    /// fingerprint loses a bit.
+    /// Distributes the fingerprints in lines among new shards. Together these have as many lines as the old ones, or two or four times as
+    /// many if that did not divide evenly: then no fingerprint loses a bit.
     fn dealt_out(self, growth: &Arc<Growth>) -> Self {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new: Vec<_> = (0..shards).map(|_| Shard::new(growth)).collect();
@@ -122,7 +118,7 @@ impl SeenSet {
         Self::from_shards(Arc::clone(growth), new)
     }
 
-    /// Shows all fingerprints to new shards.
+    /// Inserts all fingerprints into new shards.
     fn shown_again(self, growth: &Arc<Growth>) -> Result<Self, SeenError> {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new = Self::from_shards(Arc::clone(growth), (0..shards).map(|_| Shard::new(growth)).collect());
@@ -146,8 +142,7 @@ impl SeenSet {
     }
 }
 
-/// Shows all fingerprints of a range, which lies in one shard of the old set, to those of the new
-/// one that it lies in.
+/// Inserts all fingerprints of a range, which is in one shard of the old set, into the new shards that it falls into.
 fn deal_out(new: &mut [Shard], range: Range) {
     let split_bits = new.len().trailing_zeros();
     let of = |bits| shard(Fingerprint::from_bits(bits), split_bits);
@@ -163,7 +158,7 @@ fn deal_out(new: &mut [Shard], range: Range) {
     }
 }
 
-/// Deals the samples of all audits out.
+/// Distributes the samples of all audits.
 fn deal_out_audits(new: &mut [Shard], old: &[Shard]) {
     for (number, new) in new.iter_mut().enumerate() {
         let split_bits = new.split_bits;
@@ -174,13 +169,13 @@ fn deal_out_audits(new: &mut [Shard], old: &[Shard]) {
     }
 }
 
-/// Inserts what the old set has once: the answer does not matter.
+/// Inserts a fingerprint that the old set holds once: the answer does not matter.
 fn show(set: &SeenSet, bits: u64) {
     set.insert(Fingerprint::from_bits(bits));
 }
 
-/// Whether the first layers of all shards are of one size, and so the second, and so on. A set that
-/// an older version saved half grown may have gone on by another plan.
+/// Whether the first layers of all shards are of one size, the second layers too, and so on. A set that an older version saved half grown
+/// may have continued by another plan.
 fn are_planned_alike(shards: &[Shard]) -> bool {
     let longest = shards.iter().max_by_key(|shard| shard.layers.len());
     longest.is_none_or(|longest| {
@@ -191,13 +186,13 @@ fn are_planned_alike(shards: &[Shard]) -> bool {
     })
 }
 
-/// Makes one shard of neighbors: layer by layer, their lines one after the other. They are planned alike, so all parts of a layer are of
-/// one size, and a fingerprint finds its line where the formula above says.
+/// Joins neighbors into one shard: layer by layer, their lines one after the other. They are planned alike, so all parts of a layer are of
+/// one size, and a fingerprint finds its line by the formula above.
 fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
     let mut whole = Shard::empty(growth);
     let times = parts.len() as u64;
     for index in 0..parts.iter().map(|part| part.layers.len()).max().unwrap_or(0) {
-        // Where a neighbor has fewer layers, its lines of this one are empty.
+        // If a neighbor has fewer layers, its lines of this one are empty.
         let layers: Vec<_> = parts.iter().map(|part| part.layers.get(index)).collect();
         let Some(mut plan) = layers.iter().flatten().map(|layer| layer.plan).next() else { continue };
         let each = plan.sizing;
@@ -226,8 +221,8 @@ fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
     whole
 }
 
-/// Makes neighbors of one shard, each of which gets its share of the lines. How many URLs of a layer each has is estimated from its bits:
-/// nobody counted that.
+/// Splits one shard into neighbors, each of which gets its share of the lines. The number of URLs in each part of a layer was not counted;
+/// it is estimated from the bits.
 fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
     let mut parts: Vec<_> = (0..times).map(|_| Shard::empty(growth)).collect();
     for layer in &whole.layers {

@@ -67,14 +67,14 @@ const VERSION: u32 = 2;
 /// Bytes in the longest frame's payload.
 pub(super) const LONGEST: u32 = 1 << 16;
 const NO_MEANING: &str = "a code without a meaning";
-/// The place in this list stands for it in the file.
+/// A value's index in this list is its code in the file.
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
 
 impl SeenSet {
-    /// Writes all of it, and holds 64 KiB meanwhile. One shard is locked at a time, for as long as
-    /// it takes to write it. What other threads insert meanwhile may be in the snapshot or not.
+    /// Writes all of it, with a buffer of 64 KiB. One shard is locked at a time, while it is written. URLs that other threads insert
+    /// meanwhile may be in the snapshot or not.
     ///
-    /// It is not durable before the caller has synced what it wrote to.
+    /// It is durable only once the caller has synced the file.
     ///
     /// ```
     /// # use crawler::seen::{SeenOptions, SeenSet, Sighting};
@@ -88,20 +88,19 @@ impl SeenSet {
     /// ```
     ///
     /// # Errors
-    /// Where writing fails, or, in the verified layout, reading its directory.
+    /// If writing fails, or, in the verified layout, reading its directory.
     pub fn save(&self, to: impl Write) -> io::Result<()> {
         self.save_with(to, |lock| lock())
     }
 
-    /// As [`save`](Self::save). For each shard `around` is called, and must call its argument once,
-    /// which locks the shard. So it can hold a lock of its own at that moment, and know of each
-    /// removal whether it came before the shard was saved or after.
+    /// As [`save`](Self::save). For each shard `around` is called, and must call its argument once, which locks the shard. So the caller
+    /// can hold its own lock at that moment, and know for each removal whether it came before the shard was saved or after.
     ///
     /// # Errors
     /// As `save`.
     ///
     /// # Panics
-    /// Where the argument is not called.
+    /// If the argument is not called.
     pub fn save_with(&self, mut to: impl Write, mut around: impl FnMut(&mut dyn FnMut())) -> io::Result<()> {
         to.write_all(&MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
@@ -115,21 +114,19 @@ impl SeenSet {
         frames.finish().map(drop)
     }
 
-    /// Reads what [`save`](Self::save) wrote, and holds 64 KiB beside the set meanwhile. If a `key`
-    /// is given, it must be the snapshot's.
+    /// Reads what [`save`](Self::save) wrote, with a buffer of 64 KiB beside the set. If a `key` is given, it must be the snapshot's.
     ///
     /// # Errors
-    /// Where the file is not a snapshot, is not whole, or is not for this version, key or machine.
-    /// Where it is of the verified layout, which needs a directory: see [`load_in`](Self::load_in).
+    /// If the file is not a snapshot, is incomplete, or is not for this version, key or machine. If it is of the verified layout, which
+    /// needs a directory: see [`load_in`](Self::load_in).
     pub fn load(from: impl Read, key: Option<FingerprintKey>) -> Result<Self, SnapshotError> {
         Self::load_in(from, key, None)
     }
 
-    /// As [`load`](Self::load). The fingerprints of the verified layout go into this directory;
-    /// other layouts need none.
+    /// As [`load`](Self::load). The fingerprints of the verified layout go into this directory; other layouts need none.
     ///
     /// # Errors
-    /// As `load`, and where the directory cannot be written.
+    /// As `load`, and if the directory cannot be written.
     pub fn load_in(
         from: impl Read,
         key: Option<FingerprintKey>,
@@ -152,8 +149,7 @@ impl SeenSet {
     }
 }
 
-/// Writes what the set was made from. The directory is not part of it: the set may be loaded on
-/// another machine.
+/// Writes the set's options. The directory is left out: the set may be loaded on another machine.
 fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> io::Result<()> {
     let on_full = ON_FULL.iter().position(|&on_full| on_full == options.on_full).expect("all are listed");
     frames
@@ -238,8 +234,7 @@ pub(super) fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -
     shard.verified.as_ref().map_or(Ok(()), |verified| save_verified(frames, verified))
 }
 
-/// Writes the fingerprints of the verified layout in order, read from all of its runs at the same
-/// time.
+/// Writes the fingerprints of the verified layout in order, from all of its runs in parallel.
 fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> io::Result<()> {
     for count in verified.counts.clone().counts() {
         frames.put(count.to_le_bytes());
@@ -252,8 +247,7 @@ fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> 
     frames.end_words()
 }
 
-/// Reads a shard's frames into `shard`, which is empty, or holds what the snapshot is to be united
-/// with.
+/// Reads a shard's frames into `shard`, which is empty, or holds the set that the snapshot is united with.
 pub(in crate::seen) fn absorb_shard<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,
@@ -286,7 +280,7 @@ pub(in crate::seen) fn absorb_shard<R: Read>(
             let (sample, words) = (fields.u64()?, fields.u64()?);
             if audit.absorb_sample(sample) { Ok(words) } else { Err("an audit that cannot be") }
         })?;
-        // Nothing is allocated for a count beyond all memory: the file will end before it.
+        // No memory is allocated for a count that exceeds all memory: the file will end before it.
         frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, words| {
             audit.absorb_held(words);
             Ok(())
@@ -295,8 +289,7 @@ pub(in crate::seen) fn absorb_shard<R: Read>(
     if shard.verified.is_some() { absorb_verified(frames, shard) } else { Ok(()) }
 }
 
-/// Unites the fingerprints of the verified layout with those that are there. Both are in order, so
-/// neither is held in memory.
+/// Unites the fingerprints of the verified layout with the shard's own. Both are in order, so neither is held in memory.
 fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> Result<(), SnapshotError> {
     let Some(verified) = &mut shard.verified else { return Ok(()) };
     let counts = &mut verified.counts;
@@ -329,7 +322,7 @@ fn absorb_verified<R: Read>(frames: &mut FrameReader<R>, shard: &mut Shard) -> R
     Ok(())
 }
 
-/// Unites a layer with the one of the same number, or adds it where there is none.
+/// Unites a layer with the one of the same number, or adds it if there is none.
 fn absorb_layer<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,

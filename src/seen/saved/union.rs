@@ -10,18 +10,16 @@ use crate::seen::options::SeenOptions;
 use crate::seen::set::SeenSet;
 
 impl SeenSet {
-    /// The union with what a snapshot holds, which is read as [`load`](Self::load) does: whatever
-    /// either has seen.
+    /// The union with a snapshot, which is read as by [`load`](Self::load): everything that either has seen.
     ///
-    /// How many URLs are new in the union is estimated from the fill. A URL of the sample that is
-    /// in both has been counted by each set's audit. Where a layer of the union is fuller than it
-    /// was sized for, its rate is above its share; the statistics say what it is. Lines with
-    /// fingerprints are united whatever their sizes. Where these are no multiples of each other,
-    /// some of the snapshot's fingerprints lose some bits, and a few stand in two places.
+    /// The number of new URLs in the union is estimated from the fill. A URL of the sample that is in both was counted by each set's audit.
+    /// If a layer of the union is fuller than it was sized for, its rate is above its share; the statistics report it. Lines with
+    /// fingerprints are united whatever their sizes. If these are no multiples of each other, some of the snapshot's fingerprints lose some
+    /// bits, and a few are in two places.
     ///
     /// # Errors
-    /// As `load`, and where the two differ in layout, size, shards, length of fingerprints or key. For
-    /// the counting layout always: a URL in both would be counted twice, and outlive its removal.
+    /// As `load`, and if the two differ in layout, size, shards, length of fingerprints or key. For the counting layout always: a URL in
+    /// both would be counted twice, and outlive its removal.
     pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
         let (mut frames, options) = open(from)?;
         fit(self.options(), &options)?;
@@ -33,12 +31,11 @@ impl SeenSet {
         Ok(self)
     }
 
-    /// As [`merge`](Self::merge), with another set in memory, of which one shard is copied at a
-    /// time. What other threads insert into that one meanwhile may be in the union or not.
+    /// As [`merge`](Self::merge), with another set in memory, of which one shard is copied at a time. URLs that other threads insert into
+    /// that one meanwhile may be in the union or not.
     ///
     /// # Errors
-    /// As `merge` where the two differ. In the verified layout, where its directory cannot be read
-    /// or written.
+    /// As `merge` if the two differ. In the verified layout, if its directory cannot be read or written.
     ///
     /// ```
     /// # use crawler::seen::{SeenOptions, SeenSet};
@@ -61,7 +58,7 @@ impl SeenSet {
         Ok(self)
     }
 
-    /// Says anew whether any shard is full: nobody has inserted anything.
+    /// Sets anew whether any shard is full: no insertion has done it.
     fn note_full(&mut self) {
         let full = self.shards_mut().any(|shard| shard.full);
         self.set_full(full);
