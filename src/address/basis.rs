@@ -1,13 +1,13 @@
-//! What a link's meaning depends on, beside its own text.
+//! The part of a base that a link's meaning depends on.
 //!
-//! Pages of one directory have many links in the same letters. Where such a link leads is known from the first of them, if no more
-//! than the directory decides it. A part that is larger than it need be is never wrong: the link is only resolved once more.
+//! Pages of one directory have many links in common, letter for letter. The first of them tells where all of them lead, if no more than the
+//! directory decides it. A part that is larger than necessary is never wrong: the link is only resolved once more.
 
 use super::wire::Wire;
 
-/// The part of a base that decides, with a link's text, where the link leads: nothing for an absolute address, the origin for
-/// `/a`, the directory for `a`, all of it where that is not plain. It is the beginning of the base's wire form, whose first
-/// `directory` bytes are its directory.
+/// The part of a base that decides, together with a link's text, where the link leads: nothing for an absolute address, the origin for
+/// `/a`, the directory for `a`, all of it if that is not plain. It is a prefix of the base's wire form, whose first `directory` bytes are
+/// its directory.
 pub(super) fn basis<'b>(base: &'b Wire, directory: usize, href: &str) -> &'b str {
     match href.bytes().next() {
         Some(b'/') => return base.origin(),
@@ -24,7 +24,7 @@ pub(super) fn basis<'b>(base: &'b Wire, directory: usize, href: &str) -> &'b str
     }
 }
 
-/// Whether a text is the scheme of no page, whatever it stands on: letters alone, and neither http nor https. A scheme may have digits and
+/// Whether a text is a scheme that no page has, whatever the base: letters alone, and neither http nor https. A scheme may have digits and
 /// signs too; those are left to the parser.
 fn is_foreign(scheme: &str) -> bool {
     let is_web = ["http", "https"].iter().any(|web| web.eq_ignore_ascii_case(scheme));

@@ -4,12 +4,10 @@ use super::key::Key;
 use super::wire::Wire;
 use super::{Fingerprint, FingerprintKey, HostKey, host};
 
-/// A URL in its two forms: as the page spelled it (wire), and in the one spelling that stands for
-/// all of its kind (key).
+/// A URL in its two forms: as the page spelled it (wire), and in the one spelling that stands for all its spellings (key).
 ///
-/// Both are printable ASCII. Only a [`Canonicalizer`](super::Canonicalizer) makes one, so whoever
-/// has it need not check it. It takes 56 bytes and the wire text, and the key's text only where
-/// that differs.
+/// Both are printable ASCII. Only a [`Canonicalizer`](super::Canonicalizer) makes one, so it need not be checked again. It takes 56 bytes
+/// and the wire text, and the key's text only if that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CanonicalUrl {
     wire: String,
@@ -39,8 +37,7 @@ impl CanonicalUrl {
         key.fingerprint(self.key())
     }
 
-    /// The text of the [`HostKey`], by which one is looked up without making one:
-    /// `https://example.org`.
+    /// The text of the [`HostKey`], to look one up without making one: `https://example.org`.
     pub fn origin(&self) -> &str {
         match &self.key {
             Some(key) => &key.text[..key.path],
@@ -59,8 +56,7 @@ impl CanonicalUrl {
         host::host(self.origin())
     }
 
-    /// Path and query of the wire form, which robots rules are matched against. It starts with a
-    /// slash.
+    /// Path and query of the wire form, which robots rules are matched against. It starts with a slash.
     pub fn path_and_query(&self) -> &str {
         &self.wire[self.path..]
     }

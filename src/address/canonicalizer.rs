@@ -9,11 +9,9 @@ use super::{AddressError, BaseUrl, CanonicalUrl, KeyRules};
 /// at least 8,000.
 pub const DEFAULT_MAX_BYTES: usize = 8192;
 
-/// Turns text into [`CanonicalUrl`]s by fixed rules. It never changes, so threads share it by
-/// reference.
+/// Turns text into [`CanonicalUrl`]s by fixed rules. It never changes, so threads share it by reference.
 ///
-/// A URL that is its own key, as most are, costs one parse and one allocation. Another costs a
-/// second allocation.
+/// A URL that is its own key, as most are, costs one parse and one allocation. Any other costs a second allocation.
 #[derive(Clone, Debug)]
 pub struct Canonicalizer {
     keys: KeyMaker,
@@ -26,8 +24,7 @@ impl Canonicalizer {
         Self { keys: KeyMaker::new(rules), max_bytes: DEFAULT_MAX_BYTES }
     }
 
-    /// The same rules with another limit on a URL's bytes. It holds for the text and for the wire
-    /// URL that is made of it.
+    /// The same rules with another limit on a URL's bytes. It holds for the text and for the wire URL made from it.
     #[must_use]
     pub fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
@@ -46,7 +43,7 @@ impl Canonicalizer {
     /// The URL that an absolute text stands for.
     ///
     /// # Errors
-    /// Where the text is not the absolute http(s) address of a page.
+    /// If the text is not the absolute http(s) address of a page.
     pub fn canonicalize(&self, text: &str) -> Result<CanonicalUrl, AddressError> {
         whatwg::wire(None, text, self.max_bytes).map(|wire| self.keyed(wire))
     }
@@ -54,7 +51,7 @@ impl Canonicalizer {
     /// The URL that a link on a page leads to.
     ///
     /// # Errors
-    /// Where the resolved text is not the http(s) address of a page.
+    /// If the resolved text is not the http(s) address of a page.
     pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, AddressError> {
         whatwg::wire(Some(base), href, self.max_bytes).map(|wire| self.keyed(wire))
     }
@@ -63,16 +60,16 @@ impl Canonicalizer {
     /// all redirects.
     ///
     /// # Errors
-    /// Where the text is not an absolute http(s) URL.
+    /// If the text is not an absolute http(s) URL.
     pub fn base(&self, wire: &str) -> Result<BaseUrl, AddressError> {
         BaseUrl::parse(wire, self.max_bytes)
     }
 
-    /// The URL of a page that was admitted before, and the base of its links: one parse for both. The
-    /// page's own URL is not held to the limit, which may have been another when it was admitted.
+    /// The URL of a page that was admitted before, and the base of its links: one parse for both. The limit does not apply to the page's
+    /// own URL: it may have been another when the page was admitted.
     ///
     /// # Errors
-    /// Where the text is not an absolute http(s) URL.
+    /// If the text is not an absolute http(s) URL.
     pub fn page(&self, wire: &str) -> Result<(CanonicalUrl, BaseUrl), AddressError> {
         let base = BaseUrl::parse(wire, usize::MAX)?.with_max_bytes(self.max_bytes);
         Ok((self.keyed(base.wire().clone()), base))

@@ -1,14 +1,14 @@
-//! Segments of a path that the parser takes for the drives of Windows.
+//! Segments of a path that the parser takes for Windows drives.
 //!
-//! In a `file:` URL, `..` does not leave `C:` or `C|`. The `url` crate (2.5) keeps that rule in all URLs, and the URL standard does not. So
-//! such segments are masked before a text is parsed, and changed back in what comes out.
+//! In a `file:` URL, `..` does not leave `C:` or `C|`. The `url` crate (2.5) applies that rule to all URLs, and the URL standard does not.
+//! So such segments are masked before a text is parsed, and restored in the result.
 
 use super::slashes::{is_dropped, split_slashes};
 
-/// What is put after a segment of a letter and a colon or a bar, so that it is no drive.
+/// Appended to a segment of a letter and a colon or a bar, so that it is no drive.
 const MASK: &str = "~drive~";
 
-/// The text with its drives masked; `None` where it has none.
+/// The text with its drives masked; `None` if it has none.
 pub(super) fn mask(text: &str) -> Option<String> {
     if may_have_drive(text) { mask_each(text) } else { None }
 }
@@ -39,7 +39,7 @@ fn mask_each(text: &str) -> Option<String> {
     Some(masked)
 }
 
-/// `false` where no byte says that there is a drive, as in nearly all texts: one pass, and no decoding.
+/// `false` if no byte hints at a drive, as in nearly all texts: one pass, and no decoding.
 fn may_have_drive(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().enumerate().any(|(at, byte)| match byte {
@@ -59,7 +59,7 @@ fn is_drive(segment: &str) -> bool {
     matches!(segment.as_bytes(), [letter, b':' | b'|'] if letter.is_ascii_alphabetic())
 }
 
-/// Where the path of a text begins, after scheme and host if it has them.
+/// The start of a text's path, after scheme and host if it has them.
 fn path_start(text: &str) -> usize {
     let begins = |scheme: &&str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     let scheme = ["https:", "http:"].iter().find(|scheme| begins(scheme)).map_or(0, |scheme| scheme.len());

@@ -1,14 +1,14 @@
 //! Percent-escapes by RFC 3986 section 6.2.2: `%7e` is `~`, and `%c3` is `%C3`.
 //!
-//! An escape is looked at once. What comes out of one is never taken for the beginning of another:
-//! `%2541` stays, since it stands for `%41` and not for `A`.
+//! Each escape is decoded once. The result is never taken for the beginning of another escape: `%2541` stays, since it stands for `%41` and
+//! not for `A`.
 
-/// Which escapes a key does not have.
+/// The escapes that a key does not have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needless {
-    /// Those of unreserved characters. All others are then written in upper case.
+    /// Escapes of unreserved characters. All others are then written in upper case.
     pub(super) unreserved: bool,
-    /// Those of these characters. None of them may be a hexadecimal digit.
+    /// Escapes of these characters. None of them may be a hexadecimal digit.
     pub(super) bare: &'static [u8],
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Needless {
 pub(super) fn normalize(text: &str, needless: Needless) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // Where `out` has a `%` that begins no escape.
+    // The position in `out` of a `%` that begins no escape.
     let mut bare = None;
     while let Some((before, after)) = rest.split_once('%') {
         out.push_str(before);
@@ -27,8 +27,7 @@ pub(super) fn normalize(text: &str, needless: Needless) -> String {
             rest = after;
             continue;
         };
-        // A digit that is decoded right behind a bare `%` could make an escape of it: `%%36%35` is
-        // not `%65`.
+        // A digit that is decoded directly after a bare `%` could make an escape of it: `%%36%35` is not `%65`.
         let is_open =
             |bare: usize| out.len() - bare <= 2 && out[bare + 1..].bytes().all(|byte| byte.is_ascii_hexdigit());
         let completes = byte.is_ascii_hexdigit() && bare.is_some_and(is_open);
@@ -84,8 +83,7 @@ mod tests {
             ("%4%31", "%4%31"),
             ("%%7E", "%~"),
             ("%a%62c", "%a%62c"),
-            // What cannot go on an escape ends the danger: its neighbors may be dropped, or sorted
-            // away from it.
+            // A character that cannot continue an escape ends the danger: its neighbors may be dropped, or sorted away from it.
             ("%;%41", "%;A"),
             ("%&%41", "%&A"),
         ] {

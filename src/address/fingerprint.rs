@@ -1,21 +1,19 @@
-//! 64 bits that stand for a URL. The door to the hash function that makes them.
+//! 64 bits that stand for a URL. Only this file uses the hash function that makes them.
 
 use std::hash::{BuildHasher, RandomState};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// The number of the way from a key's text to its fingerprint. 1 is XXH3 with 64 bits, seeded, over
-/// the text's bytes.
+/// The version of the derivation from a key's text to its fingerprint. 1 is XXH3 with 64 bits, seeded, over the text's bytes.
 ///
-/// It is written wherever fingerprints are written. A way, once released, never changes, and a file
-/// with an unknown number is refused.
+/// It is written wherever fingerprints are written. A derivation, once released, never changes, and a file with an unknown number is
+/// refused.
 pub const FINGERPRINT_STRATEGY: u32 = 1;
 
 /// 64 keyed bits that stand for a URL's key. They are the same on every machine and in every
 /// version, so they may be written to disk.
 ///
-/// Two of a billion URLs share a fingerprint with a chance of 2.7 %, so one URL is lost in some 37
-/// such crawls.
+/// The chance that any two of a billion URLs share a fingerprint is 2.7 %, so one URL is lost in some 37 such crawls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u64);
 
@@ -34,8 +32,7 @@ impl Fingerprint {
 /// The random number that keys a job's fingerprints. It is kept in the job's manifest, and a
 /// hostile site cannot predict it.
 ///
-/// XXH3 is no cryptographic hash: whoever knows the number can make URLs that collide. So it does
-/// not leave the job.
+/// XXH3 is no cryptographic hash: anyone with the number can make URLs that collide. So it does not leave the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FingerprintKey(u64);
 
@@ -63,13 +60,12 @@ impl FingerprintKey {
         self.fingerprint_bytes(key.as_bytes())
     }
 
-    /// The fingerprint of any bytes. That of a text's bytes is that of the text.
+    /// The fingerprint of any bytes. For a text's bytes it is the text's fingerprint.
     pub fn fingerprint_bytes(self, bytes: &[u8]) -> Fingerprint {
         Fingerprint(xxh3_64_with_seed(bytes, self.0))
     }
 
-    /// The fingerprint of a vector of integers: that of its bytes, each word's lowest first. The
-    /// same on every machine.
+    /// The fingerprint of a vector of integers: the fingerprint of its bytes, each word's lowest first. The same on every machine.
     pub fn fingerprint_words(self, words: &[u32]) -> Fingerprint {
         const PIECE: usize = 256;
         let mut buffer = [0; 4 * PIECE];
@@ -106,8 +102,7 @@ mod tests {
         }
     }
 
-    /// From the reference implementation (xxHash 0.8, by its Python binding): one for each way that
-    /// XXH3 treats a length.
+    /// From the reference implementation (xxHash 0.8, by its Python binding): one for each way in which XXH3 handles a length.
     #[test]
     fn strategy_1_never_changes() {
         assert_eq!(FINGERPRINT_STRATEGY, 1);

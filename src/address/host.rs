@@ -4,11 +4,11 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 
-/// Scheme, host and port: what is asked politely, mostly one request at a time. Written as an origin,
-/// `https://example.org` or `http://example.org:8080`.
+/// Scheme, host and port: requests to it are spaced out, mostly one at a time. Written as an origin, `https://example.org` or
+/// `http://example.org:8080`.
 ///
-/// It takes one allocation of exactly the text, and 16 bytes beside it. A table of hosts can be
-/// searched by [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
+/// It takes one allocation of exactly the text, and 16 bytes besides. A table of hosts can be searched by
+/// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, HostKey, KeyRules};
@@ -31,8 +31,7 @@ impl HostKey {
         Self::new(origin)
     }
 
-    /// The origin's text, without a trailing slash. It has a port only where that is not the
-    /// scheme's own.
+    /// The origin's text, without a trailing slash. It has a port only if that is not the scheme's default.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -47,7 +46,7 @@ impl HostKey {
         host(&self.0)
     }
 
-    /// The port. Where none is written, the scheme's own.
+    /// The port, or the scheme's default if none is written.
     pub fn port(&self) -> u16 {
         let written = self.0[range(&self.0).end..].strip_prefix(':').and_then(|port| port.parse().ok());
         written.unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
@@ -65,7 +64,7 @@ impl fmt::Display for HostKey {
     }
 }
 
-/// It hashes and compares as its text does, so a table can be searched by text.
+/// It hashes and compares like its text, so a table can be searched by text.
 impl Borrow<str> for HostKey {
     fn borrow(&self) -> &str {
         &self.0
@@ -81,8 +80,8 @@ pub(crate) fn host(origin: &str) -> &str {
     &origin[range(origin)]
 }
 
-/// Where the host stands. A port is the digits at the end where a colon is before them. An IPv6 address, which has colons of its own, ends with a
-/// bracket.
+/// The range of the host. A port is the digits at the end if a colon is before them. An IPv6 address, which has colons of its own, ends
+/// with a bracket.
 fn range(origin: &str) -> Range<usize> {
     let start = scheme(origin).len() + "://".len();
     let bytes = origin.as_bytes();

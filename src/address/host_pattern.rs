@@ -2,7 +2,8 @@
 
 use super::{Canonicalizer, KeyRules};
 
-/// Hosts as rules name them: `x.example` is the host alone, `*.x.example` is `x.example` and all hosts below it. Scheme and port do not count.
+/// Hosts as rules name them: `x.example` is the host alone, `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
+/// count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HostPattern {
     pub(super) base: String,
@@ -10,7 +11,7 @@ pub(crate) struct HostPattern {
 }
 
 impl HostPattern {
-    /// Reads a name, and gives it the spelling that it has in URLs; `None` where it is none.
+    /// Reads a name, and gives it the spelling that it has in URLs; `None` if it is no host name.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (base, is_below) = text.strip_prefix("*.").map_or((text, false), |base| (base, true));
         let has_port = if base.starts_with('[') { !base.ends_with(']') } else { base.contains(':') };
@@ -20,14 +21,14 @@ impl HostPattern {
         Some(Self { base: without_dot(url.host()).to_owned(), is_below })
     }
 
-    /// Itself, and every name with a star that fits whatever this one fits, the longest first.
+    /// Itself, and every name with a star that matches all hosts that this one matches, the longest first.
     pub(super) fn and_wider(&self) -> impl Iterator<Item = Self> {
         let below = suffixes(&self.base).map(|base| Self { base: base.to_owned(), is_below: true });
         (!self.is_below).then(|| self.clone()).into_iter().chain(below)
     }
 }
 
-/// A host's name, and what is left of it behind each dot, the longest first.
+/// A host's name, and its remainder after each dot, the longest first.
 pub(crate) fn suffixes(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |name| name.split_once('.').map(|(_, rest)| rest))
 }

@@ -1,4 +1,4 @@
-//! What is said of hosts by their names, and looked up by host.
+//! Rules for hosts by their names, looked up by host.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use ahash::AHashMap;
 use super::HostPattern;
 use super::host_pattern::{suffixes, without_dot};
 
-/// What is said of hosts, worked out for each name.
+/// Rules for hosts, worked out for each name.
 ///
-/// The names that fit a host are nested: each shorter one fits whatever a longer one fits. So the longest name says all, and what is said by
-/// the others is worked into it once.
+/// The names that match a host are nested: each shorter one matches all hosts of a longer one. So the longest name decides alone: the rules
+/// of the others are merged into it once.
 #[derive(Clone, Debug)]
 pub(crate) struct HostTable<T> {
     /// By hosts' own names.
     exact: AHashMap<Box<str>, T>,
-    /// By what stands behind the star and its dot.
+    /// By the part of the name after the star and its dot.
     below: AHashMap<Box<str>, T>,
 }
 
@@ -26,7 +26,7 @@ impl<T> Default for HostTable<T> {
 }
 
 impl<T> HostTable<T> {
-    /// Works out what holds for each name: `work_out` is given what is said by the names that fit its hosts, the nearest first.
+    /// Works out the value of each name: `work_out` is given the rules of all names that match its hosts, the nearest first.
     ///
     /// # Errors
     /// As `work_out`.
@@ -43,7 +43,7 @@ impl<T> HostTable<T> {
         Ok(all)
     }
 
-    /// What holds for a host; `None` where no name fits it. O(labels of its name), and O(1) where there are no names.
+    /// The value for a host; `None` if no name matches it. O(labels of its name), and O(1) if there are no names.
     pub(crate) fn get(&self, host: &str) -> Option<&T> {
         if self.is_empty() {
             return None;
@@ -57,7 +57,8 @@ impl<T> HostTable<T> {
         self.exact.is_empty() && self.below.is_empty()
     }
 
-    /// A part of what is said. Where `part` gives nothing, the name is as if it were not there; what a shorter one says must be in it.
+    /// A part of each value. If `part` gives `None`, the name is dropped and a shorter one applies; so a part must include the rules of
+    /// shorter names.
     pub(crate) fn filter_map<U>(&self, part: impl Fn(&T) -> Option<U>) -> HostTable<U> {
         let take = |table: &AHashMap<Box<str>, T>| {
             table.iter().filter_map(|(name, of)| Some((name.clone(), part(of)?))).collect()
@@ -65,7 +66,7 @@ impl<T> HostTable<T> {
         HostTable { exact: take(&self.exact), below: take(&self.below) }
     }
 
-    /// Each name with what is said of it, the names in order. For a look at the whole table.
+    /// Each name with its value, the names in order. For listing the whole table.
     pub(crate) fn listed(&self) -> Vec<(String, &T)> {
         let exact = self.exact.iter().map(|(name, of)| (name.to_string(), of));
         let below = self.below.iter().map(|(name, of)| (format!("*.{name}"), of));
@@ -74,7 +75,7 @@ impl<T> HostTable<T> {
         listed
     }
 
-    /// All that is said, in no order.
+    /// All values, in no order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.exact.values().chain(self.below.values())
     }

@@ -1,10 +1,10 @@
-//! How many slots there are of each length, and what share of new URLs they take for seen.
+//! How many slots there are of each length, and which share of new URLs they take for seen.
 
 use super::geometry::Geometry;
 use crate::seen::statistics::GenerationStatistics;
 
-/// Slots by their age: how many of their identity bits are spent, one for each doubling since they were inserted, or more for a slot that
-/// came from another table. Kept beside the slots with each change, since a count over all lines would read the whole table.
+/// Slots by their age: the number of their spent identity bits, one for each doubling since they were inserted, or more for a slot that
+/// came from another table. The counts are updated with each change of a slot, since counting all lines would read the whole table.
 #[derive(Clone, Debug)]
 pub(in crate::seen) struct Generations {
     by_age: [u64; Self::MAX],
@@ -18,13 +18,13 @@ impl Generations {
         Self { by_age: [0; Self::MAX] }
     }
 
-    /// Counts a slot. Its age are the zeros behind its mark.
+    /// Counts a slot. Its age is the number of zeros after its mark.
     #[inline]
     pub(super) fn add(&mut self, slot: u64) {
         self.by_age[slot.trailing_zeros() as usize % Self::MAX] += 1;
     }
 
-    /// Counts a slot no longer.
+    /// Stops counting a slot.
     #[inline]
     pub(super) fn take(&mut self, slot: u64) {
         self.by_age[slot.trailing_zeros() as usize % Self::MAX] -= 1;
@@ -35,7 +35,7 @@ impl Generations {
         self.by_age.iter().sum()
     }
 
-    /// Those of both tables, as if all lines of the old one were split.
+    /// The slots of both tables, as if all lines of the old one were split.
     pub(super) fn with_old(mut self, old: &Self) -> Self {
         for (ours, theirs) in self.by_age[1..].iter_mut().zip(old.by_age) {
             *ours += theirs;
@@ -43,8 +43,8 @@ impl Generations {
         self
     }
 
-    /// Each generation that there is, the oldest first, and what a slot of it covers of all
-    /// fingerprints. No slot covers less than a fingerprint: `split_bits` of 64 are the shard's.
+    /// Each generation with slots, the oldest first, and the share of all fingerprints that one of its slots covers. No slot covers less
+    /// than one fingerprint: `split_bits` of its 64 bits are the shard's.
     pub(super) fn statistics(&self, geometry: Geometry, lines: usize, split_bits: u32) -> Vec<GenerationStatistics> {
         let one_fingerprint = 2_f64.powi(split_bits.cast_signed() - 64);
         let each = (0..=geometry.identity_bits).rev().map(|age| {

@@ -2,14 +2,14 @@
 
 use crate::seen::probes::LINE_BITS;
 
-/// Bits of a slot that stand in the first array, where all slots are compared at once.
+/// Bits of a slot that are in the first array, where all slots are compared at once.
 pub(super) const TAG_BITS: u32 = 16;
 /// Bits of a slot's distance from home, 0 to 3.
 const DISTANCE_BITS: u32 = 2;
-/// Bits that count the slots taken, and bits that count what went on.
+/// Bits of the count of taken slots, and of the count of slots sent on.
 pub(super) const COUNT_BITS: u32 = 5;
 
-/// What follows from the number of identity bits. A slot is one bit longer, for its mark.
+/// The values that follow from the number of identity bits. A slot is one bit longer, for its mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::seen) struct Geometry {
     /// 16 to 56.
@@ -25,7 +25,7 @@ impl Geometry {
     /// The share of slots that may be taken before the table is split, in percent.
     const LOAD: u64 = 86;
 
-    /// That of most tables: 38 bits.
+    /// The geometry of most tables: 38 bits.
     pub(in crate::seen) const USUAL: Self = Self::of(38);
 
     pub(in crate::seen) const fn of(identity_bits: u32) -> Self {
@@ -34,14 +34,14 @@ impl Geometry {
         Self { identity_bits, slots: (line - 2 * COUNT_BITS) / (identity_bits + 1 + DISTANCE_BITS) }
     }
 
-    /// How many fingerprints so many lines have room for.
+    /// How many fingerprints fit into `lines`.
     pub(in crate::seen) fn room(self, lines: u64) -> u64 {
         let slots = u128::from(lines) * u128::from(self.slots) * u128::from(Self::LOAD) / 100;
         u64::try_from(slots).unwrap_or(u64::MAX)
     }
 
-    /// Lines with room for so many fingerprints. Beyond 256, their number is a multiple of a power
-    /// of two, so that they can be dealt out among more shards: less than 1 % more.
+    /// Lines with room for `urls` fingerprints. Above 256, their number is a multiple of a power of two, so that they can be distributed
+    /// among more shards: less than 1 % more.
     pub(in crate::seen) fn lines(self, urls: u64) -> u64 {
         let least = (u128::from(urls) * 100).div_ceil(u128::from(self.slots) * u128::from(Self::LOAD));
         let least = u64::try_from(least).unwrap_or(u64::MAX).max(1);
@@ -54,7 +54,7 @@ impl Geometry {
         self.identity_bits + 1 - TAG_BITS
     }
 
-    /// A slot whose identity bits are all spent: its mark alone, at the other end.
+    /// A slot whose identity bits are all spent: only its mark, at the other end.
     pub(super) fn spent(self) -> u64 {
         1 << self.identity_bits
     }

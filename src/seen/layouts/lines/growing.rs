@@ -14,29 +14,29 @@ use crate::seen::probes::Probes;
 use crate::seen::sighting::{Removal, Sighting};
 use crate::seen::statistics::GenerationStatistics;
 
-/// The fingerprints of a shard: one table, or while it is being split two.
+/// The fingerprints of a shard: one table, or two while it is being split.
 ///
-/// Every fingerprint stands in one of the two, and its home says in which: homes from [`Splitting::from`] on are in the larger table. So a
-/// search never looks into both. The shard's lock is held over each call.
+/// Every fingerprint is in one of the two, and its home tells which: homes from [`Splitting::from`] on are in the larger table. So a search
+/// never reads both. The shard's lock is held over each call.
 ///
-/// A test costs one cache line, mostly. An insertion that is new costs the same line, and while the table is split, the lines of
-/// [`STEPS`] homes and of those that they are split into. Three kinds of calls take longer:
-/// - the one that begins a split asks the operating system for the larger table, which is zeroed as it is filled. It is in small pages: to
-///   zero a huge one takes 180 microseconds, and no insert shall wait as long. So a large table that was made at once is faster than one
-///   that has grown;
-/// - the one that ends the first split gives the old table's huge pages back together, in up to 135 microseconds for 10 MiB;
-/// - one of [`PIECE`] lines in a later split gives 64 KiB of the old table back, in 10 to 30 microseconds with glibc's allocator; jemalloc
-///   does it less often, and takes up to half a millisecond.
+/// A test mostly costs one cache line. A new insertion costs the same line, and, while the table is split, the lines of [`STEPS`] homes and
+/// of those that they are split into. Three kinds of calls take longer:
+/// - the call that begins a split asks the operating system for the larger table, which is zeroed as it is filled. It is in small pages:
+///   zeroing a huge one takes 180 microseconds, and no insert shall wait that long. So a large table that was made at once is faster than
+///   one that has grown;
+/// - the call that ends the first split gives the old table's huge pages back together, in up to 135 microseconds for 10 MiB;
+/// - one call in [`PIECE`] lines of a later split gives 64 KiB of the old table back, in 10 to 30 microseconds with glibc's allocator;
+///   jemalloc does it less often, and takes up to half a millisecond.
 #[derive(Debug)]
 pub(in crate::seen) struct Lines {
     geometry: Geometry,
-    /// The table; while it is split, the old one. A search begins by its number of homes.
+    /// The table; while it is being split, the old one. A search starts from its number of homes.
     pub(in crate::seen) table: LineTable,
     /// The table of twice as many lines, while there is one.
     pub(in crate::seen) next: Option<Splitting>,
     /// Slots that may be taken before the table is split.
     room: u64,
-    /// Slots that are taken. A slot without identity bits stands in both halves, and counts twice.
+    /// Slots that are taken. A slot without identity bits is in both halves, and counts twice.
     len: u64,
     /// How many shards there are, as a power of two.
     split_bits: u32,
@@ -50,9 +50,9 @@ pub(in crate::seen) struct Splitting {
     pub(in crate::seen) from: usize,
 }
 
-/// Lines that are split for each new URL. The old table's load goes from 86 to 88 % meanwhile.
+/// Lines that are split for each new URL. Meanwhile the old table's load rises from 86 to 88 %.
 const STEPS: usize = 4;
-/// Lines of the old table whose memory is given back at once: 64 KiB.
+/// Lines of the old table whose memory is given back together: 64 KiB.
 const PIECE: usize = 1024;
 
 /// What to look for, and in which line of which table.
@@ -67,20 +67,20 @@ pub(super) struct Search {
 }
 
 impl Lines {
-    /// An empty table of so many lines. `split_bits`: how many shards there are, as a power of two.
+    /// An empty table of `lines`. `split_bits`: how many shards there are, as a power of two.
     pub(in crate::seen) fn new(geometry: Geometry, lines: u64, split_bits: u32) -> Self {
         let homes = usize::try_from(lines).expect("sizes are checked against the memory before");
         Self::of(LineTable::new(geometry, homes), None, split_bits)
     }
 
-    /// Of these tables, which hold something already: a snapshot's, or those of a union. `next` has twice the homes of `table`.
+    /// Of tables that already hold something: a snapshot's, or those of a union. `next` has twice the homes of `table`.
     pub(in crate::seen) fn of(table: LineTable, next: Option<Splitting>, split_bits: u32) -> Self {
         let geometry = table.geometry;
         let len = table.generations.total() + next.as_ref().map_or(0, |next| next.table.generations.total());
         Self { geometry, room: geometry.room(table.homes as u64), table, next, len, split_bits }
     }
 
-    /// How many fingerprints there are; a little more where slots have lost all their bits.
+    /// The number of fingerprints; a little more if slots have lost all their bits.
     pub(in crate::seen) fn len(&self) -> u64 {
         self.len
     }
@@ -89,7 +89,7 @@ impl Lines {
         self.geometry
     }
 
-    /// How many lines there are, or will be when all are split.
+    /// The number of lines, now or once all are split.
     pub(in crate::seen) fn lines(&self) -> usize {
         self.next.as_ref().map_or(self.table.homes, |next| next.table.homes)
     }
@@ -98,7 +98,7 @@ impl Lines {
         self.split_bits
     }
 
-    /// Every generation, the oldest first. While the table is split, the slots of both are counted by the bits that they will have.
+    /// Every generation, the oldest first. While the table is split, the slots of both count with the bits that they will have.
     pub(in crate::seen) fn generations(&self) -> Vec<GenerationStatistics> {
         let all = match &self.next {
             None => self.table.generations.clone(),
@@ -107,13 +107,14 @@ impl Lines {
         all.statistics(self.geometry, self.lines(), self.split_bits)
     }
 
-    /// Bytes of memory that are held. Of the larger table, the operating system has given what is filled: two lines for each that is split.
+    /// Bytes of memory that are held. Of the larger table, the operating system has given only the filled part: two lines for each split
+    /// one.
     pub(in crate::seen) fn bytes(&self) -> usize {
         let of_next = |next: &Splitting| next.table.bytes().saturating_sub(2 * next.from * size_of::<CacheLine>());
         size_of::<Self>() + self.table.bytes() + self.next.as_ref().map_or(0, of_next)
     }
 
-    /// Asks for the line that a test will look at.
+    /// Prefetches the line that a test reads.
     #[inline]
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         let search = self.search(probes);
@@ -125,7 +126,7 @@ impl Lines {
         dispatch!(Level::baseline(), simd => self.find(simd, self.search(probes)).is_some())
     }
 
-    /// Inserts one fingerprint. A single one is searched with the processor's baseline: choosing wider instructions pays for a window.
+    /// Inserts one fingerprint. It is searched with the baseline instructions: choosing wider ones pays only for a window.
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         let is_new = dispatch!(Level::baseline(), simd => self.insert_one(simd, probes));
         if is_new { Sighting::New } else { Sighting::Seen }
@@ -133,7 +134,7 @@ impl Lines {
 
     /// Takes a fingerprint out. After a union there may be more than one slot for it.
     ///
-    /// Who else has the same home and identity is forgotten with it, and found new again: one in 25 billion, in a full table.
+    /// Any fingerprint with the same home and identity is forgotten with it, and found new again: one in 25 billion, in a full table.
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         let mut removal = Removal::Absent;
         let search = self.search(probes);
@@ -145,7 +146,7 @@ impl Lines {
         removal
     }
 
-    /// Inserts it unless it is there; whether it was not.
+    /// Inserts it unless it is there. Returns whether it was new.
     #[inline(always)]
     pub(super) fn insert_one<S: Simd>(&mut self, simd: S, probes: Probes) -> bool {
         let search = self.search(probes);
@@ -169,11 +170,11 @@ impl Lines {
         self.at(home, rest)
     }
 
-    /// The same, by its home in the old table and what follows in its bits. In a line that is split the first of these says which half is
-    /// home, and is no identity there.
+    /// The same, from its home in the old table and its following bits. In a split line the first of these tells which half is home, and is
+    /// no identity there.
     #[inline(always)]
     fn at(&self, home: usize, rest: u64) -> Search {
-        // Without a branch: which of the two it is cannot be guessed.
+        // Without a branch: which of the two it is cannot be predicted.
         let is_split = self.next.as_ref().is_some_and(|next| home >= next.from);
         let half = usize::from(is_split) & usize::from(rest >> (u64::BITS - 1) == 1);
         let slot = slot(self.geometry, rest << u32::from(is_split));
@@ -196,14 +197,14 @@ impl Lines {
         }
     }
 
-    /// Inserts a slot of which the last identity bits are not known, unless it is there: the first
-    /// `known` bits of `rest` are. For slots of another table, which bring as many bits as they have: a union, or other shards.
+    /// Inserts a slot, unless it is there, of which only the first `known` bits of `rest` are known. For slots of another table, which
+    /// bring the bits that they have: a union, or other shards.
     ///
-    /// A slot that stands for less than this one stays beside it, and is counted beside it.
+    /// A slot that stands for fewer fingerprints stays beside it, and is counted too.
     pub(super) fn insert_part(&mut self, home: usize, rest: u64, known: u32) {
         let search = self.at(home, rest);
         if search.is_split && known == 0 {
-            // Nobody knows into which half it belongs.
+            // The bit that tells its half is not known.
             let spent = self.geometry.spent();
             let side = self.side_mut(search);
             side.put(2 * home, spent);
@@ -214,7 +215,7 @@ impl Lines {
         let known = (known - u32::from(search.is_split)).min(self.geometry.identity_bits);
         let age = self.geometry.identity_bits - known;
         let side = self.side(search);
-        // A slot with fewer bits stands for all of it.
+        // A slot with fewer bits covers it.
         let is_there = |place| side.slot(search.home, place).trailing_zeros() >= age;
         if !dispatch!(Level::baseline(), simd => side.find(simd, search.home, search.slot)).is_some_and(is_there) {
             let slot = (search.slot >> 1 >> age << age << 1) | 1 << age;
@@ -223,7 +224,7 @@ impl Lines {
         }
     }
 
-    /// Counts a new one. Where the table is full, it begins to be split, or that goes on.
+    /// Counts a new one. If the table is full, this begins the split or continues it.
     #[inline(always)]
     fn note_new(&mut self) {
         self.len += 1;
@@ -232,8 +233,8 @@ impl Lines {
         }
     }
 
-    /// Splits some lines, the last ones first, and gives the old table's end back piece by piece. When none is left, the larger table takes
-    /// its place.
+    /// Splits some lines, the last ones first, and gives the old table's end back piece by piece. When none is left, the larger table
+    /// replaces it.
     #[cold]
     #[inline(never)]
     fn split(&mut self) {
@@ -245,7 +246,7 @@ impl Lines {
             let (home, spent) = (next.from, geometry.spent());
             self.table.take_all(home, |slot| {
                 if slot == spent {
-                    // Nobody knows into which half it belongs.
+                    // The bit that tells its half is not known.
                     next.table.put(2 * home, slot);
                     next.table.put(2 * home + 1, slot);
                     self.len += 1;
@@ -267,7 +268,7 @@ impl Lines {
     }
 }
 
-/// The slot of these bits behind a home, with all that it keeps of them, and its mark.
+/// The slot of the bits after a home: as many as it keeps, and its mark.
 #[inline(always)]
 pub(super) fn slot(geometry: Geometry, rest: u64) -> u64 {
     rest >> (u64::BITS - 1 - geometry.identity_bits) | 1
@@ -284,16 +285,16 @@ mod tests {
         Probes::new(Fingerprint::from_bits(bits ^ bits >> 27), 0)
     }
 
-    /// What an insert has to do is bounded, in lines, and so is the memory: what the system gave never takes more than the larger
-    /// table will, and what was asked for 1.6 times as much.
+    /// The work of an insert is bounded, in lines, and so is the memory: the system never gives more than the larger table takes, and at
+    /// most 1.6 times that is asked for.
     #[test]
     fn a_doubling_is_done_in_steps_and_within_its_memory() {
         assert_eq!(doublings(1000, 1_000_000, 1.0), 7);
-        // In huge pages, which are given back in the end.
+        // In huge pages, which are given back at the end.
         assert_eq!(doublings(33_000, 380_000, 1.5), 1);
     }
 
-    /// How often so many lines double for so many fingerprints. They never hold more than `most` of what the larger table will.
+    /// How often this many lines double for this many fingerprints. They never hold more than `most` times the memory of the larger table.
     fn doublings(lines: u64, urls: u64, most: f64) -> u32 {
         const LINE: usize = size_of::<CacheLine>();
         let mut lines = Lines::new(Geometry::of(38), lines, 0);
@@ -303,7 +304,7 @@ mod tests {
             lines.insert(probes(count));
             let split = match (left, &lines.next) {
                 (Some(left), Some(next)) => left - next.from,
-                // The last ones: the larger table is the only one now.
+                // The last lines were split: the larger table is the only one now.
                 (Some(left), None) => left,
                 (None, Some(next)) => {
                     doublings += 1;
@@ -312,7 +313,7 @@ mod tests {
                 (None, None) => 0,
             };
             assert!(split <= STEPS, "{split} lines at {count}");
-            // Tables have some lines behind the last home, and memory is given back in pieces.
+            // Tables have some lines after the last home, and memory is given back in pieces.
             let slack = 64 * LINE + PIECE * LINE + size_of::<Lines>();
             let beside = [Some(&lines.table), lines.next.as_ref().map(|next| &next.table)];
             let overflows: usize = beside.iter().flatten().map(|table| table.overflow().len()).sum();
@@ -320,7 +321,7 @@ mod tests {
             assert!(lines.bytes() as f64 <= most * whole as f64, "{} of {whole} bytes at {count}", lines.bytes());
             let asked: usize = beside.iter().flatten().map(|table| table.bytes()).sum();
             assert!(asked as f64 <= 1.6 * whole as f64, "{asked} asked for of {whole} bytes at {count}");
-            // Splitting ends long before the larger table is full itself.
+            // Splitting ends long before the larger table is itself full.
             assert!(lines.next.is_none() || lines.len() as f64 <= 0.9 * (homes * 12) as f64, "{count}");
         }
         doublings

@@ -5,8 +5,8 @@
 //! word 7, from its top bit down:  gone, 5 | count, 5 | distances, high bits | distances, low bits
 //! ```
 //!
-//! A function here takes a line as it is and believes it: places are below `count`, and `count` is at most `geometry.slots`. The table
-//! sees to that. None of them allocates, or reads another line.
+//! The functions here trust a line as it is: places are below `count`, and `count` is at most `geometry.slots`. The table ensures that.
+//! None of them allocates, or reads another line.
 
 #![expect(
     clippy::inline_always,
@@ -19,21 +19,20 @@ use fearless_simd::{Simd, u16x16, u64x4};
 use super::geometry::{COUNT_BITS, Geometry, TAG_BITS};
 use crate::seen::layouts::cache_lines::CacheLine;
 
-/// The word with the header: from the top what went on, the count, and two planes of distances.
+/// The word with the header: from the top, the number sent on, the count, and two planes of distances.
 const HEADER: usize = 7;
 const GONE_SHIFT: u32 = u64::BITS - COUNT_BITS;
 const COUNT_SHIFT: u32 = GONE_SHIFT - COUNT_BITS;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-/// So many went on that they were no longer counted.
+/// From here on the slots sent on are no longer counted.
 pub(super) const MANY: u64 = COUNT_MASK;
 
-/// The mask of the slots of a line, by their places.
+/// A set of slots of a line: a bit for each place.
 pub(super) type Slots = u32;
 
-/// Whether a slot's identity is that of a fingerprint, as far as the slot has bits. `wanted` is a
-/// slot itself, with all identity bits.
+/// Whether a slot's identity is a fingerprint's, as far as the slot has bits. `wanted` is a slot with all identity bits.
 ///
-/// `slot ^ (slot - 1)` are the mark and the zeros behind it: those are no identity.
+/// `slot ^ (slot - 1)` are the mark and the zeros after it: these are no identity.
 #[inline(always)]
 pub(super) fn same(slot: u64, wanted: u64) -> bool {
     (slot ^ wanted) & !(slot ^ slot.wrapping_sub(1)) == 0
@@ -45,7 +44,7 @@ pub(super) fn count(line: &CacheLine) -> u32 {
     (line[HEADER] >> COUNT_SHIFT & COUNT_MASK) as u32
 }
 
-/// How many fingerprints of this home are in other places; [`MANY`] stands for more, too.
+/// How many fingerprints of this home are elsewhere; [`MANY`] means that many or more.
 #[inline(always)]
 pub(super) fn gone(line: &CacheLine) -> u64 {
     line[HEADER] >> GONE_SHIFT
@@ -56,12 +55,12 @@ pub(super) fn set_gone(line: &mut CacheLine, gone: u64) {
     line[HEADER] = line[HEADER] & !(COUNT_MASK << GONE_SHIFT) | gone << GONE_SHIFT;
 }
 
-/// Sets [`count`]. Slots from there on keep their bits, which nobody reads.
+/// Sets [`count`]. Slots from there on keep their bits, which are never read.
 fn set_count(line: &mut CacheLine, count: u32) {
     line[HEADER] = line[HEADER] & !(COUNT_MASK << COUNT_SHIFT) | u64::from(count) << COUNT_SHIFT;
 }
 
-/// The slots that are taken by fingerprints at this distance from home.
+/// The taken slots at this distance from home.
 #[inline(always)]
 pub(super) fn at_distance(line: &CacheLine, geometry: Geometry, distance: usize) -> Slots {
     let planes = line[HEADER] >> (COUNT_SHIFT - 2 * geometry.slots);
@@ -78,15 +77,14 @@ fn spread(number: usize) -> u64 {
     (number as u64 & 1).wrapping_neg()
 }
 
-/// Which slots may hold what is wanted, by their tags. Places beyond the slots may be among them: the caller masks them out.
+/// The slots that may match `wanted`, by their tags. They may include places beyond the slots: the caller masks these out.
 #[inline(always)]
 fn candidates<S: Simd>(simd: S, line: &CacheLine, geometry: Geometry, wanted: u64) -> Slots {
     let first = candidates_of_half(simd, &line[..4], wanted);
     if geometry.slots <= 16 { first } else { first | candidates_of_half(simd, &line[4..], wanted) << 16 }
 }
 
-/// [`same`], for the 16 tags of half a line. A tag that is zero, with the mark beyond it, is always
-/// a candidate.
+/// [`same`], for the 16 tags of half a line. A tag of zero, whose mark is beyond it, is always a candidate.
 #[inline(always)]
 fn candidates_of_half<S: Simd>(simd: S, words: &[u64], wanted: u64) -> Slots {
     #[expect(clippy::cast_possible_truncation, reason = "the tag is wanted")]
@@ -98,7 +96,7 @@ fn candidates_of_half<S: Simd>(simd: S, words: &[u64], wanted: u64) -> Slots {
     candidates
 }
 
-/// The place of a slot that is the same as what is wanted, at this distance from home.
+/// The place of a slot that matches `wanted`, at this distance from home.
 #[inline(always)]
 pub(super) fn find<S: Simd>(
     simd: S,
@@ -118,13 +116,13 @@ pub(super) fn find<S: Simd>(
     None
 }
 
-/// Whether the first slot of this home whose tag is that of what is wanted is the same as it. Without a branch on any of it; where another slot has
-/// the same tag, which is one time in thousands, the answer may be no for one that is there.
+/// Whether the first slot of this home with the tag of `wanted` matches it. There is no branch; if another slot has the same tag, one time
+/// in thousands, the answer may be no for a fingerprint that is there.
 #[inline(always)]
 #[expect(clippy::needless_bitwise_bool, reason = "a branch would be guessed wrong")]
 pub(super) fn is_first<S: Simd>(simd: S, line: &CacheLine, geometry: Geometry, wanted: u64) -> bool {
     let candidates = candidates(simd, line, geometry, wanted) & at_distance(line, geometry, 0);
-    // The last place of all where there is none: what is read there is not looked at.
+    // The last place of all if there is none: the bits read there do not count.
     let place = candidates.trailing_zeros() % Slots::BITS;
     same(slot(line, geometry, place), wanted) & (candidates != 0)
 }
@@ -136,7 +134,7 @@ pub(super) fn slot(line: &CacheLine, geometry: Geometry, place: u32) -> u64 {
     get(line, rest, geometry.rest_bits()) << TAG_BITS | get(line, place * TAG_BITS, TAG_BITS)
 }
 
-/// Puts a slot behind the others, in a line that has room.
+/// Adds a slot after the others, in a line that has room.
 #[inline(always)]
 pub(super) fn push(line: &mut CacheLine, geometry: Geometry, slot: u64, distance: usize) {
     let place = count(line);
@@ -163,7 +161,7 @@ pub(super) fn distance(line: &CacheLine, geometry: Geometry, place: u32) -> usiz
     distance
 }
 
-/// Overwrites a slot and its distance, whatever was there.
+/// Overwrites a slot and its distance.
 #[inline(always)]
 fn write(line: &mut CacheLine, geometry: Geometry, place: u32, slot: u64, distance: usize) {
     put(line, place * TAG_BITS, TAG_BITS, slot & 0xffff);
@@ -174,14 +172,13 @@ fn write(line: &mut CacheLine, geometry: Geometry, place: u32, slot: u64, distan
     line[HEADER] = cleared | (distance & 1) << low | (distance >> 1) << high;
 }
 
-/// Where the bits of a slot that are not its tag begin.
+/// The first of a slot's bits that are not its tag.
 #[inline(always)]
 fn rest_at(geometry: Geometry, place: u32) -> u32 {
     geometry.slots * TAG_BITS + place * geometry.rest_bits()
 }
 
-/// The word of a bit, and its place there. A remainder changes no value, and spares the check of
-/// bounds.
+/// The word of a bit, and its place there. A remainder changes no value, and saves a bounds check.
 #[inline(always)]
 fn word_of(bit: u32) -> (usize, u32) {
     ((bit / u64::BITS) as usize % HEADER.next_power_of_two(), bit % u64::BITS)
@@ -220,7 +217,7 @@ mod tests {
         bits ^ bits >> 31
     }
 
-    /// With any number of bits, slots of any age are found by all instructions, and only those.
+    /// With any number of bits, all instructions find slots of any age, and only those.
     #[test]
     fn what_was_put_into_a_line_is_there_and_nothing_else() {
         for bits in Geometry::BITS {

@@ -10,53 +10,44 @@
 //!
 //! # A line
 //!
-//! The bits behind the shard's number choose a home line, and the next 38 are kept there, its
-//! identity. A slot has 16 of its bits in one array, which are compared at once for all slots, and
-//! the others in a second one, which is read where those 16 are the same: [`line`] and
-//! [`geometry`]. With 12 slots a line, filled to 86 %, a URL takes 6.3 bytes. A test reads one line,
-//! and a second one where the first is full: 1.03 lines on the way from empty to full, 1.05 in a
-//! table that doubles, and 1.19 at the end, of 7 questions for URLs that were shown among 10.
+//! The bits after the shard's number choose a home line, and the next 38, the identity, are kept there. A slot has 16 of its bits in one
+//! array, which are compared at once for all slots, and the others in a second one, which is read where those 16 are the same: [`line`] and
+//! [`geometry`]. With 12 slots a line, filled to 86 %, a URL takes 6.3 bytes. A test reads one line, and a second one if the first is full:
+//! 1.03 lines on the way from empty to full, 1.05 in a table that doubles, and 1.19 at the end, when 7 of 10 tests are for URLs that were
+//! shown.
 //!
-//! A line that is full sends what comes home to it on to one of three lines behind it, and counts
-//! how many went on. Each slot has its distance from home, as one of four, so a search knows which
-//! slots may hold what it looks for, and it ends when it has met as many as went on. What finds no
-//! place in four lines is kept in a small ordered set beside them: [`table`].
+//! A full line sends further slots of its home on to one of three later lines, and counts how many went on. Each slot has its distance from
+//! home, as one of four, so a search knows which slots to compare, and ends when it has met as many as went on. A slot that finds no place
+//! in four lines is kept in a small ordered set beside them: [`table`].
 //!
-//! Removal takes the slot out, and the line's last one moves up. No marks are left.
+//! Removal takes the slot out, and the line's last one moves to its place. No tombstones are left.
 //!
 //! # Growth
 //!
-//! At a load of 86 % a second table of twice as many lines is made, and each new URL splits four
-//! lines: a slot's next bit of identity says into which half it goes, and is no identity from then
-//! on. Lines are split from the last to the first, so a home number tells which of the two tables
-//! has it, and a test still reads one line. The old table's memory is given back on the way:
-//! together the two never hold more than the new one will. A table of 2 MiB and more that was made at
-//! once is in huge pages, which are given back in the end: with it the two hold 1.5 times as much,
-//! once. See [`growing`].
+//! At a load of 86 % a second table of twice as many lines is made, and each new URL splits four lines: a slot's next bit of identity tells
+//! which half it goes to, and is no identity from then on. Lines are split from the last to the first, so a home number tells which of the
+//! two tables has it, and a test still reads one line. The old table's memory is given back on the way: together the two never hold more
+//! than the new one will. A table of 2 MiB and more that was made at once is in huge pages, which are given back at the end: in that one
+//! split the two hold 1.5 times as much. See [`growing`].
 //!
 //! # What it loses
 //!
-//! A new URL is taken for seen where a slot of its home has the same identity bits. A slot that was
-//! split `a` times has `38 - a` bits left, and says so by the zeros behind its mark: the shape of a
-//! Taffy filter (Apple 2022, "Stretching your data with Taffy filters") and of `InfiniFilter` (Dayan,
-//! Bercea, Reviriego and Pagh 2023). In a table that doubled, older slots are shorter, but there are
-//! half as many of each generation. So the error a test grows with the *number* of doublings, not
-//! with the size (Pagh, Segev and Wieder 2013, "How to approximate a set without knowing its size in
-//! advance"). A slot that has no bits left is kept in both halves, as in an Aleph filter (Dayan,
-//! Bercea and Pagh 2024).
+//! A new URL is taken for seen if a slot of its home has the same identity bits. A slot that was split `a` times has `38 - a` bits left,
+//! and the zeros after its mark say so: the shape of a Taffy filter (Apple 2022, "Stretching your data with Taffy filters") and of
+//! `InfiniFilter` (Dayan, Bercea, Reviriego and Pagh 2023). In a table that doubled, older slots are shorter, but there are half as many of
+//! each generation. So the error a test grows with the *number* of doublings, not with the size (Pagh, Segev and Wieder 2013, "How to
+//! approximate a set without knowing its size in advance"). A slot that has no bits left is kept in both halves, as in an Aleph filter
+//! (Dayan, Bercea and Pagh 2024).
 //!
-//! Exactly: a slot with `b` bits of identity at one of `L` lines stands for the share `2^-b / L` of
-//! all fingerprints of the shard, and splitting does not change it. The rate is what all shares
-//! together cover, in [`generations`]. With 38 bits a full table
-//! takes one new URL in 25 billion for seen; a crawl of a billion loses one with a chance of 1 in
-//! 50.
+//! Exactly: a slot with `b` bits of identity at one of `L` lines covers the share `2^-b / L` of all fingerprints of the shard, and
+//! splitting does not change it. The rate is what all shares together cover, in [`generations`]. With 38 bits a full table takes one new
+//! URL in 25 billion for seen; a crawl of a billion loses one with a chance of 1 in 50.
 //!
 //! # Who should use another layout
 //!
-//! Whoever has 3 bytes a URL and not 6.3. With a disk, `verified` loses nothing for them, at the
-//! price of reads. Without one, `blocked` loses the stated share; 16 bits of identity make a table
-//! of 3 bytes too, that grows and forgets, but `blocked` is faster and loses less for them, where
-//! the number of URLs is known.
+//! With only 3 bytes a URL instead of 6.3. If there is a disk, `verified` loses nothing in that memory, at the price of reads. If there is
+//! none, `blocked` loses the stated share; 16 bits of identity also make a table of 3 bytes that grows and forgets, but `blocked` is faster
+//! and loses less in that memory, if the number of URLs is known.
 
 mod generations;
 mod geometry;

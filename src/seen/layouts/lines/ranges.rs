@@ -1,25 +1,25 @@
-//! Slots as ranges of fingerprints: how they go into a table of another size, or into other shards.
+//! Slots as ranges of fingerprints, for tables of another size and for other shards.
 //!
-//! A slot with home `h` and `b` known bits stands for all fingerprints of its shard between two numbers. That range means the same
-//! in every table. It is put into the new one as the slot with the most bits that stands for all of it; so nothing that was seen is new
-//! afterwards, and what is taken for seen by error grows by the bits that are lost.
+//! A slot with home `h` and `b` known bits stands for all fingerprints of its shard between two numbers. That range means the same in every
+//! table. It goes into the new one as the slot with the most bits that covers all of it; so no seen URL becomes new, and the false
+//! positives grow by the bits that are lost.
 
 use super::growing::Lines;
 use super::table::LineTable;
 
-/// All fingerprints that a slot stands for, in order; the last one included. It is never empty, and lies in one shard.
+/// All fingerprints that a slot stands for, in order, including the last. It is never empty, and lies in one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::seen) struct Range {
     pub(in crate::seen) first: u64,
     pub(in crate::seen) last: u64,
 }
 
-/// How many identity bits a slot may lose where its range lies across a border inside a line of the new table.
-/// Beyond that it becomes two slots, one on each side.
+/// How many identity bits a slot may lose if its range crosses a border inside a line of the new table. Beyond that it becomes two slots,
+/// one on each side.
 const MOST_LOST: u32 = 8;
 
 impl Lines {
-    /// What is kept, for the shard of this number, as ranges of whole fingerprints: the shard's bits stand in front.
+    /// The slots, for the shard of this number, as ranges of whole fingerprints: the shard's bits come first.
     pub(in crate::seen) fn ranges(&self, shard: usize) -> impl Iterator<Item = Range> {
         let tables = [Some(&self.table), self.next.as_ref().map(|next| &next.table)];
         let in_shard = tables.into_iter().flatten().flat_map(LineTable::ranges);
@@ -33,17 +33,17 @@ impl Lines {
         })
     }
 
-    /// Keeps a range, which lies in this shard. Where it lies across a border of lines, it is kept as two ranges, and these in turn: a few
-    /// slots at most, since it is hardly longer than a line's.
+    /// Keeps a range that lies in this shard. If it crosses a border of lines, it is split into two ranges, and these in turn: a few slots
+    /// at most, since it is hardly longer than a line's.
     pub(in crate::seen) fn insert_range(&mut self, range: Range) {
         let Range { first, last } = range;
         let homes = self.table.homes as u128;
         let at = |bits: u64| u128::from(bits << self.split_bits()) * homes;
         let (from, to) = (at(first), at(last));
-        // Bits that all of the range have in common, behind the home.
+        // Bits that all of the range have in common, after the home.
         let common = (from ^ to).leading_zeros().saturating_sub(u64::BITS);
         let is_one_home = from >> u64::BITS == to >> u64::BITS;
-        // As many as it would have where it began at a multiple of its length.
+        // The bits that they would have in common if it began at a multiple of its length.
         let most = (to - from).leading_zeros().saturating_sub(u64::BITS);
         let lost = most.saturating_sub(common);
         if first < last && (!is_one_home || common < self.geometry().identity_bits && lost > MOST_LOST) {
@@ -65,7 +65,7 @@ impl Lines {
 }
 
 impl LineTable {
-    /// The ranges of all slots, in 64 bits behind those of the shard.
+    /// The ranges of all slots, as the 64 bits after the shard's.
     fn ranges(&self) -> impl Iterator<Item = Range> {
         self.slots().filter_map(|(home, slot)| {
             let known = self.geometry.identity_bits - slot.trailing_zeros();

@@ -1,7 +1,7 @@
 //! A window, inserted in two rounds.
 //!
-//! Whether a fingerprint is new cannot be guessed, and a processor that guesses wrong throws away what it has begun for those
-//! behind it. So the first round finds most of those that were shown, without a branch on any of them, and the second takes the
+//! Whether a fingerprint is new cannot be predicted, and after a misprediction a processor throws away the work that it has begun on the
+//! next ones. So the first round finds most of the fingerprints that were shown, without a branch on any of them, and the second takes the
 //! others one by one.
 
 #![expect(
@@ -20,15 +20,15 @@ use crate::seen::layouts::window::{ProbeWindow, Subset, prefetch};
 use crate::seen::probes::Probes;
 
 impl Lines {
-    /// Inserts those of a window that are not `seen` already, by an older layer. Which of them are new. The next window's lines are
-    /// asked for meanwhile, one for each that is looked for here.
+    /// Inserts the fingerprints of a window that an older layer has not `seen`. Returns the new ones. Meanwhile it prefetches the next
+    /// window's lines, one for each lookup.
     pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
         dispatch!(Level::new(), simd => self.insert_each(simd, window, seen))
     }
 
     #[inline(always)]
     fn insert_each<S: Simd>(&mut self, simd: S, window: ProbeWindow<'_>, seen: Subset) -> Subset {
-        // Where the shape of a line is known when this is compiled, its shifts are numbers.
+        // If the shape of a line is known at compile time, its shifts are constants.
         let at_home = match self.geometry() {
             Geometry::USUAL => self.find_at_home(simd, Geometry::USUAL, window),
             other => self.find_at_home(simd, other, window),
@@ -41,7 +41,7 @@ impl Lines {
         left.places().filter(|&place| self.insert_one(simd, window.probes(place))).collect()
     }
 
-    /// Those that stand in their home lines, but for a few that are [not found at first sight](line::is_first).
+    /// The fingerprints that are in their home lines, except a few that are [not found at first sight](line::is_first).
     #[inline(always)]
     fn find_at_home<S: Simd>(&self, simd: S, geometry: Geometry, window: ProbeWindow<'_>) -> Subset {
         let tables = [Some(&self.table), self.next.as_ref().map(|next| &next.table)];
@@ -72,8 +72,8 @@ impl Lines {
     }
 }
 
-/// Which of a window are at first sight in their home lines, while those of the next window are asked for. `place` says in which
-/// lines each is, in which of them, and as what slot.
+/// The fingerprints of a window that are at first sight in their home lines, while the lines of the next window are prefetched. `place`
+/// gives the lines that each is in, its line among them, and its slot.
 #[inline(always)]
 fn find_first<'a, S: Simd>(
     simd: S,

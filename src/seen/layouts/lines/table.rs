@@ -1,4 +1,4 @@
-//! Lines of one size of table: where a slot is, and what stands behind four full lines.
+//! Lines of one size of table: where a slot is, and the overflow of four full lines.
 
 #![expect(
     clippy::inline_always,
@@ -15,30 +15,30 @@ use super::line::{self, MANY};
 use crate::seen::layouts::cache_lines::{CacheLine, CacheLines};
 use crate::seen::layouts::window::prefetch;
 
-/// The lines of one table, and the slots that found no place in them.
+/// The lines of one table, and the slots that found no room in them.
 ///
-/// Held at each moment, and checked when a snapshot is [read](LineTable::recount):
+/// These always hold, and are checked when a snapshot is [read](LineTable::recount):
 ///
-/// - A slot of home `h` stands in line `h + d` for a `d` of [`LINES_ON`], with its number as the slot's distance, or in the overflow.
-/// - `gone` of line `h` is how many slots of home `h` stand elsewhere; from [`MANY`] on it is not counted any more, and never goes down.
-/// - The slots of a line that are taken are its first `count`.
+/// - A slot of home `h` is in line `h + d` for a `d` of [`LINES_ON`], with its index as the slot's distance, or in the overflow.
+/// - `gone` of line `h` is how many slots of home `h` are elsewhere; from [`MANY`] on it is not counted any more, and never goes down.
+/// - The taken slots of a line are its first `count`.
 #[derive(Debug)]
 pub(in crate::seen) struct LineTable {
     pub(super) geometry: Geometry,
-    /// Some more than there are homes, for what is sent on from the last ones.
+    /// A few more lines than homes, for the slots sent on from the last ones.
     lines: CacheLines,
-    /// How many lines a fingerprint may have as its home: the first ones.
+    /// How many lines may be homes: the first ones.
     pub(in crate::seen) homes: usize,
-    /// Slots behind four full lines, with their homes.
+    /// Slots that found four lines full, with their homes.
     overflow: BTreeSet<(usize, u64)>,
-    /// All slots, those in the overflow too, by their age.
+    /// All slots, including the overflow, by their age.
     pub(super) generations: Generations,
 }
 
-/// How far from its home a slot may be, by its distance: there are four. Full lines come in rows,
-/// where neighbors filled each other; the farthest is behind most of them.
+/// How far from its home a slot may be, by its distance: there are four. Full lines come in rows, where neighbors filled each other; the
+/// farthest is beyond most of these.
 const LINES_ON: [usize; 4] = [0, 1, 4, 13];
-/// Lines behind the last home.
+/// Lines after the last home.
 const SPARE: usize = LINES_ON[3];
 
 /// Where a slot is.
@@ -54,7 +54,7 @@ impl LineTable {
         Self::with(geometry, homes, CacheLines::zeroed(homes + SPARE))
     }
 
-    /// The same, for lines to be split into: in small pages, since no insert shall wait for a huge one to be zeroed.
+    /// The same, as the target of a split: in small pages, since no insert shall wait for a huge one to be zeroed.
     pub(super) fn to_split_into(geometry: Geometry, homes: usize) -> Self {
         Self::with(geometry, homes, CacheLines::to_give_back(homes + SPARE))
     }
@@ -63,19 +63,19 @@ impl LineTable {
         Self { geometry, lines, homes, overflow: BTreeSet::new(), generations: Generations::none() }
     }
 
-    /// All lines, those behind the last home too.
+    /// All lines, including those after the last home.
     #[inline(always)]
     pub(super) fn lines(&self) -> &[CacheLine] {
         self.lines.as_slice()
     }
 
-    /// Asks for the line in which a search begins.
+    /// Prefetches the line in which a search begins.
     #[inline(always)]
     pub(super) fn prefetch(&self, home: usize) {
         prefetch(self.lines.as_slice(), home);
     }
 
-    /// Asks for the line behind a home whose line is at hand, where a search goes on to it.
+    /// Prefetches the line after a home whose line is already read, if a search goes on to it.
     #[inline(always)]
     pub(super) fn prefetch_beyond(&self, home: usize) {
         let lines = self.lines.as_slice();
@@ -84,7 +84,7 @@ impl LineTable {
         prefetch(lines, home + usize::from(goes_on) * LINES_ON[1]);
     }
 
-    /// Where there is a slot with this home that is the same as `wanted`.
+    /// The place of a slot with this home that matches `wanted`.
     #[inline(always)]
     pub(super) fn find<S: Simd>(&self, simd: S, home: usize, wanted: u64) -> Option<Spot> {
         let lines = self.lines.as_slice();
@@ -95,7 +95,7 @@ impl LineTable {
         if gone == 0 { None } else { self.find_beyond(simd, home, wanted, gone) }
     }
 
-    /// Goes on where some were sent on, and stops when it has met as many.
+    /// Continues in the lines that slots were sent on to, and stops when it has met as many.
     #[inline(always)]
     fn find_beyond<S: Simd>(&self, simd: S, home: usize, wanted: u64, gone: u64) -> Option<Spot> {
         let mut left = gone;
@@ -112,7 +112,7 @@ impl LineTable {
         self.find_in_overflow(home, wanted)
     }
 
-    /// Asked only where four lines are full. O(log of the overflow).
+    /// Called only if four lines are full. O(log of the overflow).
     #[cold]
     fn find_in_overflow(&self, home: usize, wanted: u64) -> Option<Spot> {
         let mut slots = self.overflow.range((home, 0)..(home + 1, 0));
@@ -142,7 +142,7 @@ impl LineTable {
         }
     }
 
-    /// Puts a slot into the first line behind its full home that has room, or into the overflow, and counts it as gone from home.
+    /// Puts a slot into the first line after its full home that has room, or into the overflow, and counts it as gone from home.
     #[inline(never)]
     fn send_on(&mut self, home: usize, slot: u64) {
         let lines = self.lines.as_mut_slice();
@@ -157,7 +157,7 @@ impl LineTable {
         self.overflow.insert((home, slot));
     }
 
-    /// Takes a slot out that was found. The line's last slot moves to its place, so a place that was found before is not valid any more.
+    /// Takes out a slot that was found. The line's last slot moves to its place, so places that were found before are invalid.
     pub(super) fn take(&mut self, home: usize, place: Spot) {
         let slot = self.slot(home, place);
         let lines = self.lines.as_mut_slice();
@@ -176,7 +176,7 @@ impl LineTable {
         }
     }
 
-    /// Takes all slots of a home out and shows them to `each`. For splitting: the home is empty from then on, and its line may still have
+    /// Takes out all slots of a home and shows them to `each`. For splitting: afterwards the home is empty, and its line may still have
     /// slots of homes before it.
     pub(super) fn take_all(&mut self, home: usize, mut each: impl FnMut(u64)) {
         let gone = line::gone(&self.lines.as_slice()[home]);
@@ -184,7 +184,7 @@ impl LineTable {
         for (distance, on) in lines_on.iter().enumerate() {
             let line = &mut self.lines.as_mut_slice()[home + on];
             let mut slots = line::at_distance(line, self.geometry, distance);
-            // The last first: the one that moves to its place was taken, or stays.
+            // The last first: the slot that moves to its place was already taken, or stays.
             while slots != 0 {
                 let place = slots.ilog2();
                 let slot = line::slot(line, self.geometry, place);
@@ -204,7 +204,7 @@ impl LineTable {
         }
     }
 
-    /// All slots, with their homes: those in lines first, then the overflow. Those of one home do not come together.
+    /// All slots, with their homes: the lines first, then the overflow. The slots of one home do not come together.
     pub(super) fn slots(&self) -> impl Iterator<Item = (usize, u64)> {
         let geometry = self.geometry;
         let of_line = move |(at, line): (usize, &CacheLine)| {
@@ -216,17 +216,17 @@ impl LineTable {
         self.lines.as_slice().iter().enumerate().flat_map(of_line).chain(self.overflow.iter().copied())
     }
 
-    /// Gives the memory of lines back that no home below this one needs. `homes` stays what it was: homes are split by it.
+    /// Gives back the memory of lines that no home below this one needs. `homes` is unchanged: homes are split by it.
     pub(super) fn truncate(&mut self, homes: usize) {
         self.lines.truncate(homes + SPARE);
     }
 
-    /// The lines, word by word, and what stands behind them.
+    /// The lines, word by word, including those after the last home.
     pub(in crate::seen) fn words(&self) -> &[u64] {
         self.lines.as_slice().as_flattened()
     }
 
-    /// Slots that stand in no line, with their homes, in order.
+    /// The slots in the overflow, with their homes, in order.
     pub(in crate::seen) fn overflow(&self) -> &BTreeSet<(usize, u64)> {
         &self.overflow
     }
@@ -236,12 +236,11 @@ impl LineTable {
         self.lines.as_mut_slice().as_flattened_mut()
     }
 
-    /// Counts what was put into the words from elsewhere, and into the overflow. The slots of homes
-    /// below `most` only may be there.
+    /// Counts the slots that were put into the words and the overflow from elsewhere. Only slots of homes below `most` may be there.
     ///
     /// # Errors
-    /// If a line has more slots than there is room for, or a slot no home, no mark or too many bits. A checksum
-    /// only says that a file is as it was written.
+    /// If a line has more slots than there is room for, or a slot has no home, no mark or too many bits. A checksum only says that a file
+    /// is as it was written.
     pub(in crate::seen) fn recount(
         &mut self,
         overflow: impl IntoIterator<Item = (usize, u64)>,
@@ -274,7 +273,7 @@ impl LineTable {
         }
         let lines = self.lines.as_mut_slice();
         for (line, gone) in lines.iter_mut().zip(gone) {
-            // Once there were so many that they were not counted, there may be any number.
+            // Once `gone` reached the uncounted range, any number may be left.
             let counted = if line::gone(line) == MANY { MANY } else { u64::from(gone).min(MANY) };
             line::set_gone(line, counted);
         }
