@@ -1,12 +1,10 @@
-//! From the wire form to the key. The order of the rules is that of the [table](super#the-rules).
+//! From the wire form to the key. The order of the rules is the order of the [table](super#the-rules).
 //!
-//! Most URLs are their own key. So the text is first looked over for anything that a rule might
-//! change, without an allocation, and only where there is something is a key written. It is
-//! compared with the wire form then: a rule may have looked, and changed nothing.
+//! Most URLs are their own key. So the text is first scanned, without an allocation, for anything that a rule might change, and a key is
+//! written only if something is found. It is then compared with the wire form: the rules may have changed nothing.
 //!
-//! The order matters in two places. Escapes go first, so that the other rules see letters and not
-//! escapes of letters: `?%75tm_source=x` is a tracking parameter. And parameters are dropped before
-//! they are sorted, which leaves less to sort.
+//! The order matters in two places. Escapes go first, so that the other rules see letters and not escapes of letters: `?%75tm_source=x` is
+//! a tracking parameter. And parameters are dropped before they are sorted, which leaves fewer to sort.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,8 +14,7 @@ use super::parameters::{NameSet, is_hex_session};
 use super::wire::Wire;
 use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS};
 
-/// Characters that no URL may hold by RFC 3986, and that the parser, as browsers do, leaves bare in
-/// a path.
+/// Characters that no URL may hold by RFC 3986, and that the parser, like browsers, leaves bare in a path.
 const BARE_IN_PATHS: &[u8] = b"[]|";
 /// The same in a query.
 const BARE_IN_QUERIES: &[u8] = b"[]{}|\\^`";
@@ -26,7 +23,7 @@ const BARE_IN_QUERIES: &[u8] = b"[]{}|\\^`";
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) text: Box<str>,
-    /// Where the path starts, and the origin ends.
+    /// The start of the path and the end of the origin.
     pub(super) path: usize,
 }
 
@@ -38,8 +35,7 @@ pub(super) struct KeyMaker {
 }
 
 impl KeyMaker {
-    /// Prepares the rules: all names of parameters to drop go into one set, the built-in ones of the
-    /// rules that are on and the user's own.
+    /// Prepares the rules: all names of parameters to drop go into one set, the built-in ones of the rules that are on and the user's own.
     pub(super) fn new(rules: &KeyRules) -> Self {
         let tracking = TRACKING_PARAMETERS.iter().filter(|_| rules.drop_tracking);
         let sessions = SESSION_PARAMETERS.iter().filter(|_| rules.drop_sessions);
@@ -52,8 +48,7 @@ impl KeyMaker {
         &self.rules
     }
 
-    /// The key of a wire form; `None` where the wire form is its own key. A key is never longer
-    /// than its wire form.
+    /// The key of a wire form; `None` if the wire form is its own key. A key is never longer than its wire form.
     pub(super) fn make(&self, wire: &Wire) -> Option<Key> {
         let (origin, tail) = wire.text.split_at(wire.path);
         let (host, port) = origin.split_at(wire.host_end);
@@ -73,8 +68,8 @@ impl KeyMaker {
         (text != wire.text).then(|| Key { text: text.into(), path: start })
     }
 
-    /// Whether no rule applies to path and query, found out without an allocation. For most URLs
-    /// the answer is yes. Where it is no, a rule may still turn out to change nothing.
+    /// Whether no rule applies to path and query, found out without an allocation. For most URLs the answer is yes. If it is no, a rule may
+    /// still turn out to change nothing.
     fn is_clean(&self, tail: &str) -> bool {
         const QUERY: u8 = 1;
         const UNCLEAR: u8 = 2;
@@ -96,7 +91,7 @@ impl KeyMaker {
             && (found & QUERY == 0 || tail.split_once('?').is_none_or(|(_, query)| is_clean(query)))
     }
 
-    /// The text without escapes that do not make it another URL.
+    /// The text without needless escapes.
     fn unescape<'a>(&self, text: &'a str, bare: &'static [u8]) -> Cow<'a, str> {
         let bare = if self.rules.unescape_brackets { bare } else { b"" };
         let needless = Needless { unreserved: self.rules.normalize_escapes, bare };
@@ -104,7 +99,7 @@ impl KeyMaker {
         if has_any { normalize(text, needless).into() } else { text.into() }
     }
 
-    /// Appends the path, segment by segment, by the rules on slashes and on sessions.
+    /// Appends the path, segment by segment, by the rules for slashes and sessions.
     fn push_path(&self, out: &mut String, path: &str) {
         let start = out.len();
         for (at, segment) in path.split('/').enumerate() {
@@ -119,8 +114,8 @@ impl KeyMaker {
         }
     }
 
-    /// Appends the query without what is dropped, sorted where that is asked for, and its mark; nothing
-    /// where no parameter is left. With `drop_empty_query` off, an empty parameter is one that stays.
+    /// Appends the query with its mark, without the dropped parameters, and sorted if the rules say so; nothing if no parameter is left.
+    /// With `drop_empty_query` off, an empty parameter stays.
     fn push_query(&self, out: &mut String, query: &str) {
         let mut parameters: Vec<&str> = query.split('&').filter(|parameter| !self.drops(parameter)).collect();
         if self.rules.sort_query {
@@ -132,8 +127,7 @@ impl KeyMaker {
         }
     }
 
-    /// Whether a rule takes this parameter out of the query. The name decides, but for a session of
-    /// hexadecimal digits.
+    /// Whether a rule drops this parameter. The name decides, except for a session of hexadecimal digits.
     fn drops(&self, parameter: &str) -> bool {
         if parameter.is_empty() {
             return self.rules.drop_empty_query;
@@ -143,31 +137,28 @@ impl KeyMaker {
     }
 }
 
-/// A total order, byte by byte, in which `a` goes before `a=`. For most pairs their first byte
-/// decides.
+/// A total order, byte by byte, in which `a` goes before `a=`. The first byte decides for most pairs.
 fn by_name_then_value(one: &str, other: &str) -> Ordering {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let in_name = !one[..same].contains(&b'=');
-    // The first `=` ends the name, so it goes before any byte with which a longer name goes on.
+    // The first `=` ends the name, so it sorts before any byte that continues a longer name.
     let next = |text: &[u8]| text.get(same).map(|&byte| if in_name && byte == b'=' { 0 } else { byte });
     next(one).cmp(&next(other))
 }
 
-/// Name and value of a parameter; one without `=` has an empty value. Both as they are written: `+`
-/// and escapes stay.
+/// Name and value of a parameter; the value is empty if there is no `=`. Both as written: `+` and escapes stay.
 fn parts(parameter: &str) -> (&str, &str) {
     parameter.split_once('=').unwrap_or((parameter, ""))
 }
 
-/// `http://host` without one trailing dot. Two in a row stay: that is no name, and `1..` would
-/// become an IPv4 address without them.
+/// `http://host` without one trailing dot. Two in a row stay: that is no name, and `1..` would become an IPv4 address without them.
 fn without_dot(host: &str) -> &str {
     host.strip_suffix('.').filter(|name| !name.ends_with(['.', '/'])).unwrap_or(host)
 }
 
-/// Appends a path segment without its `;jsessionid=...`. If the rest would be a dot segment, and so
-/// name another page, all of it is appended.
+/// Appends a path segment without its `;jsessionid=...`. If the rest would be a dot segment, which names another page, all of it is
+/// appended.
 fn push_without_session(out: &mut String, segment: &str) {
     let start = out.len();
     for (at, piece) in segment.split(';').enumerate() {

@@ -4,17 +4,17 @@ use std::io::{self, BufRead};
 
 use super::AddressError;
 
-/// Reads a list line by line: LF, CR or both end one, and UTF-16 with its byte-order mark is read as what it says. However long a line
-/// is, no more of it is kept than an address could have.
+/// Reads a list line by line. LF, CR or both end a line, and UTF-16 is read by its byte-order mark. However long a line is, it keeps no
+/// more of it than an address could have.
 #[derive(Debug)]
 pub(crate) struct TextLines<R> {
     reader: R,
     max_bytes: usize,
     kept: Vec<u8>,
     number: u64,
-    /// How two bytes are a unit of UTF-16, where it is that.
+    /// How two bytes make a unit, if the list is UTF-16.
     unit: Option<fn([u8; 2]) -> u16>,
-    /// The last line ended with CR: an LF that follows is part of that end.
+    /// The last line ended with CR: an LF that follows belongs to that end.
     is_after_cr: bool,
 }
 
@@ -27,16 +27,16 @@ impl<R: BufRead> TextLines<R> {
         Self { reader, max_bytes, kept: Vec::new(), number: 0, unit: None, is_after_cr: false }
     }
 
-    /// Lines that were read so far, with the one that failed.
+    /// Lines that were read so far, including the one that failed.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line, without a byte-order mark and the blanks around it; `None` at the end. Of a line
-    /// that is too long the rest is skipped and counted, so that the error can say its length.
+    /// The next line, without a byte-order mark and surrounding blanks; `None` at the end. The rest of a line that is too long is skipped
+    /// and counted, so that the error can say its length.
     ///
     /// # Errors
-    /// Where the reader fails.
+    /// If the reader fails.
     pub(crate) fn next(&mut self) -> io::Result<Option<TextLine<'_>>> {
         self.kept.clear();
         self.number += 1;
@@ -51,12 +51,12 @@ impl<R: BufRead> TextLines<R> {
         Ok((length > 0).then(|| TextLine::new(self.number, &self.kept, length, self.max_bytes)))
     }
 
-    /// Bytes of a line that are kept, at most.
+    /// The most bytes of a line that are kept.
     fn most(&self) -> usize {
         self.max_bytes.saturating_add(MARGIN)
     }
 
-    /// Takes the byte-order mark of UTF-16. No other text begins with a byte of it; one that does is given back.
+    /// Takes the byte-order mark of UTF-16. No UTF-8 text begins with one of its bytes; a first byte that begins no mark is returned.
     fn take_mark(&mut self) -> io::Result<Option<u8>> {
         let Some(first) = self.reader.fill_buf()?.first().copied().filter(|first| *first >= 0xFE) else {
             return Ok(None);
@@ -71,7 +71,7 @@ impl<R: BufRead> TextLines<R> {
         Ok(None)
     }
 
-    /// Reads one line of bytes, after one that was taken before. Returns its length with its end.
+    /// Reads one line of bytes, after a byte that was already taken. Returns its length, including its end.
     fn read_bytes(&mut self, before: Option<u8>) -> io::Result<usize> {
         self.kept.extend(before);
         let (mut length, most) = (self.kept.len(), self.most());
@@ -95,7 +95,7 @@ impl<R: BufRead> TextLines<R> {
         }
     }
 
-    /// Reads one line of UTF-16, as UTF-8. What is no character becomes U+FFFD. Returns its length with its end, in bytes of UTF-8.
+    /// Reads one line of UTF-16, as UTF-8. Invalid units become U+FFFD. Returns its length, including its end, in bytes of UTF-16.
     fn read_units(&mut self, unit: fn([u8; 2]) -> u16) -> io::Result<usize> {
         let (mut length, mut high, most) = (0, None, self.most());
         loop {
@@ -120,7 +120,7 @@ impl<R: BufRead> TextLines<R> {
         }
     }
 
-    /// The next unit; `None` at the end, where half a one is none.
+    /// The next unit; `None` at the end, where half a unit is dropped.
     fn read_unit(&mut self, unit: fn([u8; 2]) -> u16) -> io::Result<Option<u16>> {
         let mut pair = [0; 2];
         for byte in &mut pair {
@@ -137,15 +137,15 @@ impl<R: BufRead> TextLines<R> {
 pub(crate) struct TextLine<'a> {
     /// 1-based.
     pub(crate) number: u64,
-    /// What was kept of it.
+    /// The part of it that was kept.
     pub(crate) kept: &'a [u8],
-    /// Bytes in the whole line, with its end.
+    /// Bytes in the whole line, including its end.
     length: usize,
     max_bytes: usize,
 }
 
 impl<'a> TextLine<'a> {
-    /// A line of `length` bytes, of which all was kept or at least more than an address may have.
+    /// A line of `length` bytes, of which everything was kept, or at least more than an address may have.
     pub(crate) fn new(number: u64, kept: &'a [u8], length: usize, max_bytes: usize) -> Self {
         let start = if number == 1 && kept.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         Self { number, kept: kept[start..].trim_ascii(), length, max_bytes }
@@ -154,7 +154,7 @@ impl<'a> TextLine<'a> {
     /// The line as text.
     ///
     /// # Errors
-    /// Where it is longer than an address may be, or is not UTF-8.
+    /// If it is longer than an address may be, or is not UTF-8.
     pub(crate) fn text(self) -> Result<&'a str, AddressError> {
         if self.length > self.max_bytes.saturating_add(MARGIN) {
             return Err(AddressError::TooLong { length: self.length, limit: self.max_bytes });
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// Each line with its number; `None` for one that is too long.
+    /// Each line with its number; `None` for a line that is too long.
     fn lines(bytes: &[u8], at_once: usize) -> Vec<(u64, Option<String>)> {
         let mut lines = TextLines::new(BufReader::with_capacity(at_once, bytes), 100);
         let mut all = Vec::new();

@@ -1,15 +1,14 @@
-//! The rules, applied to a list, so that they can be compared with other tools'.
+//! The rules, applied to a list, to compare them with other tools.
 
 use std::io::{self, BufRead, Write};
 
 use super::lines::{TextLine, TextLines};
 use super::{AddressError, BaseUrl, Canonicalizer};
 
-/// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order. With a base the
-/// lines are taken for links, without one for absolute URLs.
+/// Writes `key<TAB>wire` or `error<TAB>reason` for each line of a list, in order. With a base the lines are taken as links, without one as
+/// absolute URLs.
 ///
-/// It takes constant memory. Of a bad line nothing is repeated but its scheme, since the line may
-/// hold a password.
+/// It takes constant memory. Only the scheme of a bad line is repeated, since the line may hold a password.
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, KeyRules, canonicalize_lines};
@@ -23,7 +22,7 @@ use super::{AddressError, BaseUrl, Canonicalizer};
 /// ```
 ///
 /// # Errors
-/// Where reading or writing fails. A bad line is no error.
+/// If reading or writing fails. A bad line is no error.
 pub fn canonicalize_lines<R: BufRead, W: Write>(
     reader: R,
     mut writer: W,

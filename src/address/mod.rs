@@ -1,8 +1,7 @@
 //! What a URL is: its wire form, its key, its host, its fingerprint; and lists of seeds.
 //!
-//! A page spells a URL as it likes, and that spelling is requested: the *wire* form. Which
-//! spellings are one URL is another question. Its answer is the *key*: one spelling that stands for
-//! all of its kind. The URL-seen test looks at nothing else.
+//! A page spells a URL as it likes, and that spelling is requested: the *wire* form. Which spellings are one URL is decided by the *key*:
+//! one spelling that stands for all of them. The URL-seen test looks at nothing else.
 //!
 //! ```text
 //!  text ─▶ whatwg: parsed ─▶ wire form ─▶ key: rules ─▶ key ─▶ fingerprint: 64 keyed bits
@@ -24,9 +23,8 @@
 //!
 //! # The rules
 //!
-//! They apply in this order. Two groups are always on: what
-//! [WHATWG parsing](https://url.spec.whatwg.org/) does, which leaves no choice, and what the wire
-//! URL, the unit of politeness and robots.txt depend on.
+//! They apply in this order. Two groups are always on: the steps of [WHATWG parsing](https://url.spec.whatwg.org/), which leaves no choice,
+//! and the rules that the wire URL, the unit of politeness and robots.txt depend on.
 //!
 //! | rule | switch in [`KeyRules`] | example | becomes |
 //! |---|---|---|---|
@@ -51,10 +49,9 @@
 //! | an empty query off, and empty parameters | `drop_empty_query` | `/b?`, `?&id=1&` | `/b`, `?id=1` |
 //! | parameters by name, then value, bytewise; blank values and repeated parameters stay | `sort_query` | `?b=2&a=&b=1` | `?a=&b=1&b=2` |
 //!
-//! The rules before the trailing dot make the wire form; all of them make the key. No rule makes
-//! the path or the query lower case, adds or takes a slash at the end, drops `index.html`, takes
-//! `+` and `%20` for one, or decodes an escape twice. Each of those would join pages that servers
-//! keep apart, and a page that shares its key with another is never fetched.
+//! The rules before the trailing dot make the wire form; all of them make the key. No rule makes the path or the query lower case, adds or
+//! removes a slash at the end, drops `index.html`, treats `+` and `%20` as one, or decodes an escape twice. Each of those would join pages
+//! that servers keep apart, and a page that shares its key with another is never fetched.
 //!
 //! Other normalizers go further. Where crawler-commons' `BasicURLNormalizer` does, and why the keys here do not:
 //!
@@ -69,7 +66,7 @@
 //! | slashes in a row | one | stay, but with `collapse_slashes` | some servers tell them apart |
 //! | a session in a segment of its own, `/(S(x1y2))/a` | off | stays | the page without it may be another; a budget for sessions bounds it (`traps.session_budget`) |
 //!
-//! A key is its own canonical form: canonicalizing it gives it back, as wire form and as key.
+//! A key is its own canonical form: canonicalizing it gives the same text, as wire form and as key.
 
 mod basis;
 mod canonical;

@@ -1,14 +1,12 @@
 //! Query parameters that do not choose a page.
 //!
-//! A name gets into a list only where a page is the same with and without it, on every site that is
-//! known to use it. A name that is missing costs a few pages fetched twice. One that should not be there costs pages that
-//! are never fetched. So where it is in doubt, it is left out.
+//! A name is on a list only if a page is the same with and without it, on every site that is known to use it. A missing name costs a few
+//! pages fetched twice. A wrong one costs pages that are never fetched. So a doubtful name is left out.
 //!
-//! Any change of a list is another version of the [rules](super::KEY_RULES_VERSION): URLs would get
-//! other keys than those that a job has seen.
+//! Any change of a list is another version of the [rules](super::KEY_RULES_VERSION): URLs would get other keys than a job has already seen.
 
-/// Names of parameters that only say where a visitor came from. They count in upper and lower case,
-/// and `utm_*` stands for all that start with `utm_`.
+/// Names of parameters that only say where a visitor came from. Case does not matter, and `utm_*` stands for all names that start with
+/// `utm_`.
 ///
 /// `ref`, `source`, `campaign` and `cid` are left out on purpose: many sites choose pages by them.
 pub const TRACKING_PARAMETERS: &[&str] = &[
@@ -36,7 +34,7 @@ pub const TRACKING_PARAMETERS: &[&str] = &[
     "ttclid",
     "epik",
     "sccid",
-    // Yandex, and the open statistics it reads.
+    // Yandex, and the open statistics that it reads.
     "_openstat",
     "yclid",
     "ymclid",
@@ -70,7 +68,7 @@ pub const TRACKING_PARAMETERS: &[&str] = &[
     "wickedid",
 ];
 
-/// Names of parameters that only name a visitor's session, written as in [`TRACKING_PARAMETERS`].
+/// Names of parameters that only name a visitor's session, in the syntax of [`TRACKING_PARAMETERS`].
 pub const SESSION_PARAMETERS: &[&str] = &[
     // PHP, Java servlets, ASP (which appends eight letters of its own), ASP.NET, ColdFusion.
     "phpsessid",
@@ -85,21 +83,18 @@ pub const SESSION_PARAMETERS: &[&str] = &[
     "zenid",
 ];
 
-/// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a
-/// story elsewhere, `session_id` may be a talk at a conference. They are dropped only where the
-/// value is a digest, of 32 hexadecimal digits or more.
+/// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a story elsewhere, `session_id` may be a
+/// talk at a conference. They are dropped only if the value is a digest, of 32 hexadecimal digits or more.
 pub const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
 
-/// Whether this parameter names a session by a digest: MD5 has 32 hexadecimal digits, and a number
-/// or a word that chooses a page has fewer.
+/// Whether this parameter names a session by a digest: MD5 has 32 hexadecimal digits, and a number or a word that chooses a page has fewer.
 pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
     value.len() >= 32
         && value.bytes().all(|byte| byte.is_ascii_hexdigit())
         && HEX_SESSION_PARAMETERS.iter().any(|session| name.eq_ignore_ascii_case(session))
 }
 
-/// Names to drop, by their first letter. So a name that is none of them costs a few comparisons,
-/// and not one for each name.
+/// Names to drop, by their first letter. So any other name costs a few comparisons, and not one for each name.
 #[derive(Clone, Debug)]
 pub(super) struct NameSet(Box<[Vec<Pattern>; 27]>);
 
@@ -107,7 +102,7 @@ pub(super) struct NameSet(Box<[Vec<Pattern>; 27]>);
 #[derive(Clone, Debug)]
 struct Pattern {
     text: Box<str>,
-    /// It stood before a `*`.
+    /// A `*` followed it.
     prefix: bool,
 }
 
@@ -127,7 +122,7 @@ impl NameSet {
         set
     }
 
-    /// Whether a name is to be dropped, in whatever case it is written.
+    /// Whether a name is to be dropped, in any case.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.0[initial(name)].iter().any(|Pattern { text, prefix }| {
             let head = if *prefix { name.get(..text.len()) } else { Some(name) };
@@ -136,7 +131,7 @@ impl NameSet {
     }
 }
 
-/// The number of the list: one for each letter, and one for all else.
+/// The index of the list: one for each letter, and one for everything else.
 fn initial(name: &str) -> usize {
     match name.bytes().next() {
         Some(byte) if byte.is_ascii_alphabetic() => usize::from(byte.to_ascii_lowercase() - b'a'),

@@ -1,8 +1,8 @@
 //! Links and addresses in plain letters, resolved without a parser.
 //!
-//! Most links of the web are such: `page.html`, `../a/b.html#c`, `/a/b?c=d`, `https://example.org/a`. What the URL standard makes of
-//! them is a few copies of bytes. Whatever is unusual is left to the parser: an escaped dot, a backslash, an upper-case host, a
-//! number for a host, a character that is escaped. The tests hold each answer against the parser's.
+//! Most links of the web are plain: `page.html`, `../a/b.html#c`, `/a/b?c=d`, `https://example.org/a`. What the URL standard makes of them
+//! is a few copies of bytes. Anything unusual is left to the parser: an escaped dot, a backslash, an upper-case host, a number for a host,
+//! a character that is escaped. The tests compare each answer with the parser's.
 //!
 //! | in the text | why the parser must look |
 //! |---|---|
@@ -15,21 +15,20 @@
 //! | a colon in the first segment | the text may begin with a scheme (RFC 3986 section 4.2) |
 //! | any other byte, or a query on a page that is not in UTF-8 | it is escaped |
 //!
-//! So an answer costs one pass over the text and one allocation, or two where the text has a host.
+//! So an answer costs one pass over the text and one allocation, or two if the text has a host.
 
 use super::wire::Wire;
 
-/// Longest host that is looked at, in bytes: that of one label (RFC 1035 section 2.3.4), so no label is too long either.
+/// Longest host that is handled, in bytes: the limit of one label (RFC 1035 section 2.3.4), so no label is too long either.
 const MAX_HOST: usize = 63;
 
-/// Bytes that stand in a path as they are: none of the URL standard's path percent-encode set, nor a question mark, which ends a path.
-/// Brackets and the bar would stand too, but are too few to be worth it.
+/// Bytes that are unchanged in a path: outside the URL standard's path percent-encode set, and no question mark, which ends a path.
+/// Brackets and the bar would be unchanged too, but are too rare to be worth it.
 const PATH: u8 = 1;
-/// Bytes that stand in a query as they are: none of the special-query percent-encode set. That has the apostrophe, and that of paths
-/// has not.
+/// Bytes that are unchanged in a query: outside the special-query percent-encode set, which, unlike the set of paths, has the apostrophe.
 const QUERY: u8 = 2;
 
-/// For each byte, where it stands as it is. Letters and digits of ASCII do in both.
+/// For each byte, where it is unchanged. ASCII letters and digits are in both.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let marks: [(&[u8], u8); 3] = [(b"-._~!$&()*+,;=:@/%", PATH | QUERY), (b"'", PATH), (b"?[]|", QUERY)];
@@ -53,15 +52,14 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// The wire form of an absolute address; `None` where the parser must look. `plain_query` says whether a query of plain letters
-/// stands as it is.
+/// The wire form of an absolute address; `None` if the parser must look. `plain_query` says whether a query of plain letters is unchanged.
 pub(super) fn absolute(text: &str, plain_query: bool) -> Option<Wire> {
     let host = ["https://", "http://"].into_iter().find(|scheme| text.starts_with(scheme))?.len();
     on_host(&text[..host], &text[host..], plain_query)
 }
 
-/// Where a link leads from a page; `None` where the parser must look. The cases are those of RFC 3986 section 4.2: nothing but a fragment,
-/// `//host`, `/path`, `?query`, and a path from the page's directory.
+/// Where a link leads from a page; `None` if the parser must look. The cases are those of RFC 3986 section 4.2: a fragment alone, `//host`,
+/// `/path`, `?query`, and a path from the page's directory.
 pub(super) fn join(base: &Wire, href: &str, plain_query: bool) -> Option<Wire> {
     let bytes = href.as_bytes();
     match bytes.first() {
@@ -86,7 +84,7 @@ pub(super) fn join(base: &Wire, href: &str, plain_query: bool) -> Option<Wire> {
     Some(tail.append_to(stem, base.host_end, base.path))
 }
 
-/// Host, port, path and query behind a scheme and its slashes.
+/// Host, port, path and query after a scheme and its slashes.
 fn on_host(scheme: &str, rest: &str, plain_query: bool) -> Option<Wire> {
     let host = host(rest.as_bytes())?;
     let origin = host + port(&rest.as_bytes()[host..], scheme)?;
@@ -105,8 +103,8 @@ fn on_host(scheme: &str, rest: &str, plain_query: bool) -> Option<Wire> {
     Some(tail.append_to(&stem, scheme.len() + host, path))
 }
 
-/// Where a name of labels in lower case ends, whose last begins with a letter: so it is no address. Two hyphens in a row may be
-/// punycode, and one at an end is nothing usual.
+/// The end of a host name of lower-case labels whose last begins with a letter: so it is no address. Two hyphens in a row may be punycode,
+/// and one at an end is unusual; both are left to the parser.
 fn host(bytes: &[u8]) -> Option<usize> {
     let (mut last, mut label) = (b'.', 0);
     let mut at = 0;
@@ -125,8 +123,8 @@ fn host(bytes: &[u8]) -> Option<usize> {
     (is_name && at <= MAX_HOST).then_some(at)
 }
 
-/// How long a port is that is not its scheme's own, with its colon; 0 where there is none. `None` for what the parser would write in
-/// another way or refuse: no digits, a zero in front, a number beyond 65,535.
+/// The length of a port that is not its scheme's default, with its colon; 0 if there is none. `None` if the parser would rewrite or refuse
+/// it: no digits, a leading zero, a number beyond 65,535.
 fn port(bytes: &[u8], scheme: &str) -> Option<usize> {
     if bytes.first() != Some(&b':') {
         return Some(0);
@@ -150,7 +148,7 @@ struct Tail<'t> {
 }
 
 impl<'t> Tail<'t> {
-    /// Reads up to the end or to a fragment, which is left out. `None` where a byte would not stand as it is.
+    /// Reads up to the end or to a fragment, which is left out. `None` if a byte would be changed.
     fn read(text: &'t str, plain_query: bool) -> Option<Self> {
         let bytes = text.as_bytes();
         let (mut last, mut at) = (b'/', 0);
@@ -180,8 +178,8 @@ impl<'t> Tail<'t> {
         is_whole.then(|| Self { path, query: &text[path.len()..at], has_dots, has_colon })
     }
 
-    /// The URL that begins with a stem: an origin, a directory, or all but the query. `host_end` and `path` are where the stem's host
-    /// ends and its path starts, since neither moves.
+    /// The URL that begins with a stem: an origin, a directory, or everything but the query. The stem's host ends at `host_end` and its
+    /// path starts at `path`; neither moves.
     fn append_to(&self, stem: &str, host_end: usize, path: usize) -> Wire {
         let mut text = String::with_capacity(stem.len() + self.path.len() + self.query.len());
         text.push_str(stem);
@@ -194,8 +192,8 @@ impl<'t> Tail<'t> {
         Wire { text, host_end, path }
     }
 
-    /// Appends the path, whose dot segments lead upwards, but not above the root (RFC 3986 section 5.2.4). `path` is where the URL's own
-    /// path starts. A last segment of dots leaves the slash before it, as `a/..` from `/b/` is `/b/`.
+    /// Appends the path, whose dot segments lead upwards, but not above the root (RFC 3986 section 5.2.4). The URL's own path starts at
+    /// `path`. A last segment of dots leaves the slash before it, as `a/..` from `/b/` is `/b/`.
     fn resolve(&self, text: &mut String, path: usize) {
         let mut segments = self.path.split('/').peekable();
         if self.path.starts_with('/') {

@@ -1,20 +1,19 @@
-//! Hosts of ASCII whose `xn--` labels are no punycode. The URL standard takes them as they are
-//! since June 2026; the `url` crate (2.5) refuses them. So the parser is shown another text, in
-//! which these labels begin otherwise, and its answer is changed back.
+//! ASCII hosts whose `xn--` labels are no punycode. The URL standard accepts them unchanged since June 2026; the `url` crate (2.5) refuses
+//! them. So the parser is given another text, in which these labels begin otherwise, and its answer is changed back.
 
 use std::ops::Range;
 
 use super::slashes::{is_dropped, split_slashes};
 
-/// How a label begins that stands for one of Unicode.
+/// The prefix of a label that stands for a Unicode one.
 const PREFIX: &str = "xn--";
-/// What the parser is shown instead. It takes the first character in a host, and no name has it.
+/// The parser is given this prefix instead. It accepts the first character in a host, and no name has it.
 const MASK: &str = "*n--";
 
-/// The text with its host in lower case and its labels masked. `None` where the host is not ASCII
-/// or has no such label: then the parser's error stands.
+/// The text with its host in lower case and its labels masked. `None` if the host is not ASCII or has no such label: then the parser's
+/// error stands.
 ///
-/// The mask is as long as what it stands for, so that the limits on labels and names hold as before.
+/// The mask is as long as the prefix, so that the limits on labels and names hold as before.
 pub(super) fn mask(text: &str) -> Option<String> {
     let range = host(text)?;
     let host = decode(&text[range.clone()])?;
@@ -26,7 +25,7 @@ pub(super) fn mask(text: &str) -> Option<String> {
     Some([&text[..range.start], &host.join("."), &text[range.end..]].concat())
 }
 
-/// Changes the masked host back that stands in this part of the text.
+/// Unmasks the host in this range of the text.
 pub(super) fn unmask(text: &mut String, host: Range<usize>) {
     let labels = text[host.clone()].split('.').map(|label| label.strip_prefix(MASK).map_or(label.to_owned(), unmasked));
     let labels: Vec<_> = labels.collect();
@@ -38,9 +37,8 @@ fn unmasked(rest: &str) -> String {
     [PREFIX, rest].concat()
 }
 
-/// Where the parser would find the host of an http(s) URL. `None` where the text has no host of its
-/// own, as a path has none. An IPv6 address in brackets is not found whole; no label of it begins
-/// with `xn--`.
+/// Where the parser would find the host of an http(s) URL. `None` if the text has no host of its own, such as a path. An IPv6 address in
+/// brackets is not found whole; no label of it begins with `xn--`.
 fn host(text: &str) -> Option<Range<usize>> {
     let scheme = text.find(':').filter(|&end| {
         let scheme: String = text[..end].chars().filter(|&c| !is_dropped(c)).collect();
@@ -59,8 +57,7 @@ fn host(text: &str) -> Option<Range<usize>> {
     Some(start + userinfo..start + userinfo + end)
 }
 
-/// A host's text without escapes and in lower case. `None` where it is not ASCII, or holds what no
-/// host may hold.
+/// A host's text without escapes and in lower case. `None` if it is not ASCII, or holds a character that no host may hold.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes().filter(|&byte| !is_dropped(byte.into()));
     let mut host = String::with_capacity(text.len());

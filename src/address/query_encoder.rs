@@ -14,7 +14,7 @@ pub struct QueryEncoder(pub(super) Arc<Encode>);
 type Encode = dyn Fn(&str) -> Cow<'_, [u8]> + Send + Sync;
 
 impl QueryEncoder {
-    /// Of a function from text to bytes. Bytes that no URL may hold are escaped after it.
+    /// From a function from text to bytes. Bytes that no URL may hold are escaped afterwards.
     pub fn new(encode: impl Fn(&str) -> Cow<'_, [u8]> + Send + Sync + 'static) -> Self {
         Self(Arc::new(encode))
     }

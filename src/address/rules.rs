@@ -1,23 +1,21 @@
 //! The switches between two spellings and one key.
 
-/// The version of the rules. It changes whenever the same text can get another key than before: by
-/// a rule, by a built-in list or by the parser. It is stored with a crawl, since keys of different
-/// versions cannot be compared.
+/// The version of the rules. It changes whenever the same text can get another key than before: by a rule, by a built-in list or by the
+/// parser. It is stored with a crawl, since keys of different versions cannot be compared.
 pub const KEY_RULES_VERSION: u32 = 2;
 
-/// Which differences between two spellings do not make two URLs. Each rule has a switch. The
-/// [table](super#the-rules) says what each does, and which rules cannot be switched off.
+/// Which differences between two spellings do not make two URLs. Each rule has a switch. The [table](super#the-rules) says what each does,
+/// and which rules cannot be switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches, each a key of its own in crawler.toml")]
 #[non_exhaustive]
 pub struct KeyRules {
-    /// Write escapes in upper case, and unreserved characters without.
+    /// Write escapes in upper case, and unescape unreserved characters.
     pub normalize_escapes: bool,
-    /// Undo the escapes of `[ ] { } | \ ^` and the backtick where browsers send these bare. By RFC
-    /// 3986 no URL may hold them bare, so to a server they cannot mean anything else when they are.
+    /// Undo the escapes of `[ ] { } | \ ^` and the backtick where browsers send these bare. By RFC 3986 no URL may hold them bare, so to a
+    /// server the bare character cannot mean anything else.
     pub unescape_brackets: bool,
-    /// Make one slash of several in a row. Off unless it is asked for, since some servers keep them
-    /// apart.
+    /// Make one slash of several in a row. Off by default, since some servers keep them apart.
     pub collapse_slashes: bool,
     /// Sort query parameters by name, then by value, byte by byte; `a` goes before `a=`.
     pub sort_query: bool,
@@ -27,8 +25,7 @@ pub struct KeyRules {
     pub drop_tracking: bool,
     /// Drop parameters, of the query and of path segments, that only name a visitor's session.
     pub drop_sessions: bool,
-    /// More query parameters to drop, in upper or lower case; `ref_*` stands for all that start
-    /// with `ref_`.
+    /// More query parameters to drop, in any case; `ref_*` stands for all names that start with `ref_`.
     pub drop_parameters: Vec<String>,
 }
 
@@ -48,8 +45,7 @@ impl Default for KeyRules {
 }
 
 impl KeyRules {
-    /// The rules that are on or off, by their names in `crawler.toml`. A checkpoint keeps the names of
-    /// those that are on.
+    /// The switches, by their names in `crawler.toml`. A checkpoint keeps the names of those that are on.
     pub(crate) fn switches(&mut self) -> [(&'static str, &mut bool); 7] {
         let Self {
             normalize_escapes,

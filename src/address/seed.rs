@@ -13,7 +13,7 @@ pub struct Seed {
     pub url: CanonicalUrl,
     /// 1-based line number.
     pub line: u64,
-    /// The scheme was missing, and https was taken for it.
+    /// The scheme was missing, and https was assumed.
     pub assumed_https: bool,
     /// There was a user name or a password, which was left out.
     pub had_userinfo: bool,
@@ -46,9 +46,8 @@ pub enum SeedError {
     },
 }
 
-/// Reads a seed list, one URL a line, in constant memory. Blank lines and lines that start with `#`
-/// are skipped, as are a byte-order mark and the blanks around a line. An error takes the place of
-/// its line, and the lines after it follow.
+/// Reads a seed list, one URL a line, in constant memory. Blank lines and lines that start with `#` are skipped, as are a byte-order mark
+/// and the blanks around a line. An error takes the place of its line, and the lines after it follow.
 ///
 /// ```
 /// # use crawler::address::{Canonicalizer, KeyRules, SeedList};
@@ -71,7 +70,7 @@ pub struct SeedList<'a, R> {
 }
 
 impl<'a, R: BufRead> SeedList<'a, R> {
-    /// `name` is how errors call the list: a path, or `-`.
+    /// `name` is the list's name in errors: a path, or `-`.
     pub fn new(reader: R, name: impl Into<String>, canonicalizer: &'a Canonicalizer) -> Self {
         let lines = TextLines::new(reader, canonicalizer.max_bytes());
         Self { lines, name: name.into(), canonicalizer, ended: false }
@@ -116,8 +115,8 @@ fn seed(line: TextLine<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, Addre
     Ok(Seed { url: canonicalizer.canonicalize(&text)?, line: line.number, assumed_https, had_userinfo })
 }
 
-/// Whether the text starts with a host. `example.org:8080` and `localhost:3000` do, though each
-/// could be a scheme and a path. `tel:911` does not, nor does a path or a mail address.
+/// Whether the text starts with a host. `example.org:8080` and `localhost:3000` do, though each could be a scheme and a path. `tel:911`
+/// does not, nor does a path or a mail address.
 fn lacks_scheme(text: &str) -> bool {
     let authority = &text[..text.find(['/', '\\', '?', '#']).unwrap_or(text.len())];
     if authority.is_empty() || authority.contains('@') || matches!(authority, "." | "..") {

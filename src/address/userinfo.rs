@@ -1,5 +1,4 @@
-//! User names and passwords in URLs. They are found, so that the user can be told that they are
-//! left out, and they are never shown.
+//! User names and passwords in URLs. They are found so that the user can be told that they are left out, and they are never shown.
 
 use std::ops::Range;
 
@@ -14,15 +13,15 @@ pub fn has_userinfo(text: &str) -> bool {
     text.contains('@') && authority(text).is_some_and(|authority| text[authority].contains('@'))
 }
 
-/// The text without user and password; `None` where it has none. A text without a scheme has them
-/// only where there is a password, since `ann@example.org` alone is a mail address.
+/// The text without user and password; `None` if it has none. A text without a scheme has them only if there is a password, since
+/// `ann@example.org` alone is a mail address.
 pub fn without_userinfo(text: &str) -> Option<String> {
     let authority = authority(text).or_else(|| bare(text))?;
     let end = authority.start + text[authority.clone()].rfind('@')? + 1;
     Some(format!("{}{}", &text[..authority.start], &text[end..]))
 }
 
-/// Where the authority stands: after `//`, whether a scheme stands before it or not.
+/// The range of the authority: after `//`, with or without a scheme before it.
 fn authority(text: &str) -> Option<Range<usize>> {
     let is_slash = |c| matches!(c, '/' | '\\');
     let scheme = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(text.len());
@@ -31,8 +30,7 @@ fn authority(text: &str) -> Option<Range<usize>> {
     (start >= behind + 2).then(|| start..end(text, start))
 }
 
-/// Where the authority stands in a text such as `ann:pw@example.org`. A person's address with a
-/// scheme, such as `mailto:`, has none.
+/// The range of the authority in a text such as `ann:pw@example.org`. A mail address with a scheme, such as `mailto:`, has none.
 fn bare(text: &str) -> Option<Range<usize>> {
     let authority = 0..end(text, 0);
     let user = text[authority.clone()].rsplit_once('@')?.0;
@@ -42,7 +40,7 @@ fn bare(text: &str) -> Option<Range<usize>> {
     (!is_person).then_some(authority)
 }
 
-/// Where an authority ends that begins at `start`.
+/// The end of an authority that begins at `start`.
 fn end(text: &str, start: usize) -> usize {
     text[start..].find(['/', '\\', '?', '#']).map_or(text.len(), |at| start + at)
 }

@@ -1,15 +1,15 @@
-//! The door to the `url` crate: text in, the wire form out.
+//! The only file that uses the `url` crate: text in, the wire form out.
 //!
-//! A text takes the first of these ways that it can:
+//! A text takes the first of these paths that applies:
 //!
 //! 1. It is too long, or has a scheme that is not crawled: an error, before anything is copied.
-//! 2. It is [plain]: the wire form is put together of its letters and the base's.
-//! 3. The parser takes it. The fragment, user and password are cut off what it makes.
-//! 4. The parser refuses its host, and a label of it begins with `xn--`: it is asked again with that label [masked](punycode).
+//! 2. It is [plain]: the wire form is put together from its bytes and the base's.
+//! 3. The parser takes it. The fragment, user and password are cut off the result.
+//! 4. The parser refuses its host, and a label of it begins with `xn--`: it is parsed again with that label [masked](punycode).
 //!
-//! The parser differs from today's URL standard in four ways that are mended here: more than two slashes before a link's host,
-//! hosts whose `xn--` labels are no punycode, a `^` in a path, which is escaped since 2025-03, and [segments](drives) such as `d:`, which
-//! `..` does not leave.
+//! The parser differs from today's URL standard in four ways that are corrected here: more than two slashes before a link's host, hosts
+//! whose `xn--` labels are no punycode, a `^` in a path, which is escaped since 2025-03, and [segments](drives) such as `d:`, which `..`
+//! does not leave.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -28,11 +28,10 @@ pub enum AddressError {
     /// Not a URL by the WHATWG standard.
     #[error("not a URL: {0}")]
     Malformed(String),
-    /// A template's, with `{{…}}` where a script would have put something.
+    /// A template's link, with an unfilled `{{…}}`.
     #[error("a template: a script would put something in the place of {{{{…}}}}")]
     Template,
-    /// Longer than the limit: the text, which is checked before it is parsed, or the wire URL made
-    /// of it.
+    /// Longer than the limit: the text, which is checked before it is parsed, or the wire URL made from it.
     #[error("{length} bytes long, the limit is {limit}")]
     TooLong {
         /// Its length in bytes.
@@ -45,29 +44,27 @@ pub enum AddressError {
     UnsupportedScheme(String),
 }
 
-/// The URL that a page's links are resolved against, and the encoding in which their queries are
-/// written.
+/// The URL that a page's links are resolved against, and the encoding of their queries.
 ///
-/// It is made once for a page, by [`Canonicalizer::base`](super::Canonicalizer::base), and holds
-/// the limit on a URL's length.
+/// It is made once for a page, by [`Canonicalizer::base`](super::Canonicalizer::base), and holds the limit on a URL's length.
 #[derive(Clone, Debug)]
 pub struct BaseUrl {
     wire: Wire,
     /// The length of its directory.
     directory: usize,
-    /// What the parser makes of it, from the first link on that needs it.
+    /// The parser's result, from the first link on that needs it.
     parsed: OnceLock<Parsed>,
     query: Option<QueryEncoder>,
     max_bytes: usize,
 }
 
 impl BaseUrl {
-    /// The base that an absolute URL is. `max_bytes` holds for it and for the bases that are made of it.
+    /// An absolute URL as a base. `max_bytes` holds for it and for the bases made from it.
     pub(super) fn parse(text: &str, max_bytes: usize) -> Result<Self, AddressError> {
         Self::resolve(None, text, max_bytes)
     }
 
-    /// The same base, and another limit for the bases that are made of it.
+    /// The same base, with another limit for the bases made from it.
     pub(super) fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
     }
@@ -82,17 +79,16 @@ impl BaseUrl {
         &self.wire.text
     }
 
-    /// The base that a `<base href>` makes of this one. `None` where the result is no http(s) URL,
-    /// so that this one stays in force.
+    /// The base that a `<base href>` makes of this one. `None` if the result is no http(s) URL, so that this one stays in force.
     #[must_use]
     pub fn rebase(&self, href: &str) -> Option<Self> {
         let base = Self::resolve(Some(self), href, self.max_bytes).ok()?;
         Some(base.with_query_encoder(self.query.clone()))
     }
 
-    /// The part of this base that decides, with a link's text, where that leads, which is the beginning of its [text](Self::text);
-    /// `None` where more does: the page's encoding, for a query. Links of equal texts and equal parts lead to the same URL, whatever
-    /// pages they stand on.
+    /// The part of this base that decides, together with a link's text, where the link leads: a prefix of its [text](Self::text); `None` if
+    /// something else counts too: the page's encoding, for a query. Links with equal texts and equal parts lead to the same URL, whatever
+    /// pages they are on.
     pub(crate) fn basis(&self, href: &str) -> Option<&str> {
         let is_encoded = self.query.is_some() && href.contains('?');
         (!is_encoded).then(|| basis::basis(&self.wire, self.directory, href))
@@ -118,15 +114,15 @@ impl BaseUrl {
         Ok(self.parsed.get_or_init(|| parsed))
     }
 
-    /// The same base on a page that is not in UTF-8. The queries of its links are written in the
-    /// page's encoding (URL standard, "percent-encode after encoding"), and the paths are not.
+    /// The same base on a page that is not in UTF-8. The queries of its links are written in the page's encoding (URL standard,
+    /// "percent-encode after encoding"), and the paths are not.
     #[must_use]
     pub fn with_query_encoder(self, query: Option<QueryEncoder>) -> Self {
         Self { query, ..self }
     }
 }
 
-/// The wire form of a text, against a base where there is one. The limit holds for both: a short link may be long once it is escaped.
+/// The wire form of a text, against a base if there is one. The limit holds for both: a short link may be long once it is escaped.
 pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Wire, AddressError> {
     let plain = if text.len() > max_bytes {
         None
@@ -140,8 +136,8 @@ pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Resu
     Ok(wire)
 }
 
-/// The wire form of what the parser made: without user, password and fragment, and with its own
-/// labels where they were masked. The parser's text is taken over; only user and password move it.
+/// The wire form of the parser's result: without user, password and fragment, and with its own labels if they were masked. The parser's
+/// text is reused; only user and password move it.
 fn wire_of(Parsed { url, masked, has_drives }: Parsed) -> Wire {
     let authority = url.scheme().len() + "://".len();
     let userinfo = url[..Position::BeforeHost].len() - authority;
@@ -164,18 +160,17 @@ fn wire_of(Parsed { url, masked, has_drives }: Parsed) -> Wire {
     Wire { text, host_end, path }
 }
 
-/// What the parser made of a text.
+/// The parser's result.
 #[derive(Clone, Debug)]
 struct Parsed {
     url: Url,
-    /// Whether the host's `xn--` labels are masked, and must be changed back.
+    /// Whether the host's `xn--` labels are masked, and must be restored.
     masked: bool,
-    /// Whether the path may have segments that are masked.
+    /// Whether the path may have masked segments.
     has_drives: bool,
 }
 
-/// Parses a text, against a base where there is one. A text that can be refused by its first bytes
-/// or its length is never copied.
+/// Parses a text, against a base if there is one. A text that can be refused by its first bytes or its length is never copied.
 fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parsed, AddressError> {
     let text = text.trim_matches(|c| c <= ' ');
     if let Some(scheme) = unsupported_scheme(text) {
@@ -212,7 +207,7 @@ fn parse(base: Option<&Parsed>, query: Option<&QueryEncoder>, text: &str) -> Res
     Url::options().base_url(Some(&base.url)).encoding_override(encode).parse(&two_slashes(text))
 }
 
-/// Whether a text before its fragment has a place for a script to fill: `{{…}}`.
+/// Whether a text has, before its fragment, a placeholder for a script: `{{…}}`.
 fn is_template(text: &str) -> bool {
     let text = text.split('#').next().unwrap_or_default();
     text.split_once("{{").is_some_and(|(_, rest)| rest.contains("}}"))
@@ -222,11 +217,10 @@ fn check_length(length: usize, limit: usize) -> Result<(), AddressError> {
     if length > limit { Err(AddressError::TooLong { length, limit }) } else { Ok(()) }
 }
 
-/// Bytes in which a scheme is looked for. The longest that is registered with IANA has 36.
+/// Bytes in which a scheme is looked for. The longest one registered with IANA has 36.
 const MAX_SCHEME: usize = 64;
 
-/// The scheme, where a text starts with one that is not http or https. This spares the parser a
-/// `data:` URL of 100 MB.
+/// The scheme, if a text starts with one that is not http or https. This spares the parser a `data:` URL of 100 MB.
 fn unsupported_scheme(text: &str) -> Option<String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.\t\n\r".contains(&byte);
     let end = text.bytes().take(MAX_SCHEME).position(|byte| !is_part(byte))?;
@@ -234,16 +228,14 @@ fn unsupported_scheme(text: &str) -> Option<String> {
     if !text[end..].starts_with(':') || scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http") {
         return None;
     }
-    // Few texts come this far. The parser removes tabs and line ends before it looks
-    // (`java\nscript:`), so this must, too.
+    // Few texts come this far. The parser removes tabs and line ends before it looks (`java\nscript:`), so this must, too.
     let scheme: String = scheme.chars().filter(|&c| !is_dropped(c)).map(|c| c.to_ascii_lowercase()).collect();
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && !matches!(&*scheme, "http" | "https");
     is_scheme.then_some(scheme)
 }
 
-/// The link with two slashes at its beginning where it has more. The standard takes `///host/path`
-/// against a base for `//host/path`, however many slashes there are, and so do browsers; the `url`
-/// crate (2.5) refuses it.
+/// The link with two slashes at its beginning if it has more. Against a base, the standard and browsers read `///host/path` as
+/// `//host/path`, however many slashes there are; the `url` crate (2.5) refuses it.
 fn two_slashes(href: &str) -> Cow<'_, str> {
     let (slashes, rest) = split_slashes(href);
     if slashes > 2 { format!("//{rest}").into() } else { href.into() }
@@ -268,7 +260,7 @@ mod tests {
         "http://a.org/x/d:/b|/c^",
     ];
 
-    /// What links consist of, and what makes them unusual.
+    /// The parts of links, and what makes them unusual.
     const PIECES: &[&str] = &[
         "a",
         "b.html",
@@ -353,7 +345,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
 
-        /// What is resolved without the parser is what the parser would have made of it.
+        /// A text that is resolved without the parser gives the parser's result.
         #[test]
         fn plain_texts_are_what_the_parser_makes_of_them(base in select(BASES), text in text(), in_latin in any::<bool>()) {
             let base = BaseUrl::parse(base, usize::MAX).unwrap();
@@ -366,7 +358,7 @@ mod tests {
             if let Some(wire) = plain::absolute(&text, true) {
                 prop_assert_eq!(parse(None), Ok(wire));
             }
-            // The base of a page has its links on it, however it was made.
+            // A `<base href>` resolves as a link does.
             if let (Ok(wire), Some(rebased)) = (parse(Some(&base)), base.rebase(&text)) {
                 prop_assert_eq!(rebased.wire(), &wire);
             }
@@ -376,7 +368,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
 
-        /// A link leads to the same URL from all bases of which it depends on the same part.
+        /// A link leads to the same URL from all bases with the same part that it depends on.
         #[test]
         fn a_link_depends_on_its_basis_and_nothing_else(
             bases in prop::array::uniform2("(http://a[.]org|https://a[.]org|http://b[.]org:81)/(a/)?[a-c]?([?][a-c])?"),

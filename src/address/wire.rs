@@ -4,9 +4,9 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wire {
     pub(super) text: String,
-    /// Where the host ends. `:port` may follow.
+    /// The end of the host. `:port` may follow.
     pub(super) host_end: usize,
-    /// Where the path starts, and the origin ends.
+    /// The start of the path and the end of the origin.
     pub(super) path: usize,
 }
 
@@ -16,12 +16,12 @@ impl Wire {
         &self.text[..self.path]
     }
 
-    /// All but the query.
+    /// Everything but the query.
     pub(super) fn without_query(&self) -> &str {
         self.text.split_once('?').map_or(&self.text, |(text, _)| text)
     }
 
-    /// All but the query and the path's last segment. It ends with a slash.
+    /// Everything but the query and the path's last segment. It ends with a slash.
     pub(super) fn directory(&self) -> &str {
         let path = self.without_query();
         &path[..path.rfind('/').map_or(path.len(), |at| at + 1)]
