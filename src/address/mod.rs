@@ -31,11 +31,11 @@
 //! | surrounding blanks, inner tabs and line ends off | always on (parsing) | `␠http://a.org/x␊y` | `http://a.org/xy` |
 //! | scheme and host in lower case | always on (parsing) | `HTTP://A.org/B` | `http://a.org/B` |
 //! | host by UTS 46 to punycode, IPv4 and IPv6 to one form | always on (parsing) | `http://bücher.de/`, `http://0x7f.1/` | `http://xn--bcher-kva.de/`, `http://127.0.0.1/` |
-//! | a host of ASCII stands, whatever its punycode says | always on (parsing) | `http://XN--a.org/` | `http://xn--a.org/` |
+//! | an ASCII host is unchanged, even if its punycode is invalid | always on (parsing) | `http://XN--a.org/` | `http://xn--a.org/` |
 //! | default port off | always on (parsing) | `https://a.org:443/` | `https://a.org/` |
 //! | empty path to `/`, backslashes to slashes | always on (parsing) | `http://a.org`, `http:\\a.org\b` | `http://a.org/`, `http://a.org/b` |
 //! | dot segments resolved | always on (parsing) | `http://a.org/b/./%2E./c` | `http://a.org/c` |
-//! | what no URL may hold, escaped as UTF-8; in a link's query, as its page's encoding | always on (parsing) | `http://a.org/é x` | `http://a.org/%C3%A9%20x` |
+//! | characters that no URL may hold, escaped as UTF-8; in a link's query, in its page's encoding | always on (parsing) | `http://a.org/é x` | `http://a.org/%C3%A9%20x` |
 //! | fragment off | always on (never sent) | `http://a.org/b#c` | `http://a.org/b` |
 //! | user and password off | always on (never sent) | `http://ann:pw@a.org/` | `http://a.org/` |
 //! | one trailing dot of the host off | always on (one server, one unit of politeness) | `http://a.org./` | `http://a.org/` |
