@@ -1,4 +1,4 @@
-//! 64 bits that stand for a URL. Only this file uses the hash function that makes them.
+//! 64 bits that stand for a URL, and the hash function that makes them.
 
 use std::hash::{BuildHasher, RandomState};
 

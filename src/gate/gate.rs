@@ -303,7 +303,7 @@ impl Gate {
         self.admitted() + self.refusals().total()
     }
 
-    /// URLs admitted so far, without those that were refused later, by their host's robots.txt or because it was retired.
+    /// URLs admitted so far, except the ones refused later: by their host's robots.txt, a spent budget or changed rules.
     pub fn admitted(&self) -> u64 {
         self.admitted.load(Ordering::Relaxed)
     }
@@ -400,7 +400,7 @@ impl Gate {
         (scope, traps)
     }
 
-    /// How many links from a seed a page may be. If a page's links are too deep, all of them are refused at once by it.
+    /// How many links from a seed a page may be. With it, a page's links are refused all at once if they are too deep.
     pub(crate) fn depths(&self) -> &Depths {
         self.scope.depths()
     }

@@ -6,7 +6,7 @@
 //! | [`blocked`], with [`lanes`] | blocked, and the filters of verified |
 //! | [`flat`] | standard, partitioned, counting |
 //! | [`lines`] | exact |
-//! | [`verified`], with [`run`] | what stands behind the filters of verified |
+//! | [`verified`], with [`run`] | the lookup on disk of verified |
 //!
 //! [`cache_lines`] is the memory of the layouts with lines. [`held`] keeps a small number of whole fingerprints: the sample of the
 //! [audit](super::audit), and verified's that are not on disk yet.

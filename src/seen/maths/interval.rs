@@ -2,8 +2,8 @@
 
 /// How many URLs were lost outside a sample: the bounds that hold the true number in 95 of 100 cases.
 ///
-/// `mean` is the estimate from the sample and `variance` its variance: a false positive that stands for `n` URLs adds `n - 1` and `n (n -
-/// 1)`. `sample` is the number that the next one would stand for.
+/// `mean` is the estimate from the sample and `variance` its variance: a false positive that stands for `n` URLs adds `n - 1`
+/// and `n (n - 1)`. `sample` is the number that the next one would stand for.
 ///
 /// If all stand for `n`, the sample has each lost URL with chance `1 / n`, so the number it missed before it had found `r` has the negative
 /// binomial distribution of `r`. At each bound, finding that few or that many would have a chance of 2.5 % (as Clopper and Pearson 1934 do

@@ -5,8 +5,8 @@
 //! which holds for the blocked layout: its lines are in the order of the fingerprints.
 //!
 //! There the lines of neighboring shards, concatenated, are the lines of one shard. With `S` shards of `L` lines, a fingerprint `x`, taken
-//! as a share of all fingerprints, is in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And `s L + floor((x S - s) L) =
-//! floor(x S L)`, which is its line in one shard of `S L` lines.
+//! as a share of all fingerprints, is in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And
+//! `s L + floor((x S - s) L) = floor(x S L)`, which is its line in one shard of `S L` lines.
 
 use std::sync::Arc;
 

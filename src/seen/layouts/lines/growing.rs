@@ -286,7 +286,7 @@ mod tests {
     }
 
     /// The work of an insert is bounded, in lines, and so is the memory: the system never gives more than the larger table takes, and at
-    /// most 1.6 times that is asked for.
+    /// most 1.6 times as much is requested.
     #[test]
     fn a_doubling_is_done_in_steps_and_within_its_memory() {
         assert_eq!(doublings(1000, 1_000_000, 1.0), 7);
