@@ -17,10 +17,10 @@
 //! hashing has only 2^17 patterns in its 512 bits and cannot get below a rate of 2e-4, so 48 fresh bits are spent there. One file decides
 //! how the fingerprint's bits are spent.
 //!
-//! **The default layout touches one cache line.** At a rate of 1e-4 a URL takes at least 13.3 bits: 19.2 in a standard filter, 22 to 24 in
-//! lines of 512 bits, 26.3 in Parquet's split blocks. For a fifth more memory a test waits for memory once instead of a dozen times. Other
-//! layouts can forget, are exact, or look up on disk what the filter takes for seen. Separate arrays do not lower the rate at equal memory,
-//! whatever introductory texts say.
+//! **The default layout touches one cache line.** At a rate of 1e-4 a URL needs at least 13.3 bits; it takes 19.2 in a standard filter, 22
+//! to 24 in lines of 512 bits, 26.3 in Parquet's split blocks. For a fifth more memory a test waits for memory once instead of a dozen
+//! times. Other layouts can forget, are exact, or look up on disk what the filter takes for seen. Separate arrays do not lower the rate at
+//! equal memory, whatever introductory texts say.
 //!
 //! **It grows.** A crawl's size is not known beforehand. At capacity a shard adds a layer, larger and stricter, so that all layers together
 //! stay under the target: the first is given `p (1 - r)` and not `p` (Almeida and others 2007).
@@ -52,7 +52,7 @@
 //! others. Only new hosts wait, so hosts already begun go on at full speed. A crawl of honest domains takes no longer than crawling the
 //! others and then the one that was ahead.
 //!
-//! **Mirrors are recognized of a seed's host alone.** A crawl meets original and copy at the same time, and half of the copy's pages come
+//! **Only mirrors of a seed's host are recognized.** A crawl meets original and copy at the same time, and half of the copy's pages come
 //! first: order does not tell which is which, and a host that copies quickly could have its victim refused. The host that the user named is
 //! the original. So a copy of any other host costs its budget, and a seed's page is not counted against its host where a copy of it came
 //! first.
@@ -99,8 +99,9 @@
 //! **Redirects are links.** The client follows none. A redirect is a page with one link, whose target is canonicalized, tested, and waits
 //! for its own host. A chain may come back to its own URL, as cookie walls do, and is bounded.
 //!
-//! **Failure is a host's state with a clock, never an end.** A host whose name, connections, TLS, timeouts or robots.txt fail rests, ever
-//! longer; in the end each of its URLs has a record, and a resume asks it again. A 500 counts against the page, not its host.
+//! **Failure is a host's state with a clock, never an end.** When a name, a connection, TLS or robots.txt fails, or a request times out,
+//! the host rests, ever longer; in the end each of its URLs has a record, and a resume asks it again. A 500 counts against the page, not
+//! its host.
 //!
 //! **Everything kept for a host or a URL is bounded or on disk**: queues, robots rules, names, numbers of hosts, not the filter alone. A
 //! host that is idle is evicted at a checkpoint, and comes back with its clock and its failures.
@@ -138,16 +139,16 @@
 //! **No profile-guided build is shipped.** It would save a further tenth (0.89 and 0.86), but needs a run and LLVM's tools on the machine
 //! that builds.
 //!
-//! **HTTP/2 where it saves connections**: with one request at a time for a host it gains nothing, and without it its floods cannot come in.
-//! A host that may have several requests at once gets them on one connection, which no task polls while it has no stream. It is h2 alone,
-//! without hyper's layer, which starts a task for each request. No PING is sent: an expired deadline ends the request, and its connection
-//! gets no further ones.
+//! **HTTP/2 where it saves connections**: with one request at a time for a host it gains nothing, and without it there are no HTTP/2
+//! floods. A host that may have several requests at once gets them on one connection, which no task polls while it has no stream. It is h2
+//! alone, without hyper's layer, which starts a task for each request. No PING is sent: an expired deadline ends the request, and its
+//! connection gets no further ones.
 //!
 //! **Two clients, ours by default.** A client is a trait; the duties that do not belong to a client serve all of them. reqwest costs 9 to
 //! 10 microseconds more CPU a page (1.09 times on 16 hosts, 1.18 on a thousand; 0.93 and 0.89 of the pages a second), 11 MB, and twice the
 //! connections on few hosts. It starts a task for each connection, does not bound interim responses (9.4 s of CPU under a timeout of 10 s),
 //! and bounds idle connections only host by host. Its HTTP/2 is not used: it makes a connection for each of the first requests, and reads a
-//! flood of frames without end (60 s of CPU under a timeout of 60 s). An embedder that already uses reqwest, with its proxies and
+//! flood of frames without limit (60 s of CPU under a timeout of 60 s). An embedder that already uses reqwest, with its proxies and
 //! certificates, can pass it to the crawl.
 //!
 //! **aws-lc, and AES-128 first.** It is the default of rustls and reqwest. A handshake takes the client 156 microseconds with ECDSA P-256

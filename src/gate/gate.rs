@@ -105,8 +105,8 @@ impl Gate {
         }
     }
 
-    /// The verdict without the seen test: whether scope and traps let a URL pass. Nothing is counted, and the seen set is neither
-    /// asked nor told. As in [`admit`](Self::admit), a seed widens the scope first, and the scope stays widened.
+    /// The verdict without the seen test: whether scope and traps let a URL pass. Nothing is counted, and the seen set is neither asked nor
+    /// changed. As in [`admit`](Self::admit), a seed widens the scope first, and the scope stays widened.
     ///
     /// # Errors
     /// Why it does not pass.
@@ -336,7 +336,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether a URL whose turn has come may be requested, as far as budgets go. Seeds and sitemaps have none.
+    /// Whether a URL whose turn has come may be requested, as far as budgets go. The caller exempts seeds and sitemaps.
     ///
     /// # Errors
     /// The reason of the first budget that is spent.
@@ -350,7 +350,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether a URL's host is a mirror of a seed's, where the same page was found.
+    /// Whether a URL's host is a mirror of a seed's host on which the same page was found.
     fn is_known_mirror(&self, url: &CanonicalUrl) -> bool {
         self.budgets.is_known_mirror(url, |key| self.seen.contains(self.key.fingerprint(key)))
     }

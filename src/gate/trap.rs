@@ -37,8 +37,8 @@ pub struct TrapLimits {
     /// Hosts of one registrable domain whose first page may bring nothing new, before no further host of it is asked. A public suffix is no
     /// domain, not even a private one: each blog of `blogspot.com` is a domain of its own.
     pub domain_budget: u32,
-    /// Turns that a registrable domain may have had beyond the average of all that have URLs waiting, before its new hosts wait until the
-    /// others have caught up. Hosts of seeds never wait for this.
+    /// How many turns a registrable domain may be ahead of the average of all domains with waiting URLs. Beyond that, its new hosts wait
+    /// until the others have caught up. Hosts of seeds never wait for this.
     pub domain_lead: u32,
     /// Pages of one host that may be like a page whose URL differs only in an id. After that, ids are taken for sessions.
     pub session_budget: u32,

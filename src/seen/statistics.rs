@@ -67,8 +67,7 @@ pub struct ShardStatistics {
     pub generations: Vec<GenerationStatistics>,
 }
 
-/// Fingerprints of the exact layout that are of one length: those that came between two doublings
-/// of a shard.
+/// Fingerprints of the exact layout of one length: inserted between two doublings of a shard.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -93,8 +92,8 @@ impl GenerationStatistics {
     /// The share of new URLs that these take for seen together, and how many were taken for seen while they were inserted, one generation
     /// after the other.
     ///
-    /// Fingerprints fall into lines at random, so the number of those that cover a new URL is
-    /// Poisson distributed, and the rate is the chance that it is not 0.
+    /// Fingerprints fall into lines at random, so the number of fingerprints that cover a new URL is Poisson distributed, and the rate is
+    /// the chance that it is not 0.
     pub(super) fn rate_and_lost(generations: &[Self]) -> (f64, f64) {
         let (mut covered, mut lost) = (0.0, 0.0);
         for Self { urls, covers, .. } in generations {

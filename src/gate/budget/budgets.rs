@@ -168,7 +168,7 @@ impl Budgets {
         self.contents.insert(self.print(Kind::Seed, host_of(origin), ""));
     }
 
-    /// Where the seeds are, for a checkpoint.
+    /// The origins of the seeds, for a checkpoint.
     pub(crate) fn originals(&self) -> Vec<String> {
         self.originals.all()
     }

@@ -1,4 +1,4 @@
-//! The hosts of the seeds, of which others may be mirrors.
+//! The hosts of the seeds, which other hosts may mirror.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 

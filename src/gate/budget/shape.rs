@@ -146,8 +146,8 @@ fn replace_numbers(run: &str, to: &mut String) {
     }
 }
 
-/// Whether letters and digits in a row look drawn at random. A number alone is none below 32 digits, nor is a word: a shop's numbers
-/// and an encyclopedia's titles must not look like sessions.
+/// Whether a run of letters and digits looks random. A number below 32 digits does not, nor does a word: a shop's numbers and an
+/// encyclopedia's titles must not look like sessions.
 fn is_id(run: &str) -> bool {
     if run.len() < HEXADECIMAL {
         return false;

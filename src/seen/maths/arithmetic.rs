@@ -1,4 +1,4 @@
-//! Shares, and counts that come out of a calculation.
+//! Shares, and counts from a calculation.
 
 /// `part / whole`, and 0 of nothing.
 pub(in crate::seen) fn share(part: f64, whole: f64) -> f64 {
