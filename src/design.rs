@@ -223,7 +223,7 @@
 //!
 //! # Partitions
 //!
-//! A gate, a frontier and a journal own a share of the hosts, and hold no global state. Today a process has one. Between several the host's
+//! A gate, a frontier and a journal own a share of the hosts, and hold no global state. A crawl on one machine has one. Between several the host's
 //! hash decides, so that politeness has one owner; inside one, the URL's hash chooses the shard of the seen set, so that shards fill
 //! evenly.
 //!

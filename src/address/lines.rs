@@ -95,7 +95,7 @@ impl<R: BufRead> TextLines<R> {
         }
     }
 
-    /// Reads one line of UTF-16, as UTF-8. Invalid units become U+FFFD. Returns its length, including its end, in bytes of UTF-16.
+    /// Reads one line of UTF-16, as UTF-8. Invalid units become U+FFFD. Returns its length, including its end, in bytes of UTF-8.
     fn read_units(&mut self, unit: fn([u8; 2]) -> u16) -> io::Result<usize> {
         let (mut length, mut high, most) = (0, None, self.most());
         loop {
