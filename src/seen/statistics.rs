@@ -4,40 +4,42 @@ use super::counts::add;
 use super::maths::arithmetic::share;
 use super::maths::interval::not_sampled;
 
-/// What one shard holds and costs; in the merged row, the sums and means of the shards.
+/// What one shard holds and costs; in the merged row the sums and means of these.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShardStatistics {
-    /// The partition that has the shard, in a crawl on many machines; `None` in the merged row, and elsewhere.
+    /// The partition that has the shard, of a crawl on many machines; `None` in all shards as one, and
+    /// elsewhere.
     #[cfg_attr(feature = "crawl", serde(default, skip_serializing_if = "Option::is_none"))]
     pub partition: Option<u32>,
     /// URLs it is sized for.
     pub capacity: u64,
     /// Fingerprints answered `New`: URLs.
     pub inserted: u64,
-    /// Tests that also insert: URLs, repeated ones each time.
+    /// Questions that were asked to be remembered: URLs, repeated ones each time.
     pub tests: u64,
     /// Fingerprints that were removed: URLs.
     pub removed: u64,
-    /// Times that a thread had to wait for the shard's lock. If that is a good part of `batches`, raise `seen.shards`.
+    /// Times that someone had to wait for the shard's lock. Where it is a good part of `batches`:
+    /// more `seen.shards`.
     pub lock_waits: u64,
     /// Times that the shard was locked for a batch.
     pub batches: u64,
-    /// Tests in these batches: URLs.
+    /// Questions asked in these batches: URLs.
     pub batched: u64,
-    /// Filters: one for each shard, and one more each time that it grew.
+    /// Filters: one for each shard, and one more each time it grew.
     pub layers: u64,
-    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. If it is not 0, more is lost than was asked for: raise
-    /// `seen.capacity`, or set it to `auto`.
+    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. Where it is not 0, more
+    /// is lost than was asked for: give `seen.capacity` more, or `auto`.
     pub full: u64,
     /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 512 a
     /// line).
     pub bits: u64,
     /// Bits that are set.
     pub bits_set: u64,
-    /// Bits checked for each URL, `k`, in the layer with the most.
+    /// Bits looked at for each URL, `k`, in the layer with the most.
     pub probes: u32,
     /// Memory allocated in all, in bytes.
     pub bytes: u64,
@@ -47,27 +49,30 @@ pub struct ShardStatistics {
     pub fill_ratio: f64,
     /// Distinct URLs shown, estimated from the fill. URLs that were taken for seen are among them.
     pub cardinality: f64,
-    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: the rate that was asked for. In
-    /// the exact layout it is the rate of the first lines when they are full, and in the verified one 0.
+    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows,
+    /// 0 to 1: the rate that was asked for. In the exact layout it is what the first lines have
+    /// when they are full, and in the verified one 0.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
     /// Share of new URLs taken for seen, as a mean over the fill from empty to now, 0 to 1.
     /// `expected_lost` follows from it.
     pub false_positive_rate_mean: f64,
-    /// New URLs that the filter has taken for seen so far. An expectation, not a count. If it is too many: a lower
-    /// `seen.false_positive_rate`, or a layout that loses nothing.
+    /// URLs that the filter took for seen so far, though they were new. An expectation, not a
+    /// count. Where it is too many: a lower `seen.false_positive_rate`, or a layout that loses nothing.
     pub expected_lost: f64,
-    /// The same, measured; `None` if no sample is audited.
+    /// The same as it was measured; `None` where no sample is audited.
     pub audit: Option<AuditStatistics>,
-    /// The work of verifying the filter's answers; `None` in layouts other than the verified one.
+    /// What it took to verify the filter's answers; `None` in other layouts than the verified one.
     pub verified: Option<VerifiedStatistics>,
-    /// The fingerprints by their length, the shortest first; empty in layouts other than the exact one.
+    /// The fingerprints by their length, the shortest first; empty in other layouts than the exact
+    /// one.
     #[cfg_attr(feature = "crawl", serde(default))]
     pub generations: Vec<GenerationStatistics>,
 }
 
-/// Fingerprints of the exact layout of one length: inserted between two doublings of a shard.
+/// Fingerprints of the exact layout that are of one length: those that came between two doublings
+/// of a shard.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -75,7 +80,7 @@ pub struct ShardStatistics {
 pub struct GenerationStatistics {
     /// Bits that are left of each, beside the number of its line.
     pub identity_bits: u32,
-    /// How many such fingerprints there are.
+    /// How many there are.
     pub urls: u64,
     /// The share of its shard's new URLs that each of them takes for seen, 0 to 1.
     pub covers: f64,
@@ -113,36 +118,39 @@ impl GenerationStatistics {
 pub struct VerifiedStatistics {
     /// Times that the filter took a URL for seen, so that it was looked up.
     pub lookups: u64,
-    /// Lookups that were answered from memory, since the URL was inserted or looked up a short time ago.
+    /// Lookups that were answered from memory, since the URL was inserted or looked up not long
+    /// ago.
     pub from_memory: u64,
-    /// New URLs that the filter took for seen. The filter alone would have lost them.
+    /// URLs that were new though the filter took them for seen. The filter alone would have lost
+    /// them.
     pub rescued: u64,
-    /// Pages of 4 KiB read from the operating system, which may have them in its cache.
+    /// Pages of 4 KiB asked from the operating system, which may have them in its cache.
     pub pages_read: u64,
     /// Sorted runs that the fingerprints on disk are in.
     pub runs: u64,
-    /// Bytes of the runs on disk.
+    /// What the runs take on disk, in bytes.
     pub disk_bytes: u64,
-    /// Bytes written to keep the number of runs low.
+    /// What was written to keep the runs few, in bytes.
     pub bytes_written: u64,
-    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate: check the disk.
+    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate: look at
+    /// the disk.
     pub failures: u64,
 }
 
-/// The filter's errors as the audit of a sample measured them, not as they are expected.
+/// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "crawl", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AuditStatistics {
-    /// One URL in this many is in the sample now: 1 up to some 57,000 URLs, then more and more. In the merged row, the largest of the
-    /// shards'.
+    /// One URL in this many is in the sample now: 1 up to some 57,000 URLs, then ever more. In the
+    /// merged row the largest of the shards'.
     pub sample: u32,
     /// Distinct URLs that were shown while they were in the sample.
     pub shown: u64,
     /// URLs of the sample that were taken for seen when they were new.
     pub false_positives: u64,
-    /// Distinct URLs that were shown, in the sample or not: an estimate, exact if `sample` is 1.
+    /// Distinct URLs that were shown, in the sample or not: estimated, and exact where `sample` is 1.
     pub distinct: f64,
     /// Share of new URLs taken for seen, as a mean over the fill so far, 0 to 1: measured.
     pub rate: f64,
@@ -150,8 +158,8 @@ pub struct AuditStatistics {
     pub rate_low: f64,
     /// Upper bound of the 95 % interval of `rate`.
     pub rate_high: f64,
-    /// URLs lost in the whole set, estimated: each false positive of the sample stands for the URLs outside it at the time. If `sample` is
-    /// 1, the exact count.
+    /// URLs lost in the whole set, estimated: each false positive of the sample stands for the URLs outside it at the
+    /// time. Where `sample` is 1, the count.
     pub lost: f64,
     /// The variance of `lost` that comes from sampling: URLs, squared.
     pub lost_variance: f64,
@@ -222,7 +230,8 @@ pub struct SeenStatistics {
     pub merged: ShardStatistics,
     /// One row a shard, in the shards' order.
     pub shards: Vec<ShardStatistics>,
-    /// Tests that no shard had to answer, since the same thread had just made the same one: URLs, since the set was made or loaded. See
+    /// Questions that no shard was asked, since the same thread had just asked the same: URLs,
+    /// since the set was made or loaded. See
     /// [`SeenSet::insert_links`](super::SeenSet::insert_links).
     #[cfg_attr(feature = "crawl", serde(default))]
     pub recent_hits: u64,
