@@ -1,13 +1,13 @@
-//! A cache of the blocks of segments that were read last.
+//! A cache of the segment blocks that were read last.
 //!
-//! Links of one page stand side by side in the journal, wait for the same host, and name the same referrer. So the block that one
-//! lease reads mostly holds what the next leases of its host read.
+//! The links of one page are next to each other in the journal, wait for the same host, and name the same referrer. So the block that
+//! one lease reads usually holds what the next leases of its host read.
 //!
-//! The cache has 256 sets of four blocks. The position of a block decides in which set it is; in a set, the one that was used last comes
-//! first, and the last one makes room. A look costs at most four comparisons. What was written lately is read from the
+//! The cache has 256 sets of four blocks. A block's position decides which set it is in. Within a set, the most recently used block
+//! comes first, and the last one is evicted. A lookup takes at most four comparisons. What was written lately is read from the
 //! [`Tail`](super::tail::Tail) instead.
 //!
-//! A frame mostly lies in one block and is read where it lies. One that reaches into the next is put together in a buffer of its own.
+//! A frame usually lies in one block and is read in place. One that reaches into the next block is put together in a separate buffer.
 
 use std::io;
 use std::ops::Range;
@@ -17,26 +17,26 @@ use super::segment::Segment;
 use super::{JournalError, Storage};
 use crate::bytes::FileError;
 
-/// Bytes of a block: a page of the operating system's cache. A larger one takes longer to read, which counts where nothing else of it is
-/// needed.
+/// Bytes of a block: a page of the operating system's cache. A larger block takes longer to read, which matters when nothing else in it
+/// is needed.
 const BLOCK: usize = 4096;
-/// Sets of blocks; a block's position tells in which one it is.
+/// Sets of blocks; a block's position decides which one it is in.
 const SETS: usize = 256;
-/// Blocks of one set. With all sets that is 4 MiB at most.
+/// Blocks of one set. All sets together are at most 4 MiB.
 const WAYS: usize = 4;
-/// A frame that is longer is not kept beyond the next one.
+/// A frame longer than this is kept only until the next one is read.
 const LONG: usize = 64 << 10;
 
 /// The blocks that were read last. Segments only grow, so their bytes stay right.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// Empty until the first read. In each set, the block that was used last comes first.
+    /// Empty until the first read. In each set, the most recently used block comes first.
     sets: Vec<[Block; WAYS]>,
-    /// A frame that stands in more than one block.
+    /// A frame that spans several blocks.
     frame: Vec<u8>,
 }
 
-/// One block of a segment. Without bytes, none.
+/// One block of a segment; none if it has no bytes.
 #[derive(Debug, Default)]
 struct Block {
     /// The position of its first byte.
@@ -45,7 +45,7 @@ struct Block {
 }
 
 impl Blocks {
-    /// The bytes from a position on: at least the frame that begins there, or less where the segment ends before.
+    /// The bytes from a position on: at least the frame that begins there, or less if the segment ends earlier.
     pub(super) fn frame<S: Storage>(
         &mut self,
         storage: &mut S,
@@ -68,8 +68,8 @@ impl Blocks {
         filled.map(|()| &*self.frame)
     }
 
-    /// Completes a frame of which the first block is there. Where its head says a length that the segment does not have, the frame stays
-    /// short, and its reader says so.
+    /// Completes a frame whose first block is there. If its head claims a length that goes beyond the segment, the frame stays short,
+    /// and its reader reports that.
     fn fill<S: Storage>(
         &mut self,
         storage: &mut S,
@@ -87,7 +87,7 @@ impl Blocks {
         let Some(length) = Frame::length(frame) else { return Ok(()) };
         let missing = length.saturating_sub(frame.len()).min(block.bytes.len() - head);
         frame.extend_from_slice(&block.bytes[head..head + missing]);
-        // Seldom: the rules of a robots.txt. The rest of them is read at once.
+        // Rare: the rules of a robots.txt. The rest of them is read at once.
         let there = usize::try_from(segment.end - at).unwrap_or(usize::MAX);
         let read = frame.len();
         if read < length.min(there) {
@@ -97,10 +97,10 @@ impl Blocks {
         Ok(())
     }
 
-    /// The block in which a position lies, as far as the segment goes. It is the first of its set then.
+    /// The block that holds a position, up to the segment's end. It becomes the first of its set.
     ///
     /// # Errors
-    /// Where the storage fails, or the file is shorter than the segment. The block is empty then and is read again when it is asked for.
+    /// If the storage fails, or the file is shorter than the segment. The block is empty then, and is read again at the next lookup.
     fn block<S: Storage>(&mut self, storage: &mut S, segment: &Segment, at: u64) -> Result<&Block, JournalError> {
         let start = start_of(segment, at);
         let length = usize::try_from(segment.end - start).unwrap_or(usize::MAX).min(BLOCK);
@@ -121,7 +121,7 @@ impl Blocks {
         Ok(block)
     }
 
-    /// Bytes of memory held: up to 4 MiB of blocks, and the longest frame of late.
+    /// Bytes of memory held: up to 4 MiB of blocks, and the longest recent frame.
     pub(super) fn memory(&self) -> usize {
         let blocks: usize = self.sets.iter().flatten().map(|block| block.bytes.capacity()).sum();
         self.sets.capacity() * size_of::<[Block; WAYS]>() + blocks + self.frame.capacity()
@@ -141,15 +141,15 @@ fn start_of(segment: &Segment, at: u64) -> u64 {
     at - (at - segment.start) % BLOCK as u64
 }
 
-/// The set of a position's block. Blocks side by side have different sets.
+/// The set of a position's block. Neighboring blocks are in different sets.
 fn set_of(segment: &Segment, at: u64) -> usize {
     usize::try_from(start_of(segment, at) / BLOCK as u64 % SETS as u64).expect("less than the number of sets")
 }
 
-/// Reads as many bytes as the buffer has, which lie within the segment.
+/// Fills the buffer from a position on. All of it lies within the segment.
 ///
 /// # Errors
-/// Where the storage fails, and where the file has become shorter since the segment's length was asked for.
+/// If the storage fails, or the file has become shorter since the segment's length was read.
 pub(super) fn read_at(
     storage: &mut impl Storage,
     segment: &Segment,

@@ -1,28 +1,28 @@
 //! The journal on disk: appending, reading one record, syncing.
 //!
-//! A record goes through three states. It is *pending* in memory when `record` returns. It is *written* when the storage has it, after
-//! a flush or when enough is pending: a kill cannot take it then. It is *safe* after a sync: a power cut cannot take it then.
+//! A record goes through three states. It is *pending* in memory when `record` returns. It is *written* when the storage has it, after a
+//! flush or when enough is pending: killing the process cannot lose it then. It is *safe* after a sync: a power cut cannot lose it then.
 //!
 //! ```text
 //!   Synced ──write──▶ Torn ──it succeeded──▶ Written ──sync──▶ Stopped ──it succeeded──▶ Synced
 //! ```
 //!
-//! The state is set to the bad case before each call, and to the good one after it. So an error on the way, whatever it is, leaves the
-//! bad case behind: `Torn` is cut off before the next write, and after `Stopped` nothing is written any more.
+//! The state is set to the bad case before each call, and to the good one after it. So any error in between leaves the bad case: after
+//! `Torn`, the torn end is cut off before the next write; after `Stopped`, nothing more is written.
 //!
-//! With an interval between syncs, a sync runs in a thread of its own while records go on being written. Its result is asked for at
-//! the next flush, and only the end of the segment as it was at the beginning counts as safe.
+//! With an interval between syncs, a sync runs in its own thread while records go on being written. The first flush after it has ended
+//! reads its result. Only what was written before the sync began counts as safe.
 //!
 //! # A record's place
 //!
-//! A position is known before the record is written: it is the end of all that was appended. So the frontier may name it at once, and a
-//! frame's checksum can be seeded with it. Where the storage then refuses the bytes, they stay pending at the same place and are tried
+//! A position is known before the record is written: it is the end of everything appended so far. So the frontier can name it at once, and
+//! a frame's checksum can be seeded with it. If the storage then refuses the bytes, they stay pending at the same position and are tried
 //! again.
 //!
 //! # A segment's end
 //!
-//! A segment that is full is synced before the next one is begun, under any policy. So all segments but the last are whole on disk, and
-//! damage in them is damage and no torn end. That wait comes once in 64 MiB, which is some 700,000 records.
+//! A full segment is synced before the next one is begun, under any policy. So all segments but the last are whole on disk, and a bad frame
+//! in them is damage, not a torn end. That wait comes once every 64 MiB, about 700,000 records.
 
 use std::io;
 use std::ops::Range;
@@ -41,7 +41,7 @@ use crate::gate::Position;
 
 /// When this many bytes are pending, they are written without a flush.
 const BUFFER: usize = 256 << 10;
-/// How long records may be pending where they are flushed in groups.
+/// How long records may be pending if they are flushed in groups.
 const GROUP: Duration = Duration::from_millis(10);
 /// The number of positions.
 const POSITIONS: u64 = 1 << 48;
@@ -52,33 +52,33 @@ const POSITIONS: u64 = 1 << 48;
 pub struct JournalOptions {
     /// When appended records are made safe from a power cut.
     pub sync: SyncPolicy,
-    /// A segment with this many bytes is closed, and the next one begun. Small segments are removed sooner where the journal is not
-    /// kept, since one URL that waits keeps its whole segment. Each opening writes the last one anew.
+    /// A segment with this many bytes is closed, and the next one begun. If the journal is not kept, small segments are removed sooner,
+    /// since one waiting URL keeps its whole segment. Each opening writes the last segment anew.
     pub segment_bytes: u64,
 }
 
 impl Default for JournalOptions {
-    /// A sync a second; segments of 64 MiB.
+    /// One sync a second; segments of 64 MiB.
     fn default() -> Self {
         Self { sync: SyncPolicy::Interval(Duration::from_secs(1)), segment_bytes: 64 << 20 }
     }
 }
 
-/// The price of a power cut. A kill of the process costs nothing that was flushed, under any policy: the operating system has it.
+/// What a power cut costs. Killing the process loses nothing that was flushed, under any policy: the operating system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// Nothing that was flushed. Each flush waits for the disk.
     Always,
-    /// The records that were flushed within this time, and behind it until the next flush has reached the disk. That flush does not wait:
-    /// a later one reports its failure.
+    /// The records that were flushed within this time, and any flushed later, until the sync that the next flush begins has ended. That
+    /// flush does not wait: a later one reports its failure.
     Interval(Duration),
-    /// The records of the last segment. The disk is waited for only when a segment is closed, so that the journal stays readable.
+    /// The records of the last segment. Only closing a segment waits for the disk, so that the journal stays readable.
     Never,
 }
 
 impl SyncPolicy {
-    /// How often what is written beside the journal is synced, from the end of one sync to the begin of the next; `None` where only
-    /// checkpoints sync it.
+    /// How often files written beside the journal are synced, from the end of one sync to the beginning of the next; `None` if only
+    /// checkpoints sync them.
     #[cfg(feature = "crawl")]
     pub(crate) fn interval(self) -> Option<Duration> {
         match self {
@@ -91,11 +91,12 @@ impl SyncPolicy {
 
 /// The journal on disk; see the [module](crate::job::journal) for its layout and what a crash can do to it.
 ///
-/// Appended records are gathered in memory, 256 KiB at most, and can be read at once. `flush` hands them to the operating system. Call
-/// it at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: it lets records wait
-/// for others for 10 ms. Dropping the journal does not flush.
+/// Appended records are gathered in memory, at most 256 KiB, and can be read at once. `flush` hands them to the operating system. Call it
+/// at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: a record may wait 10 ms for
+/// others. Dropping the journal does not flush.
 ///
-/// The records that were written last can be read from memory too, and so can blocks of 4 KiB that were read before: at most 5 MiB together.
+/// The records that were written last can also be read from memory, and so can blocks of 4 KiB that were read before: at most 5 MiB
+/// together.
 ///
 /// An append or flush that fails, as on a full disk, can be tried again. After a sync failed, everything but reading is
 /// [refused](JournalError::Stopped): the operating system may have dropped what it could not write.
@@ -104,11 +105,11 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
     pub(super) options: JournalOptions,
-    /// The segments, oldest first; empty only where the journal is read-only. The last one is written to.
+    /// The segments, oldest first; empty only if the journal is read-only. Records are appended to the last one.
     pub(super) segments: Vec<Segment>,
-    /// The last frames of the last segment, with those that the storage does not have yet.
+    /// The last frames of the last segment, including those that are not written yet.
     pub(super) tail: Tail,
-    /// When [`flush_due`](Journal::flush_due) first found them pending.
+    /// When [`flush_due`](Journal::flush_due) first found frames pending.
     pub(super) pending_since: Option<Timestamp>,
     pub(super) state: FileState,
     /// The end that the sync under way will make safe.
@@ -116,11 +117,11 @@ pub(crate) struct FileJournal<S: Storage = Disk> {
     /// When a flush last began a sync.
     pub(super) synced: Option<Timestamp>,
     pub(super) blocks: Blocks,
-    /// Who is told what is written.
+    /// Observes what is written.
     pub(in crate::job) tap: Option<Arc<dyn JournalObserver>>,
 }
 
-/// What is known of the file of the last segment.
+/// What is known about the file of the last segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileState {
     /// It was opened read-only; there may be no segment.
@@ -129,7 +130,7 @@ pub(super) enum FileState {
     Synced,
     /// Something written is not safe yet.
     Written,
-    /// A write failed: a part of it may stand behind the segment's end.
+    /// A write failed: part of it may be in the file, after the segment's end.
     Torn,
     /// A sync failed: what is on disk is not known.
     Stopped,
@@ -139,7 +140,7 @@ impl<S: Storage> FileJournal<S> {
     /// Appends a record, and returns its position.
     ///
     /// # Errors
-    /// Where the storage fails, or the record or the journal is too long. Nothing was appended then.
+    /// If the storage fails, or the record or the journal is too long. Nothing was appended then.
     pub(crate) fn record(&mut self, record: &Record<'_>) -> Result<Position, JournalError> {
         if self.tail.pending().len() >= BUFFER {
             self.write()?;
@@ -160,7 +161,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(position)
     }
 
-    /// The storage that it is kept in, with the files beside it.
+    /// The storage that holds the journal and the files beside it.
     pub(in crate::job) fn storage(&mut self) -> &mut S {
         &mut self.storage
     }
@@ -168,7 +169,7 @@ impl<S: Storage> FileJournal<S> {
     /// Reads the record at a position that [`record`](Self::record) returned. Any other position within the journal looks like damage.
     ///
     /// # Errors
-    /// Where the storage fails, the record is damaged, or the position lies outside the journal.
+    /// If the storage fails, the record is damaged, or the position lies outside the journal.
     pub(crate) fn get(&mut self, position: Position) -> Result<Record<'_>, JournalError> {
         let at = position.to_u64();
         let segment = match self.segments.partition_point(|segment| segment.start <= at) {
@@ -179,15 +180,15 @@ impl<S: Storage> FileJournal<S> {
         let bytes = match skipped.and_then(|skipped| self.tail.behind(skipped)) {
             Some(bytes) => bytes,
             None if at < segment.end => self.blocks.frame(&mut self.storage, segment, at)?,
-            // Behind the end, or in a segment that was removed.
+            // After the end, or in a segment that was removed.
             None => return Err(JournalError::NoEntry(position)),
         };
         let frame = Frame::read(bytes, self.job, at).map_err(Unreadable::Payload);
         frame.and_then(|frame| frame.record()).map_err(|why| damaged(&self.storage, segment, at, why))
     }
 
-    /// The position of the next record, or of the segment that it begins. [`open`](Self::open) from here shows what is appended from
-    /// now on.
+    /// The position of the next record, or of the segment that it begins. An [`open`](Self::open) from here shows everything that is
+    /// appended from now on.
     pub(crate) fn end(&self) -> Position {
         let end = self.segments.last().map_or(0, |last| last.end);
         Position::from_u64(end + self.tail.pending().len() as u64)
@@ -201,14 +202,14 @@ impl<S: Storage> FileJournal<S> {
     /// Returns when everything appended is safe from a power cut.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
         self.write()?;
         self.end_sync()?;
         if self.state == FileState::Written { self.sync_written() } else { Ok(()) }
     }
 
-    /// Refuses further writes: a sync through another handle failed, and what is on disk is not known.
+    /// Refuses further writes: a sync through another handle failed, so it is not known what is on disk.
     pub(in crate::job) fn stop(&mut self) {
         self.state = FileState::Stopped;
     }
@@ -218,11 +219,11 @@ impl<S: Storage> FileJournal<S> {
         Needs::of(self.end(), self.segments.iter().map(Segment::part))
     }
 
-    /// Removes the segments of which nothing is needed; the last one stays. After that, no position before a removed segment can be
-    /// [opened](Self::open) from.
+    /// Removes the segments that are not needed; the last one stays. After that, the journal cannot be [opened](Self::open) from a position
+    /// before a removed segment.
     ///
     /// # Errors
-    /// Where the storage fails; some segments may have been removed then.
+    /// If the storage fails; some segments may have been removed then.
     pub(crate) fn remove_unneeded(&mut self, is_needed: impl Fn(&Range<Position>) -> bool) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
         let closed = self.segments.len().saturating_sub(1);
@@ -237,7 +238,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Hands the pending frames to the storage. Where that fails they stay pending, and all of them are tried again.
+    /// Hands the pending frames to the storage. If that fails, they stay pending, and all of them are tried again.
     fn write(&mut self) -> Result<(), JournalError> {
         self.refuse_if_stopped()?;
         if self.tail.pending().is_empty() {
@@ -262,7 +263,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Begins a sync of what is written, and does not wait for it.
+    /// Begins a sync of what is written, without waiting for it.
     fn begin_sync(&mut self) -> Result<(), JournalError> {
         let last = self.segments.last().expect("never empty");
         self.storage.begin_sync(&last.name).map_err(FileError::of("begin to sync", self.storage.path(&last.name)))?;
@@ -285,7 +286,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Syncs the last segment. Where that fails, nobody knows what is on disk, so nothing more is written.
+    /// Syncs the last segment. If that fails, it is not known what is on disk, so nothing more is written.
     fn sync_written(&mut self) -> Result<(), JournalError> {
         let name = &self.segments.last().expect("never empty").name;
         self.state = FileState::Stopped;
@@ -294,12 +295,12 @@ impl<S: Storage> FileJournal<S> {
         Ok(())
     }
 
-    /// Begins a segment. The segment before is safe on disk by now, and the new header is before any frame follows it. A power cut on the
-    /// way leaves no file, or one with a part of the header: the next opening begins the segment again at the same place.
+    /// Begins a segment. The previous segment is safe on disk by now, and the new header is safe before any frame follows it. A power cut
+    /// in between leaves no file, or one with part of the header: the next opening begins the segment again at the same place.
     pub(super) fn begin(&mut self, start: u64) -> Result<(), JournalError> {
         let segment = Segment::new(start, HEADER as u64);
         let name = &segment.name;
-        // A file of this name can only be left from a try that failed.
+        // A file of this name can only be left over from an attempt that failed.
         self.storage.create(name).map_err(FileError::of("create", self.storage.path(name)))?;
         let written = self.storage.append(name, &segment.header(self.job));
         written.map_err(FileError::of("write", self.storage.path(name)))?;
@@ -319,7 +320,7 @@ impl<S: Storage> FileJournal<S> {
         self.segments.last().expect("never empty")
     }
 
-    /// The error where nothing may be written any more.
+    /// The error if nothing more may be written.
     fn refuse_if_stopped(&self) -> Result<(), JournalError> {
         match self.state {
             FileState::ReadOnly => Err(JournalError::ReadOnly),

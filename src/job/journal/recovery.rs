@@ -1,25 +1,25 @@
-//! How a journal is opened: every record is shown, and a torn end is cut off.
+//! How a journal is opened: every record is replayed, and a torn end is cut off.
 //!
-//! The segments are read in order. Each must begin where the one before it ends, unless nothing of the gap is needed. A bad frame is an
-//! error, with one exception: in the last segment, behind everything that is known to be safe on disk, it is a torn end. The newest
-//! checkpoint tells what is known to be safe: the journal was synced up to its counts before it got its name.
+//! The segments are read in order. Each must begin where the previous one ends, unless nothing in the gap is needed. A bad frame is an
+//! error, with one exception: in the last segment, after everything that is known to be safe on disk, it is a torn end. The newest
+//! checkpoint says what is safe: the journal was synced up to the checkpoint's position before the checkpoint got its name.
 //!
 //! # What a bad frame means
 //!
 //! | where | it is | the opening |
 //! |---|---|---|
 //! | in a segment that another one follows | damage: a segment is synced before the next is begun | fails, and names the byte |
-//! | in the last one, before what a checkpoint knows to be safe | damage | fails |
-//! | in the last one, behind that | a torn end | cuts it off and reports it |
+//! | in the last segment, before the position that a checkpoint says is safe | damage | fails |
+//! | in the last segment, after that position | a torn end | cuts it off and reports it |
 //! | in a header, at the very end | a segment that was being begun | begins it again |
 //!
-//! The order of the changes: first all that is needed is read, and only where all of it is whole the end is written anew. So an opening
-//! that fails has changed nothing, and one that is cut short by a power cut is repeated by the next.
+//! Everything that is needed is read first. Only if all of it is whole, the last segment is written anew. So an opening that fails has
+//! changed nothing, and the next opening repeats one that a power cut interrupted.
 //!
 //! # What it costs
 //!
-//! One read of what lies behind the position, by a window of 1 MiB, or as long as the longest record; a header for each segment before
-//! it; and the last segment, of 64 MiB at most by default, written once more.
+//! One read of everything after the position, in a window of 1 MiB (or the longest record, if that is longer); one header for each segment
+//! before it; and one rewrite of the last segment, at most 64 MiB by default.
 
 use std::iter;
 use std::path::PathBuf;
@@ -38,16 +38,16 @@ use crate::gate::Position;
 
 /// Bytes read at once when the whole journal is read.
 pub(super) const READ_AHEAD: usize = 1 << 20;
-/// The longest record, in bytes, that is looked for behind a damaged one: more than the rules of a robots.txt take.
+/// The longest record, in bytes, that is searched for after a damaged one: longer than the rules of any robots.txt.
 const LONGEST: usize = 1 << 20;
 
 /// What was found in a journal when it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Records that were replayed: those behind the newest checkpoint, or all where there is none.
+    /// Records that were replayed: all records after the newest checkpoint, or all there are if there is no checkpoint.
     pub records: u64,
-    /// The end of the last segment, where it was torn by a crash, or damaged, and was cut off.
+    /// The end of the last segment that was cut off, because a crash tore it or it was damaged.
     pub cut: Option<Cut>,
 }
 
@@ -57,7 +57,7 @@ pub struct Recovery {
 pub struct Cut {
     /// The segment.
     pub path: PathBuf,
-    /// Bytes of the segment that were kept; 0 where not even its header was whole.
+    /// Bytes of the segment that were kept; 0 if not even its header was whole.
     pub offset: u64,
     /// Bytes that were cut off.
     pub bytes: u64,
@@ -66,18 +66,18 @@ pub struct Cut {
 }
 
 impl<S: Storage> FileJournal<S> {
-    /// Opens the journal of a job, or begins one where there is none. Shows each record from a position on, in order, with its
+    /// Opens the journal of a job, or begins one if there is none. Passes each record from a position on to `replay`, in order, with its
     /// position. That part is read once, in pieces of 1 MiB, and the last segment is written anew.
     ///
-    /// The position is 0, or one that [`end`](Self::end) or [`record`](Self::record) returned. Segments that lie before it may be
-    /// missing. Only their headers and lengths are looked at: damage in them is found when they are read.
+    /// The position is 0, or one that [`end`](Self::end) or [`record`](Self::record) returned. Segments before it may be missing. Only
+    /// their headers and lengths are checked: damage in them is found when they are read.
     ///
     /// Files of other names are left alone. Only one process may open a journal at a time; the job's lock sees to that.
     ///
     /// # Errors
-    /// Where the storage fails, a segment is another job's, of a later format or missing, a record is damaged or of an unknown kind
-    /// (except at the very end, which is [cut off](Recovery::cut)), or the position lies beyond the end or within a record. No
-    /// segment was changed then.
+    /// If the storage fails; a segment is another job's, of a later format or missing; a record is damaged or of an unknown kind (except
+    /// at the very end, which is [cut off](Recovery::cut)); or the position lies beyond the end or within a record. No segment was changed
+    /// then.
     pub(crate) fn open(
         storage: S,
         job: u64,
@@ -88,8 +88,8 @@ impl<S: Storage> FileJournal<S> {
         Self::open_needed(storage, job, options, &Needs::with(from, iter::empty()), from, replay)
     }
 
-    /// As [`open`](Self::open), where `needs` says what must be there, and the journal was safe on disk up to `synced`: damage before
-    /// that is not a torn end.
+    /// As [`open`](Self::open), but `needs` says what must be there. The journal was safe on disk up to `synced`: damage before that is
+    /// not a torn end.
     pub(in crate::job) fn open_needed(
         storage: S,
         job: u64,
@@ -106,8 +106,8 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, found))
     }
 
-    /// Opens a journal read-only, even while another process writes to it. Shows each record that is there, in order, with its
-    /// position, and reads the whole journal once. An end that is torn, or just being written, is left alone.
+    /// Opens a journal read-only, even while another process writes to it. Reads the whole journal once and passes each record to `show`,
+    /// in order, with its position. An end that is torn or still being written is left alone.
     ///
     /// `needs` says what must be there. The journal was safe on disk up to `synced`: damage before that is not a torn end. Also
     /// returns whether all segments are there: some may have been [removed](Self::remove_unneeded).
@@ -129,10 +129,10 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, is_whole))
     }
 
-    /// Reads what is needed, or everything if `is_all`. Where there is no segment to append to, returns where one must begin: at 0 where
-    /// there is none at all, else in the place of one whose header is torn.
+    /// Reads what is needed, or everything if `is_all`. If there is no segment to append to, also returns the position where one must
+    /// begin: 0 if there are none at all, else the start of the one whose header is torn.
     ///
-    /// Changes nothing. A segment that is not read counts as long as its file is; the next one must begin where it ends.
+    /// Changes nothing. The length of a segment that is not read is its file's; the next one must begin where it ends.
     fn scan(
         mut storage: S,
         job: u64,
@@ -178,12 +178,12 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, found, (!is_begun).then_some(end)))
     }
 
-    /// Writes the good part of the last segment to a new file, and renames that into place. A sync before may have failed. Then the
-    /// operating system shows bytes that the disk does not have, and does not report that at the next sync. (Rebello and others, "Can
-    /// Applications Recover from fsync Failures?", USENIX ATC 2020, tell what each file system does then.)
+    /// Writes the good part of the last segment to a new file, and renames that into place. An earlier sync may have failed. Then the
+    /// operating system shows bytes that are not on the disk, and does not report that at the next sync. (Rebello and others, "Can
+    /// Applications Recover from fsync Failures?", USENIX ATC 2020, say what each file system does then.)
     ///
-    /// A power cut leaves the old file or the new one under the name, and perhaps a part of the new one beside it. Nothing looks for
-    /// that, and the next opening writes over it.
+    /// A power cut leaves the old file or the new one under the name, and perhaps part of the new one beside it. Nothing reads that part,
+    /// and the next opening overwrites it.
     fn renew(&mut self) -> Result<(), JournalError> {
         let Self { storage, segments, .. } = self;
         let last = segments.last().expect("there is one");
@@ -201,7 +201,7 @@ impl<S: Storage> FileJournal<S> {
     }
 }
 
-/// Whether there is a journal: a segment with more than its header.
+/// Whether the journal has been begun: it has a segment with more than its header.
 pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
     for start in Segment::starts(storage)? {
         if Segment::open(storage, start)?.length() > HEADER as u64 {
@@ -211,12 +211,12 @@ pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, Journ
     Ok(false)
 }
 
-/// The first position, from this one on, at which a whole record of a known kind begins. A damaged record does not tell its length, so
-/// every byte behind it is tried. Records longer than the rules of a robots.txt are not looked for.
+/// The first position, from this one on, at which a whole record of a known kind begins. A damaged record does not reveal its length, so
+/// every byte after it is tried. Records longer than the rules of a robots.txt are not searched for.
 ///
-/// A place is taken for a record by mistake with a chance of one in 2^32 at most: three bytes must claim a length that fits, the checksum
-/// must be right for this job and this place, and the payload must be a record. Each place whose length fits costs a checksum over so many
-/// bytes.
+/// A position is mistaken for a record with a chance of at most one in 2^32: three bytes must claim a length that fits, the checksum must
+/// be right for this job and this position, and the payload must be a record. Each position whose claimed length fits costs a checksum
+/// over that many bytes.
 pub(super) fn next_frame(
     storage: &mut impl Storage,
     segment: &Segment,
@@ -227,7 +227,7 @@ pub(super) fn next_frame(
     let mut at = from;
     while at < segment.end {
         let bytes = window.fill(storage, segment, at, READ_AHEAD + LONGEST)?;
-        // The rest of the piece is looked at again, together with what follows it.
+        // The rest of this piece is searched again, together with what follows it.
         let here = if at + bytes.len() as u64 >= segment.end { bytes.len() } else { READ_AHEAD };
         for skipped in 0..here {
             let bytes = &bytes[skipped..];
@@ -246,9 +246,9 @@ pub(super) fn next_frame(
 struct Scan<'a, S> {
     storage: S,
     job: u64,
-    /// What may not be missing before the position at which reading begins.
+    /// What must be there of the journal before the starting position.
     needs: &'a Needs,
-    /// The position at which reading begins.
+    /// The starting position: records from here on are read.
     from: u64,
     /// No crash can have torn anything before this.
     synced: u64,
@@ -257,8 +257,8 @@ struct Scan<'a, S> {
 }
 
 impl<S: Storage> Scan<'_, S> {
-    /// Reads the segment at `start`, or only its header where reading begins behind it. The segment before it ends at `expected`; the
-    /// one after it, if there is one, starts at `next`. The result is empty where not even the header was written.
+    /// Reads the segment at `start`, or only its header if the next one starts at or before the starting position. The previous segment
+    /// ends at `expected`; the next one, if any, starts at `next`. The result is empty if not even the header was written.
     fn segment(
         &mut self,
         start: u64,
@@ -278,7 +278,7 @@ impl<S: Storage> Scan<'_, S> {
         let header = self.window.fill(&mut self.storage, &segment, start, ahead)?;
         let header = &header[..header.len().min(HEADER)];
         match segment.check(header, self.job, &path) {
-            // A header is safe on disk before anything follows it. So this segment was just being begun.
+            // A header is safe on disk before anything follows it. So this segment was still being begun.
             Err(FileError::Damaged { path, reason, .. })
                 if next.is_none() && length <= HEADER as u64 && start >= self.synced =>
             {
@@ -292,7 +292,7 @@ impl<S: Storage> Scan<'_, S> {
             return Ok(segment);
         }
         let first = start + HEADER as u64;
-        // No frame here would be checked, so the way from the segment's beginning must lead to this position.
+        // No frame that is read here would show that the position is right, so follow the frames from the segment's beginning up to it.
         if self.from == segment.end || (start + 1..first).contains(&self.from) {
             self.lead(&segment)?;
         }
@@ -307,7 +307,7 @@ impl<S: Storage> Scan<'_, S> {
                     at += frame.size();
                 }
                 Err(reason) => {
-                    // The frame is torn or damaged, if a frame begins here at all.
+                    // The frame is torn or damaged, if the position is the beginning of a frame at all.
                     if at == self.from {
                         self.lead(&segment)?;
                     }
@@ -323,11 +323,11 @@ impl<S: Storage> Scan<'_, S> {
         Ok(segment)
     }
 
-    /// Goes frame by frame to the position at which reading begins, and checks that a frame ends there. Done only where the position is in
-    /// doubt, since it reads the segment from its beginning.
+    /// Goes frame by frame to the starting position, and checks that a frame ends there. Done only if the position is in doubt, since it
+    /// reads the segment from its beginning.
     ///
     /// # Errors
-    /// [`NoEntry`](JournalError::NoEntry) where the position lies within a record; damage, where a frame on the way is damaged.
+    /// [`NoEntry`](JournalError::NoEntry) if the position lies within a record; damage, if a frame on the way is damaged.
     fn lead(&mut self, segment: &Segment) -> Result<(), JournalError> {
         let mut at = segment.start + HEADER as u64;
         while at < self.from {

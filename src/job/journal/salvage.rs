@@ -1,12 +1,12 @@
 //! How a damaged journal is read: each whole record, and the damaged or missing parts between them.
 //!
-//! Behind a damaged record the next whole one is looked for, byte by byte. Bytes of a page that look like a record do not deceive it:
-//! a frame's checksum is seeded with the job and the frame's own position.
+//! After a damaged record, the next whole one is searched for, byte by byte. Bytes of a page that look like a record do not deceive the
+//! search: a frame's checksum is seeded with the job and the frame's own position.
 //!
-//! It differs from an [opening](super::recovery) in three ways: it goes on behind damage, it reads from the first segment on, and it
+//! This differs from an [opening](super::recovery) in three ways: it goes on after damage, it reads from the first segment on, and it
 //! changes nothing. A segment of another job or of a later format still ends it: those bytes were never this job's, or cannot be judged.
 //!
-//! Costs one read of the journal, and a search behind each damaged place, up to the next whole record.
+//! It costs one read of the journal, and a search from each damaged place to the next whole record.
 
 use super::file::damaged;
 use super::frame::Frame;
@@ -34,11 +34,11 @@ pub(in crate::job) enum Piece<'a> {
     Torn,
 }
 
-/// Shows all records of a journal where no checkpoint tells how far it was safe on disk. Damage counts as a torn end only where no
-/// whole record follows it.
+/// Shows all records of a journal when no checkpoint says how far it was safe on disk. Damage counts as a torn end only if no whole
+/// record follows it.
 ///
 /// # Errors
-/// Where the storage fails, a segment is another job's, of a later format or missing, or a record is damaged.
+/// If the storage fails, a segment is another job's, of a later format or missing, or a record is damaged.
 #[cfg(feature = "crawl")]
 pub(crate) fn look_closely(
     storage: &mut impl Storage,
@@ -66,10 +66,10 @@ pub(crate) fn look_closely(
 /// Shows every piece of a journal, in order.
 ///
 /// Bytes of the last segment that no whole record follows are [torn](Piece::Torn), since a crash leaves such an end. They may also be
-/// damage: nobody can tell.
+/// damage: the two cannot be told apart.
 ///
 /// # Errors
-/// Where the storage fails, or a segment is another job's or of a later format; and the errors of `show`.
+/// If the storage fails, or a segment is another job's or of a later format; and the errors of `show`.
 pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
     storage: &mut impl Storage,
     job: u64,
@@ -81,7 +81,7 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
     for (nth, &start) in starts.iter().enumerate() {
         let next = starts.get(nth + 1).copied();
         let mut segment = Segment::open(storage, start)?;
-        // Where a segment reaches into the next one, the rest of it is damaged.
+        // If a segment reaches into the next one, the rest of it is damaged.
         segment.end = segment.end.min(next.unwrap_or(u64::MAX));
         if segment.end < start + HEADER as u64 {
             // There is not even a header: the segment is missing, or was never begun.
@@ -97,7 +97,7 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
             checked => checked.map(|()| true)?,
         };
         if !is_whole && next.is_none() && segment.end == start + HEADER as u64 {
-            // It was just being begun.
+            // It was still being begun.
             return show(Piece::Torn);
         }
         show(Piece::Begin { start, is_whole })?;

@@ -1,6 +1,6 @@
 //! One file of the journal: its name, its header, its place among the positions.
 //!
-//! A segment's header counts as positions too. So the place of a record in its file is its position less the segment's start, and no
+//! A segment's header takes up positions too. So a record's place in its file is its position minus the segment's start, and no
 //! table is needed to find it.
 
 use std::ops::Range;
@@ -23,12 +23,12 @@ pub(super) struct Segment {
     pub(super) name: String,
     /// The position of its first byte.
     pub(super) start: u64,
-    /// The position behind the last byte that the storage has of it.
+    /// The position after the last byte that the storage has of it.
     pub(super) end: u64,
 }
 
 impl Segment {
-    /// The segment that starts at this position, with so many bytes. A forged length saturates.
+    /// The segment of `length` bytes that starts at this position. A forged length saturates.
     pub(super) fn new(start: u64, length: u64) -> Self {
         Self { name: format!("{PREFIX}{start:012x}"), start, end: start.saturating_add(length) }
     }
@@ -69,7 +69,7 @@ impl Segment {
         self.header_of(job).to_bytes()
     }
 
-    /// Checks that these bytes, with which the file at `path` begins, are its header.
+    /// Checks that these bytes, the beginning of the file at `path`, are its header.
     pub(super) fn check(&self, bytes: &[u8], job: u64, path: &Path) -> Result<(), FileError> {
         self.header_of(job).check(bytes, path)
     }

@@ -1,8 +1,8 @@
 //! Files of one directory, by name.
 //!
-//! All that a job writes in `frontier/` goes through this trait, so that tests can put a storage in its place that fails at any call,
-//! tears any write, or loses what was not synced. Such a storage does at a power cut what file systems do: everything behind
-//! the last sync of a file may be there, or a part of it, or other bytes; names that were not synced may be the old ones.
+//! Everything that a job writes in `frontier/` goes through this trait, so that tests can substitute a storage that fails at any
+//! call, tears any write, or loses what was not synced. At a power cut such a storage does what file systems do: anything written
+//! after a file's last sync may be there, or part of it, or other bytes; names that were not synced may be the old ones.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,50 +11,50 @@ use std::thread::{self, JoinHandle};
 
 use crate::job::own;
 
-/// The few operations on files that a journal and checkpoints are kept by. All files are in one directory, and called by name.
-/// [`Disk`] is the real storage; tests have others, which fail.
+/// The few file operations that a journal and its checkpoints need. All files are in one directory, and are named by their file
+/// names. [`Disk`] is the real storage; tests have others, which fail.
 pub trait Storage {
     /// The names of all files.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn list(&mut self) -> io::Result<Vec<String>>;
 
     /// The length of a file in bytes.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn length(&mut self, name: &str) -> io::Result<u64>;
 
     /// Makes an empty file. A file that exists is emptied.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn create(&mut self, name: &str) -> io::Result<()>;
 
     /// Writes at the end of a file.
     ///
     /// # Errors
-    /// Of the file system. Any part of the bytes may have been written then.
+    /// If the file system fails. Any part of the bytes may have been written then.
     fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Reads from an offset on until the buffer is full or the file ends, and returns the number of bytes.
+    /// Reads from an offset on until the buffer is full or the file ends, and returns the number of bytes read.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn read_at(&mut self, name: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns when the content of a file is safe from a power cut.
+    /// Syncs a file: once this returns, its content is safe from a power cut.
     ///
     /// # Errors
-    /// Of the file system. Bytes that were written since the last sync may be lost then, even if a later sync succeeds.
+    /// If the file system fails. Bytes that were written since the last sync may be lost then, even if a later sync succeeds.
     fn sync(&mut self, name: &str) -> io::Result<()>;
 
-    /// Begins to [`sync`](Self::sync) what a file holds now, and returns at once. The caller ends it before it begins another sync or
-    /// syncs the file in any other way.
+    /// Begins to [`sync`](Self::sync) what a file holds now, and returns at once. The caller must end it before it begins another
+    /// sync or syncs the file in any other way.
     ///
     /// # Errors
-    /// Where it cannot be begun. Nothing is lost by that.
+    /// If it cannot be begun. Nothing is lost by that.
     fn begin_sync(&mut self, name: &str) -> io::Result<()>;
 
     /// Whether the sync that was begun is still under way.
@@ -66,35 +66,35 @@ pub trait Storage {
     /// As [`sync`](Self::sync).
     fn end_sync(&mut self) -> io::Result<()>;
 
-    /// Returns when the files' names are safe from a power cut: those that were made, changed or removed.
+    /// Syncs the directory: once this returns, names that were made, changed or removed are safe from a power cut.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
     fn sync_names(&mut self) -> io::Result<()>;
 
-    /// Cuts a file to so many bytes.
+    /// Truncates a file to `length` bytes.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn truncate(&mut self, name: &str, length: u64) -> io::Result<()>;
 
     /// Gives a file another name. A file that has that name is replaced.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
 
     /// Deletes a file.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn remove(&mut self, name: &str) -> io::Result<()>;
 
     /// The path of a file, for messages.
     fn path(&self, name: &str) -> PathBuf;
 }
 
-/// Files that are held open at once. For one more, the least recently used is closed.
+/// The most files that are held open at once. For one more, the least recently used is closed.
 const MAX_OPEN: usize = 32;
 
 /// A directory of the file system.
@@ -112,7 +112,7 @@ impl Disk {
     /// Opens a directory, or makes it.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     pub fn at(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         Ok(Self { directory: directory.to_owned(), is_read_only: false, open: Vec::new(), syncing: None })
@@ -124,12 +124,12 @@ impl Disk {
         Self { directory: directory.to_owned(), is_read_only: true, open: Vec::new(), syncing: None }
     }
 
-    /// The error where nothing may be changed.
+    /// The error if nothing may be changed.
     fn refuse_if_read_only(&self) -> io::Result<()> {
         if self.is_read_only { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
     }
 
-    /// An open file. It is opened where it is not, and becomes the most recently used.
+    /// An open file, which becomes the most recently used. Opens it if it is closed.
     fn file(&mut self, name: &str) -> io::Result<&mut File> {
         if let Some(at) = self.open.iter().position(|(open, _)| open == name) {
             self.open[..=at].rotate_right(1);
@@ -140,7 +140,7 @@ impl Disk {
         Ok(&mut self.open[0].1)
     }
 
-    /// Keeps a file open, and closes the least recently used one where there are too many.
+    /// Keeps a file open, and closes the least recently used one if there are too many.
     fn hold(&mut self, name: &str, file: File) {
         self.open.truncate(MAX_OPEN - 1);
         self.open.insert(0, (name.to_owned(), file));
@@ -247,7 +247,7 @@ fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<u
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)
 }
 
-/// Moves the file's cursor. Nobody else uses it, and appending ignores it.
+/// Moves the file's cursor. Nothing else uses it, and appending ignores it.
 #[cfg(not(unix))]
 fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     use std::io::{Read, Seek, SeekFrom};

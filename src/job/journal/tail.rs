@@ -1,7 +1,7 @@
-//! The end of the journal in memory: what is pending, behind what was written last.
+//! The end of the journal in memory: the pending frames, and the written ones before them.
 
-/// So many written bytes are kept at least, once so many were written; at most twice as many. A crawl that has few URLs waiting reads
-/// each of them from here.
+/// At least this many written bytes are kept (once that many have been written), and at most twice as many. A crawl that has few URLs
+/// waiting reads each of them from here.
 const KEPT: usize = 256 << 10;
 
 /// The last frames of the last segment. The frames at its end are *pending*: the storage does not have them yet.
@@ -28,17 +28,17 @@ impl Tail {
         &mut self.bytes
     }
 
-    /// The bytes behind the first `skipped` ones; `None` where there are none.
+    /// The bytes after the first `skipped` ones; `None` if there are none.
     pub(super) fn behind(&self, skipped: u64) -> Option<&[u8]> {
         let bytes = usize::try_from(skipped).ok().and_then(|skipped| self.bytes.get(skipped..));
         bytes.filter(|bytes| !bytes.is_empty())
     }
 
-    /// The storage has all of it now. The bytes that are kept are moved to the front once in 256 KiB, and not at each write.
+    /// Notes that the storage has everything. The kept bytes are moved to the front once every 256 KiB, not at each write.
     pub(super) fn note_written(&mut self) {
         if self.bytes.len() > 2 * KEPT {
             self.bytes.drain(..self.bytes.len() - KEPT);
-            // After a record that is longer than all that is kept.
+            // Gives memory back after a record that is longer than everything kept.
             self.bytes.shrink_to(4 * KEPT);
         }
         self.written = self.bytes.len();

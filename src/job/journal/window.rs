@@ -1,7 +1,7 @@
-//! The part of a segment that was read last, where a journal is read from one end to the other.
+//! The part of a segment that was read last, for reading a journal from one end to the other.
 //!
-//! One read of the storage serves for about 1 MiB of frames. A frame that reaches beyond the window is read again from its beginning, with
-//! what follows it: so a record is always in one piece, and at most one frame a window is read twice. The [cache](super::blocks) is for
+//! One read of the storage yields about 1 MiB of frames. A frame that reaches beyond the window is read again from its beginning, with
+//! what follows it. So a record is always in one piece, and at most one frame per window is read twice. The [cache](super::blocks) is for
 //! the other way of reading, one record here and one there.
 
 use super::blocks::read_at;
@@ -18,8 +18,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The bytes from a position on: at least the frame that begins there, or less where the segment ends before. Where they must be
-    /// read, `ahead` bytes are read, or as many as the frame takes.
+    /// The bytes from a position on: at least the frame that begins there, or less if the segment ends earlier. If they are not in the
+    /// window, `ahead` bytes are read, or as many as the frame takes.
     pub(super) fn frame(
         &mut self,
         storage: &mut impl Storage,
@@ -38,11 +38,11 @@ impl Window {
         Ok(self.rest(at))
     }
 
-    /// Reads from a position on, as far as the segment goes: `wanted` bytes, or what there is. So a damaged length makes the window no
-    /// longer than its segment.
+    /// Reads `wanted` bytes from a position on, or as many as the segment has. So a damaged length makes the window no longer than its
+    /// segment.
     ///
     /// # Errors
-    /// Where the storage fails. The window is empty then.
+    /// If the storage fails. The window is empty then.
     pub(super) fn fill(
         &mut self,
         storage: &mut impl Storage,
