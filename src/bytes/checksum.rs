@@ -1,24 +1,23 @@
-//! Checksums of what is written to disk.
+//! Checksums of everything written to disk.
 
 #[cfg(feature = "crawl")]
 use xxhash_rust::xxh3::Xxh3;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The XXH3 hash, 64 bits. The `seed` depends on the place of the bytes, so bytes that were moved to
-/// another place do not pass for what belongs there.
+/// The XXH3 hash, 64 bits. The `seed` depends on where the bytes are, so bytes that were moved to another place fail the check.
 ///
-/// It finds damage by chance and no forgery: whoever can write the file can write the checksum too.
+/// It finds accidental damage, not forgery: anybody who can write the file can write the checksum too.
 pub(crate) fn checksum(seed: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, seed)
 }
 
-/// The lower half of a [`checksum`], for headers, receipts, and records of which there are billions. One damaged place in four billion
-/// goes unnoticed by it.
+/// The lower half of a [`checksum`], for headers, receipts, and records that there are billions of. It misses one damaged place in
+/// four billion.
 pub(crate) fn half_checksum(seed: u64, bytes: &[u8]) -> [u8; 4] {
     *checksum(seed, bytes).to_le_bytes().first_chunk().expect("four of eight bytes")
 }
 
-/// A [`checksum`] with the seed 0, of bytes that come piece by piece.
+/// A [`checksum`] with the seed 0, of bytes that come in pieces.
 #[cfg(feature = "crawl")]
 #[derive(Clone, Default)]
 pub(crate) struct RunningChecksum(Box<Xxh3>);
@@ -30,7 +29,7 @@ impl RunningChecksum {
         self.0.update(piece);
     }
 
-    /// That of all pieces.
+    /// The checksum of all pieces.
     pub(crate) fn finish(&self) -> u64 {
         self.0.digest()
     }

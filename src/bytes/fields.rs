@@ -1,11 +1,11 @@
-//! Numbers and texts that stand one behind the other, read in order.
+//! Numbers and texts that follow one another, read in order.
 
 use super::varint;
 
 /// Takes bytes off the front, field by field. Numbers are little-endian.
 ///
 /// A text or a part borrows from the bytes, so a damaged length allocates nothing. An error is a few
-/// words on what is wrong. The caller, who knows the file and the place, adds those.
+/// words on what is wrong. The caller knows the file and the place, and adds them.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -26,7 +26,7 @@ impl<'a> Fields<'a> {
         self.take().map(|[byte]| byte)
     }
 
-    /// One of these variants. The next byte is its place in the list.
+    /// One of these variants: the next byte is its index in the list.
     pub(crate) fn variant<T: Copy>(&mut self, variants: &[T]) -> Result<T, &'static str> {
         let code = usize::from(self.u8()?);
         variants.get(code).copied().ok_or("a code without a meaning")
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
         self.take().map(f64::from_le_bytes)
     }
 
-    /// The next `length` bytes, as fields of their own.
+    /// The next `length` bytes, as fields to be read on their own.
     pub(crate) fn part(&mut self, length: usize) -> Result<Self, &'static str> {
         let (part, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
         self.0 = rest;
@@ -85,5 +85,5 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The error where the bytes end within a field.
+/// The error if the bytes end within a field.
 const SHORT: &str = "a frame shorter than its fields";

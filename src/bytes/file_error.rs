@@ -1,12 +1,12 @@
-//! What can be wrong with a file, with its path.
+//! What can be wrong with a file, including its path.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use super::FrameError;
 
-/// Why a file cannot be read or written. Each variant names the file, so that a message can stand by
-/// itself.
+/// Why a file cannot be read or written. Each variant names the file, so that its message makes sense
+/// by itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -35,7 +35,7 @@ pub enum FileError {
     Io {
         /// What was tried: `read`, `sync`.
         action: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
@@ -54,13 +54,13 @@ pub enum FileError {
 
 impl FileError {
     /// For `map_err`: adds to the system's error what was tried and on which file. `action` is a verb
-    /// that completes "cannot ...". An error that names a file already keeps that.
+    /// that completes "cannot ...". An error that already names a file stays as it is.
     pub(crate) fn of(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         move |error| error.downcast().unwrap_or_else(|source| Self::Io { action, path: path.into(), source })
     }
 
-    /// Whether the file is gone, or does not hold what was written to it, so that a copy of it would
-    /// help.
+    /// Whether the file is gone, or does not hold what was written to it, so that restoring a copy
+    /// would help.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Damaged { .. } => true,
@@ -69,8 +69,8 @@ impl FileError {
         }
     }
 
-    /// The kind for an [`io::Error`] that wraps it. The system's own kind is kept, so that a full disk
-    /// is still [`StorageFull`](ErrorKind::StorageFull).
+    /// The kind for an [`io::Error`] that wraps this one. The system's own kind is kept, so that a
+    /// full disk is still [`StorageFull`](ErrorKind::StorageFull).
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { source, .. } => source.kind(),

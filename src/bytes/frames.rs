@@ -1,5 +1,5 @@
-//! Frames: how a file is cut into pieces that are checked one by one. A reader holds one frame at a
-//! time, so a file of any size takes little memory, and damage is reported for the frame it is in.
+//! Frames: how a file is cut into pieces that are checked one by one. A reader holds one frame at a time,
+//! so a file of any size takes little memory, and damage is reported by frame.
 //!
 //! ```text
 //! frame:  length    4 bytes, of the payload
@@ -7,8 +7,8 @@
 //!         checksum  8 bytes, of the payload, seeded with the file's seed XOR the frame's number from 0
 //! ```
 //!
-//! All numbers are little-endian. The seed makes a frame invalid in any other place, in the same file
-//! or in another.
+//! All numbers are little-endian. Because of the seed, a frame is invalid in any other place, in the same
+//! file or in another.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -16,7 +16,7 @@ use super::{Fields, checksum};
 
 /// Bytes of a frame before its payload.
 pub(crate) const HEAD_OF_FRAME: usize = 4;
-/// Bytes of a frame behind its payload.
+/// Bytes of a frame after its payload.
 const TAIL: usize = 8;
 
 /// Words of 8 bytes in a full frame: 64 KiB.
@@ -27,8 +27,8 @@ pub(crate) const fn size_of_frame(payload: usize) -> u64 {
     (HEAD_OF_FRAME + payload + TAIL) as u64
 }
 
-/// Checks a frame that was read by itself, and returns its payload. It is number `number` of a file
-/// with this seed.
+/// Checks a frame that was read by itself, and returns its payload. It is frame `number` of a file with
+/// this seed.
 pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], &'static str> {
     let parts = frame.split_last_chunk().and_then(|(rest, found)| Some((rest.split_first_chunk()?, found)));
     let ((length, payload), found) = parts.ok_or("the file is cut short")?;
@@ -41,7 +41,7 @@ pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], 
     Ok(payload)
 }
 
-/// The error where the payload is not what was written, or stood in another place.
+/// The error if the payload is not what was written, or was written in another place.
 const MISMATCH: &str = "the checksum does not match";
 
 /// Writes frames. Holds one at a time.
@@ -53,7 +53,7 @@ pub(crate) struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Frames with this seed. What stands before the first one is written already.
+    /// Frames with this seed. Anything before the first one is already written.
     pub(crate) fn new(to: W, seed: u64) -> Self {
         Self { to, seed, number: 0, payload: Vec::new() }
     }
@@ -75,12 +75,12 @@ impl<W: Write> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes words in frames of 64 KiB; the last one has the rest.
+    /// Writes words in frames of 64 KiB; the last frame may be shorter.
     pub(crate) fn words(&mut self, words: &[u64]) -> io::Result<()> {
         for piece in words.chunks(WORDS) {
             let begin = self.payload.len();
             self.payload.resize(begin + size_of_val(piece), 0);
-            // Byte by byte this was slow, or quick, by what else was in the crate.
+            // Copied byte by byte, this was slow or fast depending on the rest of the crate.
             let (places, _) = self.payload[begin..].as_chunks_mut();
             places.iter_mut().zip(piece).for_each(|(place, word)| *place = word.to_le_bytes());
             self.end()?;
@@ -88,14 +88,14 @@ impl<W: Write> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes one word, for a caller that does not hold all of them. The frames are those of
-    /// [`words`](Self::words); call [`end_words`](Self::end_words) behind the last word.
+    /// Writes one word, for a caller that does not hold all of them. The frames are the same as those of
+    /// [`words`](Self::words); call [`end_words`](Self::end_words) after the last word.
     pub(crate) fn word(&mut self, word: u64) -> io::Result<()> {
         self.put(word.to_le_bytes());
         if self.payload.len() < WORDS * size_of::<u64>() { Ok(()) } else { self.end() }
     }
 
-    /// Ends the frame of the last words.
+    /// Ends the frame that holds the last words.
     pub(crate) fn end_words(&mut self) -> io::Result<()> {
         if self.payload.is_empty() { Ok(()) } else { self.end() }
     }
@@ -107,7 +107,7 @@ impl<W: Write> FrameWriter<W> {
         Ok(self.to)
     }
 
-    /// The writer behind the frames.
+    /// The writer that the frames go to.
     pub(crate) fn to(&mut self) -> &mut W {
         &mut self.to
     }
@@ -128,13 +128,13 @@ pub(crate) struct FrameReader<R> {
 }
 
 impl<R: Read> FrameReader<R> {
-    /// The frames of a reader that is at the beginning of its file. A payload longer than `most` bytes is
-    /// damage.
+    /// The frames of a reader that is at the beginning of its file. A payload longer than `most` bytes
+    /// counts as damage.
     pub(crate) fn new(from: R, seed: u64, most: u32) -> Self {
         Self { from, seed, most, number: 0, offset: 0, next: 0, payload: Vec::new() }
     }
 
-    /// The next bytes, which are not a frame: what stands before the first frame.
+    /// The next bytes, which are not a frame: they come before the first frame.
     pub(crate) fn raw<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         self.offset = self.next;
         let mut bytes = [0; N];
@@ -178,8 +178,8 @@ impl<R: Read> FrameReader<R> {
         read.map_err(|reason| self.damaged(reason))
     }
 
-    /// Reads this many words, from as many frames as they take; `each` gets those of a frame, with
-    /// the place of the first.
+    /// Reads `count` words, from as many frames as they take. `each` gets the words of one frame at a
+    /// time, with the index of the first one.
     pub(crate) fn words(
         &mut self,
         count: usize,
@@ -209,7 +209,7 @@ impl<R: Read> FrameReader<R> {
         self.next
     }
 
-    /// The error for the last frame that was read, whose content is wrong.
+    /// The error if the content of the last frame that was read is wrong.
     pub(crate) fn damaged(&self, reason: &'static str) -> FrameError {
         FrameError::Damaged { offset: self.offset, reason }
     }
@@ -230,7 +230,7 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// Fills the buffer; a file that ends before is cut short.
+    /// Fills the buffer; a file that ends before the buffer is full is cut short.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), FrameError> {
         let offset = self.offset;
         self.from.read_exact(buffer).map_err(|source| match source.kind() {
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(open_frame(&file[..5], SEED, 0), Err("the file is cut short"));
     }
 
-    /// A length is not trusted: what it claims is not allocated.
+    /// A length is not trusted: the claimed bytes are not allocated.
     #[test]
     fn a_length_beyond_the_file_takes_no_memory() {
         let mut frames = FrameReader::new(&[0xff, 0xff, 0xff, 0xff, 1, 2, 3][..], 0, u32::MAX);

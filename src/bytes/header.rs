@@ -15,11 +15,11 @@ use std::path::Path;
 
 use super::{Fields, FileError, half_checksum};
 
-/// What a file is, in which format, and of which job.
+/// A file's kind, format and job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) magic: [u8; 8],
-    /// The format that is written, and the latest one that is read.
+    /// The format that is written, and the latest that can be read.
     pub(crate) version: u32,
     pub(crate) job: u64,
     pub(crate) number: u64,
@@ -44,9 +44,9 @@ impl Header {
         bytes
     }
 
-    /// Checks that these bytes, with which the file at `path` begins, are this header.
+    /// Checks that these bytes, the beginning of the file at `path`, are this header.
     ///
-    /// Where several things are wrong, the error names the first of these: another kind of file, damage, a later format, another
+    /// If several things are wrong, the error names the first of these: another kind of file, damage, a later format, another
     /// job.
     pub(crate) fn check(&self, bytes: &[u8], path: &Path) -> Result<(), FileError> {
         let damaged = |reason| FileError::Damaged { path: path.to_owned(), offset: 0, reason };

@@ -1,30 +1,30 @@
 //! Bytes on disk, and nothing about what they mean. This is the lowest floor: the seen set, the
 //! frontier and the job write their files with it, and it knows none of them.
 //!
-//! * [`varint`]: a number in as few bytes as it takes, for what there are billions of.
-//! * [`Fields`]: numbers and texts one behind the other, in the order that a page of the format
-//!   lists.
-//! * [`frames`](FrameWriter): how a file is cut into pieces, each with its length before it and its
-//!   checksum behind it. Seen sets and checkpoints are made of these. The journal has frames of its
-//!   own, four bytes shorter: it has one for each URL, and reads any of them by itself.
-//! * [`Header`]: the first 32 bytes of each file in a job's `frontier/`: what the file is, in which
-//!   format, and whose.
-//! * [`checksum`]: the function that all of them are checked by. [`address`](crate::address) names
-//!   the same hash function for its fingerprints. If those are made in another way one day, files
-//!   stay readable.
-//! * [`FileError`]: what can be wrong with any file, with its path.
+//! * [`varint`]: a number in as few bytes as it needs, for values that there are billions of.
+//! * [`Fields`]: numbers and texts one after another, in the order that the format's page lists.
+//! * [`frames`](FrameWriter): a file cut into pieces, each with its length before it and its
+//!   checksum after it. Seen sets and checkpoints are made of these. The journal has its own
+//!   frames, four bytes shorter: it has one for each URL, and reads any of them by itself.
+//! * [`Header`]: the first 32 bytes of each file in a job's `frontier/`: the kind of file, its
+//!   format, and its job.
+//! * [`checksum`]: the function that checks all of them. [`address`](crate::address) names the same
+//!   hash function for its fingerprints. If fingerprints are one day made in another way, these
+//!   files stay readable.
+//! * [`FileError`]: what can be wrong with any file, including its path.
 //!
 //! # Damage
 //!
 //! A file may hold anything: a disk fails, a power cut tears a write, somebody copies half a file.
 //! Every reader here answers with an error that says what is wrong and at which byte. None panics,
-//! and none trusts a length: memory is allocated only as far as the bytes are really there.
+//! and none trusts a length: memory is allocated only for bytes that are really there.
 //!
 //! # Which of them for a new file
 //!
-//! A file that is read as a whole takes a [`Header`] and [`frames`](FrameWriter), and [`Fields`]
-//! inside each frame. A record of which there are billions takes [`varint`]s inside a frame of the
-//! journal. What only one process ever reads needs none of this: see the runs of the seen set.
+//! A file that is read as a whole takes a [`Header`] and [`frames`](FrameWriter), with [`Fields`]
+//! inside each frame. A record that there are billions of takes [`varint`]s inside a frame of the
+//! journal. A file that only one process ever reads needs none of this: see the runs of the seen
+//! set.
 
 mod checksum;
 mod fields;

@@ -1,10 +1,10 @@
-//! Numbers of variable length, as LEB128: each byte has seven bits of the number, the lowest first, and
-//! its top bit is set where more bytes follow. A number below 128 takes one byte.
+//! Numbers of variable length, as LEB128: each byte has seven bits of the number, the lowest first; its
+//! top bit is set if more bytes follow. A number below 128 takes one byte.
 
-/// The bytes that the longest number takes.
+/// Bytes of the longest number.
 pub(crate) const MAX_BYTES: usize = 10;
 
-/// The bytes of `number`, and how many of them count.
+/// The bytes of `number`, and how many of them are used.
 pub(crate) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     let mut bytes = [0; MAX_BYTES];
     let mut length = 0;
@@ -19,7 +19,7 @@ pub(crate) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     }
 }
 
-/// Reads a number whose bytes come from `next`; `None` where they end too early or make more than 64
+/// Reads a number from the bytes that `next` yields; `None` if they end too early or make more than 64
 /// bits.
 pub(crate) fn decode(mut next: impl FnMut() -> Option<u8>) -> Option<u64> {
     let mut number = 0;
@@ -58,8 +58,8 @@ pub(crate) fn number(bytes: &mut &[u8]) -> Option<u64> {
     decode(|| bytes.split_off_first().copied())
 }
 
-/// The distance from one number to another as a number that is small in both directions: 0, -1, 1, -2,
-/// ... become 0, 1, 2, 3, ... A position close to the current one then takes few bytes.
+/// The distance from one number to another, as a number that is small in both directions: 0, -1, 1, -2,
+/// ... become 0, 1, 2, 3, ... So a position close to the current one takes few bytes.
 pub(crate) const fn step(from: u64, to: u64) -> u64 {
     let way = to.wrapping_sub(from).cast_signed();
     ((way << 1) ^ (way >> 63)).cast_unsigned()

@@ -1,10 +1,10 @@
-//! The clock that a shared frontier lives by.
+//! The clock of a shared frontier.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::frontier::Timestamp;
 
-/// The only reader of clocks: wall time once, at the start, and monotonic time from there, so that a step of the wall
+/// The only reader of clocks. It takes the wall time once, at the start, and monotonic time from then on, so that a step of the wall
 /// clock neither hurries nor stalls a crawl.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -19,7 +19,7 @@ impl Clock {
         Self { started: Instant::now(), epoch: Timestamp::default() + since_epoch }
     }
 
-    /// This clock, set back by a number of microseconds, or ahead by a negative one: for a machine whose clock is known to be wrong.
+    /// This clock, set back by `micros` microseconds (ahead, if negative): for a machine whose clock is known to be wrong.
     #[must_use]
     pub fn set_back(self, micros: i64) -> Self {
         Self {
@@ -38,14 +38,14 @@ impl Clock {
         self.epoch + instant.saturating_duration_since(self.started)
     }
 
-    /// A timestamp, as a moment of the monotonic clock; one before the start is the start.
+    /// A timestamp, as a moment of the monotonic clock; a timestamp before the start becomes the start.
     pub fn instant(&self, timestamp: Timestamp) -> Instant {
         let after = timestamp.since(self.epoch);
-        // A timestamp beyond the monotonic clock's range is as good as a day.
+        // A timestamp beyond the monotonic clock's range becomes one day from now.
         self.started.checked_add(after).unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400))
     }
 
-    /// Since the start.
+    /// The time since the start.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

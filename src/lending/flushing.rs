@@ -1,8 +1,8 @@
-//! Flushes in groups: a journal's records go to its storage after 10 ms, or as soon as they are many.
+//! Flushes in groups: a journal's records go to its storage after 10 ms, or as soon as there are many.
 //!
-//! Each lease that is settled flushes what is due by then. So a busy crawl needs nobody else for it. The last records before a pause
-//! are flushed by [`flush_in_time`](SharedFrontier::flush_in_time), which the crawl's loop polls beside all that it waits for. A lease
-//! that leaves records wakes it, unless it was woken in the last 10 ms.
+//! Each lease that is settled flushes the records that are due by then. So a busy crawl needs nothing else. The last records before a
+//! pause are flushed by [`flush_in_time`](SharedFrontier::flush_in_time), which the crawl's loop polls along with everything else that
+//! it awaits. A lease that leaves records wakes it, unless it was woken in the last 10 ms.
 
 use tokio::time::sleep_until;
 
@@ -10,14 +10,14 @@ use super::SharedFrontier;
 use crate::frontier::{FrontierError, Journal, Timestamp};
 
 impl<J: Journal> SharedFrontier<J> {
-    /// Flushes what settled leases have left, where it has waited for 10 ms or is much. Returns when the next call is due; `None`
-    /// where nothing waits.
+    /// Flushes the records of settled leases, if they have waited for 10 ms or there are many. Returns when the next call is due;
+    /// `None` if no records wait.
     pub(crate) fn flush_due(&self) -> Result<Option<Timestamp>, FrontierError> {
         let now = self.lender.clock.now();
         self.lender.lock().flush_due(now)
     }
 
-    /// Flushes what settled leases leave, when it is due. Ends only where that fails.
+    /// Flushes the records of settled leases whenever that is due. Ends only if a flush fails.
     pub(crate) async fn flush_in_time(&self) -> FrontierError {
         loop {
             self.lender.unflushed.look();
@@ -45,7 +45,7 @@ mod tests {
     use crate::frontier::{Frontier, FrontierOptions, Outcome, Receipts};
     use crate::lending::Clock;
 
-    /// Bytes of the journal that are with the operating system.
+    /// Bytes of the journal that the operating system has.
     fn flushed(job: &Path) -> u64 {
         let files = fs::read_dir(job.join("frontier")).unwrap().map(Result::unwrap);
         files

@@ -1,4 +1,4 @@
-//! A lease that finds its way back.
+//! A lease that returns to its frontier.
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -16,14 +16,14 @@ use crate::gate::Admitted;
 #[cfg(feature = "crawl")]
 use crate::gate::PageYield;
 
-/// A lease that finds its way back: dropped without completion, it counts as [`Failure::Lost`] and is tried again.
+/// A lease that returns to its frontier: if it is dropped without completion, it counts as [`Failure::Lost`] and is tried again.
 #[derive(Debug)]
 #[must_use = "dropped, it is completed as lost"]
 pub struct HeldLease<J: Journal = Arena> {
-    /// Taken out when it is completed.
+    /// Taken out on completion.
     lease: Option<Lease>,
     lender: Arc<Lender<J>>,
-    /// The outcome where nobody completes it.
+    /// The outcome if it is dropped without completion.
     dropped: Outcome,
 }
 
@@ -32,7 +32,7 @@ impl<J: Journal> HeldLease<J> {
         Self { lease: Some(lease), lender, dropped: Outcome::Failed(Failure::Lost.into()) }
     }
 
-    /// The same, and dropped without a panic it goes back to the head of its queue, as if it had not been lent.
+    /// Changes what a drop without a panic does: the URL goes back to the head of its queue, as if it had not been leased.
     #[cfg(feature = "crawl")]
     pub(crate) fn releasing(mut self) -> Self {
         self.dropped = Outcome::Released;
@@ -61,7 +61,7 @@ impl<J: Journal> HeldLease<J> {
         };
         let mut frontier = self.lender.lock();
         let resolved = frontier.resolved(lease, addresses, self.lender.clock.now());
-        // Its place at another address is free.
+        // Its slot at another address is free.
         self.lender.wake();
         // This frontier has lent it, so there is no error.
         resolved.unwrap_or(Resolved::Connect)
@@ -85,9 +85,9 @@ impl<J: Journal> HeldLease<J> {
         self.settle_and_flush(Vec::new(), outcome, Receipts::default(), || {})
     }
 
-    /// As [`Frontier::complete_with`](crate::frontier::Frontier::complete_with). Where the page is done, `write` appends to
-    /// the outputs what its receipts speak of. It is called under the frontier's lock, so the outputs have the journal's order. It
-    /// must not wait.
+    /// As [`Frontier::complete_with`](crate::frontier::Frontier::complete_with). If the page is done, `write` appends to the outputs
+    /// the bytes that its receipts describe. It is called under the frontier's lock, so the outputs are in the journal's order. It must
+    /// not wait.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
@@ -100,10 +100,10 @@ impl<J: Journal> HeldLease<J> {
         self.settle_and_flush(Vec::new(), outcome, ReceiptsBuf::of(receipts).list(), write)
     }
 
-    /// Queues what the page brought, takes the lease back and, where the caller goes on, lends out what is due, all under one lock. The
-    /// records are flushed with those of other leases, when [`flush_due`](super::SharedFrontier::flush_due) says so. `again` is when
-    /// a page that is done is to be fetched again, and the metadata that it has then, if those change. The host's turn is what the
-    /// outcome has changed in it.
+    /// Queues what the page brought, takes the lease back and, if `goes_on`, leases the next URL that is due, all under one lock. The
+    /// records are flushed with those of other leases, when [`flush_due`](super::SharedFrontier::flush_due) says so. `again` is when a
+    /// page that is done is to be fetched again, and its metadata then, if that changes. The returned host turn says how the outcome
+    /// has changed the host.
     #[cfg(feature = "crawl")]
     pub(crate) fn settle(
         mut self,
@@ -141,7 +141,7 @@ impl<J: Journal> HeldLease<J> {
         Ok((completion, turn, None))
     }
 
-    /// Does the same as `settle`, and flushes the records at once.
+    /// Queues what the page brought, takes the lease back, and flushes the records at once.
     fn settle_and_flush(
         mut self,
         admitted: Vec<Admitted>,
@@ -152,7 +152,7 @@ impl<J: Journal> HeldLease<J> {
         self.give_back(admitted, outcome, receipts, write).unwrap_or(Ok(Completion::Done))
     }
 
-    /// `None` where the lease was given back before.
+    /// `None` if the lease was given back before.
     fn give_back(
         &mut self,
         admitted: Vec<Admitted>,
@@ -199,7 +199,7 @@ impl<J: Journal> Drop for HeldLease<J> {
         let lost = Outcome::Failed(Failure::Lost.into());
         let dropped = std::mem::replace(&mut self.dropped, Outcome::Released);
         let outcome = if std::thread::panicking() { lost } else { dropped };
-        // A failing journal is reported by the next call that can report it.
+        // The next call that can report an error reports a failing journal.
         let _ = self.give_back(Vec::new(), outcome, Receipts::default(), || {});
     }
 }

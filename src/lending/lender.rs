@@ -1,4 +1,4 @@
-//! The frontier behind its lock, and those who wait for it.
+//! The frontier in its lock, and the queue of tasks that wait for a lease.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,18 +14,19 @@ use crate::frontier::Timestamp;
 use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next};
 use crate::gate::Gate;
 
-/// The frontier behind its lock, the line of those who wait for a lease, and what wakes the first of them.
+/// The frontier in its lock, the wait queue for leases, and the notification that wakes the first task in it.
 #[derive(Debug)]
 pub(super) struct Lender<J: Journal> {
     frontier: Mutex<Frontier<J>>,
     pub(super) gate: Arc<Gate>,
     pub(super) clock: Clock,
     line: tokio::sync::Mutex<()>,
-    /// Told of changes: the first in line looks again.
+    /// Notified of changes: the first in the queue looks again.
     changed: Notify,
-    /// When the first in line looks again by itself, in microseconds; 0 where it does not wait. Changed under the frontier's lock.
+    /// When the first in the queue looks again by itself, in microseconds; 0 if it does not wait. Changed under the frontier's
+    /// lock.
     looks_again: AtomicU64,
-    /// Who waits for a lease waits on when the frontier is drained: others may bring more.
+    /// `lease` keeps waiting when the frontier is drained: others may bring more URLs.
     pub(super) stays_open: AtomicBool,
     #[cfg(feature = "crawl")]
     pub(super) unflushed: Unflushed,
@@ -76,15 +77,15 @@ impl<J: Journal> Lender<J> {
         }
     }
 
-    /// Changes the frontier, and wakes the first in line.
+    /// Changes the frontier, and wakes the first in the queue.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Frontier<J>, Clock) -> T) -> T {
         let changed = change(&mut self.lock(), self.clock);
         self.wake();
         changed
     }
 
-    /// After a lease that did not come by the line: wakes the first in line if there is another for it, or will be before it looks
-    /// again. Called under the frontier's lock.
+    /// After a lease that did not go through the wait queue: wakes the first in the queue if another URL is due for it, or will be
+    /// before it looks again. Called under the frontier's lock.
     #[cfg(feature = "crawl")]
     pub(super) fn passed_by(&self, frontier: &Frontier<J>, now: Timestamp) {
         let due = frontier.due(now).map_or(u64::MAX, Timestamp::as_micros);
@@ -94,13 +95,13 @@ impl<J: Journal> Lender<J> {
         }
     }
 
-    /// Wakes the first in line.
+    /// Wakes the first in the queue.
     pub(super) fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// A panic under the lock is a fault of ours in the middle of a change; the crawl goes on with what is there
-    /// rather than losing all of it.
+    /// A panic under the lock is a bug of ours in the middle of a change. The crawl goes on with the state as it is rather than
+    /// losing all of it.
     pub(super) fn lock(&self) -> MutexGuard<'_, Frontier<J>> {
         self.frontier.lock().unwrap_or_else(PoisonError::into_inner)
     }

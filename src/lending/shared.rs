@@ -12,8 +12,8 @@ use crate::job::journal::Storage;
 
 /// A frontier that many tasks lease from; cheap to clone. Its calls are the [`Frontier`]'s, at the time of its clock.
 ///
-/// Waiting tasks stand in a line. Only the first of them watches the frontier, so a host that becomes due wakes one
-/// task, not all. Everything else is the frontier's own lock, held for a microsecond or two at a time.
+/// Waiting tasks form a wait queue. Only the first of them watches the frontier, so a host that becomes due wakes one
+/// task, not all. Everything else takes the frontier's own lock, for a microsecond or two at a time.
 #[derive(Debug)]
 pub struct SharedFrontier<J: Journal = Arena> {
     pub(super) lender: Arc<Lender<J>>,
@@ -26,17 +26,17 @@ impl<J: Journal> Clone for SharedFrontier<J> {
 }
 
 impl<J: Journal> SharedFrontier<J> {
-    /// Shares a frontier; its time is `clock`'s from here on.
+    /// Shares a frontier; `clock` gives its time from here on.
     pub fn new(frontier: Frontier<J>, clock: Clock) -> Self {
         Self { lender: Arc::new(Lender::new(frontier, clock)) }
     }
 
-    /// The gate; it is `Sync`, no lock of this frontier is taken for it.
+    /// The gate. It is `Sync`, and takes no lock of this frontier.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.lender.gate
     }
 
-    /// The clock that the frontier lives by.
+    /// The clock that gives the frontier its time.
     pub fn clock(&self) -> Clock {
         self.lender.clock
     }
@@ -61,7 +61,7 @@ impl<J: Journal> SharedFrontier<J> {
         self.lender.change(|frontier, clock| frontier.seed(href, clock.now()))
     }
 
-    /// As [`Frontier::drop_by`], safe on disk when it returns.
+    /// As [`Frontier::drop_by`]. The rule is safe on disk when this returns.
     ///
     /// # Errors
     /// As there.
@@ -72,7 +72,7 @@ impl<J: Journal> SharedFrontier<J> {
         })
     }
 
-    /// As [`Frontier::undo_drop`], safe on disk when it returns.
+    /// As [`Frontier::undo_drop`]. The change is safe on disk when this returns.
     ///
     /// # Errors
     /// As there.
@@ -94,13 +94,13 @@ impl<J: Journal> SharedFrontier<J> {
         })
     }
 
-    /// From here on, who waits for a lease waits on when the frontier is drained: others may bring more.
+    /// From here on, [`lease`](Self::lease) keeps waiting when the frontier is drained: others may bring more URLs.
     #[cfg(feature = "cluster")]
     pub(crate) fn stay_open(&self) {
         self.lender.stays_open.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// Queues admitted URLs, calls `then` while nobody else has the frontier, and flushes.
+    /// Queues admitted URLs, calls `then` before releasing the frontier's lock, and flushes.
     #[cfg(feature = "cluster")]
     pub(crate) fn submit_and(
         &self,
@@ -148,14 +148,14 @@ impl<J: Journal> SharedFrontier<J> {
         self.lender.lock().statistics()
     }
 
-    /// Looks at the frontier, or changes it, under its lock.
+    /// Reads or changes the frontier under its lock.
     pub fn with<T>(&self, look: impl FnOnce(&mut Frontier<J>) -> T) -> T {
         look(&mut self.lender.lock())
     }
 }
 
 impl<S: Storage> SharedFrontier<JobJournal<S>> {
-    /// As [`Frontier::checkpoint`]. Blocks for as long as the disk takes, and all tasks wait for it.
+    /// As [`Frontier::checkpoint`]. Blocks until the disk is done, and all tasks wait for that.
     ///
     /// # Errors
     /// As there.

@@ -1,15 +1,15 @@
-//! Tells that records wait to be flushed.
+//! Signals that records wait to be flushed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Between those who leave records and the one who flushes them. That is woken by the first record, and then by none until it has looked
-/// again.
+/// Connects the tasks that leave records with the one that flushes them. The first record wakes that one; later records do not, until it
+/// has looked again.
 #[derive(Debug, Default)]
 pub(super) struct Unflushed {
     told: Notify,
-    /// Somebody sees to it, or was told to.
+    /// The flushing task knows of the records, or was notified.
     is_known: AtomicBool,
 }
 
@@ -21,17 +21,17 @@ impl Unflushed {
         }
     }
 
-    /// From here on, a lease that leaves records tells of them.
+    /// From here on, a lease that leaves records notifies.
     pub(super) fn look(&self) {
         self.is_known.store(false, Ordering::Release);
     }
 
-    /// Records wait, and they are seen to: nobody need tell.
+    /// Records wait and will be flushed: no notification is needed.
     pub(super) fn know(&self) {
         self.is_known.store(true, Ordering::Release);
     }
 
-    /// Waits until somebody tells.
+    /// Waits for a notification.
     pub(super) async fn wait(&self) {
         self.told.notified().await;
     }
