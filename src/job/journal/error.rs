@@ -10,7 +10,7 @@ use crate::gate::Position;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The journal ends before the position from which it is to be read: a part of it is lost.
+    /// The journal ends before the position from which it should be read: a part of it is lost.
     #[error(
         "{}: the journal ends at {}, before {}: files journal-* are gone or cut short",
         path.display(),
@@ -36,12 +36,12 @@ pub enum JournalError {
     Kind {
         /// The segment.
         path: PathBuf,
-        /// Where in it the frame begins, in bytes.
+        /// Where the frame begins in it, in bytes.
         offset: u64,
         /// The kind's number.
         kind: u8,
     },
-    /// Nothing was appended there, or it was removed.
+    /// Nothing was appended at this position, or it was removed.
     #[error("no journal entry at {}", .0.to_u64())]
     NoEntry(Position),
     /// It was opened read-only.
@@ -62,7 +62,7 @@ pub enum JournalError {
 }
 
 impl From<JournalError> for io::Error {
-    /// Keeps the kind of an error of the operating system: a full disk is still [`StorageFull`](ErrorKind::StorageFull).
+    /// Keeps the kind of the operating system's error: a full disk is still [`StorageFull`](ErrorKind::StorageFull).
     fn from(error: JournalError) -> Self {
         let kind = match &error {
             JournalError::File(error) => error.kind(),

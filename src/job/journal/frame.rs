@@ -1,10 +1,10 @@
-//! A record in its frame, behind a checksum.
+//! A record in its frame, after a checksum.
 //!
-//! The checksum covers length and kind too. So a frame whose length was damaged is told from a record of that length, and reading goes
-//! no further than the bytes that are there.
+//! The checksum covers length and kind too. So a damaged length is told from a record of that length, and reading goes no further than
+//! the bytes that are there.
 //!
-//! Eight bytes a record, where the [frames](crate::bytes) of other files take twelve. Half a checksum is enough here: each is read
-//! seldom, and a payload must still be a record.
+//! A frame takes eight bytes more than its record; the [frames](crate::bytes) of other files take twelve. Half a checksum is enough
+//! here: frames are seldom read, and a payload must still be a record.
 
 use super::record::Unreadable;
 use super::{JournalError, record};
@@ -14,12 +14,12 @@ use crate::gate::Position;
 
 /// Bytes before the payload.
 pub(super) const HEAD: usize = 8;
-/// The longest payload, of three bytes' length.
+/// The longest payload: its length has three bytes.
 const MAX_PAYLOAD: u32 = (1 << 24) - 1;
 /// Bytes of the checksum, at the frame's start.
 const CHECKSUM: usize = 4;
 
-/// A record as it stands in a segment, with the right checksum.
+/// A record as it is in a segment, with the right checksum.
 pub(super) struct Frame<'a> {
     at: Position,
     kind: u8,
@@ -27,7 +27,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Appends the frame of a record that stands at position `at`; nothing where the record is too long.
+    /// Appends the frame of the record at position `at`; nothing if the record is too long.
     pub(super) fn write(to: &mut Vec<u8>, job: u64, at: u64, record: &Record<'_>) -> Result<(), JournalError> {
         let begin = to.len();
         to.extend([0; HEAD]);
@@ -44,7 +44,7 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// The frame that these bytes begin with, which stand at position `at`; or what is wrong with it.
+    /// The frame at position `at`, at the beginning of these bytes; or what is wrong with it.
     pub(super) fn read(bytes: &'a [u8], job: u64, at: u64) -> Result<Self, &'static str> {
         let frame = Self::length(bytes).and_then(|length| bytes.get(..length)).ok_or("the frame is cut short")?;
         let (found, checked) = frame.split_at(CHECKSUM);
@@ -64,7 +64,7 @@ impl<'a> Frame<'a> {
         (HEAD + self.payload.len()) as u64
     }
 
-    /// The length that a frame claims to have, with its head; `None` where these bytes are too few to tell.
+    /// The length that a frame claims to have, including its head; `None` if there are too few bytes to tell.
     pub(super) fn length(bytes: &[u8]) -> Option<usize> {
         let [_, _, _, _, low, middle, high, _] = *bytes.first_chunk::<HEAD>()?;
         Some(HEAD + u32::from_le_bytes([low, middle, high, 0]) as usize)

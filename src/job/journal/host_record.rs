@@ -1,26 +1,26 @@
-//! What a record says of a host, as bytes.
+//! What a record says about a host, as bytes.
 //!
-//! Each record of a host has all of its clock and its illness, not what has changed of them. So a replay keeps the last one, and need
-//! not begin with the first.
+//! Each record of a host has its whole clock and illness, not just what has changed. So a replay keeps the last record, and need not
+//! begin with the first.
 //!
-//! The same three parts stand in the record of a page that came back (kind 2), around its own fields: flags, clock, and the key at the
-//! end. All of it is drawn on the page of the [journal](super).
+//! The record of a page that came back (kind 2) has the same three parts around its own fields: flags, clock, and the key at the end.
+//! The page of the [journal](super) draws all of it.
 
 use std::time::Duration;
 
 use crate::bytes::Fields;
 use crate::frontier::{Failing, Failure, HostRecord, HostStatus, RobotsRecord, Timestamp};
 
-/// Flags of a host's standing.
+/// Flags of a host's status.
 pub(super) const HAS_ANSWERED: u8 = 1 << 0;
 pub(super) const IS_ILL: u8 = 1 << 1;
 /// Flags of a host's illness.
 const IS_RETIRED: u8 = 1 << 0;
 const IS_PATIENT: u8 = 1 << 1;
-/// Flags of what was learned of a host.
+/// Flags of what was learned about a host.
 const WAS_ASKED: u8 = 1 << 2;
 const IS_RETRY: u8 = 1 << 3;
-/// Codes of what was learned of its robots.txt. A code is never given to another answer.
+/// Codes of what was learned about its robots.txt. A code is never given to another answer.
 const SAME: u8 = 0;
 const MOVED: u8 = 1;
 const MISSING: u8 = 2;
@@ -28,7 +28,7 @@ const RULES: u8 = 3;
 const RENEWED: u8 = 4;
 const UNKNOWN: u8 = 5;
 
-/// Appends what was learned of a host: kind 3.
+/// Appends what was learned about a host: kind 3.
 pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
     let none = Timestamp::default();
     // The code, the hops, a time, a second time or a delay, and a text.
@@ -58,8 +58,8 @@ pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
 /// Reads what [`write_host`] wrote.
 ///
 /// # Errors
-/// Where a flag or a code is not known, a text is not UTF-8, or the bytes end too early. The robots.txt itself is not looked at: rules
-/// are any bytes, and parsed when they are needed.
+/// If a flag or a code is not known, a text is not UTF-8, or the bytes end too early. The robots.txt itself is not checked: rules can
+/// be any bytes, and are parsed when they are needed.
 pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str> {
     let (flags, robots, hops) = (fields.u8()?, fields.u8()?, fields.u8()?);
     if flags & !(HAS_ANSWERED | IS_ILL | WAS_ASKED | IS_RETRY) != 0 {
@@ -84,27 +84,26 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
     Ok(HostRecord { host, robots, was_asked: flags & WAS_ASKED != 0, is_retry: flags & IS_RETRY != 0 })
 }
 
-/// The flags of a host's standing, which share a byte with the record's own.
+/// The flags of a host's status, which share a byte with the record's own.
 pub(super) fn flags_of(host: &HostStatus<'_>) -> u8 {
     flag(host.has_answered, HAS_ANSWERED) | flag(host.ill.is_some(), IS_ILL)
 }
 
-/// Appends a host's standing without its flags and its key: its clock, its failures and its illness. A host that is well takes 10
-/// bytes.
+/// Appends a host's status without its flags and its key: its clock, its failures and its illness. A healthy host takes 10 bytes.
 pub(super) fn write_clock(host: &HostStatus<'_>, to: &mut Vec<u8>) {
     to.extend(host.due.as_micros().to_le_bytes());
     to.extend(host.failures.to_le_bytes());
     if let Some(ill) = &host.ill {
         to.extend([flag(ill.is_retired, IS_RETIRED) | flag(ill.is_patient, IS_PATIENT), ill.failure.code()]);
         to.extend(ill.broken.to_le_bytes());
-        // The length fits: a failure's words are kept up to 200 bytes.
+        // The length fits: at most 200 bytes of a failure's words are kept.
         let length = u8::try_from(ill.words.len()).unwrap_or(u8::MAX);
         to.push(length);
         to.extend_from_slice(&ill.words.as_bytes()[..length.into()]);
     }
 }
 
-/// Reads a standing without its key, which follows later. `flags` are those of the whole record.
+/// Reads a status without its key, which follows later. `flags` are those of the whole record.
 pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<HostStatus<'a>, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
     let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;

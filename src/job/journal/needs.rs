@@ -1,13 +1,13 @@
 //! The parts of a journal that must not be removed.
 //!
-//! A URL that waits is a position in a queue, and its text stands in the journal alone. So a segment stays for as long as one of its
-//! URLs waits, however old it is. While a checkpoint is written, each URL that it saves marks its segment here.
+//! A waiting URL is a position in a queue, and its text is only in the journal. So a segment stays until none of its URLs waits,
+//! however old it is. While a checkpoint is written, each URL that it saves marks its segment here.
 
 use std::ops::Range;
 
 use crate::gate::Position;
 
-/// What is needed of a journal: everything from a position on, and before it the segments that hold a URL which still waits. A
+/// The parts of a journal that are needed: everything from a position on, and before it the segments with a URL that still waits. A
 /// checkpoint keeps this list, so that old segments can be removed when no checkpoint needs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
@@ -23,12 +23,12 @@ impl Needs {
         Self { from, segments: Vec::new() }
     }
 
-    /// Everything from this position on, and so far none of these segments, oldest first.
+    /// Everything from this position on, and none of these segments (oldest first) so far.
     pub(super) fn of(from: Position, segments: impl Iterator<Item = Range<Position>>) -> Self {
         Self { from, segments: segments.map(|segment| (segment, false)).collect() }
     }
 
-    /// Everything from this position on, and these segments, oldest first.
+    /// Everything from this position on, and all of these segments (oldest first).
     pub(in crate::job) fn with(from: Position, segments: impl Iterator<Item = Range<Position>>) -> Self {
         Self { from, segments: segments.map(|segment| (segment, true)).collect() }
     }
@@ -46,7 +46,7 @@ impl Needs {
         }
     }
 
-    /// The needed segments, oldest first. For the segment that was written to at the time, the part that it held then.
+    /// The needed segments, oldest first. Of the segment that was being written then, the part that it held.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &Range<Position>> {
         self.segments.iter().filter(|(_, is_needed)| *is_needed).map(|(segment, _)| segment)
     }

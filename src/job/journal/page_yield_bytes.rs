@@ -1,17 +1,17 @@
-//! What a page yielded, as bytes: a part of the record of a page that came back.
+//! What a page yielded, as bytes: part of the record of a page that came back.
 //!
 //! ```text
-//! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host, bit 3 its
-//! URL
-//!           has an id, bit 4 a page with that URL but for the id is known, bit 5 there is a content, bit 6 it has words,
-//!           bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of names, 2 further, 3 further and
-//!           it led to something new), bit 10 it is a copy, bit 11 it leads to new hosts of its domain alone
+//! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host,
+//!           bit 3 its URL has an id, bit 4 a page is known whose URL differs only in the id, bit 5 there is a content,
+//!           bit 6 it has words, bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of
+//!           names, 2 further, 3 further and it led to something new), bit 10 it is a copy,
+//!           bit 11 it leads only to new hosts of its domain
 //! shape     u64
 //! section   u64
-//! session   u64, the URL without its ids; only where it has some
-//! content   u64 for its page, u64 for the body; only where there is one
-//! words     u64; only where there are some
-//! combined  u64 for its path, u64 for the set where that is new; only where it combines
+//! session   u64, the URL without its ids; only if it has some
+//! content   u64 for its page, u64 for the body; only if there is one
+//! words     u64; only if there are some
+//! combined  u64 for its path, u64 for the set if that is new; only if it combines
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! copied    u64 for its place, u64 for those beside it, u8 which copy of its place it is, 1 to 4; only with bit 10
 //! ```
@@ -27,7 +27,7 @@ const IS_KNOWN: u16 = 1 << 4;
 const HAS_CONTENT: u16 = 1 << 5;
 const HAS_WORDS: u16 = 1 << 6;
 const HAS_MIRRORED: u16 = 1 << 7;
-/// Where the number stands that says how parameters are combined, and what it may say.
+/// The first bit of the number that says how parameters are combined, and its values.
 const COMBINED: u16 = 8;
 const HAS_COPIED: u16 = 1 << 10;
 const RELAYS: u16 = 1 << 11;
@@ -79,7 +79,7 @@ pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
 /// Reads what [`write_yielded`] wrote.
 ///
 /// # Errors
-/// Where the bytes end too early, or a flag is not known.
+/// If the bytes end too early, or a flag is not known.
 pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<PageYield, &'static str> {
     let flags = fields.u16()?;
     let has = |flag| flags & flag != 0;

@@ -1,24 +1,24 @@
 //! Records as bytes. The page of the [journal](super) draws each kind.
 //!
-//! The kind stands in the frame, and so a payload begins with the record's own fields. A text that ends a payload has no length: the
-//! frame's tells it. A record that is read borrows from the payload, so a replay of millions of records copies none.
+//! The kind is in the frame, so a payload begins with the record's own fields. A text that ends a payload has no length of its own: the
+//! frame's length gives it. A record that was read borrows from the payload, so a replay of millions of records copies none.
 //!
-//! | kind | bytes of the payload, behind the 8 of the frame | written |
+//! | kind | bytes of the payload, after the 8 of the frame | written |
 //! |---|---|---|
 //! | 1, admitted | about 9 and the wire URL | for each URL that passes the gate |
 //! | 2, settled | 21 and the host; 1 to 5 more for the bytes of the response; 30 more for a receipt of `pages.jsonl`, 41 for what it yielded | for each page |
-//! | 3, a host | 31 and the host; the rules of a robots.txt | for each robots.txt, and where a host changes without a page |
+//! | 3, a host | 31 and the host; the rules of a robots.txt | for each robots.txt, and when a host changes without a page |
 //! | 4, resumed | 8 | at each opening |
-//! | 5, due | 10 and the host; 4 more where it was set aside | for each URL whose time comes |
+//! | 5, due | 10 and the host; 4 more if it was set aside | for each URL whose time comes |
 //! | 6, forgotten | 8 | for each URL that is taken from the seen set |
 //! | 7, again | both of its parts and 2 | for each page that is tried or visited again |
 //! | 8, disallowed | 14 and the host | for each run of URLs that are dropped |
-//! | 9, rules | 8 | where the rules of the gate are others than before |
-//! | 10, set aside | 15 and the host | for each URL that waits and that today's rules refuse |
+//! | 9, rules | 8 | when the rules of the gate have changed |
+//! | 10, set aside | 15 and the host | for each waiting URL that today's rules refuse |
 //!
-//! A host that is ill takes 5 bytes more, and those of the failure's words.
+//! A host that is ill takes 5 bytes more, plus the failure's words.
 //!
-//! Records name a host by its key and not by a number: a number would mean another host once hosts were evicted.
+//! Records name a host by its key, not by a number: once hosts were evicted, a number would mean another host.
 
 use super::host_record::{HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, write_clock, write_host};
 use super::page_yield_bytes::{read_yielded, write_yielded};
@@ -27,21 +27,21 @@ use crate::bytes::{Fields, varint};
 use crate::frontier::{Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, Receipts, Record, Settled};
 use crate::gate::{Position, Refusal};
 
-/// Flags of a lease that came back. They share a byte with those of its host, which take the lowest bits.
+/// Flags of a lease that came back. They share a byte with the host's flags, which take the lowest bits.
 const IS_DONE: u8 = 1 << 2;
 const HAS_RECEIPTS: u8 = 1 << 3;
 const HAS_YIELDED: u8 = 1 << 4;
 const IS_PAGE: u8 = 1 << 5;
 const HAS_BYTES: u8 = 1 << 6;
-/// Stands for the reason of a URL that is not set aside.
+/// The reason of a URL that is not set aside.
 const NOWHERE: u8 = u8::MAX;
-/// Bytes of the length of a record that stands within another one.
+/// Bytes of the length of a record inside another one.
 const LENGTH: usize = 2;
 
 /// Why a payload is not a record.
 #[derive(Clone, Copy)]
 pub(super) enum Unreadable {
-    /// Its kind is not known. The checksum was right, so a later version wrote it: that is no damage, and nothing is repaired.
+    /// Its kind is not known. The checksum was right, so a later version wrote it: that is not damage, and nothing is repaired.
     Kind(u8),
     /// What is wrong with it.
     Payload(&'static str),
@@ -63,8 +63,8 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
     }
 }
 
-/// Appends the payload of a record that stands at this position. There is no limit here: the frame refuses a payload that is too long,
-/// and takes back what was appended.
+/// Appends the payload of the record at this position. There is no limit here: the frame refuses a payload that is too long, and takes back
+/// what was appended.
 pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     match record {
         Record::Admitted(entry) => entry.write(at, to),
@@ -80,8 +80,8 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     }
 }
 
-/// The record with this payload, which stands at this position: entries name others by the way from there. Bytes that are left over
-/// are an error, since a later version may have written them.
+/// The record with this payload, at this position; an entry names other entries by their distance from it. Bytes that are left over are an
+/// error, since a later version may have written them.
 pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>, Unreadable> {
     let mut fields = Fields::of(payload);
     let record = match kind {
@@ -113,7 +113,7 @@ fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> 
     Ok(DueRecord { priority, position, from: read_place(fields)?, host: fields.rest()? })
 }
 
-/// Appends that URLs were dropped: kind 8. One record tells of a whole run of them: as many as one look for a lease may drop.
+/// Appends that URLs were dropped: kind 8. One record covers a whole run of them: at most as many as one search for a lease may drop.
 fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
     to.push(disallowed.priority);
     to.extend(disallowed.first.to_u64().to_le_bytes());
@@ -143,7 +143,7 @@ fn read_aside<'a>(fields: &mut Fields<'a>) -> Result<AsideRecord<'a>, &'static s
     Ok(AsideRecord { priority, position, to, from: read_place(fields)?, host: fields.rest()? })
 }
 
-/// Appends where a URL is set aside, if it is.
+/// Appends where a URL is set aside, if anywhere.
 fn write_place(place: Option<Aside>, to: &mut Vec<u8>) {
     to.push(place.map_or(NOWHERE, |place| number_of(place.refusal)));
     to.extend(place.into_iter().flat_map(|place| place.round.to_le_bytes()));
@@ -164,7 +164,7 @@ fn reason_of(number: u8) -> Result<Refusal, &'static str> {
     Refusal::of_number(number).ok_or("an unknown reason to drop URLs")
 }
 
-/// Appends how a page's lease came back: kind 2. It stands within kind 7 as well.
+/// Appends how a page's lease came back: kind 2, and part of kind 7.
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
     let Settled { host, position, priority, attempts, done, receipts, yielded, cost } = settled;
     let flags = flag(!receipts.is_empty(), HAS_RECEIPTS) | flag(yielded.is_some(), HAS_YIELDED);
@@ -203,8 +203,7 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
     Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts, yielded, cost })
 }
 
-/// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can come
-/// between them.
+/// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can separate them.
 fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, at: Position, to: &mut Vec<u8>) {
     let begin = to.len();
     to.extend([0; LENGTH]);

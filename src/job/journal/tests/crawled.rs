@@ -1,4 +1,4 @@
-//! What is removed, what is too long, and a crawl over it.
+//! Segments that are removed, records that are too long, and a crawl over the journal.
 
 use super::storage::Faulty;
 use super::*;
@@ -9,14 +9,14 @@ fn what_is_removed_is_gone_and_the_rest_is_there() {
     let positions = filled(directory.path(), JOB);
     let paths = segments(directory.path());
     let (mut journal, ..) = open(directory.path(), &small()).unwrap();
-    // A position within a segment, its last one, keeps it; its end does not.
+    // A segment is kept by a position within it (here its last one), but not by its end.
     let third = start(&paths[2]);
     let last_of_second = *positions.iter().rfind(|position| position.to_u64() < third).unwrap();
     journal.read(positions[0]).unwrap();
     journal.remove_unneeded(|part| part.end > last_of_second).unwrap();
     assert_eq!(segments(directory.path()), paths[1..]);
     journal.read(last_of_second).unwrap();
-    // One in the middle.
+    // Now a segment in the middle.
     journal.remove_unneeded(|part| part.start != Position::from_u64(third)).unwrap();
     assert_eq!(segments(directory.path()), [&paths[1..2], &paths[3..]].concat());
     journal.read(last_of_second).unwrap();
@@ -33,7 +33,6 @@ fn what_is_removed_is_gone_and_the_rest_is_there() {
     assert_eq!(open_from(directory.path(), &small(), end).unwrap().2, [(position, entry)]);
 }
 
-/// The disk's own thread, with all that can happen to it short of a failure.
 #[test]
 fn a_journal_that_is_looked_at_cannot_be_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -48,6 +47,7 @@ fn a_journal_that_is_looked_at_cannot_be_written() {
     assert!(journal.flush(NOW).is_err());
 }
 
+/// Syncs in the disk's own thread, and everything that can happen to them except a failure.
 #[test]
 fn a_crawl_may_sync_at_each_batch_without_waiting() {
     let directory = tempfile::tempdir().unwrap();
@@ -129,7 +129,8 @@ fn a_crawl_over_the_disk_goes_as_one_over_memory() {
     assert!(visited.len() > 250, "{}", visited.len());
 }
 
-/// What was appended last is read from memory; links that stand side by side, and the referrer that they share, with one read.
+/// What was appended last is read from memory. Links that are next to each other, and the referrer that they share, take one
+/// read.
 #[test]
 fn what_was_written_or_read_just_now_is_not_read_again() {
     let options = options(SyncPolicy::Never, 1 << 20);
@@ -168,7 +169,7 @@ fn what_was_written_or_read_just_now_is_not_read_again() {
     let bytes: usize = storage.world().files.values().map(|file| file.content.len()).sum();
     assert!(all <= bytes as u64 / 4096 + 2, "{all} reads of {bytes} bytes for 40,000 records");
     assert!(journal.memory() < 5 << 20);
-    // Many more than are kept in memory.
+    // Far more than is kept in memory.
     let far: Vec<_> = (0..30_000)
         .map(|number| Owned::of(&format!("http://a.test/{number}/{}", "y".repeat(400)), Via::Seed, None))
         .collect();

@@ -6,14 +6,14 @@ use super::*;
 
 pub(super) const JOB: u64 = 77;
 
-/// What was appended, in order: where it stands and its text.
+/// What was appended, in order: its position and its text.
 pub(super) type History = Vec<(Position, String)>;
 
 pub(super) fn entry(wire: &str) -> Entry<'_> {
     Entry { depth: 1, priority: 1, via: Via::Link, ..Entry::seed(wire) }
 }
 
-/// Mostly short, at times longer than a sector or what is read ahead.
+/// Mostly short; sometimes longer than a sector or than one read ahead.
 pub(super) fn text(number: usize) -> String {
     let length = if number % 11 == 7 { 900 } else { number * 37 % 90 };
     format!("http://host{}.example/{number}/{}", number % 5, "x".repeat(length))
@@ -41,7 +41,7 @@ pub(super) fn open_from(storage: &Faulty, options: &JournalOptions, from: Positi
     Ok((journal, found, history))
 }
 
-/// What is found holds all that was acknowledged, nothing but what was appended, and can be appended to.
+/// The recovered journal holds everything that was acknowledged, nothing that was not appended, and can be appended to.
 pub(super) fn is_recovered(
     world: World,
     options: &JournalOptions,
@@ -63,17 +63,17 @@ pub(super) fn is_recovered(
     assert!(again == history && found.cut.is_none(), "what was appended to it is there");
 }
 
-/// Tries again, as somebody would who has made room.
+/// Tries again, as a user would after making room.
 pub(super) fn again<T, E>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     act().or_else(|_| act()).or_else(|_| act())
 }
 
-/// A journal's life: 60 appends, some flushed, some read, in two sittings. Ends where a second and third try fail too; then says
-/// how many were acknowledged by a flush.
+/// A journal's life: 60 appends, some flushed, some read, in two sittings. Ends early if a second and third attempt fail too.
+/// Returns how many appends were acknowledged by a flush.
 pub(super) fn live(storage: &Faulty, options: &JournalOptions, appended: &mut History) -> (usize, Result<(), ()>) {
     let mut acknowledged = 0;
     for sitting in [0..30, 30..60] {
-        // The process before took its sync with it.
+        // The sync died with the previous process.
         storage.0.borrow_mut().syncing = None;
         let Ok((mut journal, _, history)) = again(|| open(storage, options)) else {
             return (acknowledged, Err(()));
@@ -131,7 +131,7 @@ fn each_operation_fails_once_and_nothing_is_lost() {
     }
 }
 
-/// A journal that has begun to sync its first record, and has flushed a second.
+/// A journal that has begun to sync its first record, and has then flushed a second.
 fn syncing() -> (Faulty, FileJournal<Faulty>) {
     let storage = Faulty::of(World { sync_lasts: 1, ..World::default() });
     let (mut journal, ..) = open(&storage, &options(SyncPolicy::Interval(Duration::from_secs(1)))).unwrap();
@@ -147,7 +147,7 @@ fn syncing() -> (Faulty, FileJournal<Faulty>) {
 #[test]
 fn a_sync_that_fails_unwatched_stops_the_journal() {
     type Act = fn(&mut FileJournal<Faulty>) -> io::Result<()>;
-    // With the operations that each begins with; the last one writes what is pending before it closes the segment.
+    // Each with the number of operations before the sync ends; the last act writes what is pending before it closes the segment.
     let acts: [(u64, Act); 3] = [
         (0, |journal| journal.flush(Timestamp::from_micros(0))),
         (0, |journal| Ok(journal.sync()?)),
@@ -234,7 +234,7 @@ fn each_removal_fails_once_and_the_rest_is_there() {
         }
         if outcome.is_ok() {
             fewest = left(storage.world().after_kill());
-            // A power cut may bring back what was removed, and that does no harm.
+            // A power cut may bring back what was removed; that does no harm.
             left(storage.world().after_power_cut(&mut random));
             for (position, wire) in &history[45..] {
                 assert_eq!(journal.read(*position).unwrap().wire, wire);
@@ -289,7 +289,7 @@ fn a_full_disk_stops_appends_before_memory_is_full() {
     assert_eq!((history.len(), found.cut), (appended + 1, None));
 }
 
-/// A journal of several segments, its history, and where in its files each record stands.
+/// A journal of several segments, and its history.
 pub(super) fn filled() -> (World, History) {
     let storage = Faulty::default();
     let mut appended = History::new();

@@ -1,4 +1,4 @@
-//! The journal as a frontier meets it: on a real disk, in memory, and on a disk at its worst.
+//! The journal as a frontier uses it: on a real disk, in memory, and on a disk at its worst.
 
 mod crawled;
 mod disk_faults;
@@ -105,13 +105,13 @@ fn open_from(
     Ok((journal, found, replayed))
 }
 
-/// Looks at it all, and says whether it is whole.
+/// Reads the whole journal, and says whether all segments are there.
 fn look(directory: &Path, needs: &Needs) -> Result<bool, JournalError> {
     let looked = FileJournal::look(Disk::for_reading(directory), JOB, needs, Position::default(), |_, _| {});
     looked.map(|(_, is_whole)| is_whole)
 }
 
-/// What stands at these positions, and all that is still to come.
+/// The needs of these positions, and of everything still to come.
 fn needing(journal: &FileJournal, positions: &[Position]) -> Needs {
     let mut needs = journal.needs();
     for position in positions {
@@ -135,7 +135,7 @@ fn start(segment: &Path) -> u64 {
 fn owned() -> impl Strategy<Value = Owned> {
     let via =
         proptest::sample::select(&[Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed][..]);
-    // Shorter and longer than what is read ahead, and once in a while longer than what is gathered before it is written.
+    // Shorter and longer than one read ahead, and once in a while longer than the write buffer.
     let wire = prop_oneof![
         20 => "https://[a-zö/]{0,80}",
         4 => (400..2000usize).prop_map(|length| "x".repeat(length)),
@@ -160,7 +160,7 @@ fn owned() -> impl Strategy<Value = Owned> {
     )
 }
 
-/// What most tests append.
+/// The append that most tests use.
 trait Admit: Journal {
     fn admit(&mut self, entry: Entry<'_>) -> io::Result<Position> {
         Ok(self.append(&Record::Admitted(entry))?.expect("the place of an entry"))
@@ -169,7 +169,7 @@ trait Admit: Journal {
 
 impl<J: Journal> Admit for J {}
 
-/// What every journal does: entries in, flushed now and then, each read back at any time.
+/// What every journal does: entries are appended, flushed now and then, and each can be read back at any time.
 fn keeps(
     journal: &mut impl Journal,
     actions: &[(Owned, prop::sample::Index, bool)],

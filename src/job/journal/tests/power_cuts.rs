@@ -1,11 +1,11 @@
-//! Power cuts, flipped bits and cut files: what is lost is what the policy says, and what is damaged is named.
+//! Power cuts, flipped bits and cut files: the loss is what the policy allows, and damage is named.
 
 use super::disk_faults::{History, entry, filled, is_recovered, open, options, text};
 use super::random::Random;
 use super::storage::{Fault, Faulty, World};
 use super::*;
 
-/// A crawl's batches, with kills between, and the power cut at any moment.
+/// A crawl's batches, with kills in between, and a power cut at any moment.
 #[test]
 fn ten_thousand_power_cuts_cost_what_the_policy_says() {
     let mut random = Random(0x00c0_ffee);
@@ -23,7 +23,7 @@ fn ten_thousand_power_cuts_cost_what_the_policy_says() {
         for number in 0..60 {
             match random.below(20) {
                 0 => {
-                    // Killed, while it is opened once more, perhaps.
+                    // Killed, perhaps also while it is being opened again.
                     let fails_at = storage.world().operations + 1 + random.below(12);
                     storage.0.borrow_mut().fault = Some((fails_at, Fault::ShortWrite));
                     storage.0.borrow_mut().syncing = None;
@@ -91,14 +91,14 @@ fn start(name: &str) -> u64 {
     u64::from_str_radix(name.strip_prefix("journal-").unwrap(), 16).unwrap()
 }
 
-/// Where the frame begins that this byte of the file belongs to; 0 for the header.
+/// Where the frame begins that holds this byte of the file; 0 for the header.
 fn frame_of(name: &str, byte: usize, history: &History) -> u64 {
     let positions = history.iter().map(|(position, _)| position.to_u64());
     let begun = positions.filter(|position| (start(name)..=start(name) + byte as u64).contains(position));
     begun.max().map_or(0, |position| position - start(name))
 }
 
-/// The damage is named, and what stands before it is there.
+/// The damage is named, and everything before it is there.
 fn is_named(world: &World, changed: &str, byte: usize, history: &History) {
     let frame = frame_of(changed, byte, history);
     let is_last = world.files.keys().next_back().is_some_and(|last| last == changed);

@@ -1,4 +1,4 @@
-//! What an opening takes, what it refuses, and where a replay may begin.
+//! What an opening accepts, what it refuses, and where a replay may begin.
 
 use super::*;
 
@@ -145,7 +145,8 @@ fn a_replay_may_begin_at_what_a_crash_tore() {
     let length = bytes.len() as u64;
     bytes[usize::try_from(offset).unwrap()] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    // A position behind the damage is no torn end: what it follows is gone.
+    // With a position after the damage, this is not a torn end: the frame that the position follows
+    // is gone.
     let error = open_from(directory.path(), &small(), Position::from_u64(start(&path) + length)).unwrap_err();
     assert!(
         matches!(error, JournalError::File(FileError::Damaged { offset: found, .. }) if found == offset),
@@ -186,7 +187,7 @@ fn damage_before_the_replay_is_found_when_it_is_read() {
     let behind = start(&segments(directory.path())[2]);
     open_from(directory.path(), &small(), Position::from_u64(behind)).unwrap();
 
-    // Its header is looked at, and where it is needed, its length.
+    // Its header is checked and, if it is needed, its length.
     bytes.clone_from(&whole);
     bytes[3] ^= 1;
     fs::write(path, &bytes).unwrap();
@@ -250,7 +251,7 @@ fn what_is_needed_may_not_be_gone() {
         fs::remove_file(&paths[gone]).unwrap();
         let part = Position::from_u64(start(&paths[gone]))..Position::from_u64(start(&paths[gone + 1]));
         let (inside, others): (Vec<_>, Vec<_>) = positions.iter().partition(|position| part.contains(position));
-        // All but that segment is needed, and all that is replayed is there.
+        // Everything but that segment is needed, and all that is replayed is there.
         assert!(!look(directory.path(), &needing(&journal, &others)).unwrap());
         let (mut opened, _, replayed) = open_from(directory.path(), &small(), last).unwrap();
         assert_eq!(replayed.len(), 1);
@@ -271,7 +272,7 @@ fn what_is_needed_may_not_be_gone() {
     assert!(look(directory.path(), &needing(&journal, &positions)).unwrap());
 }
 
-/// A segment that was being begun when the power went.
+/// A segment that was being begun when the power failed.
 #[test]
 fn a_segment_whose_header_is_torn_is_begun_again() {
     for header in [&b""[..], b"journal\n", &[0; 32]] {
@@ -303,7 +304,7 @@ fn a_segment_whose_header_is_torn_is_begun_again() {
         drop(journal);
         let (_, found, replayed) = open(directory, &small()).unwrap();
         assert_eq!((found.cut, replayed.len()), (None, kept + 1));
-        // Where records follow it, it was whole once.
+        // If records follow it, it was whole once.
         let mut bytes = fs::read(&torn).unwrap();
         bytes[20] ^= 1;
         fs::write(&torn, bytes).unwrap();

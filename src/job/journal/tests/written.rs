@@ -44,7 +44,7 @@ fn records_are_flushed_in_groups_by_time_and_by_bytes() {
     assert_eq!(written(), before);
     assert_eq!(journal.flush_due(at(17)).unwrap(), None);
     assert!(written() > before);
-    // What is flushed for another reason waits no more.
+    // What was flushed for another reason no longer waits.
     journal.admit(short.entry()).unwrap();
     assert_eq!(journal.flush_due(at(20)).unwrap(), Some(at(30)));
     journal.flush(at(21)).unwrap();
@@ -71,14 +71,14 @@ fn what_was_not_flushed_is_what_a_kill_costs() {
     journal.flush(NOW).unwrap();
     let position = journal.admit(entries[1].entry()).unwrap();
     assert_eq!(journal.read(position).unwrap(), entries[1].entry());
-    // A killed process drops nothing either.
+    // Killing the process drops nothing either.
     std::mem::forget(journal);
     let (_, found, replayed) = open(directory.path(), &small()).unwrap();
     assert_eq!(replayed, [(Position::from_u64(32), entries[0].clone())]);
     assert_eq!(found.cut, None);
 }
 
-/// What is in the file under `tests/data` was written by format version 1, and every later version must read it.
+/// Format version 1 wrote the file under `tests/data`, and every later version must read it.
 #[test]
 fn version_1_is_read_and_written_as_ever() {
     let directory = tempfile::tempdir().unwrap();
