@@ -1,4 +1,4 @@
-//! The files of a checkpoint, and what it needs of the journal, to be copied elsewhere.
+//! Opens the files of a checkpoint, and what it needs of the journal, to be copied elsewhere.
 
 use std::fs::File;
 
@@ -9,22 +9,22 @@ use crate::bytes::FileError;
 use crate::gate::Position;
 use crate::job::journal::{Disk, Storage, segment_name, segment_start};
 
-/// A file that is to be copied. It is open, so that it is there although its name may go.
+/// A file to be copied. It is open, so its content stays available even if its name is removed.
 #[derive(Debug)]
 pub(crate) struct FileCopy {
     /// Its name in the directory of the frontier.
     pub(crate) name: String,
     pub(crate) file: File,
-    /// So many of its bytes belong to the copy.
+    /// Bytes from its beginning that belong to the copy.
     pub(crate) length: u64,
 }
 
 impl Checkpoints<Disk> {
-    /// Opens the files of the newest checkpoint that is no further than a position, and what it needs of the journal up to there. Returns
-    /// where the journal ended when the checkpoint was written. `None` where there is no such checkpoint.
+    /// Opens the files of the newest checkpoint at or before a position, and what it needs of the journal up to that position. Also
+    /// returns where the journal ended when the checkpoint was written. `None` if there is no such checkpoint.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(crate) fn copies(&mut self, end: Position) -> Result<Option<(Position, Vec<FileCopy>)>, CheckpointError> {
         let is_before = |summary: &Summary| summary.counts.position <= end;
         let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();

@@ -1,7 +1,7 @@
-//! A checkpoint that is being written: its files one by one, and at last the summary, by which they count.
+//! A checkpoint that is being written: its files one by one, and last the summary, which makes them count.
 //!
-//! The calls come in this order: `begin`, `hosts`, `seen`, `contents`, `sync_journal`, `commit`. The counts are last because all else is
-//! replayed up to them. The journal is synced before them because a summary must not speak of what a power cut can take.
+//! The calls come in this order: `begin`, `hosts`, `seen`, `contents`, `sync_journal`, `commit`. The counts are last because everything
+//! else is replayed up to them. The journal is synced before them because a summary must not mention anything that a power cut can take.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -31,16 +31,16 @@ pub(super) struct Draft<'a, S: Storage = Disk> {
     summary: Summary,
     /// Bytes written, without the seen set.
     bytes: u64,
-    /// Its runs, where they differ from those of the checkpoint before.
+    /// Its runs, if they differ from those of the previous checkpoint.
     runs: Option<Vec<Arc<HostRun>>>,
     is_placed: bool,
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is
-    /// saved: a replay begins there, and gives each slice what was recorded behind its own position.
+    /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is saved:
+    /// a replay begins there, and gives each slice the records after the slice's own position.
     pub(super) fn begin(&mut self, needs: Needs) -> Draft<'_, S> {
-        // A failed try may have left a summary that could not be removed. It must not meet files of the same number.
+        // A failed attempt may have left a summary that could not be removed. It must not meet files of the same number.
         self.last += 1;
         let number = self.last;
         self.evictable.clear();
@@ -58,14 +58,13 @@ impl<S: Storage> Checkpoints<S> {
 impl<S: Storage> Draft<'_, S> {
     /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice and its hosts'
     /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which slice follows. Up to
-    /// `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is committed: of the idle ones, those that have rested
-    /// for longest.
+    /// `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is committed: the idle ones that have rested longest.
     ///
-    /// Takes the memory of the largest slice, which is 2,048 hosts with their queues or a piece of the schedule, of some six bytes a host,
-    /// and of up to twice the hosts that are to be evicted.
+    /// Takes the memory of the largest slice (2,048 hosts with their queues, or a piece of the schedule), some six bytes a host, and up to
+    /// twice the hosts that are to be evicted.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(super) fn hosts(
         &mut self,
         to_evict: u64,
@@ -83,7 +82,7 @@ impl<S: Storage> Draft<'_, S> {
                 slice.clear();
                 let position;
                 (position, rest) = next(part, &mut slice, &mut addresses);
-                // The frontier is not locked here: one host may have millions of URLs.
+                // The frontier is not locked here, since one host may have millions of URLs.
                 waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
                 frames.put(position.to_u64().to_le_bytes()).put(&slice).end()?;
                 eviction.look_at(&slice);
@@ -101,7 +100,7 @@ impl<S: Storage> Draft<'_, S> {
         if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
     }
 
-    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: without it, the run is removed.
+    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: if it does not happen, the run is removed.
     fn write_run(&mut self, eviction: &mut Eviction) -> Result<(), CheckpointError> {
         let store = &mut *self.store;
         store.runs.push(self.number);
@@ -111,11 +110,11 @@ impl<S: Storage> Draft<'_, S> {
     }
 
     /// Writes the seen set. For a layout that can [forget](crate::seen::Layout::forgets), `at` is called for each shard. It holds the
-    /// frontier, locks the shard by calling its argument, and returns where the journal ends: nothing is forgotten between the two.
-    /// So a replay forgets again what was forgotten after that position, and nothing before it.
+    /// frontier, locks the shard by calling its argument, and returns where the journal ends: nothing is forgotten between the two. So a
+    /// replay forgets exactly what was forgotten after that position.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(super) fn seen(
         &mut self,
         seen: &SeenSet,
@@ -128,35 +127,35 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
-    /// Writes what pages said. A page that is done since may be in it: the replay tells it again, which does no harm.
+    /// Writes the contents of pages. They may include a page that was done since: the replay adds it again, which does no harm.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(super) fn contents(&mut self, contents: &SeenSet) -> Result<(), CheckpointError> {
         self.write(FILES[2], |to| contents.save(to))?;
         self.summary.has_contents = true;
         Ok(())
     }
 
-    /// Syncs a segment of the journal through a handle of its own, so that nobody waits for the journal meanwhile.
+    /// Syncs a segment of the journal through a separate handle, so that nobody waits for the journal meanwhile.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(super) fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
         let storage = &mut self.store.storage;
         Ok(storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)))?)
     }
 
-    /// Makes this the newest checkpoint, and removes all but the last two. The counts are taken last. Journal and output must be
-    /// safe on disk up to them. `extra` are bytes that the owner gets back at a resume.
+    /// Makes this the newest checkpoint, and removes all but the last two. The counts are taken last. Journal and output must be safe on
+    /// disk up to them. `extra` are bytes that the owner gets back at a resume.
     ///
-    /// The names are synced twice. Before the rename, so that no power cut keeps the summary's name and loses those of the files that
-    /// it names. After it, so that the older checkpoint and the journal's old segments can go.
+    /// The names are synced twice. Before the rename, so that no power cut keeps the summary's name and loses the names of the files that
+    /// it lists. After it, so that the older checkpoint and the journal's old segments can be removed.
     ///
     /// Returns the bytes written, without the seen set.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(super) fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
         let (position, runs) = (counts.position, self.runs.take());
         let mut summary = std::mem::take(&mut self.summary);
@@ -209,7 +208,7 @@ impl<S: Storage> Drop for Draft<'_, S> {
     }
 }
 
-/// Writes a file, and waits for the disk.
+/// Writes a file and syncs it.
 fn write<S: Storage>(
     storage: &mut S,
     name: &str,
@@ -219,7 +218,7 @@ fn write<S: Storage>(
     created.map_err(FileError::of("create", storage.path(name)))?;
     let mut to = BufWriter::with_capacity(BUFFER, Writing { storage, name });
     let written = content(&mut to).and_then(|()| to.flush());
-    // Taking the writer apart drops what it still holds, without another try.
+    // Taking the writer apart drops what it still holds, without another attempt to write it.
     let _ = to.into_parts();
     written.map_err(FileError::of("write", storage.path(name)))?;
     Ok(storage.sync(name).map_err(FileError::of("sync", storage.path(name)))?)

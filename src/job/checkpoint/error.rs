@@ -3,10 +3,10 @@
 //! | the error | what helps |
 //! |---|---|
 //! | `Changed`, `Frontier` | the settings that the job had before |
-//! | `Disturbed`, `Job` | to find out who else is in the directory |
-//! | `File`, `Seen` | a copy of the file, where it is [lost](CheckpointError::is_loss); an older checkpoint serves meanwhile |
+//! | `Disturbed`, `Job` | finding out who else is in the directory |
+//! | `File`, `Seen` | a copy of the file, if it is [lost](CheckpointError::is_loss); an older checkpoint serves meanwhile |
 //! | `Irreparable`, `Journal` | the same, or [`repair`](crate::job::repair) |
-//! | `Lost` | to open the frontier again |
+//! | `Lost` | opening the frontier again |
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::seen::SnapshotError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// An option that the job's files depend on has changed since the job was created.
+    /// An option that the job's files depend on was changed after the job was created.
     #[error("{option} cannot be changed in a job that is under way")]
     Changed {
         /// The option, by its path: `seen.layout`.
@@ -42,7 +42,7 @@ pub enum CheckpointError {
     #[error(transparent)]
     Frontier(#[from] OptionError),
     /// No checkpoint is whole, and the journal is not enough without one: parts of it were removed, and only checkpoints hold what
-    /// they said.
+    /// was in them.
     #[error(
         "no checkpoint is whole ({}), and without one the journal is not enough; put back a copy of what is damaged, or start \
          afresh with --overwrite",
@@ -58,11 +58,11 @@ pub enum CheckpointError {
     /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The job does not belong to this process any more.
+    /// The job no longer belongs to this process.
     #[error(transparent)]
     Job(#[from] JobError),
     /// A URL passed the gate and could not be written to the journal. A checkpoint of the seen set would lose it for ever. Without
-    /// the checkpoint, it is found again when the frontier is opened again.
+    /// the checkpoint, the URL is found again after the frontier is reopened.
     #[error("{} lacks a URL that could not be written before; open it again", path.display())]
     Lost {
         /// The journal's directory.
@@ -79,13 +79,13 @@ pub enum CheckpointError {
 }
 
 impl CheckpointError {
-    /// Takes a checkpoint error back out of an [`io::Error`]; any other becomes the error of reading this path.
+    /// Takes a checkpoint error back out of an [`io::Error`]; any other error becomes an error of reading this path.
     pub(in crate::job) fn of_io(error: io::Error, path: PathBuf) -> Self {
         error.downcast().unwrap_or_else(|source| FileError::Io { action: "read", path, source }.into())
     }
 
-    /// The error for a journal that cannot be opened, where these checkpoints were damaged. `has_checkpoint` says that another one
-    /// could be used.
+    /// The error for a journal that cannot be opened when these checkpoints are damaged. `has_checkpoint`: another one could be
+    /// used.
     pub(in crate::job) fn of_journal(journal: JournalError, damaged: Vec<Self>, has_checkpoint: bool) -> Self {
         match journal {
             JournalError::File(FileError::Damaged { .. }) | JournalError::Beyond { .. }
@@ -97,7 +97,7 @@ impl CheckpointError {
         }
     }
 
-    /// Whether a file is gone or is not what was written. A copy of it would help, and so may a repair; the command offers both.
+    /// Whether a file is gone or damaged. Restoring a copy would help, and so may a repair; the command offers both.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Irreparable { .. } => true,
@@ -113,13 +113,13 @@ impl CheckpointError {
         }
     }
 
-    /// Whether this checkpoint's files are not what was written, so that an earlier one may be used. A later format of its own
-    /// files is not damage: what a later version wrote is not passed over for something older.
+    /// Whether this checkpoint's files are damaged, so that an earlier one may be used. A later format of its own files is not
+    /// damage: what a later version wrote is not passed over for something older.
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::File(error) => error.is_loss(),
             Self::Seen { source, .. } => match source {
-                // A checkpoint of this version has a snapshot of this version. Any other was not written with it.
+                // A checkpoint of this version has a snapshot of this version. Any other snapshot was not written with it.
                 SnapshotError::Damaged { .. }
                 | SnapshotError::Short { .. }
                 | SnapshotError::Unknown

@@ -1,18 +1,18 @@
 //! The hosts that were evicted from memory, in runs on disk.
 //!
-//! A look for a host costs nothing where the filter does not know the host. Otherwise it costs one read a run, from the newest on, until it
-//! is found. Each image is written again about as often as there are runs, since a run takes in those of like size.
+//! Looking up a host costs nothing if the filter does not know it. Otherwise it costs one read per run, from the newest on, until the host
+//! is found. Each image is rewritten about as often as there are runs, since a new run merges the runs of similar size.
 //!
 //! A run in use is not removed: a reader holds the lock of the list, and a checkpoint that lists the run keeps its file.
 //!
 //! # When a host leaves
 //!
-//! 1. The draft of a checkpoint chooses idle hosts and [writes](EvictedHosts::write) their images. The hosts are still in memory, and
-//!    the run with their images is not looked into.
+//! 1. The draft of a checkpoint chooses idle hosts and [writes](EvictedHosts::write) their images. The hosts are still in memory, and the
+//!    run with their images is not read yet.
 //! 2. The checkpoint is committed, and [publishes](EvictedHosts::publish) the run.
 //! 3. The frontier drops each host that still equals its image. From then on the image is the host.
 //!
-//! A draft that fails leaves the keys of its hosts in the filter. That costs a look in vain for each of them, and nothing else.
+//! A draft that fails leaves the keys of its hosts in the filter. That costs a useless read for each of them, and nothing else.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -25,9 +25,9 @@ use crate::frontier::{BadSlice, IdleHost};
 use crate::job::journal::Storage;
 use crate::seen::{SeenOptions, SeenSet};
 
-/// A new run takes in the newest runs before it that have at most this many times its hosts.
+/// A new run merges the newest runs before it that have at most this many times its hosts.
 const LIKE_SIZE: u64 = 2;
-/// Share of the hosts that were never evicted for which a run is read all the same. The filter takes 10 bits an evicted host.
+/// The share of never-evicted hosts for which a run is read anyway. The filter takes 10 bits an evicted host.
 const FILTER_RATE: f64 = 1e-2;
 /// The filter is sized for at least this many hosts; it grows.
 const FILTER_HOSTS: u64 = 4096;
@@ -41,10 +41,10 @@ pub(super) struct WrittenRuns {
     pub(super) evictable: Vec<Vec<u8>>,
 }
 
-/// All evicted hosts. A clone is cheap and shares them: the checkpoint's writer adds runs, and the journal looks into them.
+/// All evicted hosts. A clone is cheap and shares them: the checkpoint's writer adds runs, and the journal reads them.
 ///
-/// Each run has more than twice the hosts of the next newer one, so their number grows with the logarithm of the hosts. A filter
-/// holds the keys of all of them. Most hosts that are not in memory are new, and the filter spares them the look into the runs.
+/// Each run has more than twice the hosts of the next newer one, so the number of runs grows with the logarithm of the hosts. A filter
+/// holds the keys of all of them. Most hosts that are not in memory are new, and the filter spares them the lookup in the runs.
 #[derive(Clone, Debug)]
 pub(super) struct EvictedHosts(Arc<Shared>);
 
@@ -55,20 +55,20 @@ struct Shared {
     job: u64,
     /// The newest last. A reader holds this lock, so that no run is removed while it is read.
     runs: RwLock<Vec<Arc<HostRun>>>,
-    /// It is made when the first host is evicted: in most crawls none is.
+    /// Made when the first host is evicted: in most crawls none is.
     filter: OnceLock<SeenSet>,
-    /// Bytes of memory that these take.
+    /// Bytes of memory that runs and filter take.
     memory: AtomicUsize,
 }
 
 impl EvictedHosts {
-    /// No host was evicted yet.
+    /// No evicted hosts yet.
     pub(super) fn none(job: u64) -> Self {
         Self::of(job, Vec::new(), OnceLock::new())
     }
 
-    /// Opens these runs, the newest last. Each is read and checked, and the filter is made again of all their hosts: it is not kept on
-    /// disk. So an opening costs a read of all images, some 60 bytes a host, and the hash of each key.
+    /// Opens these runs, the newest last. Each is read and checked, and the filter is rebuilt from all their hosts: it is not kept on disk.
+    /// So an opening costs a read of all images, some 60 bytes a host, and the hash of each key.
     pub(super) fn open<S: Storage>(storage: &mut S, job: u64, numbers: &[u64]) -> Result<Self, CheckpointError> {
         let mut hashes = Vec::new();
         let mut read = |number: &u64| HostRun::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
@@ -90,10 +90,10 @@ impl EvictedHosts {
         evicted
     }
 
-    /// Shows the newest image of each host, in the order of their hashes. A restore counts the evicted hosts by it.
+    /// Shows the newest image of each host, in the order of their hashes. A restore uses it to count the evicted hosts.
     ///
     /// # Errors
-    /// Where a run cannot be read, and where `show` refuses an image: the error names the frame that it came from.
+    /// If a run cannot be read, or `show` refuses an image: the error names the frame that the image came from.
     pub(super) fn each<S: Storage>(
         &self,
         storage: &mut S,
@@ -108,10 +108,10 @@ impl EvictedHosts {
         Ok(())
     }
 
-    /// Reads the newest image of a host into a buffer; `None` where the host was never evicted. It also finds the image of a host that
-    /// has come back since, so it is asked only for a host that is not in memory.
+    /// Reads the newest image of a host into a buffer; `None` if the host was never evicted. It also finds the image of a host that has
+    /// come back since, so call it only for a host that is not in memory.
     ///
-    /// One in a hundred of the hosts that were never evicted costs a read a run: the filter's rate of false positives.
+    /// One in a hundred of the hosts that were never evicted costs one read per run: the filter's false-positive rate.
     pub(super) fn find<'a, S: Storage>(
         &self,
         storage: &mut S,
@@ -131,8 +131,8 @@ impl EvictedHosts {
         Ok(None)
     }
 
-    /// Writes a run of these hosts, merged with the newest runs before it that are of like size. Nothing is looked up in it before it is
-    /// [published](Self::publish), and the runs that it took in serve until then.
+    /// Writes a run of these hosts, merged with the newest runs before it that are of similar size. Nothing is looked up in it before it is
+    /// [published](Self::publish); the runs that it merged serve until then.
     ///
     /// Takes the memory of the images twice more: once for the merge, once in pieces for the frontier.
     pub(super) fn write<'a, S: Storage>(
@@ -150,7 +150,7 @@ impl EvictedHosts {
             size += run.hosts;
             taken_in.insert(0, run);
         }
-        // The filter comes first. A host that is only in the filter costs a look in vain; one that is only in a run would be lost.
+        // The filter comes first. A host that is only in the filter costs a useless read; one that is only in a run would be lost.
         let filter = self.0.filter.get_or_init(|| filter(job, 0));
         for (hash, _) in &hosts {
             filter.insert(*hash);
@@ -168,7 +168,8 @@ impl EvictedHosts {
         Ok(WrittenRuns { runs, evictable: batches })
     }
 
-    /// Makes these the runs that are looked into. Waits for whoever reads one now, which takes as long as one host's search.
+    /// Makes these the runs that lookups read. Waits for any lookup that is reading one now, which takes as long as the search for one
+    /// host.
     pub(super) fn publish(&self, runs: Vec<Arc<HostRun>>) {
         let filter = self.0.filter.get().map_or(0, SeenSet::bytes);
         let memory = usize::try_from(filter).unwrap_or(usize::MAX) + runs.iter().map(|run| run.memory()).sum::<usize>();
@@ -186,7 +187,7 @@ impl EvictedHosts {
         self.0.memory.load(Ordering::Relaxed)
     }
 
-    /// The runs as they are now. Holding one of them does not keep its file: only the lock does.
+    /// The current runs. Holding one of them does not keep its file: only the lock does.
     fn runs(&self) -> Vec<Arc<HostRun>> {
         self.0.runs.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -197,7 +198,7 @@ pub(super) fn numbers(runs: &[Arc<HostRun>]) -> Vec<u64> {
     runs.iter().map(|run| run.number).collect()
 }
 
-/// A filter for the keys of this many hosts. It has one shard, since hosts are evicted and looked for by one thread at a time.
+/// A filter for the keys of this many hosts. It has one shard, since one thread at a time evicts hosts or looks them up.
 fn filter(job: u64, hosts: u64) -> SeenSet {
     let key = FingerprintKey::from_u64(job);
     let options = SeenOptions {
@@ -228,7 +229,7 @@ mod tests {
         format!("https://h{host}.example")
     }
 
-    /// A host in the layout of `durable/image.rs`: it has answered, was asked so often, and has nothing queued.
+    /// A host in the layout of `durable/image.rs`: it has answered, was asked `requests` times, and has nothing queued.
     fn image(host: u64, requests: u8) -> Vec<u8> {
         let key = key(host);
         [&[u8::try_from(key.len()).unwrap()], key.as_bytes(), &[1, 9, requests, 0, 0, 0, 0, 0, 0]].concat()
@@ -328,7 +329,7 @@ mod tests {
             let offset = told(&flipped);
             assert!(offset <= byte && byte < offset + 5000, "byte {byte} is told at {offset}");
             if byte > 32 {
-                // And where one host is looked for.
+                // And when one host is looked up.
                 let mut buffer = Vec::new();
                 let found = (0..400).map(|host| evicted.find(&mut disk, &key(host), &mut buffer).map(|_| ()));
                 let errors = found.filter_map(Result::err).collect::<Vec<_>>();

@@ -1,16 +1,16 @@
 //! The choice of the hosts that are evicted once a checkpoint holds them.
 //!
-//! The slices of a checkpoint are looked at as they are written, so nothing is read again, and the frontier is not locked for it. Only
-//! hosts with nothing queued or lent are taken: one that has URLs is asked soon, and would come back at once.
+//! The slices of a checkpoint are examined as they are written, so nothing is read again, and the frontier is not locked. Only hosts
+//! with nothing queued or leased are chosen: a host that has URLs is asked soon, and would come back at once.
 //!
-//! The longest rest goes first, by the time at which a host might have been asked again. That is nearly what a cache that drops the
-//! least recently used would choose, without a list of hosts in the order of their use.
+//! The host with the longest rest goes first, by the time at which it might have been asked again. That is nearly what an LRU cache
+//! would choose, without a list of hosts in the order of their use.
 
 use std::ops::Range;
 
 use crate::frontier::{IdleHost, Timestamp, idle_hosts};
 
-/// Chooses the hosts that are evicted: of the idle ones, those that have rested for longest, up to a number.
+/// Chooses the hosts that are evicted: up to a number of idle hosts, the longest rested first.
 #[derive(Debug)]
 pub(super) struct Eviction {
     most: usize,
@@ -26,7 +26,7 @@ impl Eviction {
         Self { most: usize::try_from(most).unwrap_or(usize::MAX), images: Vec::new(), hosts: Vec::new() }
     }
 
-    /// Takes the idle hosts of a slice into the choice. A slice that cannot be read is passed over: its reader reports it.
+    /// Adds the idle hosts of a slice to the choice. A slice that cannot be read is skipped: its reader reports it.
     pub(super) fn look_at(&mut self, slice: &[u8]) {
         if self.most == 0 {
             return;
@@ -42,7 +42,7 @@ impl Eviction {
         }
     }
 
-    /// Drops all but the hosts that have rested for longest, and their images. O(hosts): a selection, and no sort.
+    /// Keeps only the longest-rested hosts and their images. O(hosts): a selection, not a sort.
     fn choose(&mut self) {
         if self.hosts.len() <= self.most {
             return;
@@ -63,7 +63,7 @@ impl Eviction {
         self.hosts.is_empty()
     }
 
-    /// The hosts that were chosen, in no order.
+    /// The chosen hosts, in no particular order.
     pub(super) fn hosts(&mut self) -> impl Iterator<Item = IdleHost<'_>> {
         self.choose();
         idle_hosts(&self.images)

@@ -1,7 +1,7 @@
 //! The files of a checkpoint: a header, then frames.
 //!
-//! A frame's checksum is seeded with the file's number and its own. So a frame of an older file, left in a reused block of the disk, is
-//! told apart, and so are frames that changed places.
+//! A frame's checksum is seeded with the file's number and its own. So it fails for a frame of an older file, left in a reused block of
+//! the disk, and for frames that changed places.
 //!
 //! A file of slices and a run end with an empty frame. Without it, a run that was cut between two frames would look whole.
 
@@ -29,8 +29,8 @@ pub(super) fn begin<W: Write>(mut to: W, magic: [u8; 8], job: u64, number: u64) 
 
 /// Reads a file that [`begin`] began: checks its header, and gives its frames to `read`. Errors name the file.
 ///
-/// `read` must see the end: by the empty frame where there is one, else by [`FrameReader::end`]. A frame may have any length, since a
-/// host's queue has; memory is taken only as far as the bytes are there.
+/// `read` must check the end: by the empty frame if there is one, else by [`FrameReader::end`]. A frame may have any length, since a
+/// host's queue may; memory is taken only for bytes that are there.
 pub(super) fn read<S: Storage, T>(
     storage: &mut S,
     file: &str,

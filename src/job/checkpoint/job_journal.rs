@@ -1,13 +1,13 @@
 //! The journal of a frontier that is kept in a job.
 //!
 //! The frontier asks it for what a journal gives, and for the images of evicted hosts. The checkpoint's writer asks it for the rest: the
-//! file, the checkpoints, the lock. So a frontier, whoever has it, is all that a checkpoint needs.
+//! file, the checkpoints, the lock. So a checkpoint needs only the frontier, whoever owns it.
 //!
 //! # A URL that is lost
 //!
-//! The gate remembers a URL before the journal has it. Where the journal then fails, the URL is in the seen set alone, and a checkpoint
-//! would keep that for ever. So from then on no checkpoint is written. The next process makes the seen set again, from the last checkpoint
-//! and the journal, and the URL passes the gate when it is found again.
+//! The gate remembers a URL before the journal has it. If the journal then fails, the URL is only in the seen set, and a checkpoint would
+//! keep it there for ever. So from then on no checkpoint is written. The next process rebuilds the seen set from the last checkpoint and
+//! the journal, and the URL passes the gate when it is found again.
 
 use std::io;
 use std::path::PathBuf;
@@ -27,15 +27,15 @@ pub struct JobJournal<S: Storage = Disk> {
     pub(super) file: FileJournal<S>,
     /// Held while a checkpoint is written. It is locked before the frontier is, never after.
     pub(super) checkpoints: Arc<Mutex<Checkpoints<S>>>,
-    /// Each checkpoint goes by them: how many hosts may stay in memory, whether old segments go.
+    /// The options that each checkpoint follows: how many hosts may stay in memory, whether old segments are removed.
     pub(super) options: OpenOptions,
-    /// For the frontier's owner, who cuts its output to what this says.
+    /// For the frontier's owner, who truncates the output accordingly.
     opening: Opening,
-    /// `None` where the job is only read.
+    /// `None` if the job is only read.
     pub(in crate::job) lock: Option<Arc<Lock>>,
-    /// Where it is kept what the user has dropped; `None` where the job is only read.
+    /// The file that records what the user has dropped; `None` if the job is only read.
     pub(in crate::job) dropped: Option<PathBuf>,
-    /// Shared with the checkpoints, which add to them. Looked into without the lock of these: a checkpoint takes long.
+    /// Shared with the checkpoints, which add to them. Read without the checkpoints' lock, since a checkpoint takes long.
     evicted: EvictedHosts,
     /// The last frame of a run that was read.
     buffer: Vec<u8>,
@@ -44,7 +44,7 @@ pub struct JobJournal<S: Storage = Disk> {
 }
 
 impl<S: Storage> JobJournal<S> {
-    /// A journal without a lock: whoever holds the job's adds it.
+    /// A journal without a lock: the holder of the job's lock adds it.
     pub(in crate::job) fn new(
         file: FileJournal<S>,
         checkpoints: Checkpoints<S>,
@@ -71,32 +71,32 @@ impl<S: Storage> JobJournal<S> {
         &self.opening
     }
 
-    /// What was found when the frontier was opened; lets go of the job.
+    /// What was found when the frontier was opened; releases the job.
     pub(in crate::job) fn into_opening(self) -> Opening {
         self.opening
     }
 
-    /// Where the next record will stand.
+    /// The position of the next record.
     pub(crate) fn end(&self) -> Position {
         self.file.end()
     }
 
-    /// Tells somebody of all that is written from here on.
+    /// Reports everything that is written from here on to `tap`.
     #[cfg(feature = "cluster")]
     pub(crate) fn tell(&mut self, tap: Arc<dyn crate::job::journal::JournalObserver>) {
         self.file.tap = Some(tap);
     }
 
-    /// The checkpoints, which are locked before the frontier is, never after.
+    /// The checkpoints. Lock them before the frontier, never after.
     #[cfg(feature = "cluster")]
     pub(crate) fn checkpoints(&self) -> Arc<Mutex<Checkpoints<S>>> {
         Arc::clone(&self.checkpoints)
     }
 
-    /// Returns when everything appended so far is safe from a power cut.
+    /// Syncs everything appended so far: once this returns, it is safe from a power cut.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     #[cfg(feature = "crawl")]
     pub(crate) fn sync(&mut self) -> Result<(), super::CheckpointError> {
         Ok(self.file.sync()?)
@@ -113,7 +113,7 @@ impl<S: Storage> Frontier<JobJournal<S>> {
 #[expect(private_interfaces, reason = "as the trait has it")]
 impl<S: Storage> Journal for JobJournal<S> {
     fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
-        // The gate has remembered the URL that is admitted, and would refuse it when it is found again.
+        // The gate has remembered the admitted URL, and would refuse it when it is found again.
         self.file.append(record).inspect_err(|_| self.has_lost |= matches!(record, Record::Admitted(_)))
     }
 

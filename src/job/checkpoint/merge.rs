@@ -1,10 +1,10 @@
 //! Several runs of hosts, read as one.
 //!
-//! A checkpoint merges the hosts that it evicts with the runs of like size; a restore merges all runs to see each host once. Both take
-//! the memory of one frame a run, whatever the number of hosts.
+//! A checkpoint merges the hosts that it evicts with the runs of similar size; a restore merges all runs to see each host once. Both
+//! take the memory of one frame per run, whatever the number of hosts.
 //!
-//! There are as many sources as runs, at most thirty for a billion hosts. So the next host is the smallest of all heads, found by a look
-//! at each of them.
+//! There are as many sources as runs, at most thirty for a billion hosts. So the next host is the smallest of all heads, found by
+//! comparing them all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::address::Fingerprint;
 use crate::frontier::idle_hosts;
 use crate::job::journal::Storage;
 
-/// Reads several runs as one, in the order of the hosts' hashes. Where several runs have a host, the newest image counts. One frame
-/// of each run is in memory.
+/// Reads several runs as one, in the order of the hosts' hashes. If several runs have a host, the newest image counts. One frame of each
+/// run is in memory.
 pub(super) struct HostMerge {
     job: u64,
     /// The newest first.
     sources: Vec<Source>,
-    /// The image that was given last.
+    /// The image that was returned last.
     image: Vec<u8>,
-    /// The run and the frame that this image came from; `None` where it came from memory.
+    /// The run and the frame that this image came from; `None` if it came from memory.
     place: Option<(Arc<HostRun>, usize)>,
 }
 
@@ -35,11 +35,11 @@ struct Source {
     buffer: Vec<u8>,
     /// The part of the buffer that is not read yet.
     rest: Range<usize>,
-    /// The host that comes next; its image stands at the beginning of the rest.
+    /// The next host; its image is at the beginning of the rest.
     head: Option<Head>,
 }
 
-/// The host that a source gives next. It has a copy of the key, by which the sources are compared.
+/// The next host of a source. It has a copy of the key, to compare the sources by.
 struct Head {
     hash: Fingerprint,
     key: Box<str>,
@@ -48,7 +48,7 @@ struct Head {
 }
 
 impl HostMerge {
-    /// Merges `images`, which are in order and the newest, with `runs`, of which the last is the newest.
+    /// Merges `images`, which are in order and the newest, with `runs`, whose last is the newest.
     pub(super) fn of<'a, S: Storage>(
         storage: &mut S,
         job: u64,
@@ -70,16 +70,16 @@ impl HostMerge {
         Ok(Self { job, sources, image: Vec::new(), place: None })
     }
 
-    /// The next host's hash and image; `None` behind the last one. Older images of the same host are passed over.
+    /// The next host's hash and image; `None` after the last one. Older images of the same host are skipped.
     ///
     /// # Errors
-    /// Where a frame cannot be read or is damaged.
+    /// If a frame cannot be read or is damaged.
     pub(super) fn next<S: Storage>(
         &mut self,
         storage: &mut S,
     ) -> Result<Option<(Fingerprint, &[u8])>, CheckpointError> {
         let heads = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.head.as_ref()?, at)));
-        // The newest source goes first among equal hosts: its number is the lowest.
+        // Among equal hosts, the newest source goes first: its number is the lowest.
         let Some((first, at)) = heads.min_by_key(|(head, at)| (head.hash, &head.key, *at)) else { return Ok(None) };
         let (hash, key) = (first.hash, first.key.clone());
         let source = &self.sources[at];
@@ -94,7 +94,7 @@ impl HostMerge {
         Ok(Some((hash, &self.image)))
     }
 
-    /// The error for the image that was given last, which came from a run and is no host.
+    /// The error for the image that was returned last, which came from a run and is not a host.
     pub(super) fn damaged(&self, storage: &impl Storage, reason: &'static str) -> CheckpointError {
         let (run, frame) = self.place.as_ref().expect("it was given, from a run");
         run.damaged(storage, *frame, reason)
@@ -102,7 +102,7 @@ impl HostMerge {
 }
 
 impl Source {
-    /// Goes on to the next host, and reads the next frame where this one is used up.
+    /// Goes on to the next host, and reads the next frame if this one is used up.
     fn advance<S: Storage>(&mut self, storage: &mut S, job: u64) -> Result<(), CheckpointError> {
         self.rest.start += self.head.take().map_or(0, |head| head.length);
         if self.rest.is_empty()

@@ -1,9 +1,9 @@
 //! The names of the files that checkpoints are made of.
 //!
-//! A number has six digits at least, so that names sort by it, and only its shortest form is a name of ours: `hosts-0000007` is
-//! somebody else's file, and is left alone.
+//! A number has at least six digits, so that names sort by it, and only its shortest form is a name of ours: `hosts-0000007` is
+//! another program's file, and is left alone.
 
-/// The files of a checkpoint, the last one last.
+/// The files of a checkpoint, in the order in which they are written.
 pub(super) const FILES: [&str; 4] = ["hosts", "seen", "contents", "checkpoint"];
 /// A run of evicted hosts, which several checkpoints may share.
 pub(super) const RUN: &str = "evicted";
@@ -13,7 +13,7 @@ pub(super) fn name(file: &str, number: u64) -> String {
     format!("{file}-{number:06}")
 }
 
-/// The number in the name of such a file; `None` where it is another file's name.
+/// The number in the name of such a file; `None` if it is another file's name.
 pub(super) fn number_of(of: &str, file: &str) -> Option<u64> {
     let number = of.strip_prefix(file)?.strip_prefix('-')?.parse().ok()?;
     (name(file, number) == of).then_some(number)

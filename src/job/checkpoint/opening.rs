@@ -10,17 +10,18 @@ use crate::job::journal::{JournalError, Recovery};
 pub struct Opening {
     /// There was neither a checkpoint nor a journal.
     pub is_new: bool,
-    /// The checkpoint that the frontier was restored from; `None` where there was none.
+    /// The checkpoint that the frontier was restored from; `None` if there was none.
     pub checkpoint: Option<u64>,
-    /// Where the journal ended at that checkpoint; 0 where there was none.
+    /// Where the journal ended at that checkpoint; 0 if there was none.
     pub position: Position,
     /// Newer checkpoints that were damaged and passed over.
     pub damaged: Vec<CheckpointError>,
     /// What was found in the journal after the checkpoint.
     pub recovery: Recovery,
-    /// The URLs that wait were judged by other rules of the gate: each is judged again when its turn comes.
+    /// The waiting URLs were judged by other rules of the gate: each is judged again when its turn comes.
     pub rules_changed: bool,
-    /// Bytes of the output that the journal confirms. What follows them must be cut off before more is written.
+    /// Bytes of the output that the journal confirms. Anything after them must be cut off before more is
+    /// written.
     pub output: u64,
     /// The part of these bytes that was there at the checkpoint.
     pub counted: u64,
@@ -29,7 +30,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// The error for a journal that cannot be opened, with what is known of the checkpoints.
+    /// The error for a journal that cannot be opened, with what is known about the checkpoints.
     pub(super) fn of_journal(self, error: JournalError) -> CheckpointError {
         CheckpointError::of_journal(error, self.damaged, self.checkpoint.is_some())
     }

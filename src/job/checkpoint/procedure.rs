@@ -1,18 +1,18 @@
 //! How a checkpoint is written while the frontier goes on.
 //!
-//! | step | the frontier is held | with what it is done |
+//! | step | the frontier is held | how |
 //! |---|---|---|
-//! | begin: is the job still ours, has no URL been lost | for a moment | |
+//! | begin: does the job still belong to this process, has no URL been lost | for a moment | |
 //! | schedule and hosts | once for each slice | the slice is written while the frontier is free |
-//! | seen set | once for each shard, where the layout can forget | the set locks one shard at a time |
-//! | counts | while nobody is between the gate and the frontier | |
-//! | sync of the journal | for what was written since the sync before | a sync ahead, through a handle of its own |
+//! | seen set | once for each shard, if the layout can forget | the set locks one shard at a time |
+//! | counts | while nothing is between the gate and the frontier | |
+//! | sync of the journal | for what was written since the previous sync | an earlier sync, through a separate handle |
 //! | output, summary, names | not at all | |
 //! | eviction | once for 64 hosts | |
-//! | old segments | for their removal | |
+//! | old segments | while they are removed | |
 //!
-//! Before the commit, a step that fails calls the checkpoint off, and its files are removed. Behind it, the checkpoint counts whatever
-//! fails.
+//! A step that fails before the commit calls the checkpoint off, and its files are removed. After the commit, the checkpoint counts
+//! whatever fails.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,23 +21,24 @@ use super::{CheckpointError, JobJournal};
 use crate::frontier::Frontier;
 use crate::job::journal::{Disk, Storage};
 
-/// The owner of a frontier of which a checkpoint is written. The frontier is locked for one piece at a time, and is free in between.
+/// The owner of a frontier, while a checkpoint of it is written. The frontier is locked for one piece at a time, and is free in
+/// between.
 pub trait Owner<S: Storage = Disk> {
-    /// Runs `act` on the frontier while nobody else uses it. All that the owner does between two calls goes to the journal, behind the
-    /// positions of the pieces that are saved already.
+    /// Runs `act` on the frontier while nobody else uses it. Everything that the owner does between two calls goes to the journal,
+    /// after the positions of the pieces that are already saved.
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
 
-    /// Runs `act` at a moment when every admitted URL is also submitted: nobody is between the gate and the frontier. For an owner who
-    /// has the frontier to itself, any moment is one.
+    /// Runs `act` at a moment when every admitted URL is also submitted: none is between the gate and the frontier. An owner that has
+    /// the frontier to itself may do so at any moment.
     fn quiesce<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T {
         self.with(act)
     }
 
-    /// Returns when this many bytes of the output are safe on disk, with the bytes that the checkpoint keeps for the owner. `None`
-    /// calls the checkpoint off.
+    /// Syncs the output: once this returns, this many bytes of it are safe on disk. Returns the bytes that the checkpoint keeps for
+    /// the owner; `None` calls the checkpoint off.
     ///
     /// # Errors
-    /// Where the output cannot be made safe.
+    /// If the output cannot be synced.
     fn confirm(&mut self, output: u64) -> Result<Option<Vec<u8>>, CheckpointError>;
 }
 
@@ -53,13 +54,13 @@ pub struct CheckpointCost {
     pub bytes: u64,
 }
 
-/// Writes a checkpoint. Then evicts hosts down to the number that may stay in memory, and removes the segments of the journal that
-/// no checkpoint needs, unless the journal is kept. Returns `None` where the owner called the checkpoint off. The [module](super)
-/// gives the reasons for this order.
+/// Writes a checkpoint. Then evicts hosts down to the number that may stay in memory, and removes the segments of the journal that no
+/// checkpoint needs, unless the journal is kept. Returns `None` if the owner called the checkpoint off. The [module](super) gives the
+/// reasons for this order.
 ///
 /// # Errors
-/// Where the storage fails: the last checkpoint still serves, and this can be tried again. Where a URL could not be journaled
-/// before, and where the job's lock was removed.
+/// If the storage fails: the last checkpoint still serves, and this can be tried again. If a URL could not be journaled before, or the
+/// job's lock was removed.
 pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointCost>, CheckpointError> {
     let began = Instant::now();
     let mut owner = Timed { owner, longest_pause: Duration::ZERO };
@@ -96,7 +97,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
         draft.contents(gate.contents())?;
     }
     let counts = owner.quiesce(|frontier| frontier.counts(frontier.journal().end()));
-    // The first sync takes the time, and the frontier is free meanwhile. The second one holds the frontier, and finds little to do.
+    // The first sync takes the time, while the frontier is free. The second one holds the frontier, and finds little to do.
     let segment = owner.with(|frontier| frontier.journal().file.segment().to_owned());
     draft.sync_journal(&segment).inspect_err(|_| owner.with(|frontier| frontier.journal_mut().file.stop()))?;
     let has_lost = owner.with(|frontier| {
@@ -154,7 +155,7 @@ impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
         act(self)
     }
 
-    /// The embedder has synced its output before it calls. The bytes of an earlier owner are kept on.
+    /// The embedder has synced its output before it calls. An earlier owner's bytes are kept.
     fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(Some(self.journal().opening().extra.clone()))
     }
@@ -164,11 +165,11 @@ impl<S: Storage> Frontier<JobJournal<S>> {
     /// Writes a checkpoint, and returns what it cost. Before the call, sync the output that the completed pages were written to, and
     /// submit every admitted URL: none may be between the gate and the frontier.
     ///
-    /// The call takes as long as the disk takes for the hosts, their queues and the seen set.
+    /// The call takes as long as the disk needs for the hosts, their queues and the seen set.
     ///
     /// # Errors
-    /// Where the storage fails: the last checkpoint still serves, and this can be tried again. Where a URL could not be journaled
-    /// before: open the frontier again, and the URL will be found again. Where the job's lock was removed.
+    /// If the storage fails: the last checkpoint still serves, and this can be tried again. If a URL could not be journaled before:
+    /// open the frontier again, and the URL will be found again. If the job's lock was removed.
     pub fn checkpoint(&mut self) -> Result<CheckpointCost, CheckpointError> {
         // This owner never calls a checkpoint off.
         write(self).map(Option::unwrap_or_default)

@@ -1,28 +1,27 @@
-//! How a frontier is restored: from the newest checkpoint that is whole, and the journal behind it.
+//! How a frontier is restored: from the newest whole checkpoint, and the journal after it.
 //!
-//! 1. The summaries are tried from the newest on. A damaged checkpoint is passed over and reported. Any other error ends the search: an
+//! 1. The summaries are tried from the newest on. A damaged checkpoint is skipped and reported. Any other error ends the search: an
 //!    option that has changed, or a file of a later format, would be the same in an older checkpoint.
 //! 2. The seen set, the slices and the evicted hosts are loaded.
 //! 3. The journal is replayed from the position that the summary names. Each record changes the state as it did when it was written,
-//!    except in the parts that were saved behind it. A page counts as done only if the output has its record.
-//! 4. A record says that the journal was opened again, and how much of the output counts; and where the rules of the gate are others than
-//!    before, one more says that. They are synced before anything else is written,
-//!    so that records which were void once are never taken for good later.
+//!    except in the parts that were saved after it. A page counts as done only if the output has its record.
+//! 4. A record says that the journal was opened again, and how much of the output counts. If the rules of the gate have changed, one more
+//!    record says that. They are synced before anything else is written, so that records that were void once never count later.
 //!
 //! # What it costs
 //!
 //! | part | time | memory beside the frontier |
 //! |---|---|---|
 //! | slices and seen set | a read of both files | one slice |
-//! | evicted hosts | two reads of all runs: one checks them, one counts each host once | one frame a run |
+//! | evicted hosts | two reads of all runs: one checks them, one counts each host once | one frame per run |
 //! | journal | a read of what was written since the checkpoint was begun | a window of 1 MiB |
 //!
-//! A look at the job of another process reads the whole journal, so that it can tell what became of each URL.
+//! Looking at another process's job reads the whole journal, so that it can tell what became of each URL.
 //!
-//! # Where it fails
+//! # If it fails
 //!
 //! The job can be opened again. At most, a torn end of the journal was cut off and the record of step 4 was written. A checkpoint that
-//! was passed over as damaged keeps its files until the next one is committed: somebody may still put back a good copy.
+//! was skipped as damaged keeps its files until the next one is committed: somebody may still put back a good copy.
 
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -40,14 +39,13 @@ use crate::job::OpenOptions;
 use crate::job::journal::{FileJournal, Needs, Recovery, Storage, is_begun};
 use crate::seen::SeenSet;
 
-/// Restores a frontier from the newest whole checkpoint and the journal behind it. Without either, makes a new one. `has` says
-/// whether the outputs hold what a page's receipts describe.
+/// Restores a frontier from the newest whole checkpoint and the journal after it. Without either, makes a new one. `has` says whether the
+/// outputs hold what a page's receipts describe.
 ///
 /// Then a record goes to the journal: that it was opened, and how much of the output counts.
 ///
 /// # Errors
-/// Where the storage fails, a file is another job's or of a later format, the journal is damaged, or an option is another than
-/// that of the job.
+/// If the storage fails, a file is another job's or of a later format, the journal is damaged, or an option differs from the job's.
 pub(in crate::job) fn restore<S: Storage>(
     journal: S,
     mut checkpoints: Checkpoints<S>,
@@ -57,7 +55,7 @@ pub(in crate::job) fn restore<S: Storage>(
     now: Timestamp,
 ) -> Result<Frontier<JobJournal<S>>, CheckpointError> {
     let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
-    // Where a page's record is missing, the records behind it are void too. They were cut off when the journal was opened again.
+    // If a page's record is missing, the records after it are void too. They were cut off when the journal was opened again.
     let mut missing: Option<u64> = None;
     // The replay stops at the first host that cannot be brought back.
     let mut recalled = Ok(());
@@ -97,8 +95,8 @@ pub(in crate::job) fn restore<S: Storage>(
     replay.finish(journal, now).map_err(|error| CheckpointError::of_io(error, directory))
 }
 
-/// As [`restore`], for a job that another process may hold: nothing is written. Shows each record of the whole journal, and says
-/// whether all of its segments are there.
+/// As [`restore`], for a job that another process may hold: nothing is written. Shows each record of the whole journal, and says whether
+/// all of its segments are there.
 pub(in crate::job) fn reread<S: Storage>(
     journal: S,
     mut checkpoints: Checkpoints<S>,
@@ -110,7 +108,7 @@ pub(in crate::job) fn reread<S: Storage>(
     let job = checkpoints.job;
     let looked = FileJournal::look(journal, job, &needs, synced, |position, record| {
         if position >= needs.from() && recalled.is_ok() {
-            // The caller looks records up in the output by itself, and sees then which are missing.
+            // The caller looks up records in the output itself, and sees then which are missing.
             recalled = replay.record(position, &record, |_| true, |key| checkpoints.host(key));
         }
         show(position, &record);
@@ -135,8 +133,8 @@ struct Found {
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// The frontier at the newest whole checkpoint, or a new one where there is none; newer ones that are damaged are reported in the
-    /// opening. Without a checkpoint all of the journal is needed, and nothing says how far it was safe on disk.
+    /// The frontier at the newest whole checkpoint, or a new one if there is none; newer ones that are damaged are reported in the
+    /// opening. Without a checkpoint the whole journal is needed, and nothing says how far it was safe on disk.
     fn find(&mut self, options: &FrontierOptions) -> Result<Found, CheckpointError> {
         let mut opening = Opening::default();
         let (replay, needs, synced) = match self.newest(options, &mut opening.damaged)? {
@@ -155,8 +153,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok(Found { replay, needs, synced, opening })
     }
 
-    /// Called when a frontier was restored from this checkpoint. The newer ones, which are damaged, are removed after the next
-    /// commit.
+    /// Called when a frontier was restored from this checkpoint. The newer ones are damaged, and are removed after the next commit.
     fn settle_on(&mut self, checkpoint: Option<u64>, needs: Needs) -> Result<(), CheckpointError> {
         self.sweep()?;
         let whole = self.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
@@ -167,10 +164,10 @@ impl<S: Storage> Checkpoints<S> {
         Ok(())
     }
 
-    /// The newest whole checkpoint, and its number. The errors of those that are damaged go to `damaged`, the newest first.
+    /// The newest whole checkpoint, and its number. The errors of damaged ones go to `damaged`, the newest first.
     ///
     /// # Errors
-    /// Where the error would be the same for an older checkpoint: a changed option, a later format, another job's file, a storage that
+    /// If the error would be the same for an older checkpoint: a changed option, a later format, another job's file, a storage that
     /// fails.
     pub(in crate::job) fn newest(
         &mut self,
@@ -188,8 +185,8 @@ impl<S: Storage> Checkpoints<S> {
         Ok(None)
     }
 
-    /// The newest summary that can be read, and its number. Hosts and seen set are not looked at, so this takes the read of one small
-    /// file, or of two.
+    /// The newest summary that can be read, and its number. Hosts and seen set are not checked, so this reads only one or two small
+    /// files.
     pub(in crate::job) fn newest_summary(&mut self) -> Option<(u64, Summary)> {
         let numbers: Vec<u64> = self.numbers.iter().rev().map(|(number, _)| *number).collect();
         numbers.into_iter().find_map(|number| Some((number, self.summary(number).ok()?)))
@@ -210,8 +207,8 @@ impl<S: Storage> Checkpoints<S> {
         })
     }
 
-    /// Restores a frontier from one checkpoint. The summary comes first, since an option that has changed must be an error and not
-    /// damage: an older checkpoint would not help.
+    /// Restores a frontier from one checkpoint. The summary comes first, since a changed option must be an error and not damage: an older
+    /// checkpoint would not help.
     fn load(&mut self, number: u64, options: &FrontierOptions) -> Result<(Resume, Summary), CheckpointError> {
         let summary = self.summary(number)?;
         if let Some(option) = summary.changed_key(&options.keys) {
@@ -245,16 +242,16 @@ impl<S: Storage> Checkpoints<S> {
         Ok((replay, summary))
     }
 
-    /// Bytes of the first output that the newest readable summary says were safe on disk; `None` where there is none.
+    /// Bytes of the first output that were safe on disk according to the newest readable summary; `None` if there is none.
     pub(crate) fn output(&mut self) -> Option<u64> {
         self.newest_summary().map(|(_, summary)| summary.counts.output)
     }
 
-    /// Whether a journal was begun beside the checkpoints. A job that is begun has a journal or a checkpoint. Where it has neither, they
+    /// Whether a journal was begun beside the checkpoints. A job that has begun has a journal or a checkpoint. If it has neither, they
     /// are lost, and a new frontier in their place would ask for everything again.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(crate) fn has_journal(&mut self) -> Result<bool, CheckpointError> {
         let Self { storage, .. } = self;
         Ok(is_begun(storage)?)

@@ -1,17 +1,17 @@
 //! One run of evicted hosts: written, searched and read.
 //!
-//! The first hash of each frame is in memory. So a host is found with one read of 4 KiB: by a binary search for its frame, and from
-//! host to host in that. A frame is closed once it has 4 KiB, so one with a large host is longer.
+//! The first hash of each frame is in memory. So a host is found with one read of 4 KiB: a binary search finds its frame, and a linear
+//! search the host in it. A frame is closed once it has 4 KiB, so one with a large host is longer.
 //!
-//! A run is written once, synced, and never changed. It counts when the summary of a checkpoint lists it. So whatever a power cut leaves
-//! of a run that is being written is a file that no checkpoint lists, and the next process removes it. Which hosts are in a run, and why
-//! an image in it needs no position, stands on the page of [checkpoints](super).
+//! A run is written once, synced, and never changed. It counts when the summary of a checkpoint lists it. So if a power cut leaves part
+//! of a run, no checkpoint lists that file, and the next process removes it. The page of [checkpoints](super) says which hosts are in a
+//! run, and why an image in it needs no position.
 //!
 //! | act | reads | memory |
 //! |---|---|---|
-//! | find a host | one frame, of 4 KiB mostly | that frame |
+//! | find a host | one frame, usually of 4 KiB | that frame |
 //! | open a run | all of it, once | 16 bytes a frame, and the longest frame |
-//! | merge runs | all of them, once, frame by frame | one frame a run, and 256 KiB to write from |
+//! | merge runs | all of them, once, frame by frame | one frame per run, and a write buffer of 256 KiB |
 
 use std::ops::Range;
 
@@ -32,18 +32,18 @@ const FRAME: usize = 4096;
 /// Sixteen bytes a frame are in memory: a quarter of a byte for each host of 60 bytes.
 #[derive(Debug)]
 pub(super) struct HostRun {
-    /// Stands in the file's name and header, and seeds the checksums of its frames.
+    /// Part of the file's name and header, and the seed of its frames' checksums.
     pub(super) number: u64,
     /// The hash of each frame's first host, and where the frame begins.
     frames: Vec<(Fingerprint, u64)>,
     /// Where the last of these frames ends.
     end: u64,
-    /// A new run is merged with those that have few enough.
+    /// A new run is merged with the runs that have few enough hosts.
     pub(super) hosts: u64,
 }
 
-/// The hash that a job's hosts are sorted by. It is seeded with the job's id, so a site cannot choose names that all fall into one
-/// frame: it does not know the id.
+/// The hash that a job's hosts are sorted by. It is seeded with the job's id, which no site knows, so a site cannot choose names that
+/// all fall into one frame.
 pub(super) fn hash_of(job: u64, key: &str) -> Fingerprint {
     FingerprintKey::from_u64(job).fingerprint(key)
 }
@@ -52,8 +52,8 @@ impl HostRun {
     /// Reads and checks a whole run, and shows the hash of each host.
     ///
     /// # Errors
-    /// Besides the errors of its frames: where a payload is not a list of hosts, or a host does not follow the one before it in the
-    /// order of hashes and keys. A search would miss a host that stands in the wrong place, and the host would be asked as a new one.
+    /// Besides the errors of its frames: if a payload is not a list of hosts, or a host does not follow the previous one in the order of
+    /// hashes and keys. A search would miss a host in the wrong place, and the host would be asked as a new one.
     pub(super) fn read<S: Storage>(
         storage: &mut S,
         job: u64,
@@ -91,13 +91,13 @@ impl HostRun {
         Ok(run)
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     pub(super) fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Reads a frame into a buffer, and says which part of the buffer holds the hosts. The place of the next frame tells its length, so
-    /// one read is enough. The checksum is looked at each time: the disk may have failed since the run was opened.
+    /// Reads a frame into a buffer, and says which part of the buffer holds the hosts. The beginning of the next frame gives its length,
+    /// so one read is enough. The checksum is checked each time: the disk may have failed since the run was opened.
     pub(super) fn frame<S: Storage>(
         &self,
         storage: &mut S,
@@ -120,7 +120,7 @@ impl HostRun {
         FileError::Damaged { path, offset: self.frames[frame].1, reason }.into()
     }
 
-    /// Reads the image of a host into a buffer, and says where it stands there; `None` where this run lacks the host. One read.
+    /// Reads the image of a host into a buffer, and says where it is there; `None` if this run lacks the host. One read.
     pub(super) fn find<S: Storage>(
         &self,
         storage: &mut S,
@@ -128,7 +128,7 @@ impl HostRun {
         key: &str,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Range<usize>>, CheckpointError> {
-        // The last frame that does not begin behind the hash: all hosts of one hash are in one frame.
+        // The last frame that does not begin after the hash: all hosts of one hash are in one frame.
         let Some(frame) = self.frames.partition_point(|(first, _)| *first <= hash).checked_sub(1) else {
             return Ok(None);
         };
@@ -150,10 +150,10 @@ impl HostRun {
     }
 }
 
-/// Writes a run, host by host in its order. Where it fails, the file stays, and the draft that began it removes it.
+/// Writes a run, host by host in its order. If that fails, the file stays, and the draft that began it removes it.
 pub(super) struct HostRunWriter {
     name: String,
-    /// The frames that are not with the storage yet: 256 KiB of them, and the one that goes beyond.
+    /// The frames that the storage does not have yet: 256 KiB of them, and the one that goes beyond.
     frames: FrameWriter<Vec<u8>>,
     /// The hosts of the frame that is being filled.
     images: Vec<u8>,
@@ -163,7 +163,7 @@ pub(super) struct HostRunWriter {
 }
 
 impl HostRunWriter {
-    /// Begins a run with this number. Its file is written piece by piece, since the runs that it merges are read from the same
+    /// Begins a run with this number. Its file is written piece by piece, since the runs that are merged into it are read from the same
     /// storage meanwhile.
     pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
@@ -174,8 +174,8 @@ impl HostRunWriter {
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
     }
 
-    /// Appends a host, which must follow the last one in the order of hashes and keys. A frame that is full stays open for more hosts of
-    /// the same hash, so that a search needs to look into one frame only.
+    /// Appends a host, which must follow the last one in the order of hashes and keys. A full frame stays open for more hosts of the
+    /// same hash, so that a search reads only one frame.
     pub(super) fn push<S: Storage>(
         &mut self,
         storage: &mut S,
@@ -197,7 +197,7 @@ impl HostRunWriter {
         Ok(())
     }
 
-    /// Ends the run and syncs it. Its name is synced by the caller.
+    /// Ends the run and syncs it. The caller syncs its name.
     pub(super) fn end<S: Storage>(mut self, storage: &mut S) -> Result<HostRun, CheckpointError> {
         if !self.images.is_empty() {
             self.close_frame(storage)?;
@@ -208,7 +208,7 @@ impl HostRunWriter {
         Ok(self.run)
     }
 
-    /// Closes the frame that has hosts, and counts its bytes.
+    /// Closes a frame that has hosts, and counts its bytes.
     fn close_frame<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
         self.close(storage)?;
         self.run.end += size_of_frame(self.images.len());
@@ -229,8 +229,8 @@ impl HostRunWriter {
     }
 }
 
-/// Hosts in the order that a run has them in, with their hashes. Hosts of one hash go by their keys, so that the order is total and a
-/// merge meets equal hosts side by side.
+/// Hosts in the order of a run, with their hashes. Hosts of one hash are sorted by their keys, so that the order is total and a merge
+/// meets equal hosts next to each other.
 pub(super) fn in_order<'a>(job: u64, hosts: impl Iterator<Item = IdleHost<'a>>) -> Vec<(Fingerprint, IdleHost<'a>)> {
     let mut hosts: Vec<_> = hosts.map(|host| (hash_of(job, host.key), host)).collect();
     hosts.sort_unstable_by_key(|(hash, host)| (*hash, host.key));

@@ -3,21 +3,22 @@
 //! # The life of a checkpoint
 //!
 //! 1. `begin` gives the next number. Nothing of it counts yet.
-//! 2. The draft writes `hosts-N`, `evicted-N` where hosts are to be evicted, `seen-N` and `contents-N`. Each file is synced when it is written.
+//! 2. The draft writes `hosts-N`, `evicted-N` if hosts are to be evicted, `seen-N` and `contents-N`. Each file is synced when it is
+//!    written.
 //! 3. `commit` writes the summary to `checkpoint-N.new`, syncs the names, renames it, and syncs the names again. From here on the
 //!    checkpoint counts, and the hosts of its run may be evicted.
-//! 4. The checkpoint before it stays. All older ones are removed, the summary first, and so are runs that no summary lists.
+//! 4. The previous checkpoint stays. All older ones are removed, their summaries first, and so are runs that no summary lists.
 //!
-//! A draft that is dropped removes its files. A crash leaves them, and the next process removes them when it has restored a frontier:
-//! until then somebody may put a lost summary back.
+//! A draft that is dropped removes its files. A crash leaves them, and the next process removes them once it has restored a frontier: until
+//! then somebody may put a lost summary back.
 //!
 //! # What a power cut leaves
 //!
-//! | when | there is | the next process |
+//! | the power cut comes | there is | the next process |
 //! |---|---|---|
 //! | while the draft is written | any part of `hosts-N`, `evicted-N`, `seen-N`, `contents-N` | goes on from checkpoint N-1, and removes these |
-//! | before the rename is safe | `checkpoint-N.new`, or already `checkpoint-N` | takes N if it has its name: all it names is whole |
-//! | after it | checkpoint N, and perhaps older files that were to go | goes on from N, and removes these behind its next commit |
+//! | before the rename is safe | `checkpoint-N.new`, or already `checkpoint-N` | takes N if it has its name: everything it names is whole |
+//! | after that | checkpoint N, and perhaps older files that were to be removed | goes on from N, and removes these after its next commit |
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,9 +32,9 @@ use crate::gate::Position;
 use crate::job::journal::{Disk, Needs, Storage};
 use crate::seen::is_leftover;
 
-/// Checkpoints that are kept.
+/// The number of checkpoints that are kept.
 const KEPT: usize = 2;
-/// What is written beside, until it is whole.
+/// The ending of a file's name until the file is whole.
 pub(super) const BESIDE: &str = ".new";
 
 /// A job's checkpoints.
@@ -41,35 +42,35 @@ pub(super) const BESIDE: &str = ".new";
 pub(crate) struct Checkpoints<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
-    /// The seen set is read even where the options say another one.
+    /// The seen set is read even if the options ask for another one.
     pub(in crate::job) takes_any_seen: bool,
-    /// The checkpoints' numbers, oldest first, each with what it needs of the journal, where that is known.
+    /// The checkpoints' numbers, oldest first, each with what it needs of the journal, if that is known.
     pub(super) numbers: Vec<(u64, Option<Needs>)>,
     /// Damaged checkpoints. They are removed after the next commit.
     pub(super) damaged: Vec<u64>,
     /// The evicted hosts.
     pub(super) evicted: EvictedHosts,
-    /// The runs that each checkpoint lists; checkpoints whose summary cannot be read are missing here. While any is missing, no run
-    /// is removed.
+    /// The runs that each checkpoint lists; checkpoints whose summary cannot be read are missing here. While any is missing, no run is
+    /// removed.
     pub(super) listed: BTreeMap<u64, Vec<u64>>,
     /// The runs on disk, listed or not.
     pub(super) runs: Vec<u64>,
     /// Images of the hosts that may be evicted now.
     pub(super) evictable: Vec<Vec<u8>>,
-    /// The last number that was given, even to a draft that was dropped.
+    /// The last number that was given out, even to a draft that was dropped.
     pub(super) last: u64,
-    /// Files of checkpoints whose summary is missing. They are of no use unless somebody puts the summary back.
+    /// Files of checkpoints whose summary is missing. They are useless unless somebody puts the summary back.
     leftovers: Vec<String>,
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// Looks for checkpoints. Half-written ones that a crash left are removed later, when a frontier was restored. Only what can never
-    /// count is removed now: summaries that did not get their names, and temporary files of a seen set.
+    /// Finds the checkpoints. Half-written ones that a crash left are removed later, when a frontier was restored. Only files that can
+    /// never count are removed now: summaries that did not get their names, and temporary files of a seen set.
     ///
-    /// Costs a look at the names and the read of each summary, of which there are two or three.
+    /// Costs a listing of the names and a read of each summary; there are two or three.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(crate) fn open(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
         let of = |file| numbers_of(&names, file);
@@ -85,10 +86,10 @@ impl<S: Storage> Checkpoints<S> {
                 remove(&mut storage, name)?;
             }
         }
-        // After this no power cut brings back a removed name whose number is then given again.
+        // After this no power cut can bring back a removed name whose number is given out again.
         storage.sync_names().map_err(FileError::of("sync", storage.path("")))?;
         let mut checkpoints = Self { runs, last, leftovers, ..Self::of(storage, job, numbers) };
-        // A summary that cannot be read is reported by the restore.
+        // The restore reports a summary that cannot be read.
         for at in 0..checkpoints.numbers.len() {
             let number = checkpoints.numbers[at].0;
             if let Ok(summary) = checkpoints.summary(number) {
@@ -106,7 +107,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok(())
     }
 
-    /// Checkpoints with these numbers, of which nothing else is known yet.
+    /// Checkpoints with these numbers; nothing else is known about them yet.
     fn of(storage: S, job: u64, numbers: Vec<u64>) -> Self {
         Self {
             storage,
@@ -123,10 +124,10 @@ impl<S: Storage> Checkpoints<S> {
         }
     }
 
-    /// Looks for checkpoints and changes nothing, for a job that another process may hold.
+    /// Finds the checkpoints and changes nothing, for a job that another process may hold.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(crate) fn look(mut storage: S, job: u64) -> Result<Self, CheckpointError> {
         let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
         Ok(Self::of(storage, job, numbers_of(&names, FILES[3])))
@@ -137,14 +138,14 @@ impl<S: Storage> Checkpoints<S> {
         self.numbers.is_empty()
     }
 
-    /// Whether a checkpoint needs any of this part of the journal, for its replay or for the texts of URLs that wait in it. Other
-    /// parts may be [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint found at a resume whose needs are not
-    /// known needs all.
+    /// Whether a checkpoint needs any of this part of the journal, for its replay or for the texts of URLs that wait in it. Other parts may
+    /// be [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint that was found at a resume and whose needs are not
+    /// known needs everything.
     pub(crate) fn need(&self, part: &Range<Position>) -> bool {
         self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(part)))
     }
 
-    /// The error for a journal that lacks a URL: no checkpoint can be written any more.
+    /// The error for a journal that lacks a URL: no more checkpoints can be written.
     pub(super) fn lost(&self) -> CheckpointError {
         CheckpointError::Lost { path: self.storage.path("") }
     }
@@ -157,7 +158,7 @@ impl<S: Storage> Checkpoints<S> {
         self.evictable.drain(..)
     }
 
-    /// Removes what is not needed any more. A file that cannot be removed now is tried again after the next commit.
+    /// Removes what is no longer needed. If a file cannot be removed now, that is tried again after the next commit.
     pub(super) fn tidy(&mut self) {
         let Self { storage, numbers, damaged, .. } = self;
         damaged.retain(|number| remove_all(storage, *number).is_err());
@@ -178,7 +179,7 @@ impl<S: Storage> Checkpoints<S> {
     }
 }
 
-/// Removes a checkpoint, its summary first: without a summary, the other files count for nothing.
+/// Removes a checkpoint, its summary first: without a summary, the other files do not count.
 pub(super) fn remove_all<S: Storage>(storage: &mut S, number: u64) -> Result<(), CheckpointError> {
     FILES.iter().rev().try_for_each(|file| remove(storage, &name(file, number)))
 }

@@ -1,7 +1,7 @@
 //! Files of a checkpoint, written and read piece by piece.
 //!
-//! A [`Storage`] has calls for a whole file; snapshots and frames want [`Write`] and [`Read`]. Neither end has a buffer of its own: each
-//! call is one call of the storage, so both are used behind a buffer of 256 KiB.
+//! A [`Storage`] has calls for whole files; snapshots and frames need [`Write`] and [`Read`]. Reader and writer have no buffer: each of
+//! their calls is one call of the storage, so both are wrapped in a buffer of 256 KiB.
 
 use std::io::{self, Read, Write};
 
@@ -10,7 +10,7 @@ use crate::job::journal::Storage;
 /// Bytes that are written or read at once.
 pub(super) const BUFFER: usize = 256 << 10;
 
-/// Writes a file from its beginning. The file was created, and is synced, by whoever makes this.
+/// Writes a file from its beginning. The caller creates the file before, and syncs it after.
 pub(super) struct Writing<'a, S> {
     pub(super) storage: &'a mut S,
     pub(super) name: &'a str,

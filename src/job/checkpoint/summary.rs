@@ -1,11 +1,11 @@
-//! The summary of a checkpoint: all that is neither hosts nor seen set.
+//! The summary of a checkpoint: everything except hosts and seen set.
 //!
-//! It is the file that makes a checkpoint count, so it names all that the others must agree with: how many slices there are, which
-//! runs of evicted hosts belong to it, from where the journal is read. It has a few hundred bytes, and some more for each segment
-//! that is needed and for what the owner keeps.
+//! It is the file that makes a checkpoint count, so it names everything that the other files must agree with: how many slices there are,
+//! which runs of evicted hosts belong to it, from where the journal is read. It has a few hundred bytes, plus some for each needed segment
+//! and for what the owner keeps.
 //!
-//! Lists that may grow with a later version stand by name: reasons to refuse, and rules on keys. A name that this version does not know is
-//! an error, since neither can be left out: a count would be wrong, or URLs would get other keys.
+//! Lists that may grow in a later version are stored by name: reasons to refuse, and rules on keys. A name that this version does not know
+//! is an error, since neither can be left out: a count would be wrong, or URLs would get other keys.
 
 use crate::address::KeyRules;
 use crate::bytes::Fields;
@@ -13,12 +13,12 @@ use crate::frontier::{Counts, RuleRound};
 use crate::gate::{Position, Refusal, ScopeKind};
 use crate::job::journal::Needs;
 
-/// The summary of a checkpoint: all that is neither hosts nor seen set. The page of [checkpoints](super) draws its bytes.
+/// The summary of a checkpoint: everything except hosts and seen set. The page of [checkpoints](super) draws its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::job) struct Summary {
-    /// What is needed of the journal; its replay begins where these do.
+    /// What is needed of the journal; its replay begins there.
     pub(in crate::job) needs: Needs,
-    /// Frames of `hosts-N`, but for the empty one at its end: pieces of the schedule and slices of hosts.
+    /// Frames of `hosts-N`, without the empty one at its end: pieces of the schedule and slices of hosts.
     pub(super) slices: u32,
     /// There is a file `seen-N`. There is none while nothing was shown to the seen set.
     pub(in crate::job) has_seen: bool,
@@ -26,7 +26,7 @@ pub(in crate::job) struct Summary {
     pub(super) has_contents: bool,
     /// Where the journal ended when each shard was saved; empty for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
-    /// The rules by which the seen set's URLs got their keys. With others, none of them would be known again.
+    /// The rules that gave the seen set's URLs their keys. With other rules, none of them would be recognized.
     pub(in crate::job) keys: KeyRules,
     /// The frontier's counts, and the position at which they were taken: journal and output are safe on disk up to there.
     pub(in crate::job) counts: Counts,
@@ -37,9 +37,9 @@ pub(in crate::job) struct Summary {
 }
 
 impl Summary {
-    /// The bytes without the counts' position, which stands before them in the frame, as that of a slice does.
+    /// The bytes without the counts' position, which comes before them in the frame, as a slice's does.
     ///
-    /// The owner's bytes come last and have no length: the frame's tells where they end.
+    /// The owner's bytes come last and have no length: the frame's length shows where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Counts { admitted, completed, retries, output, leased, refused, .. } = &self.counts;
         let Counts { rules: round, scope, roots, originals, evidence, .. } = &self.counts;
@@ -84,11 +84,11 @@ impl Summary {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position stood before it in the frame.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position came before it in the frame.
     ///
     /// # Errors
-    /// Where the bytes end too early, a text is not UTF-8, or a name is not known. The frame's checksum was right, so these are the
-    /// bytes of a fault of ours or of a later version.
+    /// If the bytes end too early, a text is not UTF-8, or a name is not known. The frame's checksum was right, so a bug of ours or a
+    /// later version wrote these bytes.
     pub(super) fn read(payload: &[u8], position: Position) -> Result<Self, &'static str> {
         let mut fields = Fields::of(payload);
         let flags = fields.u8()?;
@@ -154,8 +154,8 @@ impl Summary {
     }
 }
 
-/// Turns the rules of these names on and all others off. So a rule that a later version adds is off in a job that is older than the
-/// rule. A name that this version does not know is an error: the rule could not be followed.
+/// Turns the rules of these names on and all others off. So a rule that a later version adds is off in a job that is older than the rule.
+/// A name that this version does not know is an error: the rule could not be followed.
 fn keys_of(names: &[String], drop_parameters: Vec<String>) -> Result<KeyRules, &'static str> {
     let mut keys = KeyRules { drop_parameters, ..KeyRules::default() };
     let mut rules = keys.switches();
@@ -166,13 +166,13 @@ fn keys_of(names: &[String], drop_parameters: Vec<String>) -> Result<KeyRules, &
     if names.iter().all(is_known) { Ok(keys) } else { Err("a rule on keys that this version does not know") }
 }
 
-/// Appends a text behind its length.
+/// Appends a text, preceded by its length.
 fn put_text(to: &mut Vec<u8>, text: &str) {
     put_length(to, text.len());
     to.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a length. One beyond 32 bits cannot come: a frame holds less.
+/// Appends a length. It fits 32 bits, since a frame holds less.
 fn put_length(to: &mut Vec<u8>, length: usize) {
     to.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
