@@ -1,17 +1,19 @@
 //! How a repair is carried out: everything is written beside the old files, then renamed into place.
 //!
-//! # What the new journal says
+//! # What the new journal holds
 //!
-//! 1. Each page whose record stays, in the order of the records: it was admitted, and it is done. Its receipts name the places that
-//!    its bytes have in the new output.
-//! 2. Each page that the old journal alone knows, in the old order: those that are done without a record, and those that wait. A page
-//!    that is scheduled stays so. One that was given up waits like any other.
-//! 3. Each page that only a removed record tells of. It waits, at the depth that the record says.
+//! 1. Each page whose record stays, in the order of the records: it was admitted, and it is done. Its receipts give the positions of its
+//!    bytes in the new output.
+//! 2. Each page that only the old journal knows, in the old order: pages that are done without a record, and pages that wait. A scheduled
+//!    page stays scheduled. A page that was given up waits like any other.
+//! 3. Each page that only a removed record mentions. It waits, at the depth that the record gives.
 //!
-//! A page is written once: `placed` has the fingerprints of those that are there. A referrer is kept where its page was written before.
+//! A page is written once: `placed` has the fingerprints of the pages that are there. A referrer is kept if its page was written before.
 //!
-//! # Where it dies
+//! # If it dies
 //!
+//! Before the renames, the job is as it was, and the next repair begins afresh. Between the two renames of `frontier`, the job has none
+//! and is refused; the old one is beside it as `frontier.damaged`, and the new one as `frontier.new`.
 //! Before the renames, the job is as it was, and the next repair begins afresh. Between the renames of `frontier`, the job has none
 //! and is refused; the old one stands beside it, as `frontier.damaged`, and the new one as `frontier.new`.
 
@@ -43,7 +45,7 @@ pub struct KeptFiles {
     pub frontier: PathBuf,
     /// The page records, if some were taken out of the new file.
     pub pages: Option<PathBuf>,
-    /// Files of other outputs, where what they had of pages that are asked for again was taken out.
+    /// Files of other outputs that hold bytes of pages that are asked for again; the new files lack those bytes.
     pub others: Vec<PathBuf>,
 }
 
@@ -51,13 +53,13 @@ pub struct KeptFiles {
 type Placed = HashMap<u64, Position>;
 
 impl Findings {
-    /// Carries the repair out. This process must hold the job. `format` is that which [`look`](super::look) was given.
+    /// Carries the repair out. This process must hold the job. `format` must be the one that [`look`](super::look) was given.
     ///
-    /// Takes the room on disk of a second journal and, where records are taken out, of a second file of them, and of each file of another
-    /// output that has anything of their pages; the old files are kept as well.
+    /// Takes disk space for a second journal and, if records are taken out, for a second file of them and of each file of another output
+    /// that holds bytes of their pages; the old files are kept as well.
     ///
     /// # Errors
-    /// Where the file system refuses. Unless the last renames failed, the job is as it was then, but for files beside it.
+    /// If the file system refuses. Unless the last renames failed, the job is then as it was, except for files beside it.
     pub fn carry_out(mut self, job: &Job, format: &dyn LineFormat) -> Result<KeptFiles, CheckpointError> {
         let (old, pages) = (job.frontier_directory(), job.pages_path());
         let (new, new_pages) = (with_end(&old, ".new"), with_end(&pages, ".new"));
@@ -82,7 +84,7 @@ impl Findings {
         drop(journal);
         let has_new_pages = self.rewrites();
         let replaced = self.others.finish().map_err(FileError::of("write to", job.directory()))?;
-        // Everything is safe on disk. What follows is one rename after another.
+        // Everything is safe on disk. Only renames follow.
         let mut kept = KeptFiles { frontier: free(&old), pages: None, others: Vec::new() };
         for (was, anew) in replaced {
             let aside = free(&was);
@@ -103,15 +105,15 @@ impl Findings {
         Ok(kept)
     }
 
-    /// Whether the file of the page records is written anew.
+    /// Whether the file of the page records is rewritten.
     fn rewrites(&self) -> bool {
         !self.removed.is_empty() || self.others.is_holed()
     }
 
-    /// Writes the records that stay, and their pages as done. Where anything was taken out of an output, the others have other places now,
-    /// and so their receipts are made anew.
+    /// Writes the records that stay, and their pages as done. If anything was taken out of an output, the bytes of the other pages have
+    /// moved in it, so new receipts are made.
     ///
-    /// The output is synced here, and the journal behind it: when the renames begin, both are safe from a power cut.
+    /// The output is synced here, and the journal after it: when the renames begin, both are safe from a power cut.
     fn write_done(
         &self,
         lines: &mut PageLines,
@@ -165,7 +167,7 @@ impl Findings {
 
     /// Writes what only the old journal knows: pages that are done without a record, and pages that wait. Hosts are not carried over.
     ///
-    /// The old journal is read a second time, and what a first reading could not read is passed over again.
+    /// The old journal is read a second time; anything that the first reading could not read is skipped again.
     fn write_known(
         &self,
         job: &Job,
@@ -211,7 +213,7 @@ impl Findings {
         })
     }
 
-    /// Writes a page that is done. Its host's queue is empty before and after, so no other page counts as passed over.
+    /// Writes a page that is done. Its host's queue is empty before and after, so no other page counts as skipped.
     fn done(
         &self,
         journal: &mut FileJournal,
@@ -240,7 +242,7 @@ impl Findings {
     }
 }
 
-/// The entry of a page that only its record tells of. The record does not say where the page was found.
+/// The entry of a page that only its record mentions. The record does not say where the page was found.
 fn entry(line: &PageLine) -> Entry<'_> {
     Entry {
         depth: line.depth,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
-    /// The file; where a file is gone, its directory.
+    /// The file, or its directory if the file is gone.
     pub path: PathBuf,
     /// Where the part begins, in bytes.
     pub offset: u64,

@@ -1,8 +1,8 @@
 //! What is damaged in a job, and what a repair would do about it.
 //!
-//! Not all that is missing is damage. A segment that no checkpoint needs was removed on purpose, where the journal is not kept. A
-//! record behind the last confirmed one was written by a run that was killed. And a damaged checkpoint keeps no job from going on
-//! while another one, or the whole journal, is there.
+//! Not everything that is missing is damage. If the journal is not kept, a segment that no checkpoint needs was removed on purpose. A
+//! record after the last confirmed one was written by a run that was killed. And a damaged checkpoint does not stop a job while there is
+//! another one, or the whole journal.
 
 use std::collections::HashSet;
 use std::io;
@@ -32,39 +32,39 @@ pub struct Findings {
     pub checkpoints: Vec<CheckpointError>,
     /// Pages that are asked for again, since their records, their outcome or their links are lost.
     pub again: u64,
-    /// The part of these pages that only their records tell of.
+    /// The number of these pages that only their records mention.
     pub from_records: u64,
-    /// Pages that count as done by their records alone: their part of the journal was removed when nothing needed it any more.
+    /// Pages that count as done because of their records alone: their part of the journal was removed when nothing needed it any more.
     pub adopted: u64,
-    /// Bytes of the journal that are lost. A URL that stood only there, and in no page record, is not known any more.
+    /// Bytes of the journal that are lost. A URL that was only there, and in no page record, is no longer known.
     pub lost: u64,
     pub(super) survey: Survey,
     pub(super) canonicalizer: Canonicalizer,
     /// The parts of the output that are taken out, ascending.
     pub(super) removed: Vec<Range<u64>>,
-    /// The pages that only their records tell of, and that are queued.
+    /// The pages that only their records mention, and that are queued.
     pub(super) queue: Vec<PageLine>,
     /// The outputs beside the page records.
     pub(super) others: OtherOutputs,
 }
 
 impl Findings {
-    /// Whether the job goes on as it is.
+    /// Whether the job can go on as it is.
     pub fn is_fine(&self) -> bool {
         self.damage.is_empty()
     }
 }
 
 /// Looks for damage, and changes nothing. `keep_journal` says that no part of the journal was ever removed. `named` are the outputs beside
-/// the page records that the next run writes to: a page of which one has lost anything is asked for again. Outputs of earlier runs are
-/// not looked at.
+/// the page records that the next run writes to: a page that any of them has lost bytes of is asked for again. Outputs of earlier runs are
+/// not checked.
 ///
-/// Reads the journal and the outputs from end to end, and loads the newest whole checkpoint: that takes the memory of a resume, and some
-/// 40 bytes for each URL of the journal.
+/// Reads the journal and the outputs from end to end, and loads the newest whole checkpoint. That takes the memory of a resume, and some 40
+/// bytes for each URL of the journal.
 ///
 /// # Errors
-/// Where there is no journal; where a file is another job's or of a later format, an option that the job's files depend on has
-/// changed, or the file system refuses.
+/// If there is no journal, a file is another job's or of a later format, an option that the job's files depend on has changed, or the file
+/// system refuses.
 pub fn look(
     job: &Job,
     options: &FrontierOptions,
@@ -82,7 +82,7 @@ pub fn look(
     let mut options = options.clone();
     options.fingerprint_key = Some(job.manifest().fingerprint_key);
     options.seen.directory = Some(std::env::temp_dir());
-    // No limit of length: what was admitted stays so, even if the limit is lower now.
+    // No length limit: an admitted URL stays admitted, even if the limit is lower now.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let confirmed = checkpoints.output().unwrap_or(0);
     let mut damaged = Vec::new();
@@ -101,7 +101,7 @@ pub fn look(
         survey.gaps.push(survey.end..synced);
         survey.lost += synced - survey.end;
     }
-    // A missing part is damage where everything was kept, or where a checkpoint needs it. Otherwise it was removed on purpose.
+    // A missing part is damage if everything was kept, or if a checkpoint needs it. Otherwise it was removed on purpose.
     let is_needed = |gap: &Range<u64>| {
         let gap = Position::from_u64(gap.start)..Position::from_u64(gap.end);
         newest.as_ref().map_or(keep_journal, |summary| summary.needs.any_in(&gap))
@@ -146,11 +146,11 @@ pub fn look(
 }
 
 impl Findings {
-    /// Decides which lines stay: each line that the journal confirms, or, where parts of it were removed, may have confirmed. Its bytes must
-    /// be in the other outputs, and it must lean on no page which goes. The pages of the other lines go to the queue. The fingerprints of
-    /// the lines that stay go to `done`.
+    /// Decides which lines stay: each line that the journal confirms or, if parts of it were removed, may have confirmed. Its bytes must be
+    /// in the other outputs, and it must not lean on a page that is taken out. The pages of the other lines go to the queue. The
+    /// fingerprints of the lines that stay go to `done`.
     ///
-    /// A line is confirmed by where it ends. Its bytes were compared with the receipt by the survey, so a line of the same end is the same
+    /// A line is confirmed by its end position. The survey has compared its bytes with the receipt, so a line with the same end is the same
     /// line.
     fn sort_lines(
         &mut self,
@@ -185,8 +185,8 @@ impl Findings {
                 return Ok(());
             }
             queue.extend(line);
-            // A line that is not confirmed is damage only before the last confirmed one. Behind it, a killed run leaves such lines. And
-            // where the journal is damaged, the damage there is the reason.
+            // An unconfirmed line is damage only before the last confirmed one: after that, a killed run leaves such lines. And if the
+            // journal is damaged, that is the reason.
             if end < last && !is_damaged && is_whole {
                 match damage.last_mut().filter(|damage| damage.path == path && damage.offset + damage.bytes == start) {
                     Some(damage) => damage.bytes += end - start,
@@ -206,14 +206,14 @@ impl Findings {
         })
     }
 
-    /// Pages that the journal has for done, and whose last record goes, are lost.
+    /// Pages that are done according to the journal, and whose last record is taken out, are lost.
     fn lose_dropped(&mut self, done: &HashSet<u64>) {
         let is_dropped = |known: &&mut Known| known.state == PageState::Done && !done.contains(&known.fingerprint);
         self.survey.known.iter_mut().filter(is_dropped).for_each(|known| known.state = PageState::Lost);
     }
 
-    /// Keeps in the queue the pages that only records tell of, and counts what is asked for again: each page once, however many records
-    /// and entries it has. A page that the journal knows is carried over from there, with where it was found.
+    /// Keeps in the queue the pages that only records mention, and counts what is asked for again: each page once, however many records and
+    /// entries it has. A page that the journal knows is carried over from there, including where it was found.
     fn count(&mut self, done: &HashSet<u64>) {
         let Self { survey, queue, canonicalizer, .. } = self;
         let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).collect();

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use super::PageLine;
 use crate::frontier::Receipt;
 
-/// What a repair asks the program that wrote a job's page records. This floor knows neither the format of a record nor how the files of
-/// other outputs are called.
+/// What a repair asks the program that wrote a job's page records. This floor knows neither the format of a record nor the file names
+/// of other outputs.
 pub trait LineFormat {
-    /// Takes a line apart; `None` where it is no record of a page.
+    /// Parses a line; `None` if it is not the record of a page.
     fn read(&self, line: &[u8]) -> Option<PageLine>;
 
-    /// The line of a page whose bytes have other places in the other outputs now, by these receipts; `None` where it is no record.
+    /// The line of a page whose bytes have moved in the other outputs, with these receipts; `None` if it is not a record.
     fn moved(&self, line: &[u8], outputs: &[(String, Receipt)]) -> Option<Vec<u8>>;
 
-    /// The files of an output in a job's directory, each with where it begins in the output, in their order; none where they are gone.
+    /// The files of an output in a job's directory, in order, each with its start in the output; none if they are gone.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     fn files(&self, directory: &Path, output: &str) -> io::Result<Vec<(u64, PathBuf)>>;
 }

@@ -1,6 +1,6 @@
 //! The page records of a job, read by receipt or line by line.
 //!
-//! This floor does not know the format of a record. The program that wrote the lines takes one apart into a [`PageLine`].
+//! This floor does not know the format of a record. The program that wrote the lines parses each into a [`PageLine`].
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -10,7 +10,7 @@ use crate::frontier::{HostCost, Receipt};
 use crate::gate::Via;
 use crate::job::own;
 
-/// What the journal must know of a page, from its record.
+/// What the journal must know about a page, from its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageLine {
     /// The page's wire URL.
@@ -19,20 +19,20 @@ pub struct PageLine {
     pub depth: u32,
     /// How it was found, as far as the record tells.
     pub via: Via,
-    /// How many of its links were admitted, since they were new.
+    /// How many of its links were new, and so were admitted.
     pub admitted: u32,
-    /// Where its bytes stand in other outputs, by their names.
+    /// Where its bytes are in other outputs, by the outputs' names.
     pub outputs: Vec<(String, Receipt)>,
     /// The wire URL of the page whose response stands for its own in an output.
     pub leans_on: Option<String>,
     /// Bytes of its response, as they came over the wire.
     pub bytes: u64,
-    /// It was never asked for: its host could not be reached.
+    /// It was never asked for, since its host could not be reached.
     pub given_up: bool,
 }
 
 impl PageLine {
-    /// What it took of its host's budget.
+    /// What it cost its host's budget.
     pub(super) fn cost(&self) -> HostCost {
         HostCost { is_page: self.via != Via::Sitemap && !self.given_up, bytes: self.bytes }
     }
@@ -47,15 +47,15 @@ pub(super) struct PageLines {
 }
 
 impl PageLines {
-    /// Opens the file; `None` where it is missing.
+    /// Opens the file; `None` if it is missing.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         let Some(file) = own::find(path)? else { return Ok(None) };
         let length = file.metadata()?.len();
         Ok(Some(Self { file, length, buffer: Vec::new() }))
     }
 
-    /// The record that a receipt describes, if it is there: the file reaches as far, and the bytes have the receipt's checksum. A disk that
-    /// fails to read them counts as a record that is not there.
+    /// The record that a receipt describes, if it is there: the file is long enough, and the bytes have the receipt's checksum. If the disk
+    /// fails to read them, the record counts as missing.
     pub(super) fn record(&mut self, receipt: &Receipt) -> Option<&[u8]> {
         use std::io::Read;
 

@@ -1,12 +1,12 @@
 //! The outputs beside the page records: which pages they hold, and how a page that is asked for again is taken out.
 //!
-//! A page is done only if each output that this run writes to holds its bytes. Where one does not, the page is asked for again, and what
-//! other outputs hold of it must go: else they would have it twice. Such a file is written anew, without these bytes, and begins where it
-//! began in its output. So no other file of a series is touched. What follows the last page that stays is left to the next resume, which
-//! cuts it off and keeps it.
+//! A page is done only if each output that this run writes to holds its bytes. If one does not, the page is asked for again, and its bytes
+//! are removed from the other outputs: otherwise they would have it twice. Such a file is rewritten without these bytes, and still begins
+//! at the same place in its output. So no other file of a series is touched. Anything after the last page that stays is left to the next
+//! resume, which cuts it off and keeps it.
 //!
-//! Files of a series that are gone from the front or the middle were moved away by the user: nothing is amiss with their pages. What is
-//! gone from the end was lost.
+//! Files that are gone from the front or the middle of a series were moved away by the user: their pages are fine. Files that are gone
+//! from the end were lost.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -37,13 +37,13 @@ struct OtherFile {
     start: u64,
     length: u64,
     file: File,
-    /// Where the pages that stay end in it so far.
+    /// Where in the output the last page that stays ends, so far.
     kept: u64,
-    /// Something before that goes.
+    /// Something before that is taken out.
     is_holed: bool,
     /// Its end is gone.
     is_short: bool,
-    /// What it is written anew to, and how much of that there is.
+    /// The file that it is rewritten to, and the bytes written there so far.
     anew: Option<(BufWriter<File>, u64)>,
 }
 
@@ -52,7 +52,7 @@ impl OtherOutputs {
         Self { directory: directory.to_owned(), named: named.to_vec(), found: BTreeMap::new(), damage: Vec::new() }
     }
 
-    /// Whether all is there that the record of a page says of these outputs. Where it is, it stays. Call it with the pages in their order.
+    /// Whether these outputs hold everything that a page's record says. If so, the page's bytes stay. Call it for the pages in order.
     pub(super) fn hold(&mut self, outputs: &[(String, Receipt)], format: &dyn LineFormat) -> Result<bool, FileError> {
         let mut is_there = true;
         for (name, receipt) in outputs {
@@ -63,7 +63,7 @@ impl OtherOutputs {
             let has_none = files.is_empty();
             let problem = match at.and_then(|at| files.get_mut(at)) {
                 None if has_none => Some("the file is gone"),
-                // It was moved away from the front.
+                // It is in a file that was moved away from the front.
                 None => None,
                 Some(file) if receipt.end > file.start + file.length => {
                     file.is_short |= start_of(receipt) < file.start + file.length || is_last;
@@ -94,7 +94,7 @@ impl OtherOutputs {
         Ok(self.found.get_mut(name).expect("it is there"))
     }
 
-    /// Notes damage: with that before it, where it is in the same file and of the same kind.
+    /// Notes damage, together with earlier damage of the same file and kind.
     fn note(&mut self, name: &str, receipt: &Receipt, reason: &'static str) {
         let files = self.found.get(name).map_or(&[][..], Vec::as_slice);
         let file = files.iter().rfind(|file| file.start <= start_of(receipt));
@@ -109,24 +109,24 @@ impl OtherOutputs {
     fn keep(&mut self, name: &str, receipt: &Receipt) {
         let files = self.found.get_mut(name).expect("it was looked at");
         let Some(at) = files.iter().rposition(|file| file.start <= start_of(receipt)) else { return };
-        // Nothing follows what stays, unless it is last.
+        // In all files but the last, nothing follows the pages that stay.
         for before in &mut files[..at] {
             before.is_holed |= before.kept < before.start + before.length;
         }
         let file = &mut files[at];
-        // A file that was moved away has it.
+        // Otherwise a file that was moved away has it.
         if receipt.end <= file.start + file.length {
             file.is_holed |= file.kept != start_of(receipt);
             file.kept = receipt.end;
         }
     }
 
-    /// Whether a file must be written anew.
+    /// Whether a file must be rewritten.
     pub(super) fn is_holed(&self) -> bool {
         self.found.values().flatten().any(|file| file.is_holed)
     }
 
-    /// Begins to write the files anew that have bytes of pages which do not stay.
+    /// Begins to rewrite the files that hold bytes of pages that do not stay.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         for file in self.found.values_mut().flatten().filter(|file| file.is_holed) {
             let path = with_end(&file.path, ".new");
@@ -136,11 +136,11 @@ impl OtherOutputs {
         Ok(())
     }
 
-    /// Writes the bytes of a page that stays, and says where they are now. The same order as before.
+    /// Writes the bytes of a page that stays, and says where they are now. Call it in the same order as before.
     pub(super) fn carry(&mut self, name: &str, receipt: Receipt) -> io::Result<Receipt> {
         let files =
             self.found.get_mut(name).map(|files| files.iter_mut().rfind(|file| file.start <= start_of(&receipt)));
-        // Bytes that are gone from an output of an earlier run stay gone.
+        // Bytes that are gone from an earlier run's output stay gone.
         let has = |file: &&mut OtherFile| file.anew.is_some() && receipt.end <= file.start + file.length;
         let Some(file) = files.flatten().filter(has) else { return Ok(receipt) };
         file.file.seek(SeekFrom::Start(start_of(&receipt) - file.start))?;
@@ -150,7 +150,7 @@ impl OtherOutputs {
         Ok(Receipt { end: file.start + *written, ..receipt })
     }
 
-    /// Syncs what was written anew. Returns each file with the one that takes its place; a file of which nothing stays has none.
+    /// Syncs the rewritten files. Returns each old file with its replacement; `None` if nothing of the file stays.
     pub(super) fn finish(&mut self) -> io::Result<Vec<(PathBuf, Option<PathBuf>)>> {
         let mut written = Vec::new();
         for file in self.found.values_mut().flatten() {

@@ -1,8 +1,8 @@
 //! One reading of a journal, whatever is damaged, and of the page records that its receipts describe.
 //!
-//! A page that is done is believed only if all of these hold: its receipt matches the record in the output; and, where a part of the
-//! journal is lost shortly before, as many of its links were admitted as its record counts. Otherwise links of it may stand in the lost
-//! part, and only fetching it again brings them back.
+//! A page counts as done only if its receipt matches the record in the output and, if a part of the journal is lost shortly before, at
+//! least as many of its links were admitted as its record counts. Otherwise some of its links may have been in the lost part, and only
+//! fetching it again brings them back.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,11 +15,11 @@ use crate::frontier::{Entry, Record, Settled};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
 
-/// Links of a page are journaled before the page is settled. So a page that settles within this many bytes behind a lost part may
-/// have had links there. A fetch lasts a minute at most; this much of the journal takes longer to write.
+/// A page's links are journaled before the page is settled. So a page that settles within this many bytes after a lost part may have
+/// had links there. A fetch lasts at most a minute; writing this much of the journal takes longer.
 const NEIGHBORHOOD: u64 = 256 << 20;
 
-/// What became of a page, as far as its entry in the journal goes. The last record about it decides.
+/// The state of a page, as far as its entry in the journal says. The last record about it decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageState {
     /// It waits.
@@ -28,7 +28,7 @@ pub(super) enum PageState {
     Done,
     /// It is done without a record.
     Silent,
-    /// It was done, and its record or its links are lost.
+    /// It was done, but its record or its links are lost.
     Lost,
     /// Another entry has taken its place.
     Replaced,
@@ -60,14 +60,14 @@ pub(super) struct Survey {
     pub(super) end: u64,
 }
 
-/// The fingerprint that a repair tells keys apart by. Nobody outside sees it, so it needs no secret.
+/// The fingerprint that a repair uses to compare keys. It never leaves the process, so it needs no secret.
 pub(super) fn fingerprint(canonicalizer: &Canonicalizer, url: &str) -> Option<u64> {
     let url = canonicalizer.canonicalize(url).ok()?;
     Some(FingerprintKey::from_u64(0).fingerprint(url.key()).bits())
 }
 
 impl Survey {
-    /// Reads the journal of a job, and the records that its receipts describe in `output`. `read` takes a record apart.
+    /// Reads the journal of a job, and the records that its receipts describe in `output`. `read` parses a record.
     pub(super) fn of(
         disk: &mut Disk,
         job: u64,
@@ -142,15 +142,15 @@ impl Surveying<'_> {
         self.survey.damage.push(Damage { path, offset, bytes, reason });
     }
 
-    /// Counts lost bytes. Pages that settle soon behind them may have lost links: their fetch was under way.
+    /// Counts lost bytes. Pages that settle soon after them may have lost links: their fetch was under way.
     fn lose(&mut self, position: u64, bytes: u64) {
         self.survey.end = position + bytes;
         self.survey.lost += bytes;
         self.near = self.survey.end + NEIGHBORHOOD;
     }
 
-    /// Takes an entry: a page that waits, in the place of the one that it replaces, or one more link of its referrer. An entry that
-    /// replaces another is no link that anybody found, and is not counted as one.
+    /// Takes an entry: a waiting page, which may replace another entry or be one more link of its referrer. An entry that replaces
+    /// another is not a link that was found, and is not counted as one.
     fn admitted(&mut self, position: u64, entry: &Entry<'_>) {
         if let Some(replaced) = entry.replaces {
             self.settle(replaced.to_u64(), PageState::Replaced);
@@ -162,9 +162,10 @@ impl Surveying<'_> {
         }
     }
 
-    /// Takes how a lease came back. A page is done only if its record is there, and as many links were admitted as the record says.
+    /// Takes how a lease came back. A page is done only if its record is there, and at least as many links were admitted as the record
+    /// says.
     ///
-    /// The links are compared only near a lost part. Elsewhere all of them are in the journal: they stand before this record.
+    /// The links are compared only near a lost part. Elsewhere all of them are in the journal, before this record.
     fn settled(&mut self, at: u64, settled: &Settled<'_>) {
         let page = settled.position.to_u64();
         if !settled.done {
@@ -183,7 +184,7 @@ impl Surveying<'_> {
         }
     }
 
-    /// Sets the state of the entry at a position. An entry that is not known stood in a lost part. O(log entries).
+    /// Sets the state of the entry at a position. An entry that is not known was in a lost part. O(log entries).
     fn settle(&mut self, position: u64, state: PageState) {
         let known = &mut self.survey.known;
         if let Ok(at) = known.binary_search_by_key(&position, |known| known.position) {

@@ -1,3 +1,3 @@
-//! Tests of the job that need its insides.
+//! Tests of the job that need its internals.
 
 mod live_equals_replay;

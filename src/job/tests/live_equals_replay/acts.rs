@@ -1,4 +1,4 @@
-//! What is done to a crawl, drawn at random, and the options that differ from case to case.
+//! The random acts of a crawl, and the options that differ from case to case.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::frontier::{FrontierOptions, HostGroup, HostRule};
 use crate::gate::ScopeKind;
 use crate::seen::Layout;
 
-/// What is done to a frontier, and to its checkpoint.
+/// An act on a frontier, or on its checkpoint.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Seed {
@@ -26,12 +26,12 @@ pub(super) enum Act {
         page: u8,
     },
     AskAgain,
-    /// A host is dropped, or taken back.
+    /// A host is dropped, or the drop is undone.
     Drop {
         host: u8,
         is_undone: bool,
     },
-    /// Some pages are.
+    /// Some pages are dropped, or the drop is undone.
     DropPages {
         digit: u8,
         is_undone: bool,
@@ -42,7 +42,7 @@ pub(super) enum Act {
         how: How,
         links: Vec<(u8, u8)>,
     },
-    /// The name of a host that is asked turns out to lead to this address.
+    /// The host of a lease resolves to this address.
     Resolve {
         which: prop::sample::Index,
         address: u8,
@@ -50,12 +50,12 @@ pub(super) enum Act {
     Rest {
         seconds: u8,
     },
-    /// A page that is lent out is scheduled again.
+    /// A leased page is scheduled again.
     Again {
         which: prop::sample::Index,
         seconds: u16,
     },
-    /// Some idle hosts leave memory, unless a checkpoint is under way.
+    /// Some idle hosts are evicted, unless a checkpoint is under way.
     Evict {
         host: u8,
     },
@@ -71,7 +71,7 @@ pub(super) enum How {
     Slow,
     Down,
     Busy,
-    /// The fetcher is gone; the page goes next, with one try less.
+    /// The fetcher is gone; the page goes next, with one attempt less.
     Lost,
     Same,
     Gone,
@@ -103,7 +103,8 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 0..120)
 }
 
-/// A host that cannot be reached, whose pages are given up; all that was given up is asked for again while a checkpoint is under way.
+/// A host that cannot be reached, whose pages are given up. Everything that was given up is asked for again while a checkpoint is
+/// under way.
 pub(super) fn given_up_and_asked_for() -> impl Strategy<Value = Vec<Act>> {
     let pages =
         (0..6u8, 1..5u8).prop_map(|(host, count)| (0..count).map(|page| Act::Seed { host, page: 3 * page }).collect());
@@ -115,7 +116,7 @@ pub(super) fn given_up_and_asked_for() -> impl Strategy<Value = Vec<Act>> {
     let all = (pages, failures, before, Just(vec![Act::AskAgain]), after, acts());
     all.prop_map(|(pages, failures, before, again, after, rest): (Vec<_>, Vec<_>, Vec<_>, Vec<_>, Vec<_>, Vec<_>)| {
         let mut acts = [pages, failures, before, again, after, rest].concat();
-        // Patience ends at once where their number is even.
+        // With an even number of acts, patience ends at once.
         if acts.len() % 2 == 1 {
             acts.push(Act::Lease);
         }
@@ -128,7 +129,7 @@ pub(super) fn url(host: u8, page: u8) -> String {
     let folder = ["", "private/", "a/b/"][usize::from(page) % 3];
     // And some combine parameters.
     let query = if page % 4 == 3 { ["?a&b&c", "?a&b&d", "?a&c&d", "?a=1&a=2"][usize::from(page / 4) % 4] } else { "" };
-    // One of them is the http of another.
+    // One has the same name as another, over http.
     let (scheme, name) = if host == 5 { ("http", 0) } else { ("https", host) };
     format!("{scheme}://h{name}.example/{folder}{page}{query}")
 }
@@ -140,7 +141,7 @@ pub(super) struct Rules {
     pub(super) connections: u8,
     pub(super) host_delay: Duration,
     pub(super) patience: Duration,
-    /// Some hosts have rules of their own, and share a clock.
+    /// Some hosts have their own rules, and share a clock.
     pub(super) grouped: bool,
     /// Hosts have budgets, and the group too.
     pub(super) has_budgets: bool,
@@ -196,7 +197,7 @@ pub(super) fn options(rules: Rules) -> FrontierOptions {
     (options.seen.capacity, options.seen.audit) = (1000, 0);
     options.seen.false_positive_rate = 1e-9;
     if layout == Layout::Counting {
-        // What is forgotten by mistake shows.
+        // So that mistaken forgetting shows.
         (options.seen.capacity, options.seen.shards, options.seen.bits_per_url) = (100, 2, Some(3.0));
     }
     (options.politeness.host_failures, options.politeness.adaptive_share) = (3, Some(0.5));

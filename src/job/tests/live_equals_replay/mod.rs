@@ -1,5 +1,5 @@
-//! Live equals replay: a frontier that is made again, from a checkpoint and the records behind it or from all records, knows bit for
-//! bit what it knew, whatever is done to it, and wherever a checkpoint is begun and goes on.
+//! Live equals replay: a frontier that is restored, from a checkpoint and the records after it or from all records, equals the live
+//! one bit for bit, whatever is done to it, and wherever a checkpoint begins and goes on.
 
 mod acts;
 mod world;
@@ -24,9 +24,10 @@ use crate::gate::{DropRule, Gate, Position, Refusal};
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
 
-/// All that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts; the budgets.
+/// Everything that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts; the
+/// budgets.
 ///
-/// Without what the seeds opened. A seed that the filter takes for seen by mistake opens its host, and no record says so.
+/// Without what the seeds opened: a seed that the filter mistakes for seen opens its host, and no record says so.
 fn bytes(state: &State, images: &Images) -> Vec<u8> {
     let mut hosts = images.clone();
     for (host, usage) in state.hosts().with_usage() {
@@ -54,7 +55,7 @@ fn roots(state: &State) -> BTreeSet<String> {
     gate.roots().into_iter().chain(gate.budgets().originals()).collect()
 }
 
-/// What its filters hold; of an exact set, in order.
+/// The contents of its filters; for an exact set, in order.
 fn cells(seen: &SeenSet) -> Vec<u64> {
     if seen.options().layout == Layout::Exact {
         return seen.kept();
@@ -64,7 +65,7 @@ fn cells(seen: &SeenSet) -> Vec<u64> {
     let (mut rest, mut cells) = (&file[12..], Vec::new());
     while let Some((length, more)) = rest.split_first_chunk() {
         let payload = &more[..u32::from_le_bytes(*length) as usize];
-        // Headers, a shard's counters and a layer's size are not of whole words.
+        // Headers, a shard's counters and a layer's size are not whole words.
         if payload.len() % 8 == 0 {
             cells.extend(payload.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())));
         }
@@ -74,7 +75,7 @@ fn cells(seen: &SeenSet) -> Vec<u64> {
     cells
 }
 
-/// Crawls until nothing is left, and says which pages were asked for and how often they had been tried before, by host.
+/// Crawls until nothing is left. Returns which pages were asked for and how many attempts they had had before, by host.
 fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> BTreeMap<String, Vec<(String, u8)>> {
     let mut asked: BTreeMap<String, Vec<(String, u8)>> = BTreeMap::new();
     loop {
@@ -110,7 +111,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// So many are scheduled that a checkpoint has them in some pieces.
+    /// Enough are scheduled that a checkpoint has them in several pieces.
     #[test]
     fn a_long_schedule_is_made_again(acts in acts()) {
         is_made_again(&acts, true, Rules::of(Layout::Blocked), 8000)?;
@@ -122,16 +123,16 @@ proptest! {
         is_made_again(&acts, true, Rules::of(Layout::Blocked), 0)?;
     }
 
-    /// So many are found that a counting filter takes many a new one for seen, and forgets it by mistake.
+    /// Enough are found that a counting filter mistakes many new ones for seen, and forgets some by mistake.
     #[test]
     fn what_is_forgotten_is_forgotten_once(acts in acts()) {
         is_made_again(&acts, true, Rules::of(Layout::Counting), 60)?;
     }
 }
 
-/// Behind `crowd` URLs that were scheduled, one a second.
+/// Runs the acts after scheduling `crowd` URLs, one a second, and checks that the frontier is restored as it was.
 fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) -> Result<(), TestCaseError> {
-    // What has been waited for so far, no journal has: either all failing hosts are given up at once, or none.
+    // The journal does not record how long hosts have been waited for: either all failing hosts are given up at once, or none.
     let patience = if acts.len().is_multiple_of(2) { Duration::ZERO } else { Duration::from_secs(1_000_000) };
     let (rules, layout) = (Rules { patience, ..rules }, rules.layout);
     let directory = tempfile::tempdir().unwrap();
@@ -152,7 +153,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         }
     }
     let Puppet { mut frontier, leases, now, saved, output } = world;
-    // As a job keeps it.
+    // As a job does.
     let dropped = frontier.gate().dropped();
     frontier.flush(now).unwrap();
     let was = bytes(&frontier.state, &frontier.journal().images);
@@ -160,7 +161,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     let (_kept, replayed, _) = resume(directory.path(), &all, &output, (rules, &dropped), segment);
     let mut replayed = replayed;
     prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
-    // A seed that a counting filter takes for seen has no record: its host is known to the live crawl alone.
+    // A seed that a counting filter mistakes for seen has no record: only the live crawl knows its host.
     let knows_seeds = layout != Layout::Counting;
     if knows_seeds {
         prop_assert_eq!(roots(&frontier.state), roots(replayed.state()));
@@ -176,7 +177,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     let journal = WithEvicted { journal, images: checkpoint.images };
     let mut again = resumed.finish(journal, now).unwrap();
 
-    // What was out is queued again.
+    // Outstanding leases are queued again.
     for lease in leases {
         frontier.complete(lease, Outcome::Released, now).unwrap();
     }
@@ -197,7 +198,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     let later = now + Duration::from_secs(20_000);
     let (mut was, mut is) = (drain(&mut frontier, later), drain(&mut again, later));
     if rules.grouped && rules.has_budgets {
-        // Which host of the group has the last of its pages is by clocks that a kill has moved.
+        // Clocks that a kill has moved decide which host of the group gets the last of its pages.
         for asked in [&mut was, &mut is] {
             asked.retain(|host, _| ["https://h4.example", "https://h5.example"].contains(&host.as_str()));
         }
@@ -205,8 +206,8 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         return Ok(());
     }
     if patience.is_zero() {
-        // Whose turn comes first, and finds others that have not failed, is by clocks that a kill has moved: what one gives up,
-        // the other may ask for, or drop by robots.txt.
+        // Clocks that a kill has moved decide whose turn comes first, while others have not failed yet: what one frontier gives up,
+        // the other may ask for, or drop because of robots.txt.
         for pages in was.values_mut().chain(is.values_mut()) {
             pages.retain(|(url, _)| !url.contains("/private/"));
             for (page, tries) in pages.iter_mut() {
@@ -226,7 +227,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     Ok(())
 }
 
-/// Makes the frontier again of a checkpoint and the records behind it, in a directory of its own.
+/// Restores the frontier from a checkpoint and the records after it, in a directory of its own.
 fn resume(
     directory: &Path,
     checkpoint: &Checkpoint,
@@ -259,8 +260,8 @@ fn resume(
     (copy, resume, journal)
 }
 
-/// A crash took A's record, so the frontier that was opened again queued A first; then it dropped A, which robots.txt disallows by
-/// now, and no other.
+/// A crash took A's record, so the reopened frontier queued A first. Then it dropped A, and only A, since robots.txt disallows it by
+/// now.
 #[test]
 fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
     let [a, c] = [32, 64].map(Position::from_u64);

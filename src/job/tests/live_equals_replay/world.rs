@@ -1,4 +1,4 @@
-//! A crawl that does as it is told, over a journal on disk, and its checkpoints.
+//! A scripted crawl over a journal on disk, and its checkpoints.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) type Images = BTreeMap<String, Vec<u8>>;
 
 pub(super) type OnDisk = Frontier<WithEvicted>;
 
-/// A journal on disk, and the images of hosts that were evicted.
+/// A journal on disk, and the images of evicted hosts.
 #[derive(Debug)]
 pub(super) struct WithEvicted {
     pub(super) journal: FileJournal,
@@ -71,18 +71,18 @@ pub(super) fn journal(
 pub(super) struct Checkpoint {
     pub(super) from: Position,
     pub(super) slices: Vec<(Vec<u8>, Position)>,
-    /// What follows them.
+    /// The slice that follows.
     pub(super) next: Option<StateChunk>,
     pub(super) seen: Vec<u8>,
     pub(super) contents: Vec<u8>,
     pub(super) seen_at: Vec<Position>,
-    /// As they were when it began.
+    /// The images when it began.
     pub(super) images: Images,
     pub(super) counts: Counts,
     pub(super) is_whole: bool,
 }
 
-/// A crawl of a web that answers as it is told, and its checkpoint.
+/// A crawl of a scripted web, and its checkpoint.
 pub(super) struct Puppet {
     pub(super) frontier: OnDisk,
     pub(super) leases: Vec<Lease>,
@@ -140,7 +140,7 @@ impl Puppet {
         }
     }
 
-    /// The idle hosts from this one on leave memory.
+    /// Evicts the idle hosts from this one on.
     fn evict(&mut self, first: u8) {
         let (mut bytes, mut rest) = (Vec::new(), Some(StateChunk::default()));
         let mut images = Vec::new();
@@ -165,7 +165,7 @@ impl Puppet {
     }
 
     fn complete(&mut self, mut lease: Lease, how: How, links: &[(u8, u8)]) {
-        // Its host was done with it before anybody read it.
+        // Its host had answered before the response was read.
         if links.len() % 2 == 1 {
             let lent_at = lease.lent_at;
             let (took, bytes) =
@@ -209,7 +209,7 @@ impl Puppet {
         self.frontier.flush(self.now).unwrap();
     }
 
-    /// Many pages say the same, and more of them nearly.
+    /// Many pages say the same, and even more say nearly the same.
     fn recognize(&self, lease: &Lease, how: How) -> PageYield {
         let url = lease.url();
         let [page, body, words] = [url.len() * 7, url.len(), url.len() / 2]
@@ -232,7 +232,7 @@ impl Puppet {
     pub(super) fn save(&mut self) {
         let end = self.frontier.journal().journal.end();
         let Some(checkpoint) = &mut self.saved else {
-            // What happens before the first slice is in the journal's replay as well.
+            // The replay also covers what happens before the first slice.
             let images = self.frontier.journal().images.clone();
             self.saved = Some(Checkpoint { from: end, images, ..Checkpoint::default() });
             return;
@@ -261,7 +261,7 @@ impl Puppet {
             };
             gate.seen().save_with(&mut checkpoint.seen, around).unwrap();
             gate.contents().save(&mut checkpoint.contents).unwrap();
-            // Pages are done before the counts are taken.
+            // Pages are completed before the counts are taken.
             self.act(&Act::Lease);
             if let Some(lease) = self.leases.pop() {
                 self.complete(lease, How::Fine, &[]);
