@@ -69,9 +69,9 @@ const LEFTOVERS: [&str; 3] = [LOCK, "manifest.new", "manifest.new.new"];
 pub struct Job {
     directory: PathBuf,
     manifest: Manifest,
-    /// `None` where the job is only read.
+    /// `None` if the job is only read.
     lock: Option<Arc<Lock>>,
-    /// It was made by this process.
+    /// This process made it.
     is_new: bool,
     is_begun: AtomicBool,
     /// It is a part of a greater crawl, which keeps for all of them what is of the whole.
@@ -82,12 +82,11 @@ impl Job {
     /// Makes a job: makes the directory if it is missing, locks it, and writes a manifest. `key` is the fingerprint key of the
     /// crawl's frontier.
     ///
-    /// A directory that holds a job is refused. With `overwrite`, that job's files are removed instead: those that a job owns by
-    /// name. Nothing else in the directory is ever deleted. A job that was [drafted](Self::draft) and not begun does not count.
+    /// A directory that holds a job is refused. With `overwrite`, that job's files are removed instead: only the files that a job owns
+    /// by name. Nothing else in the directory is ever deleted. A job that was [drafted](Self::draft) and not begun does not count.
     ///
     /// # Errors
-    /// Where another job, another process or other files are there ([`JobError::is_conflict`]), and where the file
-    /// system refuses.
+    /// If another job, another process or other files are there ([`JobError::is_conflict`]), or the file system refuses.
     pub fn create(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
         let job = Self::draft(directory, overwrite, key)?;
         job.begin()?;
@@ -101,7 +100,7 @@ impl Job {
     /// As `create`.
     pub fn draft(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
         fs::create_dir_all(directory).map_err(FileError::of("create", directory))?;
-        // The first look keeps even the lock out of a directory of somebody else's files. The second is needed because another
+        // The first check keeps even the lock out of a directory of another program's files. The second is needed because another
         // process may have taken the lock in between.
         find(directory)?;
         let lock = Lock::take(directory)?;
@@ -110,7 +109,7 @@ impl Job {
         let in_the_way = match found {
             Found::Nothing => None,
             Found::Job => Some(Manifest::path(directory)),
-            // The records belong to the job that this draft was to overwrite, when somebody said so.
+            // The records belong to the job that this draft was to overwrite, as the user had said.
             Found::Draft => fs::metadata(&records).is_ok_and(|records| records.len() > 0).then_some(records),
         };
         if let Some(path) = in_the_way.filter(|_| !overwrite) {
@@ -139,10 +138,10 @@ impl Job {
         })
     }
 
-    /// Makes a job around the files of a frontier that are there already, or around none. Whatever else the directory has is left alone.
+    /// Makes a job around the files of a frontier, if any are there. Everything else in the directory is left alone.
     ///
     /// # Errors
-    /// Where another process has the directory, or the file system refuses.
+    /// If another process has the directory, or the file system refuses.
     #[cfg(feature = "cluster")]
     pub(crate) fn adopt(directory: &Path, id: u64, key: FingerprintKey) -> Result<Self, JobError> {
         fs::create_dir_all(directory).map_err(FileError::of("create", directory))?;
@@ -155,11 +154,11 @@ impl Job {
         Ok(job)
     }
 
-    /// Turns a [draft](Self::draft) into a job, in one step. Everything the job needs must be safe on disk before. Does nothing if
-    /// the job was begun already.
+    /// Turns a [draft](Self::draft) into a job, in one step. Everything that the job needs must be safe on disk before. Does nothing if
+    /// the job is already begun.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub fn begin(&self) -> Result<(), JobError> {
         if self.is_begun.load(Ordering::Acquire) {
             return Ok(());
@@ -174,10 +173,10 @@ impl Job {
     /// Opens a job to go on with it, and locks it.
     ///
     /// # Errors
-    /// Where there is no job ([`JobError::NoJob`]) or it was not begun ([`JobError::Draft`]), its manifest is damaged or newer, it was
-    /// made by another version's rules, another process holds it, or the file system refuses.
+    /// If there is no job ([`JobError::NoJob`]) or it was not begun ([`JobError::Draft`]), its manifest is damaged or newer, it was made
+    /// by another version's rules, another process holds it, or the file system refuses.
     pub fn resume(directory: &Path) -> Result<Self, JobError> {
-        // Before a lock is put there.
+        // Checked before a lock is put there.
         Manifest::read(directory)?;
         let lock = Lock::take(directory)?;
         let manifest = Manifest::read(directory)?;
@@ -188,15 +187,15 @@ impl Job {
     /// Opens a job to read it, whether or not a process holds it. Nothing is written, so a read-only directory will do.
     ///
     /// # Errors
-    /// Where there is no job, its manifest is damaged or newer, or the file system refuses.
+    /// If there is no job, its manifest is damaged or newer, or the file system refuses.
     pub fn open_for_reading(directory: &Path) -> Result<Self, JobError> {
         Ok(Self::found(directory, Manifest::read(directory)?))
     }
 
-    /// Keeps others from crawling into it for as long as the file is held.
+    /// Keeps other processes from crawling into it while the file is held.
     ///
     /// # Errors
-    /// Where another process crawls into it.
+    /// If another process crawls into it.
     #[cfg(feature = "crawl")]
     pub(crate) fn at_rest(&self) -> Result<Option<fs::File>, JobError> {
         share(&self.directory)
@@ -214,12 +213,12 @@ impl Job {
         }
     }
 
-    /// Whether it was made by this process.
+    /// Whether this process made it.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Its lock, for a caller that holds it for longer than this value; `None` where the job is only read.
+    /// Its lock, for a caller that holds it longer than this value; `None` if the job is only read.
     pub fn lock(&self) -> Option<&Arc<Lock>> {
         self.lock.as_ref()
     }
@@ -239,7 +238,7 @@ impl Job {
         self.directory.join(FRONTIER)
     }
 
-    /// Whether an output may have this name: it must be a plain file name, and not that of a file of the job itself.
+    /// Whether an output may have this name: it must be a plain file name, and not the name of one of the job's own files.
     #[cfg(feature = "crawl")]
     pub(crate) fn has_room_for(&self, name: &str) -> bool {
         let own = OUTPUTS.contains(&name) && name != VISITS || [FRONTIER, LOCK, "manifest"].contains(&name);
@@ -273,22 +272,18 @@ impl Job {
         directory.join(SETTINGS)
     }
 
-    /// Where the job's seeds are listed, refused ones too, a URL a line, and a checksum in the last one: `seeds.txt`.
+    /// Where the job's seeds are listed, refused ones too: `seeds.txt`, with one URL per line and a checksum in the last line.
     pub fn seeds_path(&self) -> PathBuf {
         self.directory.join(SEEDS)
     }
 
-    /// Whether the job keeps by itself what its user drops.
-    pub(super) fn keeps_dropped(&self) -> bool {
-        !self.is_part
-    }
-
-    /// Where the hosts and URLs are listed that the user has dropped: `dropped.txt`.
+/// The prefixes of the names of the files in [`FRONTIER`].
+const KEPT: [&str; 7] = ["checkpoint-", "contents-", "evicted-", "hosts-", "journal-", "seen-", "spent"];
     pub fn dropped_path(&self) -> PathBuf {
         self.directory.join(DROPPED)
     }
 
-    /// Where the process that crawls listens for those who watch: `live.sock`.
+    /// Where the crawling process listens for observers: `live.sock`.
     #[cfg(feature = "cli")]
     pub(crate) fn socket_path(&self) -> PathBuf {
         self.directory.join(SOCKET)
@@ -299,16 +294,16 @@ impl Job {
         self.directory.join(REPORT)
     }
 
-    /// Where the report is as a page: `report.html`.
+    /// Where the HTML report is: `report.html`.
     pub fn report_page_path(&self) -> PathBuf {
         self.directory.join(REPORT_PAGE)
     }
 
-    /// Removes the report of an earlier run: the job goes on, and its numbers are out of date. Where it is gone, a power cut does not
-    /// bring it back.
+    /// Removes the report of an earlier run: the job goes on, and the report's numbers are out of date. Once this returns, no power cut
+    /// brings it back.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub fn remove_report(&self) -> Result<(), JobError> {
         for path in [self.report_path(), self.report_page_path()] {
             own::remove(&path).map_err(FileError::of("remove", path))?;
@@ -328,7 +323,7 @@ enum Found {
     Draft,
 }
 
-/// Looks what a directory holds. A job of a later format, and files of others, are errors.
+/// Finds out what a directory holds. A job of a later format and another program's files are errors.
 fn find(directory: &Path) -> Result<Found, JobError> {
     match Manifest::read(directory) {
         Ok(_) | Err(JobError::Manifest { .. }) => return Ok(Found::Job),

@@ -1,7 +1,7 @@
-//! What a job keeps of the hosts and URLs that its user has dropped: `dropped.txt`.
+//! The hosts and URLs that a job's user has dropped: `dropped.txt`.
 //!
-//! A line is a rule, `host example.org` or `urls REGEX`; an empty one and one that begins with `#` say nothing. A person may edit it while
-//! no crawl runs.
+//! Each line is a rule, `host example.org` or `urls REGEX`; empty lines and lines that begin with `#` are ignored. A person may edit the
+//! file while no crawl runs.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::bytes::FileError;
 use crate::frontier::FrontierOptions;
 use crate::gate::DropRule;
 
-/// Bytes that are read at most.
+/// The most bytes that are read.
 const MAX_BYTES: u64 = 16 << 20;
 
 impl Job {
-    /// What was dropped from this job, in the order in which it was.
+    /// What was dropped from this job, in order.
     ///
     /// # Errors
-    /// If the file cannot be read, or a line of it is no rule.
+    /// If the file cannot be read, or a line of it is not a rule.
     pub fn dropped(&self) -> Result<Vec<DropRule>, JobError> {
         let path = &self.dropped_path();
         let Some(file) = own::find(path).map_err(FileError::of("open", path))? else { return Ok(Vec::new()) };
@@ -33,10 +33,11 @@ impl Job {
         lines.map(rule).collect()
     }
 
-    /// Keeps what is dropped from here on, safe from a power cut. This process must hold the job; a frontier that is open does not see it.
+    /// Replaces the list of what is dropped, safe from a power cut. This process must hold the job; a frontier that is open does not see
+    /// the change.
     ///
     /// # Errors
-    /// If the file system refuses; what was kept before is kept still.
+    /// If the file system refuses; the previous list is kept then.
     pub fn keep_dropped(&self, rules: &[DropRule]) -> Result<(), JobError> {
         let path = &self.dropped_path();
         Ok(write(path, rules).map_err(FileError::of("write", path))?)
@@ -55,7 +56,7 @@ impl Job {
     }
 }
 
-/// Writes the rules. A file that none are left for goes.
+/// Writes the rules. If there are none, the file is removed.
 pub(super) fn write(path: &Path, rules: &[DropRule]) -> std::io::Result<()> {
     if rules.is_empty() {
         own::remove(path)?;

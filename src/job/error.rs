@@ -14,7 +14,7 @@ pub enum JobError {
         /// The directory.
         path: PathBuf,
     },
-    /// A line of the list of what is dropped is no rule.
+    /// A line of the list of drops is not a rule.
     #[error("{}:{line}: {problem}", path.display())]
     Dropped {
         /// The list.
@@ -79,7 +79,7 @@ pub enum JobError {
         /// The lock file.
         path: PathBuf,
     },
-    /// The directory has files that belong to no job. The crate neither deletes them nor writes between them.
+    /// The directory has files that belong to no job. The crate neither deletes them nor writes among them.
     #[error("{} is not part of a job; give an empty or a new directory", path.display())]
     Occupied {
         /// A file that is there.

@@ -8,23 +8,23 @@ use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::{Explanation, FrontierOptions, Record, Timestamp};
 use crate::gate::{Found, Position};
 
-/// What a job says of some URLs.
+/// What a job knows about some URLs.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Explained {
     /// One for each URL, in the order asked. Page records are not looked up yet.
     pub explanations: Vec<Explanation>,
-    /// Checkpoints that were damaged and passed over.
+    /// Checkpoints that were damaged and skipped.
     pub damaged: Vec<CheckpointError>,
     /// The job was opened again after its newest checkpoint: a run is under way, or was killed.
     pub is_resumed: bool,
 }
 
-/// Says why these URLs were not fetched, by a job that is finished, stopped, killed, or under way in another process. Where the
-/// job is under way, its last flush counts. Nothing is written, so a read-only directory will do. With the verified layout, the
-/// fingerprints go through the directory for temporary files.
+/// Says why these URLs were not fetched, for a job that is finished, stopped, killed, or under way in another process. If the job is
+/// under way, everything up to its last flush counts. Nothing is written, so a read-only directory will do. With the verified
+/// layout, the fingerprints go through the directory for temporary files.
 ///
-/// The newest checkpoint is loaded and the whole journal read once. That takes the memory of a resume, and as long as the disk takes
+/// Loads the newest checkpoint and reads the whole journal once. That takes the memory of a resume, and the time that the disk needs
 /// for the journal.
 ///
 /// ```
@@ -50,8 +50,8 @@ pub struct Explained {
 /// ```
 ///
 /// # Errors
-/// Where a file is another job's or of a later format, the journal is damaged before its end, or an option is another than that
-/// of the job; where the file system refuses.
+/// If a file is another job's or of a later format, the journal is damaged before its end, an option differs from the job's, or the
+/// file system refuses.
 pub fn explain(
     job: &Job,
     options: &FrontierOptions,
@@ -61,7 +61,7 @@ pub fn explain(
     explain_among(job, options, &[], urls, now)
 }
 
-/// As [`explain`], where the scope also has what these seeds of others open.
+/// As [`explain`], with a scope that also includes what these seeds of others open.
 pub(crate) fn explain_among(
     job: &Job,
     options: &FrontierOptions,
@@ -69,7 +69,7 @@ pub(crate) fn explain_among(
     urls: &[CanonicalUrl],
     now: Timestamp,
 ) -> Result<Explained, CheckpointError> {
-    // No limit of length: it may be lower now than when a URL was admitted.
+    // No length limit: it may be lower now than when a URL was admitted.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
     let mut resumed_at = Position::default();

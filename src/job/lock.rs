@@ -1,8 +1,8 @@
-//! The lock of a job, which lets in one process at a time even where somebody removes a name.
+//! The lock of a job, which lets in one process at a time, even if somebody removes its name.
 //!
-//! A lock belongs to a file and not to its name. A second crawl that is started after somebody removed `lock` would get a new file, and
-//! so a lock of its own. The lock of the directory prevents that where there is one. And the crawl asks before each checkpoint whether
-//! the name still leads to the file that it locked; where not, it stops before it damages what the other process writes.
+//! A lock belongs to a file, not to its name. If somebody removes `lock`, a second crawl would get a new file, and so a lock of its own.
+//! The lock of the directory prevents that, if there is one. And before each checkpoint the crawl checks that the name still leads to the
+//! file that it locked; if not, it stops before it damages what the other process writes.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::bytes::FileError;
 /// The lock that a process holds while it crawls into a directory. The operating system releases it when the process ends, however
 /// it ends.
 ///
-/// Two things are locked. One is the file `lock`, which works on every file system. The other is the directory itself, where the file
-/// system can lock it: its name cannot be removed while anything is in it.
+/// Two things are locked. One is the file `lock`, which works on every file system. The other is the directory itself, if the file system
+/// can lock it: its name cannot be removed while anything is in it.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -44,8 +44,7 @@ impl Lock {
     /// Checks that this lock still keeps other processes out.
     ///
     /// # Errors
-    /// Where the lock's name was removed or leads to another file, so that another process may be there; where the file system
-    /// refuses.
+    /// If the lock's name was removed or leads to another file, so that another process may be there; or if the file system refuses.
     pub fn check(&self) -> Result<(), JobError> {
         match self.inode.at(&self.path).map_err(FileError::of("look at", &self.path))? {
             Named::This => Ok(()),
@@ -54,8 +53,8 @@ impl Lock {
     }
 }
 
-/// Keeps other processes from crawling into a directory, for as long as the file is held. Others may do so too. Nothing is written; where
-/// nobody ever locked the directory, or its file system cannot lock, there is no file.
+/// Keeps other processes from crawling into a directory while the file is held. Several processes may hold it at once. Nothing is
+/// written; `None` if the directory was never locked, or its file system cannot lock.
 #[cfg(feature = "crawl")]
 pub(super) fn share(directory: &Path) -> Result<Option<File>, JobError> {
     let path = directory.join(LOCK);
@@ -67,12 +66,12 @@ pub(super) fn share(directory: &Path) -> Result<Option<File>, JobError> {
     }
 }
 
-/// A lock that was just let go may still be held for so long, try by try: a program that this process starts has all of its files between
-/// `fork` and `exec`.
+/// How often to try, and the pause between tries. A lock that was just released may still be held for a moment: a program that this
+/// process starts has all of its open files between `fork` and `exec`.
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// Locks a file. The inner error is that of a file system that cannot lock.
+/// Locks a file. The inner error means that the file system cannot lock.
 fn hold(file: &File, path: &Path) -> Result<std::io::Result<()>, JobError> {
     for further in (0..TRIES).rev() {
         match file.try_lock() {

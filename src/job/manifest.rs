@@ -1,12 +1,12 @@
-//! The manifest: what a job's other files depend on. Where the file is, there is a job.
+//! The manifest: what a job's other files depend on. If the file is there, there is a job.
 //!
-//! It is text, so that a person can see what a directory is. It is written once, under the name `manifest.new`, and renamed when all else
-//! that a job needs is safe on disk. A power cut before the rename leaves a draft, which the next process begins afresh.
+//! It is text, so that a person can see what a directory is. It is written once, under the name `manifest.new`, and renamed when
+//! everything else that the job needs is safe on disk. A power cut before the rename leaves a draft, which the next process begins afresh.
 //!
-//! Its lines have a fixed order and no more may follow; the last one is a checksum of the others. So there is one way to write a manifest,
-//! and any other text is an error with the number of its line.
+//! Its lines have a fixed order, and no more may follow; the last one is a checksum of the others. So there is only one way to write a
+//! manifest, and any other text is an error with the number of its line.
 //!
-//! While a crawl runs, a manifest that is removed is written again: without it the job could not be resumed.
+//! If the manifest is removed while a crawl runs, it is written again: without it the job could not be resumed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
@@ -22,13 +22,13 @@ use crate::bytes::FileError;
 const MAGIC: &str = "crawler job, format ";
 /// The format that is written here, and the latest that is read.
 const FORMAT: u32 = 3;
-/// Bytes that are read at most; a manifest has a few hundred.
+/// The most bytes that are read; a manifest has a few hundred.
 const MAX_BYTES: u64 = 4096;
 
 /// What a job's other files depend on: fixed when the job is created, and never changed. Journal and checkpoints name the id, so that
-/// a file of another job is told apart from a damaged one.
+/// another job's file is told from a damaged one.
 ///
-/// On disk it is UTF-8 text, a line with the format and then `name = value` lines, in this order:
+/// On disk it is UTF-8 text: a line with the format, then `name = value` lines in this order:
 ///
 /// ```text
 /// crawler job, format 3
@@ -58,7 +58,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a new job: a random id, the versions of this crate, the time now.
+    /// The manifest of a new job: a random id, the versions of this crate, the current time.
     pub(super) fn draw(fingerprint_key: FingerprintKey) -> Self {
         Self {
             id: RandomState::new().hash_one(()),
@@ -95,7 +95,7 @@ impl Manifest {
         matches!(Self::read_at(&Self::draft_path(directory)), Ok(Some(_)))
     }
 
-    /// Reads a manifest; `None` where the file is missing. A file that does not begin as a manifest belongs to somebody else.
+    /// Reads a manifest; `None` if the file is missing. A file that does not begin as a manifest belongs to another program.
     fn read_at(path: &Path) -> Result<Option<Self>, JobError> {
         let Some(file) = own::find(path).map_err(FileError::of("open", path))? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -118,7 +118,7 @@ impl Manifest {
         std::fs::symlink_metadata(Self::path(directory)).is_err()
     }
 
-    /// Writes it again where it is gone.
+    /// Writes it again after it was removed.
     #[cfg(feature = "crawl")]
     pub(crate) fn write_again(&self, directory: &Path) -> Result<(), JobError> {
         let path = Self::path(directory);
@@ -132,7 +132,7 @@ impl Manifest {
     }
 
     /// Checks that this version makes the same keys and fingerprints as the one that created the job. With others, no URL would be
-    /// known again.
+    /// recognized.
     pub(super) fn check(&self, directory: &Path) -> Result<(), JobError> {
         for (what, found, known) in [
             ("fingerprint_strategy", self.fingerprint_strategy, FINGERPRINT_STRATEGY),

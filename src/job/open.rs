@@ -1,4 +1,4 @@
-//! The one door to a durable frontier: for an embedder, for a crawl, and for tests whose storage fails.
+//! The one entry to a durable frontier: for an embedder, for a crawl, and for tests whose storage fails.
 
 use std::path::Path;
 
@@ -11,16 +11,15 @@ use crate::frontier::{Frontier, FrontierOptions, Receipt, Timestamp};
 
 impl Frontier<JobJournal> {
     /// Opens a durable frontier: makes a job in the directory, or goes on with the one that is there. No other process can use the
-    /// directory while the frontier lives.
+    /// directory while the frontier exists.
     ///
     /// Everything that was [flushed](Frontier::flush) is there again, however the process ended. The
-    /// [`SyncPolicy`](super::journal::SyncPolicy) says what a power cut may cost. Pages that were lent out are queued again. Write a
+    /// [`SyncPolicy`](super::journal::SyncPolicy) says what a power cut may cost. Pages that were leased are queued again. Write a
     /// [checkpoint](Self::checkpoint) each minute or so: the next opening then takes a moment. Without one, it reads the whole
     /// journal.
     ///
-    /// The job decides the fingerprint key and the seen set's directory: leave them out of the options.
-    /// [`opening`](Self::opening) says what was found. URLs that were given up with their host wait for
-    /// [`ask_again`](Self::ask_again).
+    /// The job decides the fingerprint key and the seen set's directory: leave them out of the options. [`opening`](Self::opening)
+    /// says what was found. URLs that were given up with their host wait for [`ask_again`](Self::ask_again).
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
@@ -45,15 +44,15 @@ impl Frontier<JobJournal> {
     /// ```
     ///
     /// # Errors
-    /// Where another process has the directory, its files are another program's, damaged or of a later format, an option that they
+    /// If another process has the directory, its files are another program's, damaged or of a later format, an option that they
     /// depend on has changed, or the file system refuses.
     pub fn open(directory: &Path, options: &FrontierOptions, now: Timestamp) -> Result<Self, CheckpointError> {
         Self::open_with(directory, options, &OpenOptions::default(), |_, _| true, now)
     }
 
-    /// As [`open`](Self::open), for outputs in which no page may be missing and none be twice: pages are completed
-    /// [with receipts](Frontier::complete_with), `has` says of an output, by its name, whether it has what a receipt says, and the
-    /// [opening](super::Opening::output) where to cut off the first of them.
+    /// As [`open`](Self::open), for outputs that must hold each page exactly once. Pages are completed [with
+    /// receipts](Frontier::complete_with). `has` says whether an output, given by its name, holds what a receipt describes. The
+    /// [opening](super::Opening::output) says where to cut off the first output.
     ///
     /// ```
     /// use std::fs;

@@ -4,22 +4,20 @@ use std::time::Duration;
 
 use super::journal::JournalOptions;
 
-/// How a frontier is kept in its job, by a crawl and by an embedder who [opens](crate::frontier::Frontier::open_with) one alike.
+/// How a frontier is kept in its job, by a crawl or by an embedder that [opens](crate::frontier::Frontier::open_with) one.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OpenOptions {
     /// The journal.
     pub journal: JournalOptions,
-    /// Checkpoints leave the old segments of the journal where they are. Then the journal tells everything that ever happened: what
-    /// became of each URL, and enough to restore the frontier without a checkpoint. Otherwise a segment is removed once no URL in
-    /// it waits.
+    /// Checkpoints keep the old segments of the journal. Then the journal holds everything that ever happened: what became of each URL,
+    /// and enough to restore the frontier without a checkpoint. Otherwise a segment is removed once no URL in it waits.
     pub keep_journal: bool,
-    /// Hosts that may stay in memory. Each checkpoint evicts idle hosts beyond these, those first that have rested for longest. An
-    /// evicted host comes back with its clock. Its robots.txt is asked for again only where the segment of the journal that holds it
-    /// was removed.
+    /// The number of hosts that may stay in memory. Each checkpoint evicts idle hosts beyond it, the longest rested first. An evicted
+    /// host comes back with its clock. Its robots.txt is asked for again only if the segment of the journal that holds it was removed.
     pub hosts_in_memory: u64,
-    /// How far the clock has gone back since the job was left, where that is known: it was ahead, and was put right. No host rests longer
-    /// then than follows from how it stands, and what is scheduled waits for that much less. A crawl finds it out by itself.
+    /// How far the clock was set back since the job was left, if known: it was ahead, and was corrected. Then no host rests longer than
+    /// its state requires, and scheduled URLs wait that much less. A crawl finds this out by itself.
     pub went_back: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! How a job's files are opened: regular files only, under their own names. A link that somebody put there is not followed.
+//! How a job's files are opened: only regular files, under their own names. A link that somebody put there is not followed.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 /// Opens a file that exists, to read it from its beginning and, unless it is read-only, to append to it.
 ///
 /// # Errors
-/// Where the file is missing, or is a link, a directory or a pipe; where the file system refuses.
+/// If the file is missing, or is a link, a directory or a pipe; or if the file system refuses.
 pub(crate) fn open(path: &Path, is_read_only: bool) -> io::Result<File> {
     open_as(path, File::options().read(true).append(!is_read_only))
 }
 
-/// Opens a file to write over what it has, or makes it where it is missing.
+/// Opens a file to overwrite its content, or makes it if it is missing.
 ///
 /// # Errors
 /// As [`open`] and [`create`].
@@ -27,7 +27,7 @@ pub(crate) fn open_or_create_in_place(path: &Path) -> io::Result<File> {
 }
 
 fn open_as(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    // Checked before the open: to open a pipe would wait for a writer.
+    // Checked before the open: opening a pipe would wait for a writer.
     let named = fs::symlink_metadata(path)?;
     refuse_others(&named)?;
     let file = options.open(path)?;
@@ -49,12 +49,12 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Makes a new file, to read and append to.
 ///
 /// # Errors
-/// Where the name is taken, even by a link that leads nowhere; where the file system refuses.
+/// If the name is taken, even by a link that leads nowhere; or if the file system refuses.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).append(true).create_new(true).open(path)
 }
 
-/// Opens a file, or makes it where it is missing.
+/// Opens a file, or makes it if it is missing.
 ///
 /// # Errors
 /// As [`open`] and [`create`].
@@ -65,7 +65,7 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a file to read it; `None` where it is missing.
+/// Opens a file to read it; `None` if it is missing.
 ///
 /// # Errors
 /// As [`open`].
@@ -76,10 +76,10 @@ pub(crate) fn find(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// A file that only this process has: it has no name, so its space is free again however the process ends.
+/// A file that only this process can reach: it has no name, so its space is freed however the process ends.
 ///
 /// # Errors
-/// Of the file system.
+/// If the file system fails.
 #[cfg(feature = "crawl")]
 pub(crate) fn nameless(directory: &Path) -> io::Result<File> {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,7 +90,7 @@ pub(crate) fn nameless(directory: &Path) -> io::Result<File> {
         let path = directory.join(format!("crawler-{}-{number}.run", std::process::id()));
         match File::options().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => return fs::remove_file(&path).map(|()| file),
-            // It was left by a process that had the same id, and died.
+            // A process with the same id left it when it died.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -100,7 +100,7 @@ pub(crate) fn nameless(directory: &Path) -> io::Result<File> {
 /// Removes a file, if it is there.
 ///
 /// # Errors
-/// Of the file system.
+/// If the file system fails.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -108,7 +108,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The path with more at its end: `NAME.new`.
+/// The path with `end` appended: `NAME.new`.
 pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -120,16 +120,16 @@ pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns when the names in a directory are safe from a power cut.
+/// Syncs a directory: once this returns, the names in it are safe from a power cut.
 ///
 /// # Errors
-/// Of the file system.
+/// If the file system fails.
 pub(crate) fn sync_names(directory: &Path) -> io::Result<()> {
     // On other systems a directory cannot be opened like a file, and the file system takes care of its entries.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
-/// The error for everything but a regular file.
+/// The error for anything but a regular file.
 fn refuse_others(named: &Metadata) -> io::Result<()> {
     if named.is_file() {
         Ok(())
@@ -146,7 +146,7 @@ fn other(problem: &'static str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, problem)
 }
 
-/// The identity of a file, whatever it is called.
+/// The identity of a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inode {
     device: u64,
@@ -168,10 +168,10 @@ impl Inode {
         Self { device: 0, number: 0 }
     }
 
-    /// Says what a name leads to now that led to this file before.
+    /// Compares the file that a name leads to now with this one, which it led to before.
     ///
     /// # Errors
-    /// Of the file system.
+    /// If the file system fails.
     pub(crate) fn at(self, path: &Path) -> io::Result<Named> {
         match fs::symlink_metadata(path) {
             Ok(named) if Self::of(&named) == self => Ok(Named::This),
@@ -182,7 +182,7 @@ impl Inode {
     }
 }
 
-/// The answer to what a name leads to, compared with the file that it led to before.
+/// What a name leads to, compared with the file that it led to before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// The same file.
@@ -204,7 +204,7 @@ mod tests {
         let inode = Inode::of(&create(&path).unwrap().metadata().unwrap());
         assert_eq!(inode.at(&path).unwrap(), Named::This);
         assert_eq!(create(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
-        // A second name keeps the file, so that its number is not given again.
+        // A second name keeps the file, so that its number is not reused.
         fs::hard_link(&path, directory.path().join("b")).unwrap();
         fs::remove_file(&path).unwrap();
         assert_eq!(inode.at(&path).unwrap(), Named::Nothing);

@@ -1,4 +1,4 @@
-//! The right to give a file new content, held from the beginning of the work to its end.
+//! The right to replace a file's content, held from the beginning of the work to its end.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use super::own::{self, Inode, Named};
 use super::replace::place;
 
-/// The right to give a file new content. While one process holds it, no other one gets it: what it read of the file stays what the new
-/// content is made of.
+/// The right to replace a file's content. Only one process can hold it, so no other one replaces the file after the holder has read it.
 ///
-/// What is held is the lock of `NAME.new`, which the content is written to. A process that dies leaves that file, and the next one takes it.
+/// It is the lock of `NAME.new`, which the content is written to. A process that dies leaves that file, and the next one takes it over.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
@@ -22,27 +21,27 @@ impl Replacement {
     /// Takes the right.
     ///
     /// # Errors
-    /// Of the kind [`ErrorKind::ResourceBusy`] where another process holds it. Where the file system refuses.
+    /// Of the kind [`ErrorKind::ResourceBusy`] if another process holds it. If the file system refuses.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let beside = own::with_end(path, ".new");
         loop {
             let file = own::open_or_create(&beside)?;
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => return Err(ErrorKind::ResourceBusy.into()),
-                // Where the file system cannot lock, nobody holds anything.
+                // If the file system cannot lock, nobody holds anything.
                 Ok(()) | Err(TryLockError::Error(_)) => {}
             }
-            // Whoever held it may just have given it its name.
+            // The previous holder may just have renamed it into place.
             if Inode::of(&file.metadata()?).at(&beside)? == Named::This {
                 return Ok(Self { path: path.to_owned(), beside, file: Some(file) });
             }
         }
     }
 
-    /// Gives the file its new content, in one step. A process that dies leaves the old content or the new, and never half of it.
+    /// Replaces the file's content, in one step. A process that dies leaves either the old content or the new, never half of it.
     ///
     /// # Errors
-    /// Where the file system or `write` fails; the old content is still there then.
+    /// If the file system or `write` fails; the old content is still there then.
     pub(crate) fn write(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         let written = file.set_len(0).and_then(|()| write(&mut file)).and_then(|()| file.sync_all());
@@ -50,7 +49,7 @@ impl Replacement {
             self.file = Some(file);
         }
         written?;
-        // The lock goes with the file, behind its new name.
+        // The file keeps its lock under its new name.
         place(&self.beside, &self.path)
     }
 }

@@ -1,11 +1,12 @@
-//! Texts whose last line is a checksum of all that stands before it.
+//! Texts whose last line is a checksum of everything before it.
 //!
 //! ```text
 //! https://example.org/
 //! # checksum: 5d1e8a0c93b7f264
 //! ```
 //!
-//! A person can read and a program can write them. The checksum finds a bit that a disk has turned; it is no protection from anybody.
+//! A person can read them and a program can write them. The checksum finds a bit that a disk has flipped; it does not protect against
+//! tampering.
 
 #[cfg(feature = "cli")]
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,7 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use crate::bytes::RunningChecksum;
 use crate::bytes::checksum;
 
-/// Before the checksum, in hexadecimal.
+/// Comes before the checksum, which is in hexadecimal.
 pub(super) const BEGIN: &str = "# checksum: ";
 /// Bytes of the last line.
 const LINE: usize = BEGIN.len() + 16 + 1;
@@ -34,13 +35,13 @@ pub(super) fn seal(mut text: String) -> String {
     text
 }
 
-/// The text that a checksum is of; `None` where that is not there, or another.
+/// The text without its checksum; `None` if the checksum is missing or wrong.
 pub(super) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
     let (text, line) = sealed.split_at(sealed.len().checked_sub(LINE)?);
     (line == last_line(checksum(0, text)).as_bytes()).then_some(text)
 }
 
-/// How many bytes of a file its checksum is of; `None` where that is not there, or another. Reads the file once.
+/// How many bytes of a file its checksum covers; `None` if the checksum is missing or wrong. Reads the file once.
 #[cfg(feature = "cli")]
 pub(crate) fn sealed_bytes(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
     let Some(text) = file.seek(SeekFrom::End(0))?.checked_sub(LINE as u64) else { return Ok(None) };
@@ -69,7 +70,7 @@ pub(crate) struct Sealing<W> {
 
 #[cfg(feature = "cli")]
 impl<W: Write> Sealing<W> {
-    /// Begins.
+    /// Begins the text.
     pub(crate) fn new(to: W) -> Self {
         Self { to, running: RunningChecksum::default() }
     }
@@ -77,7 +78,7 @@ impl<W: Write> Sealing<W> {
     /// Writes the checksum.
     ///
     /// # Errors
-    /// Of what is written to.
+    /// If the writer fails.
     pub(crate) fn seal(mut self) -> io::Result<()> {
         self.to.write_all(last_line(self.running.finish()).as_bytes())?;
         self.to.flush()
