@@ -14,8 +14,6 @@
 //!
 //! Before the renames, the job is as it was, and the next repair begins afresh. Between the two renames of `frontier`, the job has none
 //! and is refused; the old one is beside it as `frontier.damaged`, and the new one as `frontier.new`.
-//! Before the renames, the job is as it was, and the next repair begins afresh. Between the renames of `frontier`, the job has none
-//! and is refused; the old one stands beside it, as `frontier.damaged`, and the new one as `frontier.new`.
 
 use std::collections::HashMap;
 use std::fs;
