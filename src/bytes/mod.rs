@@ -19,7 +19,7 @@
 //! Every reader here answers with an error that says what is wrong and at which byte. None panics,
 //! and none trusts a length: memory is allocated only for bytes that are really there.
 //!
-//! # Which of them for a new file
+//! # Which of them to use for a new file
 //!
 //! A file that is read as a whole takes a [`Header`] and [`frames`](FrameWriter), with [`Fields`]
 //! inside each frame. A record that there are billions of takes [`varint`]s inside a frame of the

@@ -112,7 +112,7 @@ impl Manifest {
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
-    /// Whether it was removed while a process has the job open.
+    /// Whether it was removed while a process had the job open.
     #[cfg(feature = "crawl")]
     pub(crate) fn is_gone(directory: &Path) -> bool {
         std::fs::symlink_metadata(Self::path(directory)).is_err()

@@ -133,7 +133,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok(Self::of(storage, job, numbers_of(&names, FILES[3])))
     }
 
-    /// Whether there is none.
+    /// Whether there are no checkpoints.
     pub(crate) fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
