@@ -50,7 +50,7 @@
 //!              bytes     only if there are any: varint, of the response, for its host's budget
 //!              receipts  only if there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
 //!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
-//!              yielded   only if bit 4 is set: 17 to 58 bytes, as `page_yield_bytes` draws them
+//!              yielded   only if bit 4 is set: 18 to 92 bytes, as `page_yield_bytes` draws them
 //!              host      the rest, UTF-8: scheme, name, port
 //!
 //! kind 3, something was learned about a host:

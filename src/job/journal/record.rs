@@ -6,7 +6,7 @@
 //! | kind | bytes of the payload, after the 8 of the frame | written |
 //! |---|---|---|
 //! | 1, admitted | about 9 and the wire URL | for each URL that passes the gate |
-//! | 2, settled | 21 and the host; 1 to 5 more for the bytes of the response; 30 more for a receipt of `pages.jsonl`, 41 for what it yielded | for each page |
+//! | 2, settled | 21 and the host; 1 to 5 more for the bytes of the response; 30 more for a receipt of `pages.jsonl`, 42 for the yield of a page with words | for each page |
 //! | 3, a host | 31 and the host; the rules of a robots.txt | for each robots.txt, and when a host changes without a page |
 //! | 4, resumed | 8 | at each opening |
 //! | 5, due | 10 and the host; 4 more if it was set aside | for each URL whose time comes |
