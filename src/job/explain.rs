@@ -61,7 +61,7 @@ pub fn explain(
     explain_among(job, options, &[], urls, now)
 }
 
-/// As [`explain`], with a scope that also includes what these seeds of others open.
+/// As [`explain`], with a scope that also includes what these seeds of other partitions open.
 pub(crate) fn explain_among(
     job: &Job,
     options: &FrontierOptions,
