@@ -8,11 +8,11 @@ use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::{Disk, FileJournal, Needs, look_closely};
 use crate::job::{Job, JobError};
 
-/// Checks a job's files as they are: the bytes of the page records that a checkpoint confirms. `output` is their file, if it is
-/// there; it matters only where records go to it.
+/// Checks a job's files before they are touched, and returns how many bytes of page records a checkpoint confirms. `output` is the file of
+/// page records, if it exists. It is looked at only if `is_kept`: if page records go to it.
 ///
-/// What is not confirmed may be cut off, and is fetched again. What is confirmed may not. So an output is refused that is shorter,
-/// and one whose journal is gone, or is damaged and not bounded by a checkpoint.
+/// Bytes that are not confirmed may be cut off: their pages are fetched again. Confirmed bytes may not. So an output that is shorter is
+/// refused, and so is one whose journal is gone, or is damaged with no checkpoint to bound the damage.
 pub(in crate::crawl) fn agree(job: &Job, is_kept: bool, output: Option<&mut Output>) -> Result<u64, CrawlError> {
     if job.is_new() {
         return Ok(0);
@@ -40,11 +40,11 @@ pub(in crate::crawl) fn agree(job: &Job, is_kept: bool, output: Option<&mut Outp
     Ok(expected)
 }
 
-/// Refuses a job whose output is not there though it wrote to it.
+/// Refuses a job that has written page records if their file is missing.
 fn check_never_written(job: &Job) -> Result<(), CrawlError> {
     let mut expected = 0;
     let disk = Disk::for_reading(&job.frontier_directory());
-    // Whatever is missing or damaged is told when it is opened.
+    // Missing and damaged journal files are reported when the journal is opened.
     let needs = Needs::from_on(Position::from_u64(u64::MAX));
     let looked = FileJournal::look(disk, job.manifest().id, &needs, Position::default(), |_, record| {
         expected = expected.max(written_by(&record).map_or(0, |receipt| receipt.end));
@@ -53,14 +53,14 @@ fn check_never_written(job: &Job) -> Result<(), CrawlError> {
     if expected > 0 { Err(CrawlError::Output { path: job.pages_path(), found: 0, expected }) } else { Ok(()) }
 }
 
-/// Refuses journal or output where a record is not what was written, and later ones are. A crash takes only the end.
+/// Refuses a journal or output with a damaged record before whole ones: a crash damages only the end.
 fn check_records(job: &Job, output: &mut Output) -> Result<(), CrawlError> {
     let (mut missing, mut damaged): (Option<Receipt>, Option<Receipt>) = (None, None);
     let mut disk = Disk::for_reading(&job.frontier_directory());
     let looked = look_closely(&mut disk, job.manifest().id, |_, record| match (&record, written_by(&record)) {
         (_, Some(receipt)) if !output.has(&receipt) => missing = missing.or(Some(receipt)),
         (_, Some(_)) => damaged = damaged.or(missing),
-        // What was cut off when the job was opened is no loss now.
+        // Records that an earlier resume cut off are not missing.
         (Record::Resumed { output }, None) => missing = missing.filter(|receipt| receipt.end <= *output),
         _ => {}
     });

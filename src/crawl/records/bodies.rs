@@ -5,11 +5,11 @@
 //!   DIR/.0123456789abcdef-17.part                                              one that is being written
 //! ```
 //!
-//! A file takes its name when it is whole, before the page's record names it, and a checkpoint waits until the disk has it. Between two
-//! checkpoints they are synced as `job.sync` says. A power cut may leave a name without its bytes; so a resume looks how long each body is
-//! that a record since the last checkpoint names, and asks for the page again where that is wrong. So each body that a record names is there,
-//! whatever kills the crawl; what a kill leaves half is removed when the job goes on. A name that is there with as many bytes is not written
-//! again. Several jobs may share a directory.
+//! A file gets its name once it is complete, before the page's record names it, and a checkpoint waits until the disk has it. Between two
+//! checkpoints, files are synced as `job.sync` says. A power cut may leave a name without its bytes, so a resume checks the length of every
+//! body named by a record since the last checkpoint, and fetches the page again if it is wrong. So every body that a record names is there,
+//! whatever kills the crawl. Half-written files are removed on resume. A body is not written again if a file with its name and length
+//! exists. Several jobs may share a directory.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -28,21 +28,21 @@ use crate::job::{Job, own};
 
 /// The ending of a file that is being written.
 const PART: &str = ".part";
-/// Names that wait for a checkpoint, at most: whoever adds the next one has the disk take them first.
+/// At most this many bodies wait for a checkpoint; the call that adds one more syncs them itself.
 const MOST_UNSAFE: usize = 1 << 14;
-/// Files that are synced at once. A file system takes several together: 400 bodies took 0.09 s so, and 1.8 s one after the other.
+/// Files synced at once, since a file system syncs several together: 400 bodies took 0.09 s this way, and 1.8 s one after the other.
 const AT_ONCE: usize = 8;
-/// Before the digest in a record.
+/// Precedes the digest in a record.
 const SHA256_IS: &str = "sha256:";
 
 /// A directory of bodies.
 #[derive(Debug)]
 pub(in crate::crawl) struct Bodies {
     directory: PathBuf,
-    /// With it begin the names of files that this job is writing.
+    /// The names of files that this job is writing begin with it.
     prefix: String,
     next: AtomicU64,
-    /// Hexadecimal digests of those that a power cut may take.
+    /// Hexadecimal digests of the bodies that a power cut may still take.
     not_safe: Mutex<AHashSet<String>>,
     /// Held during a sync: a second caller returns once the bodies that the first one took are safe.
     syncing: Mutex<()>,
@@ -50,12 +50,12 @@ pub(in crate::crawl) struct Bodies {
 }
 
 impl Bodies {
-    /// Opens the directory for the job with this id, or makes it. What the job left half is removed.
+    /// Opens the directory for the job with this id, or makes it. Removes files that the job left half-written.
     pub(in crate::crawl) fn open(directory: &Path, job: u64) -> io::Result<Self> {
         let absolute = path::absolute(directory)?;
         let missing: Vec<&Path> = absolute.ancestors().take_while(|directory| !directory.exists()).collect();
         fs::create_dir_all(directory)?;
-        // Each directory that was made stands in the one above it.
+        // The name of each new directory is in its parent.
         missing.into_iter().try_for_each(|made| own::sync_names(own::parent(made)))?;
         let bodies = Self::at(directory, job);
         bodies.remove_halves()?;
@@ -78,7 +78,7 @@ impl Bodies {
         }
     }
 
-    /// Removes what this job left half.
+    /// Removes files that this job left half-written.
     fn remove_halves(&self) -> io::Result<()> {
         for entry in self.directory.read_dir()? {
             let name = entry?.file_name();
@@ -89,8 +89,8 @@ impl Bodies {
         Ok(())
     }
 
-    /// Whether the body that a record names is there, as long as it was. One that is there is not taken for safe: a kill may have come
-    /// before the disk had it. A record that names none has none to miss.
+    /// Whether the body that a record names exists with the recorded length (any length but 0 if it was truncated). It is still to be
+    /// synced: a kill may have come before the disk had it. True of a record that names no body.
     pub(in crate::crawl) fn has(&self, record: &PageRecord) -> bool {
         let Some(digest) = &record.body_digest else { return true };
         let Some(hex) = digest.strip_prefix(SHA256_IS).filter(|hex| hex.len() == 64 && hex.is_ascii()) else {
@@ -108,7 +108,7 @@ impl Bodies {
         &self.directory
     }
 
-    /// Keeps a body, and returns its digest as records name it. Blocks. `None` where the disk does not take it: the crawl should end, and
+    /// Stores a body, and returns its digest as records name it. Blocks. Returns `None` if the write fails: the crawl should end, and
     /// [`failure`](Self::failure) says why.
     pub(in crate::crawl) fn keep(&self, body: &[u8]) -> Option<String> {
         let mut hex = String::with_capacity(64);
@@ -126,12 +126,12 @@ impl Bodies {
         }
     }
 
-    /// The first failure, once.
+    /// Takes the first failure.
     pub(in crate::crawl) fn failure(&self) -> Option<io::Error> {
         lock(&self.failure).take()
     }
 
-    /// Returns once a power cut cannot take what was kept before.
+    /// Returns once a power cut cannot take any body stored before.
     pub(in crate::crawl) fn sync(&self) -> io::Result<()> {
         let _alone = lock(&self.syncing);
         let not_safe = std::mem::take(&mut *lock(&self.not_safe));
@@ -163,7 +163,7 @@ impl Bodies {
                 }
                 named => named,
             });
-            // A disk that is full needs the room.
+            // The disk may be full, and the partial file takes space.
             named.inspect_err(|_| _ = fs::remove_file(&part))?;
         }
         let is_much = {
@@ -175,12 +175,12 @@ impl Bodies {
     }
 }
 
-/// The bodies that an earlier run kept, as a resume looks for them.
+/// The bodies that an earlier run stored, as a resume checks them.
 #[derive(Debug)]
 pub(in crate::crawl) struct EarlierBodies(Option<Bodies>);
 
 impl EarlierBodies {
-    /// The bodies in a directory; none where it is gone.
+    /// The bodies in a directory; none if it is gone.
     pub(in crate::crawl) fn of(directory: &Path, job: &Job) -> Self {
         Self(Bodies::find(directory, job.manifest().id))
     }
@@ -190,13 +190,13 @@ impl EarlierBodies {
         self.0.as_ref().map_or(record.body_digest.is_none(), |bodies| bodies.has(record))
     }
 
-    /// The bodies that a power cut may still take, for the next checkpoint to sync; `None` where there are none.
+    /// The bodies that a power cut may still take, for the next checkpoint to sync; `None` if there are none.
     pub(in crate::crawl) fn into_unsafe(self) -> Option<Arc<Bodies>> {
         self.0.filter(|bodies| !lock(&bodies.not_safe).is_empty()).map(Arc::new)
     }
 }
 
-/// Syncs files or directories, several at once. A path that is gone is passed over.
+/// Syncs files or directories, several at once. Skips paths that no longer exist.
 fn sync_all(paths: &[impl AsRef<Path> + Sync]) -> io::Result<()> {
     let sync = |paths: &[_]| {
         paths.iter().try_for_each(|path: &_| match File::open(AsRef::<Path>::as_ref(path)) {
@@ -239,7 +239,7 @@ mod tests {
         assert!(!bodies.has(&record));
         record.truncated = true;
         assert!(bodies.has(&record));
-        // A power cut has left its name alone.
+        // A power cut has left only its name.
         fs::write(&path, b"").unwrap();
         assert!(!bodies.has(&record));
         bodies.keep(b"abc").unwrap();
@@ -251,7 +251,7 @@ mod tests {
         assert!(!ours.exists() && others.exists(), "another job may be writing");
     }
 
-    /// A file system that cannot sync says so, which shows that it was asked: `/proc` cannot, nor can `/dev/null`.
+    /// Some files cannot be synced, such as `/proc` and `/dev/null`. The error shows that a sync was tried.
     #[cfg(target_os = "linux")]
     #[test]
     fn each_body_and_each_name_is_synced() {
@@ -276,7 +276,7 @@ mod tests {
         symlink("/proc", own::parent(&body)).unwrap();
         lock(&bodies.not_safe).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
         bodies.sync().unwrap_err();
-        // The names of folders.
+        // The directories' names.
         let bodies = Bodies::at(Path::new("/proc"), 7);
         lock(&bodies.not_safe).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
         bodies.sync().unwrap_err();

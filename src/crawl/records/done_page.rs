@@ -10,10 +10,10 @@ use crate::crawl::http::Exchange;
 pub struct DonePage<'a> {
     /// Its record, which does not say yet what became of its links.
     pub record: &'a PageRecord,
-    /// The response as it came, where there is one and an output [wants it](super::Sink::needs_exchange).
+    /// The response as it came, if there is one and an output [needs it](super::Sink::needs_exchange).
     pub exchange: Option<&'a Exchange>,
-    /// Its links, where an output [wants them](super::Sink::needs_links).
+    /// Its links, if an output [needs them](super::Sink::needs_links).
     pub links: &'a [Edge],
-    /// What its next visit needs, where an output [keeps visits](super::Sink::keeps_visits).
+    /// What its next visit needs, if an output [keeps visits](super::Sink::keeps_visits).
     pub(in crate::crawl) visit: &'a [u8],
 }

@@ -1,4 +1,4 @@
-//! Outputs that earlier runs of a job wrote to, and this one does not.
+//! Outputs that earlier runs of a job wrote to, but this run does not.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,33 +8,32 @@ use super::outputs::OutputEnds;
 use crate::frontier::Receipt;
 use crate::job::FileError;
 
-/// Outputs that earlier runs of a job wrote to, and this one does not. What a kill left at the end of one, and no record speaks of, is cut
-/// off now: the next run that names it must find what the records say. One that is gone is nobody's concern, nor is a series, which
-/// was finished.
+/// Outputs that earlier runs of a job wrote to, but this run does not. If a kill left bytes at an output's end that no record describes,
+/// they are cut off now: the next run that names the output must find what the records say. Missing files and finished series are ignored.
 #[derive(Debug)]
 pub(in crate::crawl) struct EarlierOutputs<'a> {
     directory: &'a Path,
-    /// Those that were asked for; `None` where there is no such file.
+    /// The outputs looked up so far; `None` if the file does not exist.
     found: BTreeMap<String, Option<Output>>,
 }
 
 impl<'a> EarlierOutputs<'a> {
-    /// Those in a job's directory.
+    /// The outputs in a job's directory.
     pub(in crate::crawl) fn new(directory: &'a Path) -> Self {
         Self { directory, found: BTreeMap::new() }
     }
 
-    /// Whether the bytes are there that a receipt describes, or nobody's concern. Where the file system refuses, the answer is for
-    /// [`cut`](Self::cut).
+    /// Whether the bytes that a receipt describes are there. Also true if the file is missing or cannot be read: [`cut`](Self::cut) reports
+    /// read errors.
     pub(in crate::crawl) fn has(&mut self, name: &str, receipt: &Receipt) -> bool {
         self.find(name).ok().flatten().is_none_or(|file| file.has(receipt))
     }
 
-    /// Cuts each output that is longer than what is confirmed. A shorter one is refused once a run names it. The next checkpoint
-    /// confirms them without another look, so they are synced here.
+    /// Cuts each output that is longer than its confirmed length. A shorter one is refused once a run names it. The next checkpoint
+    /// confirms these outputs without another check, so they are synced here.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub(in crate::crawl) fn cut(
         &mut self,
         ends: &OutputEnds,

@@ -1,8 +1,8 @@
-//! Texts from the web, made safe for records: they cannot command a terminal, or deceive who reads them.
+//! Texts from the web, made safe for records: they cannot control a terminal or mislead a reader.
 
-/// Bytes of such a text, at most.
+/// At most this many bytes of a text are kept.
 const MAX_BYTES: usize = 1024;
-/// Stands for the rest of a longer text.
+/// Replaces the rest of a longer text.
 const CUT: char = '…';
 
 /// The text with its [unsafe](is_unsafe) characters escaped as `\u{…}`, cut at 1,024 bytes.
@@ -27,8 +27,8 @@ pub(crate) fn legible(text: &str) -> String {
     shown
 }
 
-/// Whether a character could command a terminal, or change the order in which a text is read: control characters (C0, DEL, C1),
-/// line and paragraph separators, and marks that turn the writing direction.
+/// Whether a character could control a terminal or change the reading order of a text: control characters (C0, DEL, C1), line and paragraph
+/// separators, and marks that change the writing direction.
 pub(crate) fn is_unsafe(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')

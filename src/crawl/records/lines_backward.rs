@@ -1,23 +1,23 @@
-//! The lines of a file, from its end.
+//! The lines of a file, last line first.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const STEP: u64 = 64 << 10;
 
-/// The whole lines of a file, the last one first. Memory is that of the longest line, and a step.
+/// The complete lines of a file, last line first. Keeps the longest line and one step in memory.
 #[derive(Debug)]
 pub(super) struct LinesBackward {
     file: File,
     /// Where `bytes` begin in the file.
     start: u64,
-    /// What was read and not given out: it ends with a line end, or is empty.
+    /// Bytes read but not yet returned; empty, or ends with a line end.
     bytes: Vec<u8>,
 }
 
 impl LinesBackward {
-    /// Those of the first `length` bytes of a file. What stands behind the last line end is no line.
+    /// Reads the first `length` bytes of a file. Ignores anything after the last line end.
     pub(super) fn of(file: File, length: u64) -> io::Result<Self> {
         let mut lines = Self { file, start: length, bytes: Vec::new() };
         while !lines.bytes.contains(&b'\n') && lines.read_more()? {}
@@ -26,12 +26,12 @@ impl LinesBackward {
         Ok(lines)
     }
 
-    /// Where the lines end that were not given out.
+    /// Where the lines end that are not yet returned.
     pub(super) fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 
-    /// The next line, without its end, and where it begins; `None` where there is none before.
+    /// The next line, without its end, and where it begins; `None` after the first line of the file.
     pub(super) fn next(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
         if self.bytes.is_empty() && !self.read_more()? {
             return Ok(None);
@@ -49,7 +49,7 @@ impl LinesBackward {
         Ok(Some((self.start + begin as u64, line)))
     }
 
-    /// Reads a step further to the front. Returns whether there was one.
+    /// Reads one step further toward the beginning. Returns whether there was one.
     fn read_more(&mut self) -> io::Result<bool> {
         let step = self.start.min(STEP);
         self.start -= step;

@@ -9,7 +9,7 @@ use super::sink::Sink;
 
 /// The output's name.
 const NAME: &str = "links.jsonl";
-/// Bytes of most lines, at most.
+/// Most lines are no longer than this many bytes.
 const LINE: usize = 256;
 
 /// One line of `links.jsonl`: a link of a page. Every key is present in every line.
@@ -28,8 +28,8 @@ pub struct LinkRecord {
     pub rel: Option<String>,
 }
 
-/// Writes the links of each page to `links.jsonl` in the job, one [`LinkRecord`] a line. A page has each spelling of a link once, in its
-/// own order.
+/// Writes the links of each page to `links.jsonl` in the job, one [`LinkRecord`] a line. Each spelling of a link is listed once per page,
+/// in the page's order.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LinkList;

@@ -1,9 +1,9 @@
-//! A line of the log for each page and each refused link, where the user wants to look on.
+//! A line in the log for each page and each refused link, if the user wants to watch.
 
 use super::page_record::{LinkCounts, PageRecord};
 use crate::gate::Refusal;
 
-/// Logs what became of a request, by its record. It is done, or will be tried again.
+/// Logs the result of a request from its record. The request is done, or will be tried again.
 pub(in crate::crawl) fn log_page(record: &PageRecord, is_done: bool) {
     let PageRecord { url, status, error, message, redirect, links, .. } = record;
     let status = status.map_or_else(String::new, |status| format!("{status} "));

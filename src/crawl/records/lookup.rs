@@ -1,4 +1,4 @@
-//! The page records of URLs that are explained.
+//! The page records of URLs that `explain` is asked about.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -11,11 +11,11 @@ use crate::frontier::{Explanation, Fetched, History, Receipt};
 use crate::gate::Refusal;
 use crate::seen::Sighting;
 
-/// Adds their page records to explained URLs. A record is looked up where the journal says that it is. Where the journal's oldest
-/// part is gone, the whole file is read once. A file that is not there has no records.
+/// Adds page records to explained URLs. The journal says where each record is. If the journal's oldest part is gone, the whole file is read
+/// once. A missing file has no records.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub fn look_up(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> {
     let Some(mut file) = open_if_there(path)? else { return Ok(()) };
     for explanation in &mut *explanations {
@@ -31,21 +31,21 @@ pub fn look_up(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> 
     search(file, explanations.iter_mut().filter(is_anywhere))
 }
 
-/// As [`look_up`], in a file of which the journal says nothing: that of a node, which has the records of what it has fetched itself.
+/// As [`look_up`], for a file that the journal has no receipts for: a node's, with the records of the pages that it fetched itself.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 #[cfg(feature = "cluster")]
 pub(crate) fn look_through(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> {
     let Some(file) = open_if_there(path)? else { return Ok(()) };
     search(file, explanations.iter_mut())
 }
 
-/// Adds to explained URLs that were never admitted why they were refused and on which page, by the last line of a list of refused links
-/// that has them. It is read once, where there is one.
+/// Adds the reason and the referring page to explained URLs that were never admitted, from their last line in a list of refused links. The
+/// list is read once, if it exists.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub fn look_up_refused(path: &Path, explanations: &mut [Explanation]) -> io::Result<()> {
     let is_asked = |of: &&mut Explanation| of.sighting == Sighting::New && matches!(of.history, History::None { .. });
     let mut sought: Vec<_> = explanations.iter_mut().filter(is_asked).map(|of| (legible(&of.wire), of)).collect();
@@ -66,7 +66,7 @@ pub fn look_up_refused(path: &Path, explanations: &mut [Explanation]) -> io::Res
     Ok(())
 }
 
-/// Reads the whole file once, for the last record of each of these.
+/// Reads the whole file once, and keeps the last record of each of these.
 fn search<'a>(mut file: File, of: impl Iterator<Item = &'a mut Explanation>) -> io::Result<()> {
     let mut sought: Vec<_> = of.map(|of| (needle(&of.key), of)).collect();
     if sought.is_empty() {
@@ -88,7 +88,7 @@ fn search<'a>(mut file: File, of: impl Iterator<Item = &'a mut Explanation>) -> 
     Ok(())
 }
 
-/// Opens a file to read it; `None` where it is not there.
+/// Opens a file for reading; `None` if it does not exist.
 pub(in crate::crawl) fn open_if_there(path: &Path) -> io::Result<Option<File>> {
     match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -105,7 +105,7 @@ fn at(file: &mut File, receipt: Receipt) -> io::Result<Option<PageRecord>> {
     Ok(if Receipt::checksum(&line) == receipt.checksum { record(&line) } else { None })
 }
 
-/// A key as it stands in the line of its record. A backslash is all that a URL may hold and JSON escapes.
+/// A key as written in the line of its record. The backslash is the only character that a URL may hold and JSON escapes.
 fn needle(key: &str) -> String {
     format!("\"{}\"", key.replace('\\', r"\\"))
 }

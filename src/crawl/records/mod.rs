@@ -1,4 +1,4 @@
-//! What a crawl writes, and how it is read back: page records, further outputs, and the list of refused links.
+//! What a crawl writes, and how it is read back: page records, other outputs, and the list of refused links.
 
 mod agreement;
 mod bodies;

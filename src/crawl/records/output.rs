@@ -10,22 +10,22 @@ use super::writer::{NextFile, Writer, WriterThread};
 use crate::frontier::Receipt;
 use crate::job::own;
 
-/// A job's output: one file, or a series of them. Places in it count from the beginning of the first.
+/// A job's output: one file, or a series of them. Positions in it count from the beginning of the first file.
 #[derive(Debug)]
 pub(in crate::crawl) struct Output {
-    /// By which receipts and checkpoints know it.
+    /// The name that receipts and checkpoints use.
     name: String,
-    /// `NAME` in the job's directory: its file, if it is one.
+    /// `NAME` in the job's directory; its file, unless it is a series.
     path: PathBuf,
-    /// Its files, in their order. Those of a series that were finished in this run are not among them.
+    /// Its files, in order, without files of a series that were finished in this run.
     parts: Vec<OutputPart>,
     series: Option<Series>,
-    /// Where it ended when it was opened, or when it was cut.
+    /// Where it ended when it was opened or cut.
     length: u64,
 }
 
 impl Output {
-    /// Opens an output of lines, if it is there.
+    /// Opens an output of lines, if it exists.
     pub(in crate::crawl) fn find(path: &Path) -> io::Result<Option<Self>> {
         Ok(OutputPart::find(path)?.map(|part| Self::of(path, vec![part], None)))
     }
@@ -35,19 +35,19 @@ impl Output {
         Ok(Self::of(path, vec![OutputPart::create(path)?], None))
     }
 
-    /// Opens a further output of one file, or makes it.
+    /// Opens another output that is one file, or makes it.
     pub(in crate::crawl) fn other(path: &Path) -> io::Result<Self> {
         Ok(Self::of(path, vec![OutputPart::other(path)?], None))
     }
 
-    /// Opens a further output that is a series of files.
+    /// Opens another output that is a series of files.
     pub(in crate::crawl) fn series(path: &Path) -> io::Result<Self> {
         let series = Series::new(own::parent(path), &name_of(path));
         let parts = series.find()?;
         Ok(Self::of(path, parts, Some(series)))
     }
 
-    /// Opens the further outputs in a directory that are series of files and were not finished.
+    /// Opens the unfinished series among the other outputs in a directory.
     pub(in crate::crawl) fn left_open(directory: &Path) -> io::Result<Vec<Self>> {
         left_open(directory)?.iter().map(|path| Self::series(path)).collect()
     }
@@ -62,17 +62,17 @@ impl Output {
         &self.name
     }
 
-    /// Its last file, or the name that all of them share.
+    /// The path of its last file, or `NAME` if it has none.
     pub(in crate::crawl) fn path(&self) -> &Path {
         self.parts.last().map_or(&self.path, |last| &last.path)
     }
 
-    /// Where it ended when it was opened, or when it was cut.
+    /// Where it ended when it was opened or cut.
     pub(in crate::crawl) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Whether the bytes are there that a receipt describes.
+    /// Whether the bytes that a receipt describes are there.
     pub(in crate::crawl) fn has(&mut self, receipt: &Receipt) -> bool {
         self.find_bytes(receipt).is_some()
     }
@@ -83,8 +83,8 @@ impl Output {
         self.parts.iter_mut().rfind(|part| part.start <= start)?.find_bytes(receipt)
     }
 
-    /// Cuts it to its confirmed length. What is cut off goes to `NAME.cut`, behind what was cut off before. Returns how many bytes
-    /// that is. Files of a series that are finished are left alone from here on.
+    /// Cuts it to its confirmed length. The bytes cut off are appended to `NAME.cut`. Returns their number. From here on, finished files of
+    /// a series are left alone.
     pub(in crate::crawl) fn cut(&mut self, length: u64) -> io::Result<u64> {
         let kept = own::with_end(&self.path, ".cut");
         let mut cut = 0;
@@ -105,12 +105,12 @@ impl Output {
         Ok(cut)
     }
 
-    /// Returns once a power cut cannot take what is there.
+    /// Returns once a power cut cannot take what is in it.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.parts.iter().try_for_each(OutputPart::sync)
     }
 
-    /// Where the file begins that the next bytes go to; `None` where those begin a file.
+    /// Where the file that takes the next bytes begins; `None` if they begin a new file.
     pub(in crate::crawl) fn last_start(&self) -> Option<u64> {
         let is_whole = |part: &&OutputPart| self.series.is_none() || part.is_open();
         self.parts.last().filter(is_whole).map(|part| part.start)
@@ -129,20 +129,19 @@ impl Output {
         Writer::start_series(open, next)
     }
 
-    /// Another handle of its last file, to append with. It has a cursor of its own: a write through a clone would move the cursor of a
-    /// reader.
+    /// Another handle to append to its last file. It has its own cursor: a write through a clone would move a reader's cursor.
     pub(in crate::crawl) fn handle(&self) -> io::Result<File> {
         self.parts.last().ok_or(io::ErrorKind::NotFound)?.handle()
     }
 
-    /// Takes note of the files that its writer has begun. Whoever compares them with what was written asks first how much that is.
+    /// Adds the files that its writer has begun. Callers that compare files with what was written must read the written length first.
     pub(super) fn note_begun(&mut self) {
         if let Some(series) = &self.series {
             self.parts.extend(series.begun());
         }
     }
 
-    /// Its files, each with how many bytes it has where the output ends at `end`.
+    /// Its files, each with the number of its bytes if the output ends at `end`.
     pub(super) fn parts(&mut self, end: u64) -> impl Iterator<Item = (&mut OutputPart, u64)> {
         let starts = self.parts.iter().skip(1).map(|next| next.start);
         let ends: Vec<u64> = starts.chain([u64::MAX]).map(|next| next.min(end)).collect();
@@ -152,8 +151,8 @@ impl Output {
         })
     }
 
-    /// Finishes the files of a series that others follow, and the last one too where nothing more is written. All up to `end` is
-    /// safe.
+    /// Finishes the files of a series that another file follows, and also the last one if nothing more is written. Everything up to `end`
+    /// is on disk.
     pub(super) fn finish(&mut self, end: u64, is_over: bool) -> io::Result<()> {
         let Some(series) = &self.series else { return Ok(()) };
         let starts = self.parts.iter().skip(1).map(|next| next.start);

@@ -1,4 +1,4 @@
-//! The files of a job's outputs while a crawl writes to them: whether they are still its own, and how much of them is safe.
+//! The files of a job's outputs while a crawl writes to them: whether they are still ours, and how much of them is synced.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::written::Written;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, PAGES};
 
-/// The files of a job's outputs, each with how far this run has come with it.
+/// The files of a job's outputs, each with the progress of this run.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct OutputFiles(Vec<Kept>);
 
@@ -17,29 +17,29 @@ pub(in crate::crawl) struct OutputFiles(Vec<Kept>);
 struct Kept {
     output: Output,
     written: Written,
-    /// How much of what was written a power cut cannot take.
+    /// How many of the written bytes a power cut cannot take.
     synced: u64,
 }
 
 impl OutputFiles {
-    /// Adds an output, and how far its writer has come.
+    /// Adds an output and the progress of its writer.
     pub(in crate::crawl) fn add(&mut self, output: Output, written: Written) {
         self.0.push(Kept { output, written, synced: 0 });
     }
 
-    /// Says who writes the page records in this run.
+    /// Sets the writer of the page records in this run.
     pub(in crate::crawl) fn follow_pages(&mut self, by: &Written) {
         for kept in self.0.iter_mut().filter(|kept| kept.output.name() == PAGES) {
             kept.written.clone_from(by);
         }
     }
 
-    /// The file of the page records, if it is the job's own.
+    /// The file of the page records, if the job owns it.
     pub(in crate::crawl) fn pages(&self) -> Option<&Output> {
         self.0.iter().map(|kept| &kept.output).find(|output| output.name() == PAGES)
     }
 
-    /// Says what has become of a file that is not the one any more that the crawl writes to.
+    /// Reports a file that is no longer the one that the crawl writes to.
     pub(in crate::crawl) fn disturbed(&mut self) -> Result<Option<CheckpointError>, CheckpointError> {
         for Kept { output, written, .. } in &mut self.0 {
             let end = output.length() + written.bytes();
@@ -53,10 +53,10 @@ impl OutputFiles {
         Ok(None)
     }
 
-    /// Waits until all is written up to these ends, and syncs. Returns whether a checkpoint may say so.
+    /// Waits until everything up to these ends is written, and syncs it. Returns whether a checkpoint may confirm it.
     pub(in crate::crawl) fn sync(&mut self, ends: &OutputEnds) -> Result<bool, CheckpointError> {
         for (output, written, end) in self.with_ends(ends) {
-            // A writer that fails ends the crawl itself. Whatever else is wrong is handled at the crawl's end.
+            // A failed writer ends the crawl itself. Other problems are handled when the crawl ends.
             if !written.wait_for(end - output.length()) {
                 return Ok(false);
             }
@@ -71,8 +71,8 @@ impl OutputFiles {
         Ok(true)
     }
 
-    /// Syncs what is written by now, where that is more than the last time. Another checkpoint need not come for it: a resume counts each
-    /// page whose bytes are there.
+    /// Syncs what is written by now, if that is more than last time. No checkpoint is needed for it: a resume counts every page whose bytes
+    /// are there.
     pub(in crate::crawl) fn sync_written(&mut self) -> Result<(), CheckpointError> {
         for Kept { output, written, synced } in &mut self.0 {
             let bytes = written.bytes();
@@ -88,7 +88,7 @@ impl OutputFiles {
         Ok(())
     }
 
-    /// Finishes the files of a series that will not change any more: a checkpoint says that all is safe up to these ends.
+    /// Finishes the files of a series that will not change any more: a checkpoint confirms everything up to these ends.
     pub(in crate::crawl) fn finish(&mut self, ends: &OutputEnds, is_over: bool) -> Result<(), CheckpointError> {
         for (output, _, end) in self.with_ends(ends) {
             output.finish(end, is_over).map_err(FileError::of("rename", output.path()))?;
@@ -96,7 +96,7 @@ impl OutputFiles {
         Ok(())
     }
 
-    /// To be called at the crawl's end: a file that has lost its name is written anew under that name. Says what has happened.
+    /// Call it when the crawl ends: it writes a file that has lost its name again under that name, and reports what happened.
     pub(in crate::crawl) fn save(&mut self, ends: &OutputEnds) -> Result<Option<CheckpointError>, CheckpointError> {
         let mut saved = None;
         for (output, written, end) in self.with_ends(ends) {
@@ -122,7 +122,7 @@ fn save(part: &mut OutputPart, length: u64) -> Result<Option<CheckpointError>, C
     let path = part.path.clone();
     let Some(problem) = part.problem(length).map_err(FileError::of("look at", &path))? else { return Ok(None) };
     if !part.is_elsewhere().map_err(FileError::of("look at", &path))? {
-        // What was confirmed is gone, or not where the receipts say. No checkpoint may say that it is there.
+        // Confirmed bytes are gone, or not where the receipts say. No checkpoint may confirm them.
         return Err(disturbed(&path, problem, ""));
     }
     let saved = part.save().map_err(FileError::of("save", &path))?;

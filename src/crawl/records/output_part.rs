@@ -1,4 +1,4 @@
-//! One file of a job's output: what is in it, what is cut off it, whether it is still ours.
+//! One file of a job's output: its contents, what is cut off, whether it is still ours.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::frontier::Receipt;
 use crate::job::own::{self, Inode, Named};
 
-/// The ending of a file of a series that may still change.
+/// The extension of a file of a series that may still change.
 pub(super) const OPEN: &str = "open";
 
-/// One file of a job's output. A run appends to the last one, behind what the runs before have written.
+/// One file of a job's output. A run appends to the last one, after what earlier runs have written.
 #[derive(Debug)]
 pub(in crate::crawl) struct OutputPart {
     pub(in crate::crawl) path: PathBuf,
@@ -20,7 +20,7 @@ pub(in crate::crawl) struct OutputPart {
     inode: Inode,
     length: u64,
     buffer: Vec<u8>,
-    /// It has lines, so each piece of it ends one.
+    /// It consists of lines, so each piece of it ends with a line end.
     is_lines: bool,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::crawl) struct OutputPart {
 const OTHERS: &str = "another program has cut it or written to it while the crawl did";
 
 impl OutputPart {
-    /// Opens a file of lines, if it is there.
+    /// Opens a file of lines, if it exists.
     pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
         match own::open(path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -62,7 +62,7 @@ impl OutputPart {
         Ok(Self { path: path.to_owned(), start, file, inode, length, buffer: Vec::new(), is_lines })
     }
 
-    /// Bytes of the file when it was opened, or when it was cut.
+    /// Bytes of the file when it was opened or cut.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
@@ -76,15 +76,14 @@ impl OutputPart {
         self.read(start, receipt.length as usize).filter(|written| Receipt::checksum(written) == receipt.checksum)
     }
 
-    /// Cuts the file to a length. What is cut off goes to the file `kept`, behind what was cut off before. Returns how many bytes
-    /// that is.
+    /// Cuts the file to a length. The bytes cut off are appended to the file `kept`. Returns their number.
     pub(super) fn cut(&mut self, length: u64, kept: &Path) -> io::Result<u64> {
         let cut = self.length - length;
         if cut > 0 {
             let mut kept = own::open_or_create(kept)?;
             self.file.seek(SeekFrom::Start(length))?;
             io::copy(&mut (&self.file).take(cut), &mut kept)?;
-            // Half a record gets a line end, so that the next one begins a line.
+            // Half a record gets a line end, so that the next one starts a line.
             if self.is_lines && !self.ends_line(self.length) {
                 kept.write_all(b"\n")?;
             }
@@ -96,17 +95,17 @@ impl OutputPart {
         Ok(cut)
     }
 
-    /// Whether it is a file of a series that another one may still follow, or that is not safe yet.
+    /// Whether it is a file of a series that is the last one so far or is not yet confirmed.
     pub(super) fn is_open(&self) -> bool {
         self.path.extension().is_some_and(|ending| ending == OPEN)
     }
 
-    /// Gives a file of a series the name that says it will not change any more.
+    /// Renames a file of a series: its new name says that it will not change any more.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.rename(self.path.with_extension(""))
     }
 
-    /// Gives a file of a series the name that says it may still change.
+    /// Renames a file of a series: its new name says that it may still change.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
         self.rename(own::with_end(&self.path, ".open"))
     }
@@ -117,7 +116,7 @@ impl OutputPart {
         Ok(())
     }
 
-    /// Says what is wrong with the file, of which `written` bytes were written so far, all runs together.
+    /// Says what is wrong with the file. `written` is the number of bytes that all runs together have written to it.
     pub(super) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
         let named = self.inode.at(&self.path)?;
         let is_ours = self.file.metadata()?.len() >= written && (!self.is_lines || self.ends_line(written));
@@ -128,13 +127,12 @@ impl OutputPart {
         })
     }
 
-    /// Whether the name leads nowhere or to another file. What was written is whole then.
+    /// Whether the name is gone or belongs to another file. In that case, everything written is still there.
     pub(super) fn is_elsewhere(&mut self) -> io::Result<bool> {
         Ok(self.inode.at(&self.path)? != Named::This)
     }
 
-    /// Writes the contents of a file that has lost its name to a file with that name, or to `NAME.saved` where the name is taken.
-    /// Returns where they went.
+    /// Copies a file that has lost its name to a new file of that name, or to `NAME.saved` if the name is taken. Returns the new path.
     pub(super) fn save(&mut self) -> io::Result<PathBuf> {
         let mut path = self.path.clone();
         let mut file = own::create(&path);
@@ -152,7 +150,7 @@ impl OutputPart {
         Ok(path)
     }
 
-    /// Whether a line ends there. The file's beginning counts as one.
+    /// Whether a line ends there. True at the file's beginning.
     fn ends_line(&mut self, end: u64) -> bool {
         let Some(last) = end.checked_sub(1) else { return true };
         self.read(last, 1).is_some_and(|last| last == b"\n")
@@ -163,7 +161,7 @@ impl OutputPart {
         self.file.sync_data()
     }
 
-    /// Another handle, to append with. It has a cursor of its own: a write through a clone would move the cursor of a reader.
+    /// Another handle to append with. It has its own cursor: a write through a clone would move a reader's cursor.
     pub(super) fn handle(&self) -> io::Result<File> {
         let file = own::open(&self.path, false)?;
         let is_ours = Inode::of(&file.metadata()?) == self.inode;

@@ -1,4 +1,4 @@
-//! The outputs of a crawl while it runs: the page records, and what each [`Sink`] adds for a page.
+//! The outputs of a crawl while it runs: the page records, and what each [`Sink`] adds per page.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,11 +17,11 @@ use crate::crawl::lock::lock;
 use crate::frontier::{Receipt, ReceiptsBuf};
 use crate::job::PAGES;
 
-/// Room for the line of a page.
+/// Space reserved for the line of a page.
 const LINE: usize = 1024;
-/// What sinks make of a larger body is made on another thread. One of so many bytes takes them two or three milliseconds.
+/// For a larger body, sinks run on another thread: one of this size takes them two or three milliseconds.
 const INLINE_BODY: usize = 128 * 1024;
-/// Bytes that wait for the next page of an output, at most.
+/// At most this many bytes of an output wait for the next page.
 const MAX_HELD: usize = 4 << 20;
 
 /// The outputs of a crawl, each with the writer of its file.
@@ -37,20 +37,20 @@ pub(in crate::crawl) struct Outputs {
 pub(in crate::crawl) struct SinkOutput {
     pub(in crate::crawl) sink: Arc<dyn Sink>,
     writer: Writer,
-    /// Comes behind the ends of the outputs, in the order of locks.
+    /// In the lock order, it comes after the ends of the outputs.
     tail: Mutex<Tail>,
 }
 
 /// The end of a sink's output.
 #[derive(Debug, Default)]
 struct Tail {
-    /// Where the last file of a series begins; `None` where the next page begins one.
+    /// Where the last file of a series begins; `None` if the next page begins one.
     begins: Option<u64>,
-    /// What responses that are no pages add. It goes in front of the next page.
+    /// Records of non-page responses. They go before the next page.
     held: Vec<u8>,
 }
 
-/// What sinks get of a page beside its record, as far as one wants it.
+/// What sinks get of a page beside its record, if one of them wants it.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct PageExtras {
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,
@@ -65,7 +65,7 @@ impl PageExtras {
         links + self.exchange.as_ref().map_or(0, |exchange| exchange.body.len())
     }
 
-    /// What each of these sinks makes of a page, once they have said what its record does not.
+    /// Lets these sinks add to the page's record first, then returns the bytes that each makes of the page.
     fn ask<'s>(&self, sinks: impl Iterator<Item = &'s dyn Sink> + Clone, record: &mut PageRecord) -> Vec<Vec<u8>> {
         if let Some(exchange) = &self.exchange {
             sinks.clone().for_each(|sink| sink.describe(exchange, record));
@@ -80,7 +80,7 @@ impl PageExtras {
     }
 }
 
-/// What one page adds to the outputs, with room on the way to each writer.
+/// What one page adds to the outputs, with space reserved at each writer.
 #[derive(Debug)]
 pub(in crate::crawl) struct PendingWrites<'a> {
     /// The page's record, once it is made.
@@ -94,7 +94,7 @@ struct Addition<'a> {
     output: &'a SinkOutput,
     bytes: Vec<u8>,
     slot: Slot<'a>,
-    /// It begins a file, which begins there in the output.
+    /// It begins a file; this is where the file begins in the output.
     begins: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ pub struct OutputEnd {
     pub pages: u64,
 }
 
-/// Where each output ends, by its name. What is on the way to it counts.
+/// Where each output ends, by name. Bytes on the way to the writer count.
 pub(in crate::crawl) type OutputEnds = BTreeMap<String, OutputEnd>;
 
 impl SinkOutput {
@@ -120,12 +120,12 @@ impl SinkOutput {
 }
 
 impl Outputs {
-    /// Whether a sink wants responses as they came: of pages, or of others.
+    /// Whether a sink wants responses as they came: those of pages, or others.
     pub(in crate::crawl) fn need_exchange(&self, is_page: bool) -> bool {
         self.sinks.iter().any(|SinkOutput { sink, .. }| sink.needs_exchange() && (is_page || sink.wants_others()))
     }
 
-    /// The writers of all of them.
+    /// The writers of all outputs.
     #[cfg(feature = "cluster")]
     pub(super) fn writers(&self) -> impl Iterator<Item = &Writer> {
         self.sinks.iter().map(|output| &output.writer).chain([&self.pages])
@@ -136,7 +136,7 @@ impl Outputs {
         self.sinks.iter().any(|output| output.sink.needs_links())
     }
 
-    /// Asks each sink what a page adds to it, and waits for room on the way to each writer. `None` where a writer has failed.
+    /// Asks each sink what a page adds to it, and waits for space at each writer. `None` if a writer has failed.
     pub(in crate::crawl) async fn additions(
         &self,
         record: &mut PageRecord,
@@ -164,7 +164,7 @@ impl Outputs {
         let sinks: Vec<_> = self.sinks.iter().map(|output| Arc::clone(&output.sink)).collect();
         let (mut described, permit) = (record.clone(), memory.reader(bytes).await);
         let work = move || {
-            // Held until all else is given back.
+            // Held until everything else is released.
             let _permit = permit;
             let made = extras.ask(sinks.iter().map(|sink| &**sink), &mut described);
             (made, described)
@@ -178,14 +178,14 @@ impl Outputs {
         }
     }
 
-    /// Keeps what a response that is no page adds, for the next page to take along.
+    /// Buffers the records of non-page responses until the next page is written.
     pub(in crate::crawl) fn hold(&self, record: &PageRecord, exchange: &Exchange) {
         for SinkOutput { sink, tail, .. } in self.sinks.iter().filter(|output| output.sink.wants_others()) {
             let (mut bytes, mut record) = (Vec::new(), record.clone());
             sink.describe(exchange, &mut record);
             sink.write(&DonePage { record: &record, exchange: Some(exchange), links: &[], visit: &[] }, &mut bytes);
             let held = &mut lock(tail).held;
-            // More of them without a page between is no web that anybody would keep.
+            // A site with more of them and no page in between is not worth keeping.
             if held.len() + bytes.len() <= MAX_HELD {
                 held.append(&mut bytes);
             }
@@ -194,14 +194,14 @@ impl Outputs {
 }
 
 impl PendingWrites<'_> {
-    /// Makes the page's record, and receipts for all that it adds behind these ends. Without ends there are no receipts: the outputs
-    /// cannot be read again. Hold the ends until the page is in the journal, so that the outputs have the journal's order.
+    /// Makes the page's record, and receipts for everything that it adds after these ends. Without ends there are no receipts: the outputs
+    /// cannot be read again. Hold the ends until the page is in the journal, so that the outputs and the journal have the same order.
     pub(in crate::crawl) fn finish<'a>(
         &mut self,
         record: &mut PageRecord,
         ends: Option<&'a Mutex<OutputEnds>>,
     ) -> (ReceiptsBuf, Option<MutexGuard<'a, OutputEnds>>) {
-        // Most crawls have no other outputs. Their pages need not wait for each other here.
+        // Most crawls have no other outputs, so their pages need not wait for each other here.
         self.record = self.others.is_empty().then(|| line(record));
         let ends = ends.map(lock);
         let mut receipts = ReceiptsBuf::default();
@@ -219,7 +219,7 @@ impl PendingWrites<'_> {
         (receipts, ends)
     }
 
-    /// Sends all to the writers, and moves the ends.
+    /// Sends everything to the writers, and advances the ends.
     pub(in crate::crawl) fn put(self, mut ends: Option<&mut OutputEnds>, record: &PageRecord) {
         let mut moved = |name: &str, bytes: &[u8]| {
             let Some(ends) = ends.as_deref_mut() else { return };
@@ -244,7 +244,7 @@ impl PendingWrites<'_> {
 }
 
 impl Addition<'_> {
-    /// Puts what belongs in front of it there, and says where it is in an output that ends at `end`.
+    /// Puts the bytes that belong before the page's in front of them, and says where all are in an output that ends at `end`.
     fn place(&mut self, end: u64, record: &PageRecord) -> (String, OutputPlace) {
         let SinkOutput { sink, tail, .. } = self.output;
         let tail = lock(tail);

@@ -1,4 +1,4 @@
-//! Who keeps the files of outputs that the parts of a crawl share, beside the parts' own checkpoints.
+//! Maintains the output files that the partitions of a crawl share; each partition has its own checkpoints.
 
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,11 +17,11 @@ use crate::crawl::{FinishReason, JobOptions, Stop};
 use crate::job::FileError;
 use crate::job::checkpoint::CheckpointError;
 
-/// How often it looks at files and disk.
+/// How often it checks files and disk space.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Syncs what was written as often as a journal is synced, or where that never is, as often as a job has checkpoints; gives files of a series that are whole their names, and stops the crawl
-/// before a disk is full, or where another program has changed its files.
+/// Syncs the outputs as often as a journal is synced, or, if it never is, as often as a job has checkpoints. Gives complete files of a
+/// series their final names. Stops the crawl before a disk is full, or if another program has changed its files.
 #[derive(Debug)]
 pub(crate) struct OutputsKeeper {
     files: OutputFiles,
@@ -30,10 +30,10 @@ pub(crate) struct OutputsKeeper {
     threads: Vec<WriterThread>,
 }
 
-/// One at work.
+/// A running keeper.
 #[derive(Debug)]
 pub(crate) struct KeeperThread {
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     end: mpsc::Sender<()>,
     thread: JoinHandle<Result<(), CheckpointError>>,
 }
@@ -48,10 +48,10 @@ impl OutputsKeeper {
         Self { files, ends, bodies, threads }
     }
 
-    /// Starts it. Where it cannot go on, it stops the crawl.
+    /// Starts it. If it cannot go on, it stops the crawl.
     ///
     /// # Errors
-    /// Where the thread cannot be started.
+    /// If the thread cannot be started.
     pub(crate) fn start(self, options: JobOptions, stop: Stop) -> io::Result<KeeperThread> {
         let (end, ended) = mpsc::channel();
         let work =
@@ -83,7 +83,7 @@ impl OutputsKeeper {
                 }
             }
         }
-        // All writers are gone by now, and what they had is written.
+        // All writers are dropped by now, and everything they had is written.
         for thread in std::mem::take(&mut self.threads) {
             thread.join().map_err(FileError::of("write", Path::new("the outputs")))?;
         }
@@ -100,10 +100,10 @@ impl OutputsKeeper {
 }
 
 impl KeeperThread {
-    /// Waits until all is written and safe. Nobody may have the outputs any more. Blocks.
+    /// Waits until everything is written and synced. All users of the outputs must be gone. Blocks.
     ///
     /// # Errors
-    /// Where a write failed, or a file is not what was written to it.
+    /// If a write failed, or a file is not what was written to it.
     pub(crate) fn end(self) -> Result<(), CheckpointError> {
         drop(self.end);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

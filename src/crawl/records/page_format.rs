@@ -1,4 +1,4 @@
-//! What a repair must know of a crawl's records and outputs.
+//! What a repair must know about a crawl's records and outputs.
 
 use std::io;
 use std::path::{Path, PathBuf};

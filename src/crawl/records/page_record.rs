@@ -113,13 +113,13 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
-    /// Whether it failed: it has an error other than a refusal by type or size, or a status of 400 or more.
+    /// Whether it failed: it has an error other than a refusal by type or size, or a status of 400 or higher.
     pub(crate) fn has_failed(&self) -> bool {
         let has_error = self.error.is_some() && !self.is_unwanted();
         has_error || self.status.is_some_and(|status| status >= 400 && self.error.is_none())
     }
 
-    /// Whether its page was refused by its type or size, as the user has asked for. It has an error in its record, and nothing has failed.
+    /// Whether its page was refused by type or size, as the user asked. Its record has an error, but nothing has failed.
     pub(in crate::crawl) fn is_unwanted(&self) -> bool {
         self.error.as_deref().is_some_and(is_unwanted)
     }
@@ -158,7 +158,7 @@ pub enum Duplicate {
 }
 
 impl Duplicate {
-    /// Of a page that yielded this.
+    /// The kind of duplicate that a page with this yield is.
     pub(in crate::crawl) fn of(yielded: &PageYield) -> Option<Self> {
         match yielded.what {
             PageNovelty::Fresh | PageNovelty::Nothing => None,
@@ -222,12 +222,12 @@ pub struct OutputPlace {
 }
 
 impl OutputPlace {
-    /// Of these bytes, which are written at `offset`.
+    /// The place of these bytes, which are written at `offset`.
     pub(in crate::crawl) fn of(offset: u64, bytes: &[u8]) -> Self {
         Receipt::of(bytes, offset).into()
     }
 
-    /// The same as a receipt.
+    /// The receipt that says the same.
     pub(in crate::crawl) fn receipt(self) -> Receipt {
         Receipt { end: self.offset + u64::from(self.length), length: self.length, checksum: self.checksum }
     }
@@ -239,7 +239,7 @@ impl From<Receipt> for OutputPlace {
     }
 }
 
-/// Bytes of most lines, at most.
+/// Most lines are no longer than this many bytes.
 const LINE: usize = 1024;
 
 /// The line of a page record.
@@ -249,24 +249,24 @@ pub(in crate::crawl) fn line(record: &PageRecord) -> Vec<u8> {
     line
 }
 
-/// Appends the line of a record to others.
+/// Appends the line of a record.
 pub(in crate::crawl) fn add_line(record: &impl Serialize, to: &mut Vec<u8>) {
     serde_json::to_writer(&mut *to, record).expect("a record is plain data");
     to.push(b'\n');
 }
 
-/// The record of a line.
+/// The record in a line.
 pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
-    // Another version may have left out any field but the URL.
+    // Another version may leave out any field but the URL.
     read_line(line).filter(|record: &PageRecord| !record.url.is_empty())
 }
 
-/// What a line holds, if it is that.
+/// What a line holds, if it is of this type.
 pub(super) fn read_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     serde_json::from_slice(line).ok()
 }
 
-/// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` where it is no page record.
+/// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` if it is not a page record.
 pub(super) fn page_line(line: &[u8]) -> Option<PageLine> {
     let PageRecord { url, depth, referrer, kind, links, outputs, revisit_of, wire_bytes: bytes, given_up, .. } =
         record(line)?;

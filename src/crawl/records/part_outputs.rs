@@ -1,9 +1,9 @@
-//! The outputs that the parts of a crawl in one process share.
+//! The outputs that the partitions of a crawl in one process share.
 //!
-//! A part goes on elsewhere when this process ends, so its journal says nothing of files that are here. What counts is said by the page
-//! records themselves: each names the places of its page's bytes in the other outputs, and all outputs have one order. After a kill the
-//! last record counts whose bytes are whole in all of them. What stands behind it was not in the log yet: it is cut off, kept beside, and
-//! asked for again.
+//! When this process ends, a partition goes on elsewhere, so its journal does not mention files that are here. The page records themselves
+//! decide: each names the places of its page's bytes in the other outputs, and all outputs have the same order. After a kill, the last
+//! record whose bytes are complete in all outputs counts. Anything after it was not yet in the log: it is cut off, kept in another file,
+//! and fetched again.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -29,25 +29,25 @@ pub(crate) struct PartKeeps {
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
     /// Where refused links are listed.
     pub(crate) skipped: Option<PathBuf>,
-    /// Where bodies are kept, and a number that no other process has that keeps some there.
+    /// Where bodies are kept, and a number that is unique among the processes that keep bodies there.
     pub(crate) bodies: Option<(PathBuf, u64)>,
 }
 
-/// The outputs that the parts of a crawl in one process share. Cheap to clone.
+/// The outputs that the partitions of a crawl in one process share. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct PartOutputs {
     pub(in crate::crawl) outputs: Arc<Outputs>,
-    /// Where they end.
+    /// Where the outputs end.
     pub(in crate::crawl) ends: Arc<Mutex<OutputEnds>>,
     pub(in crate::crawl) bodies: Option<Arc<Bodies>>,
     pub(in crate::crawl) skipped: Option<SkipList>,
 }
 
 impl PartOutputs {
-    /// Opens the outputs in a directory, or makes them. Also returns who keeps their files.
+    /// Opens the outputs in a directory, or makes them. Also returns the keeper of their files.
     ///
     /// # Errors
-    /// Where a page record is damaged, or the file system refuses.
+    /// If a page record is damaged, or the file system refuses.
     pub(crate) fn open(directory: &Path, keeps: &PartKeeps) -> Result<(Self, OutputsKeeper), CrawlError> {
         let path = directory.join(PAGES);
         let pages = Output::find(&path).and_then(|found| found.map_or_else(|| Output::create(&path), Ok));
@@ -58,7 +58,7 @@ impl PartOutputs {
             let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
             others.push(open(&path).map_err(FileError::of("open", &path))?);
         }
-        // A series that a kill has left open is finished, whoever wrote it.
+        // A series that a kill left open is finished, even if this run has no sink for it.
         let mut left = Output::left_open(directory).map_err(FileError::of("read", directory))?;
         left.retain(|file| keeps.sinks.iter().all(|sink| sink.name() != file.name()));
         others.append(&mut left);
@@ -84,7 +84,7 @@ impl PartOutputs {
         }
         let started = pages.handle().and_then(Writer::start);
         let (writer, thread) = started.map_err(FileError::of("write", &path))?;
-        // Without sinks nobody counts where the records end, and what is written is synced as it is.
+        // Without sinks, the end of the records is not counted, and what is written is synced as it is.
         let written = if sinks.is_empty() { Written::default() } else { writer.written() };
         files.add(pages, written);
         threads.push(thread);
@@ -103,12 +103,12 @@ impl PartOutputs {
         Ok((Self { outputs: Arc::new(Outputs { pages: writer, sinks }), ends, bodies, skipped }, keeper))
     }
 
-    /// What was made of pages so far: bytes for each output.
+    /// Bytes made for each output so far.
     pub(crate) fn made(&self) -> Vec<u64> {
         self.outputs.writers().map(Writer::came).collect()
     }
 
-    /// Returns once all that was [made](Self::made) then is with the operating system; `false` if it never will be.
+    /// Returns once everything that was [made](Self::made) by then is with the operating system; `false` if it never will be.
     pub(crate) async fn catch_up(&self, made: &[u64]) -> bool {
         for (writer, came) in self.outputs.writers().zip(made) {
             if !writer.written().reached(*came).await {
@@ -119,13 +119,13 @@ impl PartOutputs {
     }
 }
 
-/// Where page records and outputs end by the last record that is whole in all of them.
+/// Where page records and outputs end, by the last record that is complete in all of them.
 fn confirmed(pages: &Output, others: &[Output]) -> Result<OutputEnds, CrawlError> {
     let path = pages.path();
     let unread = |error| FileError::of("read", path)(error);
     let mut lines = pages.handle().and_then(|file| LinesBackward::of(file, pages.length())).map_err(unread)?;
     let (mut end, mut ends) = (lines.end(), OutputEnds::new());
-    // The last record that names an output says where that ends.
+    // The last record that names an output says where the output ends.
     while ends.len() < others.iter().filter(|output| output.length() > 0).count() {
         let Some((start, line)) = lines.next().map_err(unread)? else { break };
         let record = record(&line).ok_or_else(|| CrawlError::Record { path: path.to_owned(), offset: start })?;
@@ -158,7 +158,7 @@ mod tests {
         PartKeeps { sinks: vec![Arc::new(LinkList::default())], ..PartKeeps::default() }
     }
 
-    /// Opens the outputs of a directory, and closes them again.
+    /// Opens the outputs of a directory and closes them again.
     fn reopen(directory: &Path, keeps: &PartKeeps) -> Result<(), CrawlError> {
         let (outputs, keeper) = PartOutputs::open(directory, keeps)?;
         let thread = keeper.start(crate::crawl::JobOptions::default(), crate::crawl::Stop::new()).unwrap();
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// A record of so many bytes of links, from this place on.
+    /// A record with a number of bytes of links that begin at a place.
     fn page(number: u32, links: Option<(u64, u32)>) -> String {
         let place = |(offset, length)| (LINKS.to_owned(), OutputPlace { offset, length, checksum: 0 });
         let outputs: BTreeMap<_, _> = links.map(place).into_iter().collect();
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// `/dev/null` cannot be synced, which shows that somebody has tried.
+    /// `/dev/null` cannot be synced: the error shows that a sync was tried.
     #[cfg(target_os = "linux")]
     #[test]
     fn what_is_written_is_synced_while_a_crawl_runs_and_at_its_end() {

@@ -1,4 +1,4 @@
-//! Page records that were written before, one behind the other.
+//! Page records of earlier runs, read in order.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -8,10 +8,10 @@ use super::lookup::open_if_there;
 use super::page_record::{PageRecord, record};
 use super::sink::Sink;
 
-/// Bytes of page records that outputs are told of.
+/// At most this many bytes of page records are shown to outputs.
 const REMEMBERED: u64 = 256 << 20;
 
-/// Tells outputs of the pages that they have, up to this place of the page records.
+/// Shows outputs the pages that they already hold, up to this position in the page records.
 pub(in crate::crawl) fn remember(path: &Path, to: u64, sinks: &[Arc<dyn Sink>]) -> io::Result<()> {
     let sinks: Vec<_> = sinks.iter().filter(|sink| sink.remembers()).collect();
     if sinks.is_empty() {
@@ -22,7 +22,7 @@ pub(in crate::crawl) fn remember(path: &Path, to: u64, sinks: &[Arc<dyn Sink>]) 
     })
 }
 
-/// Reads the page records between two places of their file, if it is there.
+/// Reads the page records between two positions of their file, if it exists.
 pub(in crate::crawl) fn each_record(
     path: &Path,
     from: u64,

@@ -1,4 +1,4 @@
-//! What has become of a page since its last visit, as its record says it.
+//! How a page has changed since its last visit, as its record says it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,12 @@
-//! The files of an output that is a series of them: their names, and how the next one begins.
+//! The files of an output that is a series: their names, and how the next one begins.
 //!
 //! ```text
 //!   pages.warc.gz:   pages-000000000000000.warc.gz            bytes 0 to 1,073,700,112 of the output
 //!                    pages-000001073700112.warc.gz.open       from there on
 //! ```
 //!
-//! A file's name says where it begins in the output, so no list is kept, and files in front can be moved away. A file that ends in
-//! `.open` may still be written to, or cut by a resume. It loses that ending once a checkpoint says that all of it is safe.
+//! A file's name says where it begins in the output, so no list is kept, and earlier files can be moved away. A file that ends in `.open`
+//! may still be written to, or cut by a resume. It loses that ending once a checkpoint confirms all of it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use super::output_part::{OPEN, OutputPart};
 use crate::crawl::lock::lock;
 use crate::job::{FileError, own};
 
-/// Digits of a place in an output.
+/// Digits of a position in an output.
 const DIGITS: usize = 15;
 
 /// Where the files of a series are, and which ones this run has begun.
@@ -35,7 +35,7 @@ impl Series {
         Self { directory: directory.to_owned(), name: name.to_owned(), begun: Arc::default() }
     }
 
-    /// Its files, in their order.
+    /// Its files, in order.
     pub(super) fn find(&self) -> io::Result<Vec<OutputPart>> {
         let mut found = Vec::new();
         for entry in self.directory.read_dir()? {
@@ -59,22 +59,22 @@ impl Series {
         Ok(part)
     }
 
-    /// Tells whoever watches the files of one that was made.
+    /// Records that a file was made, for [`begun`](Self::begun) to return.
     pub(super) fn tell(&self, part: OutputPart) {
         lock(&self.begun).push(part);
     }
 
-    /// The files that were made since this was last asked.
+    /// The files that were made since the last call.
     pub(super) fn begun(&self) -> Vec<OutputPart> {
         std::mem::take(&mut lock(&self.begun))
     }
 
-    /// Returns when its files' names are safe from a power cut.
+    /// Returns when a power cut cannot take the names of its files.
     pub(super) fn sync_names(&self) -> io::Result<()> {
         own::sync_names(&self.directory)
     }
 
-    /// Where a file begins in the output, by its name.
+    /// Where a file begins in the output, from its name.
     fn start_of(&self, file: &OsStr) -> Option<u64> {
         let (stem, ending) = parts(&self.name);
         let file = file.to_str()?;
@@ -85,7 +85,7 @@ impl Series {
     }
 }
 
-/// The outputs in a directory that are series and have a file that may still change: whoever wrote to them was killed.
+/// The outputs in a directory that are series with a file that may still change: their writer was killed.
 pub(super) fn left_open(directory: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     for entry in directory.read_dir()? {
@@ -107,7 +107,7 @@ pub(super) fn file_name(output: &str, start: u64) -> String {
     format!("{stem}-{start:0DIGITS$}{ending}")
 }
 
-/// `pages` and `.warc.gz`.
+/// The stem and the ending, such as `pages` and `.warc.gz`.
 fn parts(name: &str) -> (&str, &str) {
     name.split_at(name.find('.').unwrap_or(name.len()))
 }

@@ -1,5 +1,5 @@
-//! The list of refused links, each with its reason and its page. It is for people to read, and no [`Sink`](super::Sink): most links are
-//! refused at the gate, when nothing may wait any more, and some belong to no page; so a page that is fetched again after a crash is
+//! The list of refused links, each with its reason and its page. It is for people to read, and is not a [`Sink`](super::Sink): most links
+//! are refused at the gate, where nothing may wait any more, and some belong to no page. So a page that is fetched again after a crash is
 //! listed again.
 
 use std::fs::File;
@@ -20,12 +20,12 @@ use crate::frontier::{Dropped, Lease};
 use crate::gate::Refusal;
 use crate::job::own;
 
-/// Bytes of the list with one rate: all links in the first part, one in eight in the second, one in 64 in the third. So the list of
-/// a trillion links has less than 300 MiB.
+/// Bytes of the list with the same rate: all links in the first part, one in eight in the second, one in 64 in the third. So the list of a
+/// trillion links has less than 300 MiB.
 const PART: u64 = 32 << 20;
-/// By how much the rate falls with each part, as a power of two.
+/// The rate falls by this power of two with each part.
 const RARER: u32 = 3;
-/// Bytes of half a line, at most: two texts of 1 kB, each escaped twice.
+/// Half a line has at most this many bytes: two texts of 1 kB, each escaped twice.
 const MAX_LINE: u64 = 64 * 1024;
 
 /// One line of `skipped.jsonl`: a link that was found and refused. Every key is present in every line.
@@ -54,10 +54,10 @@ pub(in crate::crawl) struct SkipList {
     drawn: Arc<Drawn>,
 }
 
-/// Decides by lot whether a link is listed.
+/// Decides at random whether a link is listed.
 #[derive(Debug)]
 struct Drawn {
-    /// Bytes in the file, and on the way to it.
+    /// Bytes in the file and on the way to it.
     bytes: AtomicU64,
     /// Links so far.
     links: AtomicU64,
@@ -65,7 +65,7 @@ struct Drawn {
 }
 
 impl SkipList {
-    /// Opens the file at `path` to append to it, or makes it. Cuts off half a line at its end, which a crash left.
+    /// Opens the file at `path` for appending, or makes it. Cuts off half a line that a crash left at its end.
     pub(in crate::crawl) fn open(path: &Path) -> io::Result<(Self, WriterThread)> {
         let mut file = own::open_or_create(path)?;
         let length = file.metadata()?.len();
@@ -78,7 +78,7 @@ impl SkipList {
         Ok((Self { lines, drawn: Arc::new(drawn) }, thread))
     }
 
-    /// Lists the links that a page has skipped. Returns `false` if the writer has failed: the crawl should end.
+    /// Lists the links that were refused on a page. Returns `false` if the writer has failed: the crawl should end.
     pub(in crate::crawl) async fn take(&self, skips: Skips) -> bool {
         if !skips.lines.is_empty() {
             let Some(slot) = self.lines.reserve(skips.lines.len()).await else { return false };
@@ -89,7 +89,7 @@ impl SkipList {
 }
 
 impl Drawn {
-    /// The rate now, if the next link is to be listed.
+    /// The current rate, if the next link is to be listed.
     fn draw(&self) -> Option<u64> {
         let rate = rate(self.bytes.load(Ordering::Relaxed));
         let number = self.links.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Drawn {
     }
 }
 
-/// One link in so many is listed where the file has so many bytes.
+/// One link in this many is listed once the file has `bytes` bytes.
 fn rate(bytes: u64) -> u64 {
     let parts = u32::try_from(bytes / PART).unwrap_or(u32::MAX);
     1 << parts.saturating_mul(RARER).min(60)
@@ -113,18 +113,18 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
     Ok(end.map_or(start, |end| start + end as u64 + 1))
 }
 
-/// The links that one page has skipped, as far as they are listed.
+/// The refused links of one page, as far as they are listed.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Skips {
     drawn: Option<Arc<Drawn>>,
-    /// Each is logged, whether it is drawn or not.
+    /// Whether each link is logged, drawn or not.
     logs: bool,
     referrer: Option<String>,
     lines: Vec<u8>,
 }
 
 impl Skips {
-    /// For the page that `lease` fetched. With neither a list nor a log nothing is kept.
+    /// For the page that `lease` fetched. Keeps nothing if there is neither a list nor a log.
     pub(in crate::crawl) fn of(list: Option<&SkipList>, logs: bool, lease: &Lease) -> Self {
         let skips = Self::into(list, logs);
         let referrer = skips.is_kept().then(|| legible(lease.url()));
@@ -135,7 +135,7 @@ impl Skips {
         Self { drawn: list.map(|list| Arc::clone(&list.drawn)), logs, ..Self::default() }
     }
 
-    /// URLs that robots.txt refused when their turn came, and `further` ones without their texts.
+    /// URLs that robots.txt refused when their turn came, and `further` more without their texts.
     pub(in crate::crawl) fn dropped(list: Option<&SkipList>, logs: bool, dropped: Vec<Dropped>, further: u32) -> Self {
         let mut skips = Self::into(list, logs);
         for Dropped { url, referrer, depth, refusal } in dropped {
@@ -152,7 +152,7 @@ impl Skips {
         self.drawn.is_some() || self.logs
     }
 
-    /// Adds a link that was refused, unless it was only seen before.
+    /// Adds a refused link, unless it was refused only because it was seen before.
     pub(in crate::crawl) fn add(&mut self, refusal: Refusal, text: &str, depth: u32) {
         if !self.is_kept() {
             return;
@@ -211,7 +211,7 @@ mod tests {
             let lines = lines(&skips);
             let listed = lines.len() as u64;
             assert!(lines.iter().all(|line| line.ends_with(format!("\"of\":{one_in}}}\n").as_bytes())));
-            // Twelve times the deviation of a binomial law.
+            // Twelve times the standard deviation of the binomial distribution.
             assert!(
                 (listed * one_in).abs_diff(64_000) <= 12 * 2_024 * u64::from(one_in > 1),
                 "{listed} at 1 in {one_in}"

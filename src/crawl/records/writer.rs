@@ -4,8 +4,8 @@
 //!   page ──reserve──▶ room ──put──▶ the group ──10 ms or 256 KiB──▶ write(2) ──▶ Written
 //! ```
 //!
-//! The thread sleeps while there is nothing. The first record of a group wakes it, and it waits for others then, so that a crawl of
-//! ten thousand pages a second wakes it a hundred times. A record's room is free again when it is written.
+//! The thread sleeps while there are no records. The first record of a group wakes it; it then waits for more, so that a crawl of ten
+//! thousand pages a second wakes it a hundred times. A record's room is freed when the record is written.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -17,43 +17,44 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::written::Written;
 use crate::crawl::lock::lock;
 
-/// Bytes of records on the way to the writer at once. Beyond that workers wait, and nothing is lost. A record that has more goes alone.
+/// At most this many bytes of records are on the way to the writer at once. Beyond that, workers wait, and nothing is lost. A larger record
+/// goes alone.
 const QUEUE: usize = 8 << 20;
-/// Room is given in steps of so many bytes.
+/// Room is reserved in steps of this many bytes.
 const STEP: usize = 1 << 10;
 const ROOM: usize = QUEUE / STEP;
-/// The first record of a group waits so long for others,
+/// The first record of a group waits this long for more,
 const GROUP_TIME: Duration = Duration::from_millis(10);
-/// unless they have so many bytes.
+/// or until the group has this many bytes.
 const GROUP_BYTES: usize = 256 << 10;
 
-/// Begins the next file of a series, which begins at this place of the output.
+/// Begins the next file of a series, at this position of the output.
 pub(super) type NextFile<W> = Box<dyn FnMut(u64) -> io::Result<W> + Send>;
 
-/// Writes an output on a thread of its own, so that a slow disk or pipe never holds up the crawl's timers. An output is the page
-/// records, one JSON object a line in the order in which pages are done, or what a [`Sink`](super::Sink) adds for each page.
+/// Writes an output on its own thread, so that a slow disk or pipe never holds up the crawl's timers. An output is the page records, one
+/// JSON object a line in the order in which pages are done, or what a [`Sink`](super::Sink) adds for each page.
 ///
-/// Records are written in groups: one is with the operating system 10 ms after it was made, or sooner.
+/// Records are written in groups: each is with the operating system 10 ms after it was made, or sooner.
 #[derive(Clone, Debug)]
 pub struct Writer {
     group: Arc<Open>,
     written: Written,
 }
 
-/// The thread of a [`Writer`]. It ends when the last clone of that is dropped.
+/// The thread of a [`Writer`]. It ends when the last clone of the writer is dropped.
 #[derive(Debug)]
 pub struct WriterThread {
     thread: JoinHandle<io::Result<u64>>,
 }
 
-/// Room for one record on the way to the writer. Whoever has it need not wait.
+/// Room for one record on the way to the writer: its owner need not wait.
 #[derive(Debug)]
 pub(in crate::crawl) struct Slot<'a> {
     room: SemaphorePermit<'a>,
     group: &'a Group,
 }
 
-/// The records that gather.
+/// The records that wait to be written.
 #[derive(Debug)]
 struct Group {
     room: Semaphore,
@@ -64,11 +65,11 @@ struct Group {
 #[derive(Debug, Default)]
 struct Gathered {
     batch: Batch,
-    /// When the first of them came.
+    /// When the first of them arrived.
     since: Option<Instant>,
     /// No more will come.
     is_closed: bool,
-    /// Bytes that came so far.
+    /// Bytes received so far.
     came: u64,
 }
 
@@ -77,13 +78,13 @@ struct Gathered {
 struct Batch {
     bytes: Vec<u8>,
     records: u64,
-    /// The room that they have.
+    /// The room that they take.
     room: usize,
-    /// Where files of a series begin: here, and in the output.
+    /// Where files of a series begin: in `bytes`, and in the output.
     files: Vec<(usize, u64)>,
 }
 
-/// A group that may get more records. The last clone of a [`Writer`] that is dropped closes it.
+/// A group that may get more records. Dropping the last clone of a [`Writer`] closes it.
 #[derive(Debug)]
 struct Open(Arc<Group>);
 
@@ -98,12 +99,12 @@ impl Writer {
     /// Starts the writer.
     ///
     /// # Errors
-    /// Where the thread cannot be started.
+    /// If the thread cannot be started.
     pub fn start(to: impl Write + Send + 'static) -> io::Result<(Self, WriterThread)> {
         Self::start_series(Some(to), Box::new(|_| Err(io::ErrorKind::Unsupported.into())))
     }
 
-    /// Starts the writer of a series of files. `open` is the one that it goes on with.
+    /// Starts the writer of a series of files. `open` is the file that it continues.
     pub(super) fn start_series<W>(open: Option<W>, next: NextFile<W>) -> io::Result<(Self, WriterThread)>
     where
         W: Write + Send + 'static,
@@ -117,7 +118,7 @@ impl Writer {
         Ok((Self { group: Arc::new(Open(group)), written }, WriterThread { thread }))
     }
 
-    /// Takes room for a record of about so many bytes. Waits while the writer is behind. `None` if the writer has failed: the crawl
+    /// Reserves room for a record of about `bytes` bytes. Waits if the writer cannot keep up. `None` if the writer has failed: the crawl
     /// should end, and [`WriterThread::join`] says why.
     pub(in crate::crawl) async fn reserve(&self, bytes: usize) -> Option<Slot<'_>> {
         let group = &*self.group.0;
@@ -130,7 +131,7 @@ impl Writer {
         self.written.clone()
     }
 
-    /// Bytes of all records that were made so far.
+    /// Bytes of all records received so far.
     #[cfg(feature = "cluster")]
     pub(super) fn came(&self) -> u64 {
         lock(&self.group.0.gathered).came
@@ -138,10 +139,10 @@ impl Writer {
 }
 
 impl Slot<'_> {
-    /// Sends a record to the writer. With `begins` it begins a file of a series, which begins there in the output.
+    /// Sends a record to the writer. With `begins`, the record begins a file of a series at that position of the output.
     pub(in crate::crawl) fn put(self, record: &[u8], begins: Option<u64>) {
         let room = self.room.num_permits();
-        // The writer gives it back.
+        // The writer releases it.
         self.room.forget();
         self.group.put(record, room, begins);
     }
@@ -167,7 +168,7 @@ impl Group {
         }
     }
 
-    /// Waits for a group, and takes it into an empty batch. Returns `false` once it is closed.
+    /// Waits for a group, and swaps it with an empty batch. Returns `false` once the group is closed.
     fn take(&self, batch: &mut Batch) -> bool {
         let waited =
             self.changed.wait_while(lock(&self.gathered), |gathered| gathered.since.is_none() && !gathered.is_closed);
@@ -184,23 +185,23 @@ impl Group {
 }
 
 impl Gathered {
-    /// Whether it need not wait for more.
+    /// Whether the group need not wait for more.
     fn is_full(&self) -> bool {
         self.batch.bytes.len() >= GROUP_BYTES
     }
 }
 
 impl WriterThread {
-    /// Waits until the last record is written and flushed. Returns how many there were. Blocks.
+    /// Waits until the last record is written and flushed. Returns the number of records. Blocks.
     ///
     /// # Errors
-    /// Where a write failed; records after it are not written.
+    /// If a write failed; records after it are not written.
     pub fn join(self) -> io::Result<u64> {
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the writer of page records panicked")))
     }
 }
 
-/// The writer's side. However the writer ends, nobody waits for it any more.
+/// The writer's side. However the writer ends, all waiting stops.
 struct WriterLoop {
     group: Arc<Group>,
     written: Written,
@@ -220,7 +221,7 @@ impl WriterLoop {
             self.written.add(batch.bytes.len() as u64);
             self.group.room.add_permits(batch.room);
             batch.bytes.clear();
-            // After records that are longer than a group.
+            // After records longer than a group.
             batch.bytes.shrink_to(2 * GROUP_BYTES);
             (batch.records, batch.room) = (0, 0);
         }
@@ -253,7 +254,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(30);
 
-    /// An output that tells each write, and ends it when it is told to.
+    /// An output that reports each write, and finishes it when told to.
     struct Slow {
         writes: mpsc::Sender<Vec<u8>>,
         ends: mpsc::Receiver<io::Result<()>>,
@@ -282,9 +283,9 @@ mod tests {
     async fn records_are_written_in_groups_and_the_last_one_is_not_left() {
         let (writer, thread, came, done) = start();
         writer.reserve(1).await.unwrap().put(b"first\n", None);
-        // Nobody adds another, and the writer is not closed.
+        // No other record comes, and the writer is not closed.
         assert_eq!(came.recv_timeout(LONG).unwrap(), b"first\n");
-        // All that comes while the disk is busy is one write.
+        // Everything that arrives while the disk is busy is one write.
         for _ in 0..500 {
             writer.reserve(1).await.unwrap().put(b"later\n", None);
         }
@@ -317,7 +318,7 @@ mod tests {
         let (writer, thread, came, done) = start();
         writer.reserve(1).await.unwrap().put(b"x", None);
         came.recv_timeout(LONG).unwrap();
-        // The record that is being written has its room, too. What is not used goes back.
+        // A record being written takes room, too. Unused room is released.
         let mut slots = Vec::new();
         for _ in 1..ROOM {
             slots.push(writer.reserve(1).await.unwrap());

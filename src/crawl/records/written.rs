@@ -6,16 +6,16 @@ use tokio::sync::Notify;
 
 use crate::crawl::lock::lock;
 
-/// How many bytes the writer has written, for whoever must wait for it.
+/// How many bytes the writer has written, for callers that wait for it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::crawl) struct Written(Arc<Progress>);
 
 #[derive(Debug, Default)]
 struct Progress {
     handed: Mutex<Handed>,
-    /// Tells threads that wait.
+    /// Wakes waiting threads.
     changed: Condvar,
-    /// Tells tasks that wait.
+    /// Wakes waiting tasks.
     more: Notify,
 }
 
@@ -26,7 +26,7 @@ struct Handed {
 }
 
 impl Written {
-    /// Blocks until so many bytes are written. Returns `false` if they never will be.
+    /// Blocks until `bytes` are written. Returns `false` if the writer stopped first.
     pub(in crate::crawl) fn wait_for(&self, bytes: u64) -> bool {
         let Progress { handed, changed, .. } = &*self.0;
         let waited = changed.wait_while(lock(handed), |handed| handed.bytes < bytes && !handed.ended);
@@ -37,7 +37,7 @@ impl Written {
     #[cfg(feature = "cluster")]
     pub(in crate::crawl) async fn reached(&self, bytes: u64) -> bool {
         loop {
-            // Before the look, so that nothing comes between them.
+            // Registered before the check, so that no change is missed.
             let mut more = std::pin::pin!(self.0.more.notified());
             more.as_mut().enable();
             {
@@ -50,17 +50,17 @@ impl Written {
         }
     }
 
-    /// How many there are now.
+    /// Bytes written so far.
     pub(in crate::crawl) fn bytes(&self) -> u64 {
         lock(&self.0.handed).bytes
     }
 
-    /// More were written.
+    /// Adds bytes that were written.
     pub(in crate::crawl) fn add(&self, bytes: u64) {
         self.tell(|handed| handed.bytes += bytes);
     }
 
-    /// No more will be.
+    /// Ends it: nothing more will be written.
     pub(super) fn end(&self) {
         self.tell(|handed| handed.ended = true);
     }

@@ -15,13 +15,13 @@ use crate::crawl::options::FetchOptions;
 use crate::crawl::records::{DonePage, PageRecord, RevisitOf, Sink};
 use crate::seen::Firsts;
 
-/// Letters of a SHA-1 in Base32.
+/// Characters of a SHA-1 in Base32.
 const LETTERS: usize = 32;
-/// Bytes for the payloads that are known again, which are 170,000 with URLs of 70 bytes.
+/// Bytes for the payloads that are recognized: 170,000 with URLs of 70 bytes.
 const KNOWN: usize = 32 << 20;
 
-/// Keeps each response and its request as WARC 1.1 records, in the files `pages-000000000000000.warc.gz` and so on of a job. Those
-/// of another compression are another output.
+/// Keeps each response and its request as WARC 1.1 records, in the job's files `pages-000000000000000.warc.gz` and so on. Each compression
+/// has its own output.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -41,17 +41,17 @@ pub struct Archive {
     job: u64,
     compression: WarcCompression,
     max_file_bytes: u64,
-    /// What a `warcinfo` record says, but for the name of its file.
+    /// The contents of a `warcinfo` record, except the name of its file.
     info: String,
-    /// The responses that have a payload first: digest, then date and URL.
+    /// The first response with each payload: its digest, then its date and URL.
     known: Mutex<Firsts<[u8; LETTERS]>>,
     members: Members,
-    /// For bodies that are compressed already.
+    /// For bodies that are already compressed.
     packed: Members,
 }
 
 impl Archive {
-    /// For the job with this id. A file is finished before it would have more than `max_file_bytes`, unless one page alone has more.
+    /// For the job with this id. A file is finished before it would exceed `max_file_bytes`, unless a single page exceeds it.
     pub fn new(
         job: u64,
         fetch: &FetchOptions,
@@ -113,7 +113,7 @@ impl Sink for Archive {
         lock(&self.known).note(letters(digest), &format!("{} {}", first.1, first.0));
     }
 
-    /// What has no payload repeats none.
+    /// An empty payload repeats none.
     fn describe(&self, exchange: &Exchange, record: &mut PageRecord) {
         if record.status == Some(304) {
             return;
@@ -166,12 +166,12 @@ impl Sink for Archive {
     }
 }
 
-/// The letters of a digest's text.
+/// The last characters of a digest's text.
 fn letters(digest: &str) -> [u8; LETTERS] {
     digest.as_bytes().last_chunk().copied().unwrap_or_default()
 }
 
-/// As WARC 1.1 section 5.13 has it.
+/// The reason as WARC 1.1 section 5.13 names it.
 const fn reason(truncated: Truncated) -> &'static str {
     match truncated {
         Truncated::Disconnect => "disconnect",

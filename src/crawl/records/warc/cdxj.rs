@@ -1,4 +1,4 @@
-//! The CDXJ index of WARC files: a sorted line for each response, by which replay tools find it.
+//! The CDXJ index of WARC files: a sorted line for each response, which replay tools use to find it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::walk::{Walked, walk};
 use crate::crawl::content_type::essence;
 use crate::crawl::records::page_record::add_line;
 
-/// What a line says behind its key and its time. All are texts, as the tools that read them expect.
+/// The part of a line after its key and time. All values are strings, as the tools that read them expect.
 #[derive(Debug, Serialize)]
 struct Entry<'a> {
     url: &'a str,
@@ -25,7 +25,7 @@ struct Entry<'a> {
     filename: &'a str,
 }
 
-/// The index of WARC files: for each response its URL in the order of its domain (SURT), its time, and where it is. Lines are sorted by
+/// The index of WARC files. It has each response's URL in the order of its domain (SURT), its time, and its place. Lines are sorted by
 /// their bytes: 64 MiB at a time in memory, the others in the system's directory for temporary files.
 #[derive(Debug)]
 pub struct CdxjIndex {
@@ -37,7 +37,7 @@ impl CdxjIndex {
     /// Reads these files.
     ///
     /// # Errors
-    /// Where a file cannot be read or is no compressed WARC file, with its path; where there is no room for what is sorted.
+    /// If a file cannot be read or is not a compressed WARC file, with its path; if there is no space for sorting.
     pub fn of(files: &[PathBuf]) -> io::Result<Self> {
         let (mut lines, mut cut) = (SortedLines::new(&std::env::temp_dir()), Vec::new());
         for file in files {
@@ -55,7 +55,7 @@ impl CdxjIndex {
         Ok(Self { lines, cut })
     }
 
-    /// The files whose last record is not whole, with the bytes that were passed over: those of a crawl under way.
+    /// The files whose last record is not complete, with the number of bytes skipped: files of a running crawl.
     pub fn cut(&self) -> &[(PathBuf, u64)] {
         &self.cut
     }
@@ -63,7 +63,7 @@ impl CdxjIndex {
     /// Writes all lines.
     ///
     /// # Errors
-    /// Where `to` refuses, or what was sorted cannot be read back.
+    /// If `to` refuses, or the sorted lines cannot be read back.
     pub fn write(self, to: impl Write) -> io::Result<()> {
         self.lines.write(to)
     }
@@ -77,7 +77,7 @@ fn unsorted(error: &io::Error) -> io::Error {
 /// The WARC files in a directory, in the order of their names.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If it cannot be read.
 pub fn archives_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in directory.read_dir()? {

@@ -1,31 +1,31 @@
-//! What makes a gzip member or a Zstandard frame.
+//! Compresses one gzip member or Zstandard frame at a time.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 use zstd::stream::raw::{CParameter, Encoder, InBuffer, Operation, OutBuffer};
 
 use super::compression::WarcCompression;
 
-/// How hard gzip compresses. Of 400 pages of documentation, 28.2 kB each, one takes 0.2 ms and becomes 11.2 kB at level 1, 0.35 ms
-/// and 8.2 kB at level 3, 0.6 ms and 7.9 kB at level 6.
+/// The gzip level. On 400 pages of documentation of 28.2 kB each, a page takes 0.2 ms and becomes 11.2 kB at level 1, 0.35 ms and 8.2 kB at
+/// level 3, 0.6 ms and 7.9 kB at level 6.
 const GZIP_LEVEL: u32 = 3;
 /// Bits of gzip's window.
 const GZIP_WINDOW: u8 = 15;
-/// How hard zstd compresses. Of 313 pages of documentation, 29.7 kB each, one takes 0.06 ms and becomes 7.9 kB at level 1, 0.08 ms and
-/// 7.6 kB at level 3, 0.19 ms and 7.2 kB at level 5, where gzip takes 0.16 ms and 7.5 kB at its level 3.
+/// The zstd level. On 313 pages of documentation of 29.7 kB each, a page takes 0.06 ms and becomes 7.9 kB at level 1, 0.08 ms and 7.6 kB at
+/// level 3, 0.19 ms and 7.2 kB at level 5; gzip takes 0.16 ms and makes 7.5 kB at its level 3.
 const ZSTD_LEVEL: i32 = 3;
-/// How hard it does what is compressed already.
+/// The zstd level for bodies that are already compressed.
 const ZSTD_LEAST: i32 = 1;
-/// Bytes that a member has beyond those that it takes in, at most: its head and its tail, and a few for each block that is stored.
+/// A member is at most this many bytes longer than its input: a header, a trailer, and a few bytes for each stored block.
 const OVERHEAD: usize = 128;
 
-/// What makes a member at a time. The same bytes make the same member.
+/// Makes one member at a time. The same bytes make the same member.
 pub(super) enum Compressor {
     Gzip(Compress),
     Zstd(Encoder<'static>),
 }
 
 impl Compressor {
-    /// `is_packed` where what it takes in is compressed already.
+    /// `is_packed` if its input is already compressed.
     pub(super) fn new(compression: WarcCompression, is_packed: bool) -> Self {
         match compression {
             WarcCompression::Gzip => {
@@ -72,7 +72,7 @@ fn step(compress: &mut Compress, input: &[u8], to: &mut Vec<u8>, flush: FlushCom
     compress.compress_vec(input, to, flush).expect("the state of a compressor is whole")
 }
 
-/// The frame's header tells its bytes, which also makes the window no larger than they are.
+/// The frame's header gives its length, which also keeps the window from being larger than that.
 fn add_frame(encoder: &mut Encoder<'_>, parts: &[&[u8]], bytes: u64, to: &mut Vec<u8>) {
     const WHOLE: &str = "the state of an encoder is whole";
     encoder.set_pledged_src_size(Some(bytes)).expect(WHOLE);

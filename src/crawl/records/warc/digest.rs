@@ -1,11 +1,11 @@
-//! Digests as WARC records name them: SHA-1 in Base32.
+//! Digests in the form of WARC records: SHA-1 in Base32.
 
 use sha1::{Digest, Sha1};
 
 /// Bytes of a SHA-1.
 pub(super) const BYTES: usize = 20;
 
-/// The letters of Base32 (RFC 4648 section 6).
+/// The alphabet of Base32 (RFC 4648 section 6).
 const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// The SHA-1 of these parts together.
@@ -30,7 +30,7 @@ pub(super) fn digest(parts: &[&[u8]]) -> String {
 mod tests {
     use super::*;
 
-    /// Of nothing: what every archive has as the payload of a request. Of `abc`: the example of FIPS 180, in Base32.
+    /// Nothing: the payload digest of a request in every archive. `abc`: the example of FIPS 180, in Base32.
     #[test]
     fn digests_are_those_that_others_make() {
         assert_eq!(digest(&[]), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ");

@@ -1,4 +1,4 @@
-//! The members of a web archive, one a record, made with compressors that are used again.
+//! The members of a web archive, one per record, made with reusable compressors.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -11,17 +11,17 @@ use crate::crawl::lock::lock;
 pub(super) struct Members {
     compression: WarcCompression,
     is_packed: bool,
-    /// Compressors that nobody uses just now. There are as many as members were made at once.
+    /// Compressors not in use: as many as there were members made at once.
     idle: Mutex<Vec<Compressor>>,
 }
 
 impl Members {
-    /// Those of texts, mostly.
+    /// For records that are mostly text.
     pub(super) fn new(compression: WarcCompression) -> Self {
         Self { compression, is_packed: false, idle: Mutex::default() }
     }
 
-    /// Those of what is compressed already.
+    /// For records that are already compressed.
     pub(super) fn of_packed(compression: WarcCompression) -> Self {
         Self { is_packed: true, ..Self::new(compression) }
     }
@@ -55,11 +55,11 @@ mod tests {
 
     use super::*;
 
-    /// Bits of the byte behind a frame's magic number (RFC 8878 section 3.1.1.1.1).
+    /// A bit of the byte after a frame's magic number (RFC 8878 section 3.1.1.1.1).
     const HAS_CHECKSUM: u8 = 0b100;
     const DICTIONARY: u8 = 0b11;
 
-    /// What a member holds, and what is behind it.
+    /// The contents of a member, and the bytes after it.
     fn unpacked(compression: WarcCompression, member: &[u8]) -> (Vec<u8>, &[u8]) {
         let mut read = Vec::new();
         match compression {

@@ -1,8 +1,8 @@
-//! What a crawl keeps as a web archive: WARC 1.1 files, and the CDXJ index by which replay tools find pages in them.
+//! What a crawl keeps as a web archive: WARC 1.1 files, and the CDXJ index that replay tools use to find pages in them.
 //!
-//! [`Archive`] is the sink. A page with a response adds two records, `response` and `request`; a response that is no page, such as a
-//! robots.txt, does so too, in front of the next page's. Each file begins with a `warcinfo` record. Each record is one gzip member, or
-//! one Zstandard frame, so that a reader can begin at any of them.
+//! [`Archive`] is the sink. A page with a response adds two records, `response` and `request`. So does a response that is no page, such as
+//! a robots.txt; its records go before the next page's. Each file begins with a `warcinfo` record. Each record is one gzip member or one
+//! Zstandard frame, so that a reader can start at any of them.
 //!
 //! | what | how | why |
 //! |---|---|---|
@@ -16,17 +16,17 @@
 //! | digests | SHA-1 in Base32, of block and payload | what indexers and replay tools compare |
 //! | record ids | made of the job, the record's kind, its URL and its date | nothing is random, whoever makes the record again |
 //!
-//! A response without a record of its own in `pages.jsonl` and a redirect, a 404 or a 500 are in it like any page. What has no response
-//! is not: no name, no connection, no head. A body that is served under
-//! two URLs is stored once, if both are pages of this job. Only pages that are in the archive for good are referred to, so no kill can
-//! take what a revisit stands for. The table of payloads has 32 MiB, which are 80,000 at least; what was not met for longest is
-//! forgotten first, and stored again. A resume makes it again of the page records.
+//! A redirect, a 404 or a 500 is archived like any page, and so is a response without its own record in `pages.jsonl`. A URL without a
+//! response is not: no name, no connection, no head. A body served under two URLs is stored once, if both are pages of this job. A revisit
+//! refers only to pages that are in the archive for good, so no kill can take what it stands for. The table of payloads has 32 MiB, at
+//! least 80,000 entries; the least recently met payload is dropped first, and stored again if it comes back. A resume rebuilds the table
+//! from the page records.
 //!
-//! All of a page's members are made before the page passes the gate, since its receipt names their length. That takes the task's own
-//! thread, or another one where the body is large. The files themselves are the [outputs](super::super)' affair: when the next one
-//! begins, what is cut off after a crash, and when `.open` is taken off a name.
+//! All members of a page are made before the page passes the gate, since its receipt names their length. This is done on the task's own
+//! thread, or on another one if the body is large. The [outputs](super::super) manage the files: when the next one begins, what is cut off
+//! after a crash, and when `.open` is removed from a name.
 //!
-//! [`CdxjIndex`] reads finished files, and needs nothing but them.
+//! [`CdxjIndex`] needs only the finished files.
 
 mod archive;
 mod cdxj;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::digest::digest;
 use super::members::Members;
 
-/// A record that is being made: its header first, then its block.
+/// A record under construction: its header first, then its block.
 #[derive(Debug)]
 pub(super) struct WarcRecord {
     header: String,
@@ -16,14 +16,14 @@ pub(super) const REQUEST: &str = "application/http; msgtype=request";
 pub(super) const RESPONSE: &str = "application/http; msgtype=response";
 
 impl WarcRecord {
-    /// Of a type, with an id and a date.
+    /// Begins a record of a type, with an id and a date.
     pub(super) fn new(kind: &str, id: &str, date: &str) -> Self {
         let mut header = String::with_capacity(1024);
         header.push_str("WARC/1.1\r\n");
         Self { header }.with("WARC-Type", kind).with("WARC-Record-ID", id).with("WARC-Date", date)
     }
 
-    /// Adds a field, whose value has no line end.
+    /// Adds a field. Its value must not have a line end.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         let _ = write!(self.header, "{name}: {value}\r\n");
         self

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::digest::sha1;
 
-/// The id of a record, as its header has it: a UUID of version 8 (RFC 9562), which follows from the job, the record's kind, its date and
-/// its URL, or the file that it begins.
+/// The id of a record, as written in its header: a UUID of version 8 (RFC 9562), derived from the job, the record's kind, its date, and its
+/// URL or the file that it begins.
 pub(super) fn record_id(job: u64, kind: &str, date: &str, of: &str) -> String {
     let digest = sha1(&[b"crawler", &job.to_be_bytes(), kind.as_bytes(), b"\n", date.as_bytes(), b"\n", of.as_bytes()]);
     let mut bytes: [u8; 16] = std::array::from_fn(|at| digest[at]);

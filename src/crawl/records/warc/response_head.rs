@@ -1,12 +1,12 @@
-//! The head of a response as readers of archives want it.
+//! The head of a response in the form that archive readers expect.
 
 use std::borrow::Cow;
 
-/// The coding that the client has undone.
+/// The coding that the client has removed.
 const CHUNKED: &str = "chunked";
 
-/// The head as a record has it: by HTTP/1.1 at the latest, and without the chunks that its body does not have any more. The header that
-/// promised them is kept under another name, as other crawlers do.
+/// The head as written to a record: HTTP/1.1 at the latest, and without the chunking that its body no longer has. The header that announced
+/// the chunking is kept under another name, as other crawlers do.
 pub(super) fn archived(head: &[u8]) -> Cow<'_, [u8]> {
     let is_later = !head.starts_with(b"HTTP/1.");
     let is_told = |line: &[u8]| value(line, b"transfer-encoding").is_some();
@@ -35,7 +35,7 @@ pub(super) fn archived(head: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(archived)
 }
 
-/// Whether the body is in a content coding: it will not become smaller.
+/// Whether the body has a content coding, so that compressing it gains nothing.
 pub(super) fn is_encoded(head: &[u8]) -> bool {
     lines(head).any(|line| value(line, b"content-encoding").is_some_and(|coding| coding != "identity"))
 }
@@ -47,7 +47,7 @@ fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
         .take_while(|line| !line.is_empty())
 }
 
-/// The value of a header of this name.
+/// The value of a header with this name.
 fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
     let value = line.strip_prefix(name)?.strip_prefix(b":")?;
     Some(str::from_utf8(value).unwrap_or_default().trim())

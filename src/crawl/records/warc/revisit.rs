@@ -3,20 +3,20 @@
 use super::record::WarcRecord;
 use crate::crawl::records::{PageRecord, RevisitOf};
 
-/// The type of such a record.
+/// The type of a revisit record.
 pub(super) const REVISIT: &str = "revisit";
-/// The profile of the record of a 304 (WARC 1.1 section 6.7.3).
+/// The profile of a 304's record (WARC 1.1 section 6.7.3).
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
-/// The profile of one whose payload was there before (WARC 1.1 section 6.7.2).
+/// The profile of a record whose payload was there before (WARC 1.1 section 6.7.2).
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
-/// The type of the record that an answer has.
+/// The record type for a response.
 pub(super) fn kind_of(page: &PageRecord) -> &'static str {
     if page.status == Some(304) || page.revisit_of.is_some() { REVISIT } else { "response" }
 }
 
-/// Adds what a revisit says: its profile, and which response it stands for. That is known of a 304 where the page was compared with its
-/// last visit. `id` names the record of a response that is in this archive.
+/// Adds a revisit's fields: its profile, and the response that it stands for. For a 304, that response is known only if the page was
+/// compared with its last visit. `id` gives the record id of a response in this archive.
 pub(super) fn revisited(record: WarcRecord, page: &PageRecord, id: impl Fn(&RevisitOf) -> String) -> WarcRecord {
     let refers = |record: WarcRecord, url: &str, date: &str| {
         record.with("WARC-Refers-To-Target-URI", url).with("WARC-Refers-To-Date", date)

@@ -1,4 +1,4 @@
-//! Lines, sorted by their bytes, however many there are.
+//! Sorts any number of lines by their bytes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use crate::job::own::nameless;
 
-/// Bytes of lines that are sorted together, with what each takes beside.
+/// Bytes of lines that are sorted together, including their overhead.
 const RUN: usize = 64 << 20;
-/// Runs that are merged at once. Each is an open file and a buffer.
+/// Runs merged at once. Each takes an open file and a buffer.
 const RUNS: usize = 64;
 const BUFFER: usize = 64 << 10;
 
-/// Lines, sorted by their bytes, however many there are: 64 MiB at a time in memory, the others in files without names.
+/// Sorts any number of lines by their bytes: 64 MiB at a time in memory, the others in unnamed files.
 #[derive(Debug)]
 pub(super) struct SortedLines {
     directory: PathBuf,
@@ -25,12 +25,12 @@ pub(super) struct SortedLines {
 }
 
 impl SortedLines {
-    /// Its files are in this directory.
+    /// Keeps its files in this directory.
     pub(super) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), run: RUN, bytes: 0, lines: Vec::new(), runs: Vec::new() }
     }
 
-    /// Adds a line, which ends with a line break.
+    /// Adds a line, which must end with a line break.
     pub(super) fn push(&mut self, line: Box<[u8]>) -> io::Result<()> {
         self.bytes += line.len() + size_of::<Box<[u8]>>();
         self.lines.push(line);
@@ -66,7 +66,7 @@ fn rewound(written: BufWriter<File>) -> io::Result<File> {
 
 type Source = Box<dyn Iterator<Item = io::Result<Box<[u8]>>>>;
 
-/// Writes the lines of sorted runs, and of one in memory, in their order.
+/// Merges sorted runs and sorted lines in memory.
 fn merge(runs: impl Iterator<Item = File>, lines: Vec<Box<[u8]>>, to: &mut impl Write) -> io::Result<()> {
     let mut sources: Vec<Source> = vec![Box::new(lines.into_iter().map(Ok))];
     for run in runs {
@@ -97,7 +97,7 @@ mod tests {
         let lines: Vec<_> = (0..5_000_u32).map(|n| format!("{} {n}\n", n.wrapping_mul(0x9e37_79b9) >> 8)).collect();
         let mut expected = lines.clone();
         expected.sort();
-        // In memory; in five files; in a hundred, so that they are merged twice.
+        // In memory; in five files; in a hundred files, so that they are merged twice.
         for run in [RUN, 40_000, 1_500] {
             let mut sorted = SortedLines { run, ..SortedLines::new(directory.path()) };
             for line in &lines {

@@ -1,18 +1,18 @@
-//! URLs in the order of their domains, as indexes of archives are sorted: `com,example)/a?b=1`.
+//! URLs in the order of their domains, as archive indexes are sorted: `com,example)/a?b=1`.
 
 use std::fmt::Write;
 
 /// Parameters that name a session, each with 32 letters or digits.
 const SESSIONS: [&str; 3] = ["jsessionid=", "phpsessid=", "sid="];
 const SESSION: usize = 32;
-/// A session of ASP: eight letters after its name, and 24 as its value.
+/// An ASP session parameter: eight letters after this name, and a value of 24.
 const ASP: &str = "aspsessionid";
-/// Letters or digits of a session in a path, in brackets before an `.aspx`.
+/// Letters or digits of a session in a path, in parentheses before an `.aspx`.
 const PATH_SESSION: usize = 24;
 
-/// The key under which an index has a URL. Replay tools make it of the URL that is asked for, so the same rules must hold: those of the
-/// Internet Archive's canonicalizer. Scheme, user name, a leading `www.`, the port that the scheme has anyway, a slash at the end, the
-/// fragment and session ids are left out. All is in lower case, and parameters are sorted.
+/// The key of a URL in an index. Replay tools compute it from the requested URL, so the same rules must apply: those of the Internet
+/// Archive's canonicalizer. Scheme, user name, a leading `www.`, the scheme's default port, a trailing slash, the fragment and session ids
+/// are left out. Everything is in lower case, and parameters are sorted.
 pub(super) fn surt(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
@@ -48,7 +48,7 @@ fn without_www(host: &str) -> &str {
     rest.and_then(|rest| rest.strip_prefix('.')).unwrap_or(host)
 }
 
-/// With every escape undone, again and again, and those put back that must be; in lower case.
+/// Undoes every escape, repeatedly, then escapes again what must be; in lower case.
 fn escaped(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     loop {
@@ -87,7 +87,7 @@ fn unescaped(bytes: &[u8]) -> Vec<u8> {
     undone
 }
 
-/// Without empty segments and `.`; `..` takes the one before with it.
+/// Without empty segments and `.`; `..` removes the segment before it.
 fn whole_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
@@ -120,7 +120,7 @@ fn without_session(query: &str) -> String {
     query
 }
 
-/// The last `aspsessionid` with its value: where it begins and ends.
+/// The start and end of the last `aspsessionid` with its value.
 fn asp_session(query: &str) -> Option<(usize, usize)> {
     let is_letters = |text: Option<&str>| text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
     query.rmatch_indices(ASP).map(|(at, _)| (at, at + ASP.len() + 8 + 1 + 24)).find(|(at, end)| {
@@ -144,7 +144,7 @@ fn cold_fusion_session(query: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Without a session in brackets that an `.aspx` stands after: `(a(0123…)b(0123…))/` or `(0123…)/`. Of each kind the last is taken out.
+/// Without a session in parentheses before an `.aspx`: `(a(0123…)b(0123…))/` or `(0123…)/`. Removes the last one of each kind.
 fn without_path_session(mut path: String) -> String {
     for is_session in [is_many_sessions, is_one_session] {
         let found = path.rmatch_indices("/(").map(|(at, _)| at + 1).find_map(|at| {
@@ -185,7 +185,7 @@ fn sorted(query: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What the Python package `surt` 0.3.1 of the Internet Archive makes of these.
+    /// What the Internet Archive's Python package `surt` 0.3.1 makes of these.
     #[test]
     fn keys_are_those_that_replay_tools_make() {
         for (url, key) in [

@@ -1,4 +1,4 @@
-//! The records of a WARC file, one after the other.
+//! The records of a WARC file, one after another.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -7,13 +7,13 @@ use std::path::Path;
 use flate2::bufread::GzDecoder;
 use zstd::stream::read::Decoder;
 
-/// Bytes of a record's header, or of the head in its block, at most.
+/// At most this many bytes of a record's header, or of the head in its block.
 const MAX_HEAD: u64 = 256 << 10;
 
 /// The first byte of a Zstandard frame (RFC 8878 section 3.1.1).
 const ZSTD: u8 = 0x28;
 
-/// One record, as far as an index needs it.
+/// One record, with what an index needs.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     /// Where its member begins in the file.
@@ -30,12 +30,12 @@ impl Walked {
         fields(&self.header, name).next()
     }
 
-    /// The headers of this name of the HTTP response in its block, with commas between them.
+    /// The headers with this name in the HTTP response of its block, joined by commas.
     pub(super) fn response_headers(&self, name: &str) -> String {
         fields(&self.head, name).collect::<Vec<_>>().join(", ")
     }
 
-    /// The status of that response.
+    /// The status of the HTTP response.
     pub(super) fn status(&self) -> Option<&str> {
         self.head.lines().next()?.split_ascii_whitespace().nth(1)
     }
@@ -46,7 +46,8 @@ fn fields<'a>(lines: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     fields.filter(move |(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
-/// Calls `each` for each record of a file. Returns how many bytes are behind the last whole one: those of a file that is being written.
+/// Calls `each` for each record of a file. Returns the number of bytes after the last complete record; it is not 0 while the file is being
+/// written.
 pub(super) fn walk(path: &Path, mut each: impl FnMut(Walked) -> io::Result<()>) -> io::Result<u64> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -91,7 +92,7 @@ fn head(from: &mut impl BufRead) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// A source that knows how far it was read.
+/// A source that counts the bytes read.
 struct Counted<R> {
     source: R,
     at: u64,
