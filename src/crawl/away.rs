@@ -1,10 +1,10 @@
-//! What a page has found for other parts of its crawl.
+//! Links of a page that belong to other partitions of its crawl.
 
 use super::remote_partitions::RemotePartitions;
 use super::visit::Visit;
 use crate::gate::{Gate, Refusal};
 
-/// Takes out of a visit what other parts of the crawl are to fetch, and sends it to them. What they were sent not long ago counts as seen.
+/// Takes URLs of other partitions out of a visit, and sends them there. URLs that were sent not long ago count as seen.
 pub(super) fn send_away(elsewhere: &dyn RemotePartitions, gate: &Gate, visit: &mut Visit) {
     let mut away = visit.links.split_off(|url| elsewhere.has(url));
     if let Some(found) = visit.redirect.take_if(|found| elsewhere.has(&found.url)) {

@@ -1,4 +1,4 @@
-//! The thread that writes a crawl's checkpoints, and watches its job's files and disk.
+//! The thread that writes a crawl's checkpoints, and watches the job's files and disk.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -22,33 +22,33 @@ use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
 use crate::job::{FileError, Job, Lock, Manifest, replace_with};
 
-/// How often it looks at files, disk and clock.
+/// How often it checks files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);
-/// A checkpoint may take one part in so many of the time, and so may writing the cookies.
+/// Checkpoints may take at most one part in this many of the time, and so may writing cookies.
 const SHARE: u32 = 33;
 
-/// Writes a crawl's checkpoints. Stops the crawl before the disk is full, and when another program has changed its files.
+/// Writes a crawl's checkpoints. Stops the crawl before the disk is full, or if another program has changed its files.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
     shared: Arc<Shared<JobJournal>>,
     options: JobOptions,
-    /// The job's directory, whose disk must not run full.
+    /// The job's directory; its disk must not fill up.
     directory: PathBuf,
-    /// Where the cookies are kept.
+    /// The file of the cookies.
     cookies: PathBuf,
-    /// When that was last done, and how long it took.
+    /// When the cookies were last saved, and how long that took.
     cookies_saved: Instant,
     cookies_took: Duration,
     lock: Option<Arc<Lock>>,
-    /// The job's, and where that is.
+    /// The job's manifest, and its directory.
     manifest: (Manifest, PathBuf),
-    /// Between two checkpoints another thread syncs them.
+    /// Another thread syncs them between two checkpoints.
     outputs: Arc<Mutex<OutputFiles>>,
-    /// Where bodies are kept, if they are.
+    /// Where bodies are kept, if they are kept.
     pub(super) bodies: Option<Arc<Bodies>>,
-    /// What has become of an output, if that is why the crawl ends.
+    /// What happened to an output, if that ends the crawl.
     disturbed: Option<CheckpointError>,
-    /// What the checkpoint under way will keep, of the moment of its counts.
+    /// The totals that the checkpoint under way will keep, as of its counts.
     carried: Carried,
     costs: CheckpointCosts,
 }
@@ -71,7 +71,7 @@ pub struct CheckpointCosts {
 }
 
 impl CheckpointCosts {
-    /// What those of two crawls have cost together.
+    /// The cost of two crawls together.
     pub(crate) fn beside(self, other: Self) -> Self {
         Self {
             written: self.written + other.written,
@@ -91,10 +91,10 @@ impl CheckpointCosts {
     }
 }
 
-/// A checkpointer at work.
+/// A running checkpointer.
 #[derive(Debug)]
 pub(super) struct CheckpointerThread {
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     end: mpsc::Sender<()>,
     thread: JoinHandle<Result<CheckpointCosts, CheckpointError>>,
     syncing: Option<OutputSyncThread>,
@@ -145,12 +145,12 @@ impl Checkpointer {
         }
     }
 
-    /// The page records, if their file is the job's own.
+    /// The page records, if the job owns their file.
     pub(super) fn pages(&self) -> io::Result<std::fs::File> {
         lock(&self.outputs).pages().ok_or(io::ErrorKind::Unsupported)?.handle()
     }
 
-    /// Starts the thread. `written` is how far the writer of the page records has come.
+    /// Starts the thread. `written` is the progress of the writer of the page records.
     pub(super) fn start(self, written: &Written) -> io::Result<CheckpointerThread> {
         lock(&self.outputs).follow_pages(written);
         let (end, ended) = mpsc::channel();
@@ -167,7 +167,7 @@ impl Checkpointer {
     }
 
     fn work(mut self, ended: &mpsc::Receiver<()>) -> Result<CheckpointCosts, CheckpointError> {
-        // Options and seeds are kept before the first request.
+        // Saves options and seeds before the first request.
         self.checkpoint()?;
         let path = SpentFile::path(&self.directory);
         let mut spent = SpentFile::open(&self.directory).map_err(FileError::of("open", &path))?;
@@ -199,7 +199,7 @@ impl Checkpointer {
         self.disturbed.map_or(Ok(self.costs), Err)
     }
 
-    /// Checks that the job is still ours alone, and that its outputs are the files that we write to.
+    /// Checks that the job is still ours alone, and that its outputs are still the files that we write to.
     fn check_files(&mut self) -> Result<(), CheckpointError> {
         if let Some(lock) = &self.lock {
             lock.check()?;
@@ -247,7 +247,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Writes a checkpoint, and finishes the files that it is the end of. Returns whether it counts.
+    /// Writes a checkpoint, and finishes the files that end with it. Returns whether it counts.
     fn checkpoint(&mut self) -> Result<bool, CheckpointError> {
         self.check_files()?;
         self.save_cookies()?;
@@ -259,7 +259,7 @@ impl Checkpointer {
 }
 
 impl CheckpointerThread {
-    /// Has it write the last checkpoint, and waits for that. Blocks.
+    /// Has the last checkpoint written, and waits for it. Blocks.
     pub(super) fn end(self) -> Result<CheckpointCosts, CheckpointError> {
         drop(self.end);
         let costs = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

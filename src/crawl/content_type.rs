@@ -1,27 +1,27 @@
-//! What a Content-Type header names: the one place that takes it apart.
+//! What a Content-Type header names: the only place that parses it.
 
 use std::borrow::Cow;
 
 /// Types of pages.
 const PAGES: [&str; 2] = ["text/html", "application/xhtml+xml"];
 
-/// The type that a Content-Type header names, without its parameters, in the letters of the header; empty where it names none.
+/// The type that a Content-Type header names, without parameters, in the header's letter case; empty if it names none.
 ///
-/// This is "extract a MIME type" of the Fetch standard: of several values, the last one that is a type counts, and `*/*` is none. Where no
-/// value is a type, a header that begins with that of a page is taken for it: `text/html charset=utf-8`, `text/html:charset=utf-8`.
+/// This is "extract a MIME type" of the Fetch standard: of several values, the last valid type counts, and `*/*` is not one. If no value is
+/// valid, a header that begins with a page's type counts as that type: `text/html charset=utf-8`, `text/html:charset=utf-8`.
 pub(crate) fn essence(header: Option<&str>) -> &str {
     let header = header.unwrap_or_default();
     let named = types(header).last().map(|(essence, _)| essence);
     named.or_else(|| loose_page(header)).unwrap_or_default()
 }
 
-/// Whether a header names a type of pages: HTML or XHTML.
+/// Whether a header's type is a page's: HTML or XHTML.
 pub(super) fn is_page_type(essence: &str) -> bool {
     PAGES.iter().any(|page| page.eq_ignore_ascii_case(essence))
 }
 
-/// The `charset` that a Content-Type header names, by the grammar of the MIME Sniffing standard. One of an earlier value holds for later values of the same
-/// type. Of a header that is no type and is taken for a page, it is what stands after `charset=`.
+/// The `charset` that a Content-Type header names, by the grammar of the MIME Sniffing standard. An earlier value's charset holds for later
+/// values of the same type. In an invalid header that counts as a page's, it is the text after `charset=`.
 pub(super) fn charset(header: &str) -> Option<Cow<'_, str>> {
     let (mut last, mut found) = (None, None);
     for (essence, parameters) in types(header) {
@@ -51,10 +51,10 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// The values of a header that are types: each with its parameters, from their first `;` on.
+/// The values of a header that are valid types, each with its parameters from the first `;` on.
 fn types(header: &str) -> impl Iterator<Item = (&str, &str)> {
     let (mut is_quoted, mut is_escaped) = (false, false);
-    // "Get, decode, and split": a comma in quotes parts nothing.
+    // "Get, decode, and split": a comma in quotes does not split.
     let values = header.split(move |letter| {
         let was_escaped = std::mem::take(&mut is_escaped);
         match letter {
@@ -97,7 +97,7 @@ fn charset_of(parameters: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A quoted string from after its first quote on, its escapes undone, and the rest. One that does not end goes to the end.
+/// A quoted string, given without its first quote: its text with escapes undone, and the rest. A string without an end runs to the end.
 fn unquoted(text: &str) -> (Cow<'_, str>, &str) {
     let end = text.find(['"', '\\']).unwrap_or(text.len());
     if !text[end..].starts_with('\\') {
@@ -114,7 +114,7 @@ fn unquoted(text: &str) -> (Cow<'_, str>, &str) {
     (value.into(), "")
 }
 
-/// The type of a page at the beginning of a header that is no type.
+/// The type of a page at the beginning of an invalid header.
 fn loose_page(header: &str) -> Option<&str> {
     let header = header.trim_matches(is_blank);
     let is_part = |letter: char| u8::try_from(letter).is_ok_and(|byte| byte == b'/' || is_token_byte(byte));
@@ -122,7 +122,7 @@ fn loose_page(header: &str) -> Option<&str> {
     is_page_type(essence).then_some(essence)
 }
 
-/// What stands after the first `charset=`.
+/// The text after the first `charset=`.
 fn loose_charset(header: &str) -> Option<&str> {
     let at = header.as_bytes().windows(8).position(|window| window.eq_ignore_ascii_case(b"charset="))?;
     let value = header[at + 8..].trim_start_matches(|letter| is_blank(letter) || "\"'".contains(letter));

@@ -1,4 +1,4 @@
-//! The loop of a crawl: it leases what is due, and gives each lease a task of its own.
+//! The main loop of a crawl: it leases what is due, and starts a task for each lease.
 
 use std::io;
 use std::pin::pin;
@@ -14,23 +14,23 @@ use super::finish::FinishReason;
 use super::worker::{Ended, Worker};
 use crate::frontier::{Journal, Timestamp};
 
-/// How long requests in flight may take once nothing new is leased. Then their URLs go back to the queue.
+/// How long requests in flight may take once nothing new is leased. After that, their URLs go back to the queue.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often it is looked whether all hosts sleep.
+/// How often to check whether all hosts sleep.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// One loop starts tasks as long as something is due and there is room. A task that is done with its lease goes on with the next that
-/// is due; where there is none, it ends. So a busy crawl has as many tasks as hosts that can be asked, and starts few; and no task
-/// waits for another: a host that never answers takes a task and a connection, and nobody's turn.
+/// One loop starts tasks while something is due and there is room. A task that has settled its lease continues with the next due one; it
+/// ends if there is none. So a busy crawl has as many tasks as hosts that can be asked, and starts few. No task waits for another: a host
+/// that never answers takes a task and a connection, but delays no other host.
 #[derive(Debug)]
 pub(super) struct Dispatcher<J: Journal> {
     worker: Arc<Worker<J>>,
     tasks: JoinSet<io::Result<Ended>>,
     room: ConcurrencyLimit,
     is_draining: bool,
-    /// Nothing new is leased until somebody says so.
+    /// Nothing new is leased until the crawl is resumed.
     is_paused: bool,
-    /// All hosts slept until then, and that was told.
+    /// Set once it was logged that all hosts sleep until then.
     slept_until: Option<Timestamp>,
     /// The storage's first error.
     failed: Option<io::Error>,
@@ -50,7 +50,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         }
     }
 
-    /// Runs until nothing is left, as many pages were recorded as are allowed, or the crawl is stopped.
+    /// Runs until nothing is left, `max_pages` pages are recorded, or the crawl is stopped.
     pub(super) async fn run(mut self) -> io::Result<()> {
         if let Err(error) = self.dispatch().await {
             self.worker.shared.abort(FinishReason::StorageFailed);
@@ -70,13 +70,13 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         let mut pauses = shared.stop.pauses();
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Taken before a lease is, so that the last page goes to one task.
+        // Reserved before the lease is taken, so that only one task gets the last page.
         let mut page = None;
         loop {
             while let Some(ended) = self.tasks.try_join_next() {
                 self.note(ended);
             }
-            // Asked behind the notes: where the last task was among them, nothing would wake the wait below.
+            // Checked after the ended tasks are noted: if the last task was among them, nothing would wake the wait below.
             if shared.pages.is_spent() {
                 return Ok(());
             }
@@ -100,14 +100,14 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                     let (Some(lease), Some(page)) = (lease, page.take()) else { return Ok(()) };
                     let worker = Arc::clone(&self.worker);
                     let lease = lease.releasing();
-                    // A task's state is long: it is made where it stays, and not moved.
+                    // A task's state is large: it is built in place, not moved.
                     self.tasks.spawn(async move { Box::pin(worker.run(lease, page)).await });
                 }
             }
         }
     }
 
-    /// Says that nothing is asked, where all hosts that are left are outside their hours, and until when. Once for each such time.
+    /// Logs that nothing is asked if all remaining hosts are outside their hours, and until when. Logged once for each such time.
     fn tell_sleep(&mut self) {
         let frontier = &self.worker.shared.frontier;
         let sleep = frontier.with(|frontier| frontier.sleeps_until());
@@ -152,7 +152,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         }
     }
 
-    /// A task has ended.
+    /// Notes how a task ended.
     fn note(&mut self, ended: Result<io::Result<Ended>, JoinError>) {
         match ended {
             Ok(Ok(Ended::Well)) => self.room.ended_well(),
@@ -161,14 +161,15 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 self.worker.shared.abort(FinishReason::StorageFailed);
                 self.failed.get_or_insert(error);
             }
-            // Its lease went back when it unwound. The others go on.
+            // Its lease was returned when the task unwound. The others go on.
             Err(error) if error.is_panic() => tracing::error!(%error, "a task ended"),
             Err(_) => {}
         }
         self.let_go_on();
     }
 
-    /// Says whether tasks may go on with what is due next. They may not where the room for them is small: each that ends gives some back.
+    /// Sets whether tasks may continue with what is due next. They may not while their number is reduced: each task that ends frees
+    /// resources.
     fn let_go_on(&self) {
         let is_leasing = !self.is_draining && !self.is_paused && !self.room.is_short();
         self.worker.shared.is_leasing.store(is_leasing, Ordering::Relaxed);

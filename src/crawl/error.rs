@@ -1,4 +1,4 @@
-//! Why a crawl cannot begin, or could not go on.
+//! Why a crawl cannot begin or go on.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,23 +9,23 @@ use crate::gate::OptionError;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, JobError};
 
-/// Why a crawl cannot begin, or could not go on.
+/// Why a crawl cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrawlError {
-    /// The files of its job.
+    /// The files of its job are wrong.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// An option of the frontier.
+    /// An option of the frontier is wrong.
     #[error(transparent)]
     Frontier(#[from] OptionError),
-    /// A field that cannot be taken.
+    /// A field's rule is wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The HTTP client cannot be made.
+    /// The HTTP client cannot be built.
     #[error(transparent)]
     Fetcher(#[from] FetcherError),
-    /// The directory of its job.
+    /// The directory of its job is wrong.
     #[error(transparent)]
     Job(#[from] JobError),
     /// An output is shorter than what the job wrote to it.
@@ -38,7 +38,7 @@ pub enum CrawlError {
         /// Bytes that are confirmed.
         expected: u64,
     },
-    /// A page record is not what the job wrote. A crash cannot have done that.
+    /// A page record is not what the job wrote. A crash cannot have caused that.
     #[error("{} is damaged at byte {offset}: the record is not the one that the job wrote", path.display())]
     Record {
         /// The file of page records.
@@ -46,13 +46,13 @@ pub enum CrawlError {
         /// Where the record begins, in bytes.
         offset: u64,
     },
-    /// An output's name is not that of a file in the job's directory, or is taken.
+    /// An output's name is not a valid file name in the job's directory, or is taken.
     #[error("an output cannot be called {name:?}")]
     OutputName {
         /// The name.
         name: String,
     },
-    /// The totals of the earlier runs, which a checkpoint keeps, cannot be read.
+    /// The earlier runs' totals in a checkpoint cannot be read.
     #[error("the totals in the newest checkpoint of {} cannot be read: go on with the version that wrote it", directory.display())]
     Totals {
         /// Where the checkpoint is.

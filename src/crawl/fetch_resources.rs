@@ -1,4 +1,4 @@
-//! What a crawl fetches with, which its parts can share.
+//! What a crawl fetches with; its partitions can share it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use super::error::CrawlError;
 use super::http::Fetcher;
 use super::options::CrawlOptions;
 
-/// What a crawl fetches with: connections, and the memory of pages in flight. The parts of a crawl in one process share it. Cheap to clone.
+/// What a crawl fetches with: connections, and memory for pages in flight. The partitions of a crawl in one process share it. Cheap to
+/// clone.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchResources {
     pub(super) fetcher: Arc<Fetcher>,
@@ -15,7 +16,7 @@ pub(crate) struct FetchResources {
 }
 
 impl FetchResources {
-    /// For so many fetches at once as the options say.
+    /// With room for as many fetches at once as the options say.
     ///
     /// # Errors
     /// Where an option is out of its range, or the HTTP client cannot be made.

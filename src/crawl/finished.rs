@@ -1,4 +1,4 @@
-//! A crawl that has ended, in all its numbers.
+//! A finished crawl in numbers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,10 +13,10 @@ use super::records::OutputEnd;
 use crate::frontier::{Frontier, FrontierStatistics, HostStatistics, Journal, Timestamp};
 use crate::gate::Gate;
 
-/// Hosts in [`Finished::top_hosts`].
+/// The number of hosts in [`Finished::top_hosts`].
 const TOP_HOSTS: usize = 10;
 
-/// A crawl that has ended, in all its numbers.
+/// A finished crawl in numbers.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Finished {
@@ -28,19 +28,19 @@ pub struct Finished {
     pub frontier: FrontierStatistics,
     /// The hosts with the most requests.
     pub top_hosts: Vec<HostStatistics>,
-    /// Hosts that fail or are not asked again, the worst first.
+    /// Hosts that fail or are not asked again, worst first.
     pub failing_hosts: Vec<HostStatistics>,
-    /// Hosts with URLs that are left out because a budget is spent, most first.
+    /// Hosts with URLs that are left out because a budget is spent, most URLs first.
     pub spent_hosts: Vec<HostStatistics>,
-    /// How many hosts have had how many requests.
+    /// For each range of request counts, the number of hosts in it.
     pub hosts_by_requests: Vec<(RangeInclusive<u64>, u64)>,
-    /// How fairly hosts with URLs waiting were asked, by Jain's index of their requests, 1/n to 1; `None` where fewer than two wait.
+    /// How fairly hosts with waiting URLs were asked, by Jain's index of their requests, 1/n to 1; `None` if fewer than two wait.
     pub fairness: Option<f64>,
-    /// How long a host that may be asked has waited for its turn, the longest of a sample; `None` where none is due.
+    /// How long a host that may be asked has waited for its turn, the longest of a sample; `None` if none is due.
     pub longest_due: Option<Duration>,
-    /// Requests of all runs: how many were judged, and how many came too early.
+    /// Requests of all runs: how many were checked, and how many came too early.
     pub politeness: PolitenessCounts,
-    /// The request of the last run that came earliest before its time.
+    /// The request of the last run that came too early by the most.
     pub worst_violation: Option<Violation>,
     /// The gate, with its counts and its seen set.
     pub gate: Arc<Gate>,
@@ -50,26 +50,26 @@ pub struct Finished {
     pub ended: Timestamp,
     /// How long all its runs took together.
     pub elapsed: Duration,
-    /// The cost of all runs: of this process and of the processes before it. Of a crawl in other processes, it is up to a second old.
+    /// The cost of all runs: of this process and earlier ones. If the crawl runs in another process, it is up to a second old.
     pub cost: Cost,
-    /// Runs but the first.
+    /// The number of runs after the first.
     pub resumes: u64,
     /// The seeds of all runs, by [`Crawl::count_seeds`](super::Crawl::count_seeds).
     pub seeds: SeedCounts,
     /// The numbers over time, of all runs.
     pub timeline: Timeline,
-    /// Where the outputs of the job end, by their names. There are none where the crawl is not kept.
+    /// Where the job's outputs end, by name. Empty if the crawl is not kept.
     pub outputs: BTreeMap<String, OutputEnd>,
-    /// Pages that the job had that is crawled again; `None` where there is none.
+    /// The number of pages of the job that is crawled again; `None` if there is none.
     pub known: Option<u64>,
-    /// What this run's checkpoints have cost; `None` where the crawl is not kept.
+    /// The cost of this run's checkpoints; `None` if the crawl is not kept.
     pub checkpoints: Option<CheckpointCosts>,
-    /// The storage's error, where the reason is [`FinishReason::StorageFailed`].
+    /// The storage's error, if the reason is [`FinishReason::StorageFailed`].
     pub storage_error: Option<io::Error>,
 }
 
 impl Finished {
-    /// Takes what its frontier and its tally know. The other fields are blank.
+    /// Takes the numbers of its frontier and its tally. The other fields are blank.
     pub fn of<J: Journal>(frontier: &Frontier<J>, tally: Tally, ended: Timestamp) -> Self {
         Self {
             reason: FinishReason::Stopped,
@@ -98,7 +98,7 @@ impl Finished {
         }
     }
 
-    /// Adds what the runs of the job have counted.
+    /// Adds the totals of the job's runs.
     pub(super) fn with(self, carried: &Carried) -> Self {
         Self {
             started: carried.started(),

@@ -6,40 +6,40 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// How long things took, as a histogram: any quantile to three significant digits. Its memory grows with the longest time and not
-/// with their number: 16 KiB for milliseconds, 260 KiB at 30 days, which is the longest that it tells.
+/// How long things took, as a histogram: any quantile to three significant digits. Its memory grows with the longest time, not with the
+/// number of times: 16 KiB for milliseconds, 260 KiB for 30 days, the longest time it distinguishes.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// Longer times are counted as this one.
+    /// Longer times count as this one.
     pub(crate) const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
-    /// Counts one, to the microsecond.
+    /// Records a time, to the microsecond.
     pub fn record(&mut self, latency: Duration) {
         let micros = latency.min(Self::LONGEST).as_micros();
         // An auto-resizing histogram refuses only what `usize` cannot index: 32,768 slots hold 30 days.
         let _never_refused = self.0.record(u64::try_from(micros).unwrap_or(u64::MAX));
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
-        // Never refused: what fitted one fits the other.
+        // Never refused: a time that fits one histogram fits the other.
         let _never_refused = self.0.add(&other.0);
     }
 
-    /// How many were counted.
+    /// How many times were recorded.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The time that this share of all (0 to 1) did not exceed; zero if nothing was counted.
+    /// The time that this share of all (0 to 1) did not exceed; zero if nothing was recorded.
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_micros(self.0.value_at_quantile(share))
     }
 
-    /// The longest; zero if nothing was counted.
+    /// The longest; zero if nothing was recorded.
     pub fn longest(&self) -> Duration {
         Duration::from_micros(self.0.max())
     }
@@ -63,7 +63,7 @@ impl Default for Latencies {
     }
 }
 
-/// Microseconds, and how often they were counted: this is what a checkpoint keeps.
+/// Microseconds, and how often they were recorded: the form in a checkpoint.
 impl From<Latencies> for Vec<(u64, u64)> {
     fn from(latencies: Latencies) -> Self {
         let recorded = latencies.0.iter_recorded();
@@ -87,7 +87,7 @@ impl From<Vec<(u64, u64)>> for Latencies {
 mod tests {
     use super::*;
 
-    /// Times as a crawl sees them, some beyond the range.
+    /// Times as in a crawl, some beyond the range.
     fn times() -> Vec<Duration> {
         (0..10_000_u64).map(|i| Duration::from_micros(i * i * 37 % 4_000_000_007)).collect()
     }

@@ -1,4 +1,4 @@
-//! The numbers of a crawl that has not ended, from its last checkpoint and the records behind it.
+//! The numbers of an unfinished crawl, from its last checkpoint and the records after it.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -15,39 +15,39 @@ use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, Job, JobJournal, PAGES, look as look_at};
 use crate::lending::Clock;
 
-/// What was found of a crawl that has not ended.
+/// An unfinished crawl, as found in its job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Underway {
-    /// Its frontier, to look at.
+    /// Its frontier, to look into.
     pub frontier: Frontier<JobJournal>,
     /// Its numbers so far; the reason is [`FinishReason::Unfinished`].
     pub finished: Finished,
-    /// The checkpoint that they come from; `None` where there was none yet.
+    /// The checkpoint that they come from; `None` if there is none yet.
     pub checkpoint: Option<u64>,
-    /// Records of the journal behind that checkpoint.
+    /// Records of the journal after that checkpoint.
     pub records: u64,
-    /// Damaged checkpoints, which were passed over.
+    /// Damaged checkpoints that were skipped.
     pub damaged: Vec<String>,
 }
 
-/// What a checkpoint has kept for its crawl.
+/// The totals that a checkpoint keeps for its crawl.
 pub(super) fn read_totals(job: &Job, extra: &[u8]) -> Result<Option<Carried>, CrawlError> {
     Carried::read(extra).map_err(|source| CrawlError::Totals { directory: job.frontier_directory(), source })
 }
 
-/// Looks at a crawl that another process runs just now, or that was killed: at the job's last checkpoint, the journal behind it and
-/// the page records that it names. Takes no lock and writes nothing. Requests for robots.txt and retries since the checkpoint are
-/// not known.
+/// Looks at a crawl that another process is running, or that was killed: at the job's last checkpoint, the journal after it, and the page
+/// records that the journal names. Takes no lock and writes nothing. Requests for robots.txt and retries since the checkpoint are not
+/// known.
 ///
 /// # Errors
-/// Where the job's files are damaged, of another job or of other options, or cannot be read.
+/// If the job's files are damaged, belong to another job or other options, or cannot be read.
 pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let now = Clock::start().now();
     let mut frontier = look_at(job, &options.frontier, now);
     if matches!(&frontier, Err(CheckpointError::File(FileError::Io { source, .. })) if source.kind() == ErrorKind::NotFound)
     {
-        // The crawl wrote a newer checkpoint meanwhile, and removed the one that was being read.
+        // Meanwhile the crawl wrote a newer checkpoint, and removed the one being read.
         frontier = look_at(job, &options.frontier, now);
     }
     let frontier = frontier?;
@@ -70,8 +70,8 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     Ok(Underway { frontier, finished, checkpoint, records, damaged })
 }
 
-/// Counts the page records between two places of their file, and notes where the other outputs end by them. Without the file
-/// there are none.
+/// Counts the page records between two positions of their file, and notes where they say that the other outputs end. A missing file has no
+/// records.
 pub(super) fn tally(path: &Path, from: u64, to: u64, ends: &mut OutputEnds) -> io::Result<Tally> {
     let mut tally = Tally::default();
     each_record(path, from, to, |record| {
@@ -89,7 +89,7 @@ pub(super) fn tally(path: &Path, from: u64, to: u64, ends: &mut OutputEnds) -> i
 fn latest(directory: &Path) -> io::Result<Option<Timestamp>> {
     let mut latest: Option<SystemTime> = None;
     for entry in directory.read_dir()? {
-        // A file that is gone by now was not the last.
+        // A file that is gone by now was not the newest.
         latest = latest.max(entry?.metadata().and_then(|data| data.modified()).ok());
     }
     let since = latest.map(|latest| latest.duration_since(UNIX_EPOCH).unwrap_or_default());

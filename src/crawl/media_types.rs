@@ -1,14 +1,14 @@
-//! Types of content that are wanted, as users name them.
+//! Wanted types of content, as users name them.
 
 use std::fmt;
 
 use super::content_type::{essence, is_token};
 
-/// Types of content that are wanted: `text/html`, `image/*`, or a word such as `html`, `pdf`, `image` or `json`.
+/// Wanted types of content: `text/html`, `image/*`, or a word such as `html`, `pdf`, `image` or `json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MediaTypes(Vec<String>);
 
-/// Words that stand for types of that name: before or behind its slash, before or behind its plus, with and without `x-`.
+/// Words that stand for types with that name: before or after the slash, before or after the plus, with or without `x-`.
 #[rustfmt::skip]
 const NAMES: [&str; 52] = [
     "application", "audio", "font", "image", "message", "model", "multipart", "text", "video",
@@ -17,7 +17,7 @@ const NAMES: [&str; 52] = [
     "wasm", "wav", "webm", "webp", "woff", "woff2", "xhtml", "xml", "yaml", "zstd",
 ];
 
-/// Words for types whose names are others.
+/// Words for types with other names.
 const ALIASES: [(&str, &[&str]); 24] = [
     ("7z", &["application/x-7z-compressed"]),
     ("bin", &["application/octet-stream"]),
@@ -46,22 +46,22 @@ const ALIASES: [(&str, &[&str]); 24] = [
 ];
 
 impl MediaTypes {
-    /// Those that are named, several in one text with commas between them.
+    /// Takes the named types; one text may hold several, separated by commas.
     ///
     /// # Errors
-    /// A word that stands for no type, with the words that do: a slip of the pen would refuse every page.
+    /// A word that stands for no type, with the words that do: a typo would refuse every page.
     pub(crate) fn new<S: AsRef<str>>(named: &[S]) -> Result<Self, UnknownType> {
         let words = named.iter().flat_map(|words| words.as_ref().split(','));
         let words = words.map(|word| word.trim().to_ascii_lowercase()).filter(|word| !word.is_empty());
         Ok(Self(words.map(known).collect::<Result<_, _>>()?))
     }
 
-    /// Whether none is named, so that all are wanted.
+    /// Whether no type is named, so that all are wanted.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a response with this Content-Type is wanted; one without is where all are.
+    /// Whether a response with this Content-Type is wanted. A response without one is wanted only if all are.
     pub(crate) fn has(&self, content_type: Option<&str>) -> bool {
         if self.is_empty() {
             return true;
@@ -76,7 +76,7 @@ impl MediaTypes {
     }
 }
 
-/// A word that is known, or the name of a type.
+/// Accepts a known word or the name of a type.
 fn known(word: String) -> Result<String, UnknownType> {
     let is_type = |(top, sub): (&str, &str)| is_token(top) && is_token(sub) && (top != "*" || sub == "*");
     let is_known = NAMES.contains(&&*word) || ALIASES.iter().any(|(alias, _)| *alias == word);
@@ -101,7 +101,7 @@ fn is_called(word: &str, top: &str, sub: &str) -> bool {
 #[error("{0}: expected a type such as text/html or image/*, or a word that stands for some: {words}", words = words())]
 pub(crate) struct UnknownType(String);
 
-/// All words, in their order.
+/// All words, sorted.
 fn words() -> String {
     let aliases = ALIASES.map(|(alias, _)| alias);
     let mut words: Vec<&str> = NAMES.into_iter().chain(aliases).collect();

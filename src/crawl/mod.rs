@@ -1,58 +1,55 @@
-//! The crawl: a loop that leases URLs, tasks that fetch and read them, and files that keep what they found.
+//! The crawl: a loop that leases URLs, tasks that fetch and read them, and files that keep the results.
 //!
 //! # A page's way
 //!
 //! | step | where |
 //! |---|---|
-//! | [`Crawl`] starts the parts, and makes the [`Finished`] of them at the end | `run`, `resume` for a job |
-//! | one loop leases what is due, and starts a task for it; a task that has settled its lease goes on with the next | `dispatch` |
-//! | the task asks for the URL, within what memory and open files allow | `worker`, `http`, `bounds` |
+//! | [`Crawl`] starts the parts, and builds [`Finished`] from them at the end | `run`, `resume` for a job |
+//! | one loop leases what is due, and starts a task for it; a task that has settled its lease continues with the next | `dispatch` |
+//! | the task fetches the URL, within the limits of memory and open files | `worker`, `http`, `bounds` |
 //! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html`, `fields` |
 //! | links pass the gate, the lease goes back, the record goes out | `worker`, in `commit` |
-//! | numbers are counted: what one run has, and what a job carries from run to run | `numbers` |
-//! | a thread of its own writes each output; bodies are files before their records are made | `records` |
-//! | pages that were visited before are asked whether they have changed | `recrawl` |
-//! | another one writes checkpoints, and watches the disk and the job's files | `checkpointer` |
-//! | and one syncs what was written, as often as the journal is synced | `output_sync` |
-//! | where this crawl is a part of a greater one, links to other parts are sent there | `elsewhere`, `part` |
+//! | numbers are counted: for one run, and for a job across its runs | `numbers` |
+//! | each output has its own writer thread; bodies are written as files before their records are made | `records` |
+//! | pages that were visited before are fetched conditionally, to see whether they have changed | `recrawl` |
+//! | another thread writes checkpoints, and watches the disk and the job's files | `checkpointer` |
+//! | and another syncs what was written, as often as the journal is synced | `output_sync` |
+//! | if this crawl is one partition of a distributed crawl, links to other partitions are sent there | `away`, `remote_partitions`, `part` |
 //!
-//! A lease is for a page, a sitemap or a robots.txt. What its kind means stands in `source` alone: each kind is one file there.
+//! A lease is for a page, a sitemap or a robots.txt. Only `source` knows what each kind means: each kind is one file there.
 //!
 //! # The order of its writes
 //!
-//! The seen set takes a link for known as soon as the gate has said "new". If the process died before the journal had that link,
-//! nobody would ever ask for it. So each page goes through these steps in this order, and nothing waits between the first and
-//! the last:
+//! The seen set treats a link as known as soon as the gate has said "new". If the process died before the journal had that link, it would
+//! never be fetched. So each page goes through these steps in this order, and nothing waits between step 2 and step 4:
 //!
-//! 1. Before the gate: each [`Sink`] says what its file gets, and room is taken for it in each output's queue. A writer that is
-//!    behind holds up the page here. A panic up to here is the page's failure; its lease goes back, and it is tried again.
-//! 2. The gate is told what the page says, and admits its links: both are in a seen set now.
+//! 1. Before the gate: each [`Sink`] says what its file gets, and room for it is reserved in each output's queue. A page waits here for a
+//!    writer that cannot keep up. A panic up to this point is the page's failure; its lease goes back, and it is tried again.
+//! 2. The gate is told what the page says, and admits its links: both are now in a seen set.
 //! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with a receipt for each output: the output's
-//!    name, where the page's bytes will end in it, their length and their checksum. Still under that lock the bytes go to the
-//!    writers, so the outputs have the journal's order. All this is in memory: journal and outputs are written in groups, each by
-//!    itself, after 10 ms or 256 KiB.
+//!    name, where the page's bytes will end in it, their length and their checksum. Still under that lock, the bytes go to the
+//!    writers, so the outputs have the journal's order. All this is in memory: journal and outputs are written in groups, each
+//!    independently, after 10 ms or 256 KiB.
 //! 4. The tally counts the page.
 //!
-//! Where step 2 or 3 fails, the crawl is marked as broken before anybody else may pass, and writes no further checkpoint: the
-//! last one, which has neither the links nor the seen set that holds them, stays the last.
+//! If step 2 or 3 fails, the crawl is marked as broken before another page may pass, and writes no further checkpoint: the last checkpoint,
+//! which has neither the links nor the seen set that holds them, stays the last.
 //!
-//! A kill takes the last group of the journal and of each output. Any of them may be ahead of the others then, and a resume goes by
-//! the shortest. The journal's tail can be lost without harm: nothing was written that follows from it but records of pages, and those
-//! are cut off.
+//! A kill takes the last group of the journal and of each output. Any of them may be ahead of the others then, and a resume goes by the
+//! shortest. Losing the end of the journal is harmless: the only writes that depend on it are records of pages, and they are cut off.
 //!
-//! A **checkpoint** must see all of a page or nothing. It waits until no page is between steps 2 and 4, reads the counts and lets
-//! the pages go on. It counts only when all that it speaks of is safe on disk: first hosts and seen set, then the journal, then
-//! each output up to the length that it names, then the summary.
+//! A **checkpoint** must see all of a page or nothing. It waits until no page is between steps 2 and 4, reads the counts and lets the pages
+//! go on. It counts only when everything that it names is safe on disk: first hosts and seen set, then the journal, then each output up to
+//! its named length, then the summary.
 //!
-//! A **resume** reads the journal after the last checkpoint. A page is done if its bytes are in each output as the receipts say, and
-//! its body, where its record names one, is a file of that length.
-//! The first page that is not done, and all after it, are asked for again. What the outputs hold after the last page that is done is
-//! cut off and kept beside. So each page is in each output exactly once.
+//! A **resume** reads the journal after the last checkpoint. A page is done if its bytes are in each output as the receipts say, and its
+//! body, if its record names one, is a file of that length. The first page that is not done, and all after it, are fetched again. Whatever
+//! the outputs hold after the last page that is done is cut off and kept in another file. So each page is in each output exactly once.
 //!
 //! # Locks
 //!
-//! They are taken in this order: `quiesce` (by pages together, by a checkpoint alone), `output_ends`, an output's tail, the frontier. `tally` comes
-//! before `carried`. `politeness` is held alone. No lock is held while a task waits.
+//! They are taken in this order: `quiesce` (shared by pages, exclusively by a checkpoint), `output_ends`, an output's tail, the frontier.
+//! `tally` comes before `carried`. `politeness` is held alone. No lock is held while a task waits.
 
 mod away;
 mod bounds;

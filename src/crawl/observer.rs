@@ -1,4 +1,4 @@
-//! A look into a crawl while it runs.
+//! Looks into a crawl while it runs.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -16,20 +16,20 @@ use crate::gate::DropRule;
 /// Looks into a crawl while it runs, from any thread. [`Crawl::observer`](super::Crawl::observer) makes one. Cheap to clone.
 pub struct Observer<J: Journal = Arena> {
     pub(super) shared: Arc<Shared<J>>,
-    /// Pages that the job had which is crawled again.
+    /// The number of pages of the job that is crawled again.
     pub(super) known: Option<u64>,
 }
 
-/// Hosts that are looked at under one lock.
+/// Hosts read under one lock.
 #[cfg(feature = "cli")]
 const HOSTS_AT_ONCE: u32 = 4096;
 
 impl<J: Journal> Observer<J> {
-    /// The numbers of the crawl up to now, as they would stand in its report; the reason is [`FinishReason::Unfinished`]. What its checkpoints
-    /// cost is known at its end alone.
+    /// The numbers of the crawl up to now, as its report would have them; the reason is [`FinishReason::Unfinished`]. The cost of its
+    /// checkpoints is known only when it ends.
     ///
-    /// No page is counted by half: pages that want to pass the gate wait meanwhile. That takes the longer the more hosts are in memory,
-    /// and so a caller that asks again and again should rest in between.
+    /// Every page is counted completely or not at all: pages that want to pass the gate wait meanwhile. That takes longer the more hosts
+    /// are in memory, so a caller that asks repeatedly should pause in between.
     pub fn so_far(&self) -> Finished {
         let shared = &self.shared;
         let ended = shared.frontier.clock().now();
@@ -50,8 +50,8 @@ impl<J: Journal> Observer<J> {
         self.shared.frontier.clock().now()
     }
 
-    /// Finds hosts in memory whose names or states have a text in them, so many at most. The frontier's lock is taken for a few thousand hosts
-    /// at a time.
+    /// Finds at most `most` hosts in memory whose names or states contain a text. Takes the frontier's lock for a few thousand hosts at a
+    /// time.
     #[cfg(feature = "cli")]
     pub(crate) fn hosts(&self, find: &str, order: HostOrder, most: usize) -> HostList {
         let frontier = &self.shared.frontier;
@@ -63,11 +63,11 @@ impl<J: Journal> Observer<J> {
         list
     }
 
-    /// Asks nothing more of what this rule names, from here on and in later runs; or, with `is_undone`, asks for it again. Says what is
-    /// dropped then.
+    /// Stops fetching whatever this rule names, in this run and later ones; with `is_undone`, fetches it again. Returns what is dropped
+    /// after that.
     ///
     /// # Errors
-    /// Where the rule cannot be, or the job's storage fails.
+    /// If the rule is not valid, or the job's storage fails.
     pub fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, FrontierError> {
         let frontier = &self.shared.frontier;
         if is_undone {
@@ -78,15 +78,15 @@ impl<J: Journal> Observer<J> {
         Ok(self.dropped())
     }
 
-    /// What is [dropped](Self::drop_by), in the order in which it was.
+    /// What is [dropped](Self::drop_by), in the order in which it was dropped.
     pub fn dropped(&self) -> Vec<DropRule> {
         self.shared.frontier.gate().dropped()
     }
 
-    /// As [`Frontier::explain`](crate::frontier::Frontier::explain): what is known of a URL but its history.
+    /// As [`Frontier::explain`](crate::frontier::Frontier::explain): what is known of a URL, except its history.
     ///
     /// # Errors
-    /// Where the text is no URL; in the inner result, where the journal's storage fails.
+    /// If the text is not a URL; in the inner result, if the journal's storage fails.
     pub fn explain(&self, url: &str) -> Result<Result<Explanation, FrontierError>, AddressError> {
         let frontier = &self.shared.frontier;
         let url = frontier.gate().canonicalizer().canonicalize(url)?;

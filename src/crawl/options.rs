@@ -12,7 +12,7 @@ use super::sitemap::SitemapLimits;
 use crate::frontier::FrontierOptions;
 use crate::job::OpenOptions;
 
-/// The options of a crawl. They are checked when it is made.
+/// The options of a crawl, checked when the crawl is made.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CrawlOptions {
@@ -20,23 +20,23 @@ pub struct CrawlOptions {
     pub frontier: FrontierOptions,
     /// How to fetch it.
     pub fetch: FetchOptions,
-    /// What to take from a page.
+    /// What to take from pages.
     pub parse: ParseOptions,
-    /// Fields that are taken from pages, by their names, for the records.
+    /// Fields that are taken from pages for the records, by name.
     pub extract: BTreeMap<String, FieldRule>,
-    /// Which sitemaps are looked for, and how they are read.
+    /// Which sitemaps to look for, and how to read them.
     pub sitemaps: SitemapOptions,
-    /// Whether its pages are visited again, and when.
+    /// Whether and when pages are visited again.
     pub recrawl: RecrawlOptions,
     /// How its job is kept.
     pub job: JobOptions,
-    /// Fetches under way at once, below 65,536. `None` takes as many as fit the open files that the system allows, up to 2,048.
-    /// There are fewer where open files or memory do not suffice: see [`ResourceLimits`](super::ResourceLimits).
+    /// Fetches under way at once, below 65,536. `None` takes as many as fit the open files that the system allows, up to 2,048. There are
+    /// fewer if open files or memory do not suffice: see [`ResourceLimits`](super::ResourceLimits).
     pub workers: Option<usize>,
-    /// Bytes that bodies, decoded texts and links of pages in flight may take together. Beyond that, fetches and parses wait. A page
-    /// that needs more by itself is processed alone.
+    /// Bytes that bodies, decoded texts and links of pages in flight may take together. Beyond that, fetches and parses wait. A page that
+    /// alone needs more is processed alone.
     pub memory: u64,
-    /// Page records after which the crawl ends. Those of sitemaps do not count.
+    /// Page records after which the crawl ends. Records of sitemaps do not count.
     pub max_pages: Option<u64>,
     /// Time after which the crawl ends.
     pub max_duration: Option<Duration>,
@@ -60,21 +60,21 @@ impl Default for CrawlOptions {
     }
 }
 
-/// Which sitemaps are looked for, and how they are read.
+/// Which sitemaps to look for, and how to read them.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SitemapOptions {
     /// Look for sitemaps in robots.txt, and at `/sitemap.xml` of hosts whose robots.txt names none.
     pub enabled: bool,
-    /// Pages in other languages or for other devices, which an entry names beside its own URL, are taken as well.
+    /// Also take pages in other languages or for other devices that an entry names beside its own URL.
     pub alternates: bool,
-    /// A sitemap may list URLs of any host. Else it may list those of its own host, and of the one whose robots.txt names it.
+    /// A sitemap may list URLs of any host. Otherwise, it may list those of its own host and of the host whose robots.txt names it.
     pub any_host: bool,
-    /// Bytes of a sitemap that are read, gzip undone; the protocol allows 50 MiB.
+    /// At most this many bytes of a sitemap are read, after gzip is undone; the protocol allows 50 MiB.
     pub max_bytes: usize,
-    /// URLs of a sitemap that are taken; the protocol allows 50,000.
+    /// At most this many URLs of a sitemap are taken; the protocol allows 50,000.
     pub max_urls: usize,
-    /// Sitemaps of one host that others may list, in one run.
+    /// At most this many sitemaps of one host may be listed by others, in one run.
     pub per_host: u32,
 }
 
@@ -85,16 +85,16 @@ impl Default for SitemapOptions {
     }
 }
 
-/// Whether a crawl visits its pages again, and when.
+/// Whether and when a crawl visits its pages again.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RecrawlOptions {
-    /// Each page is visited again after so long, then after half of it where it has changed, and twice where it has not, and so on. The
-    /// crawl ends by a limit then, or when it is stopped. `None` visits each page once.
+    /// Each page is visited again after this time, then after half of it if the page has changed, twice if it has not, and so on. The crawl
+    /// then ends by a limit, or when it is stopped. `None` visits each page once.
     pub every: Option<Duration>,
-    /// No page waits for less time, unless `every` is less.
+    /// No page waits less than this, unless `every` is less.
     pub shortest: Duration,
-    /// No page waits for longer, unless `every` is longer.
+    /// No page waits longer than this, unless `every` is longer.
     pub longest: Duration,
 }
 
@@ -111,9 +111,9 @@ impl Default for RecrawlOptions {
 pub struct JobOptions {
     /// How its frontier is kept.
     pub open: OpenOptions,
-    /// Time between two checkpoints. It is longer where they would take more than a thirty-third of it.
+    /// Time between two checkpoints. It is longer if checkpoints would take more than a thirty-third of it.
     pub checkpoint_interval: Duration,
-    /// The crawl stops when fewer bytes than this are free on the disk.
+    /// The crawl stops if fewer bytes than this are free on the disk.
     pub min_free_disk: u64,
 }
 
@@ -123,78 +123,78 @@ impl Default for JobOptions {
     }
 }
 
-/// How a URL is asked for, and how much of the response is taken.
+/// How a URL is fetched, and how much of the response is taken.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct FetchOptions {
-    /// Which client fetches. For one of yours, see [`Crawl::client`](super::Crawl::client).
+    /// Which client fetches. To use your own, see [`Crawl::client`](super::Crawl::client).
     pub client: ClientChoice,
     /// The whole User-Agent header.
     pub user_agent: String,
-    /// The product token that `X-Robots-Tag` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
+    /// The product token to match `X-Robots-Tag` with, as in [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
     /// The person or company that runs the crawl. A mail address is sent as `From`, a URL inside the User-Agent.
     pub contact: Option<String>,
-    /// Headers that are sent beside the client's own, or in their place, each as `Name: value`. A header without a value is not sent. They
-    /// are kept in the job, so they are no place for secrets.
+    /// Headers that are sent in addition to the client's own or in their place, each as `Name: value`. A header without a value is not
+    /// sent. They are kept in the job, so they are no place for secrets.
     pub headers: Vec<String>,
-    /// What single hosts are sent.
+    /// What to send to particular hosts.
     pub access: AccessRules,
-    /// Take the cookies that servers set, and send them back (RFC 6265).
+    /// Accept the cookies that servers set, and send them back (RFC 6265).
     pub cookies: bool,
-    /// Files with cookies to begin with, as browsers' extensions, curl and wget write them. Where there are any, `cookies` is on.
+    /// Files with initial cookies, in the format of browser extensions, curl and wget. If there are any, `cookies` is on.
     pub load_cookies: Vec<PathBuf>,
-    /// The proxy that is asked in the place of hosts. The politeness by IP address does not count hosts whose names a proxy resolves, and
-    /// nobody here knows whether their addresses are private.
+    /// The proxy through which hosts are asked. Hosts whose names the proxy resolves are not counted in the politeness by IP address, and
+    /// we cannot tell whether their addresses are private.
     pub proxy: Option<ProxyChoice>,
-    /// The user and password by which the proxy knows who asks, as `user:password`.
+    /// The user name and password for the proxy, as `user:password`.
     pub proxy_sign_in: Option<Secret>,
-    /// Hosts that are asked without the proxy: `example.org` stands for the host and all below it, `10.0.0.0/8` for hosts that are addresses
-    /// in that block, `*` for all.
+    /// Hosts that are asked without the proxy: `example.org` stands for the host and all below it, `10.0.0.0/8` for hosts that are
+    /// addresses in that block, `*` for all.
     pub no_proxy: Vec<String>,
-    /// How long a proxy may fail before the crawl ends. No page and no host has failed by that, and the crawl can be resumed.
+    /// How long a proxy may fail before the crawl ends. Its failures do not count against pages or hosts, and the crawl can be resumed.
     pub proxy_patience: Duration,
-    /// Connections to one proxy at once, kept ones included. Who needs one more waits, and no clock of a host's runs meanwhile.
+    /// Connections to one proxy at once, including idle ones. Requests beyond that wait, and no time limit of a host runs meanwhile.
     pub proxy_connections: usize,
-    /// Files of certificates, as PEM, by which hosts are trusted beside the system's.
+    /// PEM files of certificates that are trusted beside the system's.
     pub ca_files: Vec<PathBuf>,
-    /// Take every certificate of every host: whoever is on the way can read and change what is sent.
+    /// Accept every certificate of every host: anybody on the way can read and change what is sent.
     pub insecure: bool,
     /// Time for TCP and TLS together.
     pub connect_timeout: Duration,
     /// Time from the request sent to the response's head.
     pub first_byte_timeout: Duration,
-    /// Time for both together, of a host that has never answered: one that accepts and says nothing costs no more.
+    /// Time for both together, for a host that has never answered, so that one that accepts and says nothing costs no more.
     pub first_contact_timeout: Duration,
     /// Time between two pieces of a body.
     pub idle_timeout: Duration,
-    /// Bytes a second that a body must have on the wire, on average. A slower one is given up.
+    /// Bytes a second that a body must reach on the wire, on average. A slower one is given up.
     pub min_bytes_per_second: u32,
-    /// How long a body may be slower at its beginning.
+    /// How long a body may be slower at first.
     pub rate_grace: Duration,
-    /// Time from start to end.
+    /// Time for the whole request.
     pub total_timeout: Duration,
-    /// Bytes of a body that are taken, on the wire and decoded. The rest is cut, and the record says so.
+    /// At most this many bytes of a body are taken, on the wire and decoded. The rest is cut, and the record says so.
     pub max_body_bytes: usize,
-    /// Types of pages that are taken: `text/html`, `image/*`, or a word such as `html`, `pdf` or `image`; none takes all. Others are refused
-    /// by their Content-Type, before the body is read, and have the error `unwanted_type` in their records. A page that names no type
+    /// Types of pages to take: `text/html`, `image/*`, or a word such as `html`, `pdf` or `image`; if empty, all. Pages of other types are
+    /// refused by their Content-Type, before the body is read, with the error `unwanted_type` in their records. A page that names no type
     /// is taken, and so are sitemaps. A word that stands for no type is an error.
     pub types: Vec<String>,
     /// A page with more bytes on the wire is refused, with the error `too_large`: by its Content-Length before the body is read, or else as
-    /// soon as more have come.
+    /// soon as more bytes have come.
     pub max_bytes: Option<u64>,
     /// Connect to private, loopback and link-local addresses too.
     pub allow_private_addresses: bool,
-    /// Blocks of addresses that are connected to although they are not public.
+    /// Address blocks to connect to even though they are not public.
     pub allow_networks: Vec<Network>,
-    /// Blocks of addresses that are never connected to, whatever is allowed.
+    /// Address blocks never to connect to, whatever else is allowed.
     pub deny_networks: Vec<Network>,
-    /// Speak HTTP/1.1 alone. Otherwise a host that may be asked several things at once, and offers HTTP/2 over TLS, is asked in HTTP/2, on
-    /// one connection. A host that is asked one thing at a time is asked in HTTP/1.1 anyway, and so is one that may have several
-    /// by a rule of its own alone.
+    /// Use only HTTP/1.1. Otherwise, a host that may be asked several things at once, and offers HTTP/2 over TLS, is asked over HTTP/2, on
+    /// one connection. A host that is asked one thing at a time is asked over HTTP/1.1 anyway, and so is one that may have several
+    /// connections only by a rule of its own.
     pub http1_only: bool,
-    /// Every name resolves to this address: the simulated web. The port serves for URLs that name none.
+    /// Every name resolves to this address: the simulated web. The port is used for URLs that name none.
     pub resolve_all_to: Option<SocketAddr>,
 }
 
@@ -240,25 +240,25 @@ impl Default for FetchOptions {
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct ParseOptions {
-    /// The product token that `<meta name>` is matched with, as [`Politeness::agent`](crate::frontier::Politeness::agent).
+    /// The product token to match `<meta name>` with, as in [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
-    /// What reads it.
+    /// The parser that reads it.
     pub engine: Engine,
     /// Honor `rel=nofollow`, `<meta name=robots>` and `X-Robots-Tag`.
     pub nofollow: bool,
-    /// Take what is part of a page, too: images, styles, scripts, media. They pass the gate as links do, but are as deep as their page.
+    /// Also take parts of a page: images, styles, scripts, media. They pass the gate as links do, but have the depth of their page.
     pub resources: bool,
-    /// Ask for a page's `rel=canonical` before its links.
+    /// Fetch a page's `rel=canonical` before its links.
     pub prefer_canonical: bool,
-    /// Take URLs from a page's structured data, too: its scripts of the type `application/ld+json`.
+    /// Also take URLs from a page's structured data: its scripts of the type `application/ld+json`.
     pub json_ld: bool,
-    /// Take URLs from plain texts (`text/plain`), too.
+    /// Also take URLs from plain texts (`text/plain`).
     pub text_links: bool,
-    /// Keep what links say. A crawl sets it where an output [wants links](crate::crawl::Sink::needs_links).
+    /// Keep the texts of links. A crawl sets it if an output [needs links](crate::crawl::Sink::needs_links).
     pub link_texts: bool,
-    /// Distinct links taken from one page.
+    /// At most this many distinct links are taken from one page.
     pub max_links: usize,
-    /// Elements open at once for the tree builder. A page that nests deeper is read as a stream.
+    /// At most this many elements are open at once in the tree builder. A page that nests deeper is read as a stream.
     pub max_nesting: usize,
 }
 

@@ -1,8 +1,8 @@
 //! The thread that syncs what a crawl writes between two checkpoints.
 //!
-//! A resume counts a page whose bytes it finds in each output, and whose body it finds, whether a checkpoint speaks of them or not. So what
-//! is synced here need not be told to anybody: a power cut takes what came after it, and pages are asked for again of which anything is gone.
-//! The journal syncs itself as often. In which order does not matter, since a page needs both.
+//! A resume counts a page if it finds its bytes in each output, and its body, whether a checkpoint mentions them or not. So a sync here
+//! need not be recorded: a power cut takes what came after it, and a page that has lost anything is fetched again. The journal syncs itself
+//! as often. The order does not matter, since a page needs both.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,23 +16,23 @@ use crate::job::FileError;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::SyncPolicy;
 
-/// What is synced, each time from the beginning of one round to that of the next.
+/// What is synced. Each round syncs everything written before it began.
 #[derive(Debug)]
 pub(super) struct OutputSync {
     pub(super) outputs: Arc<Mutex<OutputFiles>>,
     pub(super) bodies: Option<Arc<Bodies>>,
 }
 
-/// One at work.
+/// A running sync thread.
 #[derive(Debug)]
 pub(super) struct OutputSyncThread {
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     end: mpsc::Sender<()>,
     thread: JoinHandle<Result<(), CheckpointError>>,
 }
 
 impl OutputSync {
-    /// Starts it; `None` where nothing is synced between checkpoints. `failed` is called where it cannot go on.
+    /// Starts it; `None` if nothing is synced between checkpoints. It calls `failed` if it cannot go on.
     pub(super) fn start(
         self,
         policy: SyncPolicy,
@@ -57,14 +57,14 @@ impl OutputSync {
 }
 
 impl OutputSyncThread {
-    /// Waits for the round under way. Blocks.
+    /// Waits for the current round. Blocks.
     pub(super) fn end(self) -> Result<(), CheckpointError> {
         drop(self.end);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-/// `/dev/null` and files of `/proc` cannot be synced, which shows that it was tried.
+/// `/dev/null` and files in `/proc` cannot be synced: the error shows that a sync was tried.
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::path::Path;

@@ -1,4 +1,4 @@
-//! A crawl that is a part of a greater one.
+//! A crawl of one partition of a distributed crawl.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -22,41 +22,42 @@ use crate::job::journal::{Cut, JournalObserver};
 use crate::job::{Job, JobJournal};
 use crate::lending::Clock;
 
-/// What a part of a crawl is told by whoever runs it.
+/// What a partition's crawl is given by its owner.
 #[derive(Debug)]
 pub(crate) struct CrawlPart<'a> {
     /// What it fetches with.
     pub(crate) means: &'a FetchResources,
-    /// Where the other parts are.
+    /// The other partitions.
     pub(crate) elsewhere: Arc<dyn RemotePartitions>,
-    /// What it lives by.
+    /// The clock that it goes by.
     pub(crate) clock: Clock,
-    /// Who is told what its journal writes.
+    /// Observes what its journal writes.
     pub(crate) tap: Arc<dyn JournalObserver>,
-    /// What was counted before, as [`PartitionHandle::carried`] gives it; empty where nothing was.
+    /// Earlier counts, as [`PartitionHandle::carried`] returns them; empty if there are none.
     pub(crate) carried: &'a [u8],
-    /// What was refused before, by the names of the reasons.
+    /// Earlier refusals, by the names of their reasons.
     pub(crate) refused: &'a BTreeMap<String, u64>,
-    /// Where it writes to, as other parts do.
+    /// The outputs it writes to, shared with other partitions.
     pub(crate) outputs: &'a PartOutputs,
-    /// Each request and each refused link is logged.
+    /// Whether each request and each refused link is logged.
     pub(crate) logs_all: bool,
 }
 
-/// The way into a part of a crawl, for what other parts have found. Cheap to clone.
+/// Takes what other partitions have found into a partition's crawl. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct PartitionHandle {
     shared: Arc<Shared<JobJournal>>,
 }
 
 impl Crawl<JobJournal> {
-    /// A crawl that is a part of a greater one, and goes on where its journal ends. It writes to outputs that other parts have
-    /// too, and what its journal calls done is done. It does not end when it is drained, since others may find more for it. URLs that were given up with their hosts
-    /// are not asked for again: it goes on, and nobody has asked for another try. Also returns what was cut off the journal's end.
+    /// Opens one partition of a distributed crawl, which continues where its journal ends. It writes to outputs that other partitions
+    /// share, and every page that its journal calls done is done. It does not end when it is drained, since other partitions may find more
+    /// for it. URLs that were given up with their hosts are not retried: the crawl goes on, and nobody has asked for another try. Also
+    /// returns what was cut off the end of the journal.
     ///
     /// # Errors
-    /// Where an option is out of its range, or one on which the job's files depend has changed; where the job's files are damaged;
-    /// where the file system refuses.
+    /// If an option is out of range, or one that the job's files depend on has changed; if the job's files are damaged; if the file system
+    /// refuses.
     pub(crate) fn open_part(
         options: &CrawlOptions,
         job: &Job,
@@ -90,27 +91,27 @@ impl Crawl<JobJournal> {
         Ok((crawl, cut))
     }
 
-    /// As [`run`](Self::run), of a part.
+    /// As [`run`](Self::run), for a partition.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If it is not a partition.
     pub(crate) async fn run_part(mut self) -> Finished {
         let outputs = self.common.take().expect("`open_part` has given it the outputs");
         self.run_to(outputs).await
     }
 
-    /// The way into it.
+    /// A handle for other partitions' links.
     pub(crate) fn inlet(&self) -> PartitionHandle {
         PartitionHandle { shared: Arc::clone(&self.shared) }
     }
 }
 
 impl PartitionHandle {
-    /// Takes what others have found through the gate, and hands what is new to the journal's storage. `then` is called while nothing else
-    /// can go to the journal.
+    /// Passes links from other partitions through the gate, and gives the new ones to the journal's storage. Calls `then` while nothing
+    /// else can be written to the journal.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// If the journal's storage fails.
     pub(crate) fn take(&self, found: Vec<Found>, then: impl FnOnce()) -> io::Result<()> {
         let _no_checkpoint = self.shared.quiesce.read().unwrap_or_else(PoisonError::into_inner);
         let frontier = &self.shared.frontier;
@@ -128,9 +129,9 @@ impl PartitionHandle {
         Ok(frontier.submit_and(new, then)?)
     }
 
-    /// Opens the scope for what a seed opens.
+    /// Adds to the scope what a seed adds.
     pub(crate) fn widen(&self, found: &Found) {
-        // Only that it is judged matters, not how.
+        // Only the check matters, not its verdict.
         let _ = self.shared.frontier.gate().check(found);
     }
 
@@ -158,7 +159,7 @@ impl PartitionHandle {
         let _ = self.shared.frontier.flush();
     }
 
-    /// Calls this while no page is in the journal of which the record was not made yet.
+    /// Calls `act` while the journal has no page whose record is not made yet.
     pub(crate) fn between_pages<R>(&self, act: impl FnOnce() -> R) -> R {
         self.shared.frontier.with(|_| act())
     }
@@ -168,19 +169,19 @@ impl PartitionHandle {
         self.shared.frontier.with(|frontier| frontier.statistics().is_drained() && !frontier.has_to_bring_back())
     }
 
-    /// Opens the files of the newest checkpoint, and what it needs of the journal up to a position; see [`Checkpoints::copies`]. Waits for the
-    /// checkpoint that is being written.
+    /// Opens the files of the newest checkpoint, and what it needs of the journal up to a position; see [`Checkpoints::copies`]. Waits for
+    /// a checkpoint under way.
     ///
     /// [`Checkpoints::copies`]: crate::job::checkpoint::Checkpoints::copies
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// If the storage fails.
     pub(crate) fn copies(&self, end: Position) -> Result<Option<(Position, Vec<FileCopy>)>, CheckpointError> {
         let checkpoints = self.shared.frontier.with(|frontier| frontier.journal().checkpoints());
         checkpoints.lock().unwrap_or_else(PoisonError::into_inner).copies(end)
     }
 
-    /// What was counted so far, for whoever goes on with this part. No page is counted by half.
+    /// The counts so far, for the partition's next owner. Every page is counted completely or not at all.
     pub(crate) fn carried(&self) -> Vec<u8> {
         let _nobody = self.shared.quiesce.write().unwrap_or_else(PoisonError::into_inner);
         self.shared.carried().to_bytes()

@@ -1,4 +1,4 @@
-//! A crawl that is kept in a job: begun, or resumed.
+//! Begins or resumes a crawl that is kept in a job.
 
 use std::io;
 use std::path::{self, Path, PathBuf};
@@ -25,46 +25,48 @@ use crate::lending::Clock;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resumed {
-    /// Runs before this one; 0 where the job is new.
+    /// Runs before this one; 0 if the job is new.
     pub runs: u64,
     /// Pages recorded before.
     pub pages: u64,
     /// URLs waiting.
     pub queued: u64,
-    /// URLs among them whose hosts could not be reached before, and are asked again.
+    /// How many of them have hosts that could not be reached before, and are tried again.
     pub asked_again: u64,
     /// Records of the journal that were replayed after the checkpoint.
     pub replayed: u64,
-    /// Bytes cut off the page records, and kept beside: records that the journal does not confirm, or half of one.
+    /// Bytes cut off the page records and kept in another file: records that the journal does not confirm, or half a record.
     pub cut: u64,
-    /// The rules differ from the run before: each URL that waits is judged again when its turn comes.
+    /// The rules differ from the last run's: each waiting URL is judged again when its turn comes.
     pub rules_changed: bool,
-    /// How far the clock had gone back when it was opened, where that shows. What was scheduled waits for that much less.
+    /// How far the clock had gone back when the job was opened, if that can be told. Scheduled URLs wait that much less.
     pub went_back: Option<Duration>,
-    /// What was damaged, and what was done about it.
+    /// What was damaged, and how it was handled.
     pub damaged: Vec<String>,
 }
 
 impl Crawl<JobJournal> {
-    /// A crawl that is kept in a job. One that was begun before goes on where it stood.
+    /// A crawl that is kept in a job. If the job was begun before, it continues where it stopped.
     ///
     /// With `output`, page records go to the job's own file (see [`writer`](Self::writer)), and a page is done only if its record is
     /// found there: no page is lost and none is written twice, whenever this process is killed.
     ///
     /// # Errors
-    /// Where an option is out of its range, or one on which the job's files depend has changed; where the HTTP client cannot be made;
-    /// where the job's files are damaged or do not belong together (nothing was changed then); where the file system refuses.
+    /// If an option is out of range, or one that the job's files depend on has changed; if the HTTP client cannot be built; if the job's
+    /// files are damaged or do not belong together (nothing was changed then); if the file system refuses.
     pub fn open(options: &CrawlOptions, job: &Job, output: bool) -> Result<(Self, Resumed), CrawlError> {
         Self::open_outputs(options, job, output, &[])
     }
 
-    /// As [`open`](Self::open) with output, and each page is written to further outputs too. It is in each of them exactly once.
+    /// As [`open`](Self::open) with output, and each page is also written to these outputs, exactly once to each.
     ///
-    /// Each run of a job may name other outputs. The file of one that is not named goes on when it is named again. What a kill left at its
-    /// end, and no record speaks of, is cut off by the next run, whatever that names; the last file of a series is finished too.
+    /// Each run of a job may name other outputs. An output that a run does not name continues when it is named again. If a kill left bytes
+    /// at its end that no record describes, the next run cuts them off, whatever outputs it names; it also finishes the last file of a
+    /// series.
     ///
     /// # Errors
-    /// As [`open`](Self::open); where an output's name is not that of a file in the job's directory, or is taken.
+    ///
+    /// As [`open`](Self::open); if an output's name is not a valid file name in the job's directory, or is taken.
     pub fn open_with(
         options: &CrawlOptions,
         job: &Job,
@@ -103,7 +105,7 @@ impl Crawl<JobJournal> {
         let open = OpenOptions { went_back, ..options.job.open };
         let mut frontier = Frontier::open_in(job, &options.frontier, &open, has, clock.now())?;
         let carried = read_totals(job, &frontier.opening().extra)?;
-        // The host, or this machine, may be better off now.
+        // The host or this machine may be working again.
         let asked_again = frontier.ask_again(clock.now()).map_err(|error| CrawlError::Storage(error.into()))?;
         let opening = frontier.opening();
         let mut resumed =
@@ -116,7 +118,7 @@ impl Crawl<JobJournal> {
             let frontier = job.frontier_directory();
             carried.catch_up(Spent::read(&frontier).map_err(FileError::of("read", &SpentFile::path(&frontier)))?);
         }
-        // The checkpoint has not counted what came behind it.
+        // The checkpoint has not counted what came after it.
         let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
         carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);
         carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
@@ -162,24 +164,24 @@ impl Crawl<JobJournal> {
         Ok((crawl, resumed))
     }
 
-    /// Returns once a power cut cannot take the seeds: a crawl without seeds would be finished at once.
+    /// Returns once a power cut cannot take the seeds: a crawl without seeds would finish at once.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub fn sync(&self) -> Result<(), CrawlError> {
         Ok(self.shared.frontier.with(|frontier| frontier.journal_mut().sync())?)
     }
 
-    /// Keeps the body of each page that is there (2xx) in a directory, by its digest: `DIR/ab/cdef...`, each once, and each whole under its
-    /// name. Its record has the digest (`body_digest`). Bodies are kept as they are decoded, as much of them as is taken
+    /// Keeps the body of each successful page (2xx) in a directory, under its digest: `DIR/ab/cdef...`, each once, and always complete
+    /// under that name. The page's record has the digest (`body_digest`). Bodies are stored decoded, up to the size that is taken
     /// ([`FetchOptions::max_body_bytes`](super::FetchOptions::max_body_bytes)).
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub fn keep_bodies(&mut self, job: &Job, directory: &Path) -> io::Result<()> {
         let bodies = Arc::new(Bodies::open(directory, job.manifest().id)?);
         if let Some(checkpointer) = &mut self.checkpointer {
-            // Bodies of the run before that no checkpoint has confirmed.
+            // Bodies of the last run that no checkpoint has confirmed.
             if let Some(earlier) = checkpointer.bodies.replace(Arc::clone(&bodies)) {
                 earlier.sync()?;
             }
@@ -192,13 +194,13 @@ impl Crawl<JobJournal> {
     /// The writer of its page records, to the job's own file.
     ///
     /// # Errors
-    /// Where the crawl was opened without output, or the thread cannot be started.
+    /// If the crawl was opened without output, or the thread cannot be started.
     pub fn writer(&self) -> io::Result<(Writer, WriterThread)> {
         Writer::start(self.checkpointer.as_ref().ok_or(io::ErrorKind::Unsupported)?.pages()?)
     }
 }
 
-/// Loads the cookies that the job has kept, and over them those of files that were written later.
+/// Loads the cookies that the job keeps, then those of files that were written later.
 fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Result<(), CrawlError> {
     let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
     let (Some(jar), Some(at)) = (crawl.shared.fetcher.cookies(), modified(kept)) else { return Ok(()) };
@@ -209,8 +211,8 @@ fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Re
     Ok(())
 }
 
-/// The files of the further outputs. One that is shorter than the last checkpoint says is refused. A series that a kill left open is
-/// among them whoever wrote it, so that what it lost is asked for again, and its last file is finished.
+/// The files of the other outputs. An output shorter than the last checkpoint says is refused. A series that a kill left open is included
+/// even if no sink of this run writes to it, so that pages it lost are fetched again and its last file is finished.
 fn others(job: &Job, sinks: &[Arc<dyn Sink>], ends: &OutputEnds) -> Result<Vec<Output>, CrawlError> {
     let mut left = Output::left_open(job.directory()).map_err(FileError::of("read", job.directory()))?;
     left.retain(|file| sinks.iter().all(|sink| sink.name() != file.name()));
@@ -231,7 +233,7 @@ fn others(job: &Job, sinks: &[Arc<dyn Sink>], ends: &OutputEnds) -> Result<Vec<O
     Ok(files)
 }
 
-/// Whether all is there that the ends of the outputs tell.
+/// Checks that an output is as long as the ends say.
 fn check(file: &Output, ends: &OutputEnds) -> Result<(), CrawlError> {
     let (found, expected) = (file.length(), ends.get(file.name()).map_or(0, |end| end.bytes));
     if found < expected {

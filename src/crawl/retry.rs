@@ -1,4 +1,4 @@
-//! Pages whose last try failed are asked for again: this is what `crawler retry` adds to a resume.
+//! Fetches pages again whose last try failed: this is what `crawler retry` adds to a resume.
 
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
@@ -11,13 +11,13 @@ use crate::gate::Via;
 use crate::job::JobJournal;
 
 impl Crawl<JobJournal> {
-    /// Queues each page whose last record in `pages` is a failure: no whole response, 408, 425, 429 or 5xx. Says how many there are.
+    /// Queues each page whose last record in `pages` is a failure: no whole response, 408, 425, 429 or 5xx. Returns how many there are.
     ///
-    /// While URLs are still waiting, nothing is queued: these pages may be among them. Reads the file once, and holds 16 bytes for
-    /// each failure.
+    /// If URLs are still waiting, nothing is queued: these pages may be among them. Reads the file once, and holds 16 bytes for each
+    /// failure.
     ///
     /// # Errors
-    /// Where the file cannot be read, or the journal's storage fails.
+    /// If the file cannot be read, or the journal's storage fails.
     pub fn retry(&self, pages: &Path) -> io::Result<u64> {
         let waiting = self.shared.frontier.with(|frontier| frontier.statistics());
         if waiting.queued + waiting.scheduled > 0 {
@@ -56,7 +56,7 @@ fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
         }
         if let Some(record) = record(&line) {
             let key = hasher.hash_one(&record.key);
-            // Any resume asks again for a page that was given up.
+            // Every resume retries pages that were given up.
             if has_failed(&record) && !record.given_up {
                 failed.insert(key, offset);
             } else {
@@ -74,7 +74,7 @@ fn has_failed(record: &PageRecord) -> bool {
     record.error.is_some() || record.status.is_some_and(is_asked_again)
 }
 
-/// Whether a page that was answered so is asked for again.
+/// Whether a page with this status is fetched again.
 pub(crate) const fn is_asked_again(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }

@@ -35,32 +35,32 @@ use crate::gate::{Admission, Found, Gate, Refusal};
 use crate::lending::Clock;
 use crate::lending::SharedFrontier;
 
-/// One run of a crawl: a frontier, the tasks that fetch for it, and where their records go.
+/// One run of a crawl: a frontier, the tasks that fetch for it, and the outputs of their records.
 ///
-/// [`new`](Self::new) makes one in memory; [`open`](Self::open) one that is kept in a job, and can be resumed.
+/// [`new`](Self::new) makes a crawl in memory; [`open`](Self::open) makes one that is kept in a job and can be resumed.
 pub struct Crawl<J: Journal = Arena> {
     pub(super) shared: Arc<Shared<J>>,
     pub(super) checkpointer: Option<Checkpointer>,
-    /// What is written of each page beside its record.
+    /// What is written of each page in addition to its record.
     pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
-    /// What a part of a crawl writes to, with other parts.
+    /// The outputs that a partition shares with others.
     #[cfg(feature = "cluster")]
     pub(super) common: Option<Arc<Outputs>>,
     pub(super) skipped: Option<SkipList>,
     pub(super) logs_all: bool,
-    /// Where bodies are kept, if they are.
+    /// Where bodies are kept, if they are kept.
     pub(super) bodies: Option<Arc<Bodies>>,
     pub(super) recrawl: Recrawl,
-    /// Pages that the job had which is crawled again.
+    /// The number of pages of the job that is crawled again.
     known: Option<u64>,
     options: CrawlOptions,
     places: ResourceLimits,
 }
 
-/// How often the counts may be kept for the report.
+/// How often the counts may be sampled for the report.
 const MOMENT: Duration = Duration::from_secs(1);
-/// One fetch in so many may be a first contact with its host.
+/// At most every second fetch may be the first contact with its host.
 const FIRST_CONTACTS: usize = 2;
 
 impl<J: Journal> fmt::Debug for Crawl<J> {
@@ -70,10 +70,10 @@ impl<J: Journal> fmt::Debug for Crawl<J> {
 }
 
 impl Crawl {
-    /// A crawl in memory. Checks the options and prepares everything. Nothing is sent before [`run`](Self::run).
+    /// A crawl in memory. Checks the options and prepares everything. Sends nothing before [`run`](Self::run).
     ///
     /// # Errors
-    /// Where an option is out of its range, or the HTTP client cannot be made.
+    /// If an option is out of range, or the HTTP client cannot be built.
     pub fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
         Self::over(Frontier::new(&options.frontier)?, Clock::start(), options, false, None, None)
     }
@@ -131,19 +131,19 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         })
     }
 
-    /// Fetches with this client, in the place of the one that the options name: a browser, a recorded web, your own
-    /// [`reqwest::Client`](super::Reqwest). Call it before the crawl runs.
+    /// Fetches with this client instead of the one in the options: a browser, a recorded web, your own [`reqwest::Client`](super::Reqwest).
+    /// Call it before the crawl runs.
     ///
     /// # Errors
-    /// Where the options ask for what the client does not do, it hides pages, or another one was given before.
+    /// If the options ask for something that the client does not do, if it hides pages, or if another client was given before.
     pub fn client(&mut self, client: impl Client + 'static) -> Result<(), CrawlError> {
         Ok(self.shared.fetcher.use_client(client)?)
     }
 
-    /// Takes a seed, or says why it is refused.
+    /// Adds a seed, or returns why it is refused.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// If the journal's storage fails.
     pub fn seed(&self, url: CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
         match self.gate().admit(Found::seed(url)) {
             Admission::Refused(refusal) => Ok(Some(refusal)),
@@ -154,13 +154,13 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         }
     }
 
-    /// As [`seed`](Self::seed), of a seed that an earlier run may have taken or refused. A refusal is not counted again.
+    /// As [`seed`](Self::seed), for a seed that an earlier run may have added or refused. A refusal is not counted again.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// If the journal's storage fails.
     pub fn seed_again(&self, url: CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
         let gate = self.gate();
-        // First of all: it opens the scope, which may be of another kind than before.
+        // Comes first: it opens the scope, which may be of another kind than before.
         let verdict = gate.check(&Found::seed(url.clone()));
         if gate.seen().contains(url.fingerprint(gate.fingerprint_key())) {
             return Ok(Some(Refusal::Seen));
@@ -171,10 +171,10 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         }
     }
 
-    /// Fetches a URL again that was admitted before and dropped, or says why it is refused.
+    /// Fetches a URL again that was admitted earlier and dropped, or returns why it is refused.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// If the journal's storage fails.
     pub fn ask_again(&self, url: &CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
         let now = self.now();
         self.shared
@@ -184,10 +184,10 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     #[cfg(feature = "cli")]
-    /// What today's rules say of the URLs that wait, and of the URLs that earlier rules refused. Call it once the seeds are given again.
+    /// What the current rules say about waiting URLs, and about URLs that earlier rules refused. Call it once the seeds are added again.
     ///
     /// # Errors
-    /// Where the journal's storage fails.
+    /// If the journal's storage fails.
     pub(crate) fn judged_again(&self) -> Result<JudgedAgain, CrawlError> {
         self.shared.frontier.with(Frontier::judged_again).map_err(CrawlError::Storage)
     }
@@ -197,17 +197,17 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         self.shared.frontier.clock().now()
     }
 
-    /// Tells how many seeds were taken and refused, for the report.
+    /// Reports how many seeds were taken and refused.
     pub fn count_seeds(&self, taken: u64, refused: u64) {
         let seeds = &mut lock(&self.shared.carried).seeds;
         (seeds.taken, seeds.refused) = (seeds.taken + taken, seeds.refused + refused);
     }
 
-    /// Lists each link that is refused in a file, one [`SkippedLink`](super::SkippedLink) a line. Beyond 32 MiB it lists a sample that
-    /// grows ever rarer. It appends to a file that is there. The thread ends with the crawl.
+    /// Lists every refused link in a file, one [`SkippedLink`](super::SkippedLink) a line. Beyond 32 MiB it lists an ever rarer sample.
+    /// Appends to an existing file. The thread ends with the crawl.
     ///
     /// # Errors
-    /// Where the file cannot be opened, or the thread cannot be started.
+    /// If the file cannot be opened, or the thread cannot be started.
     pub fn list_skipped(&mut self, path: &Path) -> io::Result<WriterThread> {
         let (list, thread) = SkipList::open(path)?;
         self.shared.frontier.with(Frontier::keep_dropped);
@@ -215,15 +215,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         Ok(thread)
     }
 
-    /// Logs a line for each request that is over, and for each link that is refused and was not only seen before: `info` events of tracing.
+    /// Logs a line for each finished request, and for each link refused for another reason than having been seen: `info` events of tracing.
     pub fn log_all(&mut self) {
         self.shared.frontier.with(Frontier::keep_dropped);
         self.logs_all = true;
     }
 
-    /// Asks the pages that another job has visited whether they have changed, and says in each record what has become of them. Those that
-    /// have not changed have the links that they had then. The job of this crawl should keep [`Visits`](super::Visits) in turn: then
-    /// the next crawl needs this one alone.
+    /// Asks the pages that another job has visited whether they have changed, and says in each record how. Pages that have not changed have
+    /// the same links as then. This crawl's job should keep [`Visits`](super::Visits) too: then the next crawl needs only this job.
     pub fn recrawl(&mut self, old: KnownPages) {
         self.known = Some(old.pages());
         self.recrawl.old = Some(old);
@@ -244,7 +243,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         self.shared.stop.clone()
     }
 
-    /// Gives the crawl's numbers while it runs, from any thread.
+    /// Returns the crawl's numbers while it runs, from any thread.
     pub fn watch(&self) -> impl Fn() -> Progress + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || shared.progress()
@@ -255,9 +254,9 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         Observer { shared: Arc::clone(&self.shared), known: self.known }
     }
 
-    /// Crawls until the frontier is drained, a limit is reached, or somebody stops it.
+    /// Crawls until the frontier is drained, a limit is reached, or the crawl is stopped.
     ///
-    /// A crawl that fails has its numbers too: [`Finished`] says why it ended.
+    /// A failed crawl has numbers too: [`Finished`] says why it ended.
     pub async fn run(mut self, pages: Writer) -> Finished {
         let sinks = std::mem::take(&mut self.sinks);
         Box::pin(self.run_to(Arc::new(Outputs { pages, sinks }))).await
@@ -299,7 +298,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 }
             })
         };
-        // It has a task of its own, which a thread of the runtime's pool wakes cheaply. The task ends with this future.
+        // It has its own task, which a thread of the runtime's pool can wake cheaply. The task ends with this future.
         let mut dispatching = JoinSet::new();
         dispatching.spawn(Dispatcher::new(worker, self.places.fetches).run());
         while let Some(ended) = dispatching.join_next().await {

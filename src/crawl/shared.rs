@@ -1,4 +1,4 @@
-//! What all tasks of a crawl share.
+//! State that all tasks of a crawl share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
@@ -18,7 +18,7 @@ use crate::gate::Refusal;
 use crate::lending::SharedFrontier;
 use crate::seen::{OnFull, SeenSet, ShardStatistics};
 
-/// What all tasks of a crawl share.
+/// State that all tasks of a crawl share.
 #[derive(Debug)]
 pub(super) struct Shared<J: Journal> {
     pub(super) frontier: SharedFrontier<J>,
@@ -28,33 +28,34 @@ pub(super) struct Shared<J: Journal> {
     /// How responses are read.
     pub(super) read: ReadOptions,
     pub(super) pages: Arc<Budget>,
-    /// New fetches may begin. The dispatcher says so: not after a stop, nor in a pause, nor while the machine is short of something.
+    /// New fetches may begin. Set by the dispatcher: not after a stop, not during a pause, and not while the machine is short of something.
     pub(super) is_leasing: AtomicBool,
     pub(super) politeness: Mutex<PolitenessWatch>,
     pub(super) stop: Stop,
     pub(super) tally: Mutex<Tally>,
-    /// What the runs before counted.
+    /// The totals of earlier runs.
     pub(super) carried: Mutex<Carried>,
-    /// What the process had cost when this run began.
+    /// The cost of the process when this run began.
     pub(super) began: Cost,
-    /// Held by each page on its way from the gate to the journal and the counters. A task that holds it alone sees all of a page or nothing.
+    /// Held by each page on its way from the gate to the journal and the counters. A task that holds it exclusively sees all of a page or
+    /// nothing.
     pub(super) quiesce: RwLock<()>,
     /// Where the outputs end.
     pub(super) output_ends: Arc<Mutex<OutputEnds>>,
-    /// Something could not be kept. The seen set may hold URLs that the journal does not have: saved now, it would lose them for ever.
+    /// Something could not be kept. The seen set may hold URLs that the journal does not have: saving it now would lose them for ever.
     pub(super) broken: AtomicBool,
-    /// The outputs can be read again after a crash, so a page is done only where its record is.
+    /// The outputs can be read again after a crash, so a page is done only if its record is there.
     pub(super) has_receipts: bool,
-    /// Records say where the outputs have a page's bytes, and the journal does not: whoever goes on with it has other outputs.
+    /// Records, not the journal, say where the outputs have a page's bytes: the journal may be continued with other outputs.
     pub(super) has_places: bool,
-    /// Warns once that the filter is full.
+    /// Makes the warning that the filter is full appear once.
     pub(super) warned_full: Once,
-    /// Where the rest of the crawl is; `None` where this is all of it.
+    /// The rest of a distributed crawl; `None` if this is all of the crawl.
     pub(super) elsewhere: Option<Arc<dyn RemotePartitions>>,
 }
 
 impl<J: Journal> Shared<J> {
-    /// The crawl's numbers now.
+    /// The crawl's current numbers.
     pub(super) fn progress(&self) -> Progress {
         let counts = |tally: &Tally| [tally.records(), tally.failed, tally.pages.wire_bytes + tally.robots.wire_bytes];
         let [earlier_pages, earlier_errors, earlier_wire_bytes] = counts(&lock(&self.carried).tally);
@@ -77,7 +78,7 @@ impl<J: Journal> Shared<J> {
         }
     }
 
-    /// Keeps the counts of this moment for the report, where it is time again or the run ends. No lock is taken under another.
+    /// Samples the counts for the report if a sample is due or the run ends. Takes no lock while holding another.
     pub(super) fn note_moment(&self, is_end: bool) {
         let (mut moment, is_due) = {
             let carried = lock(&self.carried);
@@ -96,18 +97,18 @@ impl<J: Journal> Shared<J> {
         lock(&self.carried).timeline.keep(moment);
     }
 
-    /// Where the outputs end, if they can be read again: then each page's record says where they have its bytes.
+    /// Where the outputs end, if they can be read again or records name places: then each page's record says where they have its bytes.
     pub(super) fn ends(&self) -> Option<&Mutex<OutputEnds>> {
         (self.has_receipts || self.has_places).then(|| &*self.output_ends)
     }
 
-    /// Ends the crawl at once. No further checkpoint is written.
+    /// Ends the crawl at once. Writes no further checkpoint.
     pub(super) fn abort(&self, reason: FinishReason) {
         self.broken.store(true, Ordering::Release);
         self.stop.now_because(reason);
     }
 
-    /// The totals of this run and those before, for a checkpoint or the report. No page may be on its way.
+    /// The totals of this run and earlier ones, for a checkpoint or the report. No page may be on its way.
     pub(super) fn carried(&self) -> Carried {
         let mut carried = lock(&self.carried).clone();
         let Spent { elapsed_us, cost } = self.spent();
@@ -123,7 +124,7 @@ impl<J: Journal> Shared<J> {
         carried
     }
 
-    /// What all runs have taken up to now. Of a part of a crawl on many machines the costs are not known: parts share a process.
+    /// The cost of all runs so far. For one partition of a distributed crawl it is not known: partitions share a process.
     pub(super) fn spent(&self) -> Spent {
         let before = lock(&self.carried).spent();
         let elapsed_us = before.elapsed_us + micros(self.frontier.clock().elapsed());
@@ -132,7 +133,7 @@ impl<J: Journal> Shared<J> {
         Spent { elapsed_us, cost }
     }
 
-    /// Does what the user has asked for where the filter is full: it loses more pages than was promised then.
+    /// Does what the user has chosen for a full filter, which loses more pages than promised.
     pub(super) fn check_fill(&self) {
         let seen = self.frontier.gate().seen();
         if !seen.is_full() {
@@ -140,7 +141,7 @@ impl<J: Journal> Shared<J> {
         }
         match seen.options().on_full {
             OnFull::Stop => self.stop.drain_because(FinishReason::SeenFull),
-            // A filter that grows is full only where there is no memory to grow into.
+            // A growing filter is full only if there is no memory to grow into.
             OnFull::Grow | OnFull::Warn => self.warned_full.call_once(|| {
                 tracing::warn!("the seen filter is full: from here on it loses more pages than its target rate says");
             }),
@@ -148,7 +149,7 @@ impl<J: Journal> Shared<J> {
     }
 }
 
-/// The share of a seen set's capacity that is taken; 0 where it grows.
+/// The share of a seen set's capacity that is used; 0 if it grows.
 pub(crate) fn used(seen: &SeenSet) -> f64 {
     if seen.options().on_full == OnFull::Grow {
         return 0.0;
@@ -157,7 +158,7 @@ pub(crate) fn used(seen: &SeenSet) -> f64 {
     inserted as f64 / capacity.max(1) as f64
 }
 
-/// As a record has a time.
+/// A time as records have it.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

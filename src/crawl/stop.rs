@@ -1,4 +1,4 @@
-//! How a crawl is stopped or paused, from anywhere.
+//! Stops or pauses a crawl, from any thread.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,17 +6,17 @@ use tokio::sync::watch;
 
 use super::finish::FinishReason;
 
-/// How far a crawl was asked to stop. It only goes up.
+/// How far a crawl was asked to stop. It only increases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Running,
     /// Nothing new is leased. Requests in flight go on.
     Draining,
-    /// Requests in flight are given up.
+    /// Requests in flight are abandoned.
     Stopping,
 }
 
-/// Stops a crawl or pauses it, from anywhere. Cheap to clone.
+/// Stops or pauses a crawl, from any thread. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Stop {
     phase: watch::Sender<Phase>,
@@ -30,17 +30,17 @@ impl Stop {
         Self { phase: watch::Sender::new(Phase::Running), paused: watch::Sender::new(false), reason: Arc::default() }
     }
 
-    /// Leases nothing new, and lets requests in flight end.
+    /// Leases nothing new, and lets requests in flight finish.
     pub fn drain(&self) {
         self.drain_because(FinishReason::Stopped);
     }
 
-    /// Gives up requests in flight too.
+    /// Also abandons requests in flight.
     pub fn now(&self) {
         self.now_because(FinishReason::Stopped);
     }
 
-    /// Leases nothing new until [`resume`](Self::resume). Requests in flight end, hosts' rests and checkpoints go on, and so does
+    /// Leases nothing new until [`resume`](Self::resume). Requests in flight finish. Rests of hosts and checkpoints go on, and so does
     /// [`max_duration`](super::CrawlOptions::max_duration). A paused crawl can be stopped.
     pub fn pause(&self) {
         self.paused.send_replace(true);
@@ -56,7 +56,7 @@ impl Stop {
         *self.paused.borrow()
     }
 
-    /// Whether the crawl was asked to stop, by somebody or by a limit.
+    /// Whether the crawl was asked to stop, by a caller or by a limit.
     pub fn is_stopping(&self) -> bool {
         self.reason.get().is_some()
     }
@@ -74,7 +74,7 @@ impl Stop {
         self.reason.get().copied()
     }
 
-    /// Tells of each pause and each end of one.
+    /// Reports each pause and the end of each pause.
     pub(super) fn pauses(&self) -> watch::Receiver<bool> {
         self.paused.subscribe()
     }
@@ -84,7 +84,7 @@ impl Stop {
         self.reached(Phase::Draining).await;
     }
 
-    /// Resolves once requests in flight are to be given up.
+    /// Resolves once requests in flight must be abandoned.
     pub(crate) async fn stopping(&self) {
         self.reached(Phase::Stopping).await;
     }

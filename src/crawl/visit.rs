@@ -1,4 +1,4 @@
-//! What came of one lease: an outcome for the frontier, links for the gate, a record for the outputs.
+//! The result of one lease: an outcome for the frontier, links for the gate, a record for the outputs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::frontier::lease::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
 use crate::gate::{Content, Found, Gate, Links, Refusal};
 
-/// Larger bodies are read on another thread. A page of so many bytes takes two or three milliseconds where only the tree builder
-/// can read it, and no page may hold up the others for longer.
+/// Larger bodies are read on another thread. A page of this size takes two or three milliseconds if only the tree builder can read it, and
+/// no page may hold up the others for longer.
 const INLINE_BODY: usize = 128 * 1024;
-/// The same of a page of which a tree is built, and selected from.
+/// The same limit for a page whose tree is built to select fields from it.
 const INLINE_TREE: usize = 16 * 1024;
-/// How often a page's bytes are in its tree.
+/// A page's tree takes this many times the page's bytes.
 const TREE: usize = 16;
-/// Bytes of a sitemap for each that is packed.
+/// A packed sitemap may unpack to this many times its bytes.
 const UNPACKED: usize = 16;
 
-/// Titles of pages by which people are to show that they are no robots, where their heads do not say so.
+/// Titles of pages that ask visitors to show that they are not robots, for challenges that the headers do not reveal.
 const CHALLENGES: [&str; 7] = [
     "Attention Required! | Cloudflare",
     "Client Challenge",
@@ -37,34 +37,34 @@ const CHALLENGES: [&str; 7] = [
     "Vercel Security Checkpoint",
 ];
 
-/// What came of one lease: how it ended and what it found, for the frontier; its record, for the outputs.
+/// The result of one lease: its outcome and links, for the frontier; its record, for the outputs.
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) outcome: Outcome,
-    /// When its host was done with it, and how long that took to answer; none where no response came.
+    /// When the host was done with it, and how long its answer took; `None` if no response came.
     pub(super) answered: Option<(Timestamp, Duration)>,
     /// The links of its page.
     pub(super) links: Links,
     /// Where it redirects to.
     pub(super) redirect: Option<Found>,
     pub(super) record: PageRecord,
-    /// What its page says, where one was read.
+    /// What its page says, if one was read.
     pub(super) content: Option<Content>,
     /// Links refused before the gate.
     pub(super) skips: Skips,
-    /// The response as it came, where an output wants it.
+    /// The response as it came, if an output needs it.
     pub(super) exchange: Option<Box<Exchange>>,
-    /// The links of its page, where an output wants them.
+    /// The links of its page, if an output needs them.
     pub(super) edges: Vec<Edge>,
-    /// By which it is compared with its last visit.
+    /// What is compared with its last visit.
     pub(super) answer: PageAnswer,
-    /// Its body, where that is to be kept.
+    /// Its body, if bodies are kept.
     pub(super) body: Option<Vec<u8>>,
-    /// What is known of it, once it was compared.
+    /// What is known about it, once it was compared.
     pub(super) visited: Option<Visited>,
 }
 
-/// What a response is read with.
+/// What is needed to read a response.
 pub(super) struct Reader<'a> {
     pub(super) source: &'static dyn UrlSource,
     pub(super) lease: &'a Lease,
@@ -73,25 +73,25 @@ pub(super) struct Reader<'a> {
     pub(super) base: BaseUrl,
     pub(super) gate: &'a Arc<Gate>,
     pub(super) options: &'a ReadOptions,
-    /// Whether its next visit needs to know what it has.
+    /// Whether its next visit needs the contents of this one.
     pub(super) keeps_visit: bool,
-    /// What it was when it was last visited.
+    /// Its state at its last visit.
     pub(super) known: Option<&'a KnownPage>,
     pub(super) share: &'a mut Share,
-    /// Whether an output wants the links.
+    /// Whether an output needs the links.
     pub(super) keeps_links: bool,
     /// Whether its body is to be kept.
     pub(super) keeps_body: bool,
 }
 
 impl Visit {
-    /// There is no response, or none that can be used. `key` is that of the lease's URL.
+    /// There is no response, or no usable one. `key` is the key of the lease's URL.
     pub(super) fn failed(lease: &Lease, key: &str, trouble: Trouble) -> Self {
         let record = record_of(lease, key, &trouble);
         Self::without_response(lease, Outcome::Failed(trouble), record)
     }
 
-    /// The URL was not asked for: its host cannot be reached.
+    /// The URL was not asked for: its host is unreachable.
     pub(super) fn given_up(lease: &Lease, key: &str, trouble: &Trouble) -> Self {
         let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, key, trouble) };
         Self::without_response(lease, Outcome::GivenUp, record)
@@ -163,7 +163,7 @@ impl Visit {
         visit
     }
 
-    /// A redirect is a page with one link. One to itself is a loop, unless the page is asked for with other cookies then.
+    /// A redirect is a page with one link. A redirect to itself is a loop, unless the page is asked for with other cookies then.
     fn redirect(&mut self, reader: &Reader<'_>, location: &str, has_new_cookies: bool) {
         let Reader { lease, url, gate, base, .. } = reader;
         let redirect = match Redirect::join(gate, lease, url, base, location) {
@@ -187,7 +187,7 @@ impl Visit {
             Redirect::Same(to) => self.outcome = Outcome::Moved { to },
             Redirect::Other(mut found) => {
                 if lease.kind() == LeaseKind::Page {
-                    // What travels with a page is of its own visits.
+                    // A page's metadata belongs to that page's visits.
                     found.metadata = Box::default();
                 }
                 self.record.links.found = 1;
@@ -196,7 +196,7 @@ impl Visit {
         }
     }
 
-    /// Takes the links that it had.
+    /// Takes the links that it had at its last visit.
     async fn read_known(&mut self, known: &KnownPage, reader: Reader<'_>) {
         let Reader { lease, base, gate, share, keeps_links, .. } = reader;
         let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
@@ -237,7 +237,7 @@ impl Visit {
         let work = if body > inline {
             let permit = share.memory().reader(body.saturating_mul(times)).await;
             let work = move || {
-                // Held until all else is given back.
+                // Held until everything else is released.
                 let _permit = permit;
                 work()
             };
@@ -246,7 +246,7 @@ impl Visit {
             Some(work())
         };
         let Some((extract, body)) = work else {
-            // The parser panicked. The page is recorded with what is known of it.
+            // The parser panicked. The page is recorded with what is known about it.
             self.record.error = Some(Failure::Lost.name().to_owned());
             return;
         };
@@ -273,7 +273,7 @@ impl Visit {
     }
 }
 
-/// Whether a body is that of a page, and all of it as far as it is taken.
+/// Whether a body is a page's, and is complete up to the size that is taken.
 fn is_worth_keeping(response: &Response) -> bool {
     response.is_success() && response.incomplete.is_none() && response.refused.is_none() && !response.body.is_empty()
 }

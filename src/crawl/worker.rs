@@ -1,4 +1,4 @@
-//! What each task of a crawl does with its lease: fetch, parse, commit.
+//! What each task does with its lease: fetch, parse, commit.
 
 use std::io;
 use std::net::IpAddr;
@@ -28,37 +28,37 @@ use crate::lending::HeldLease;
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// This machine was short of something, or a proxy failed. The lease went back as it was.
+    /// This machine was short of something, or a proxy failed. The lease was returned unchanged.
     Released,
     /// Nothing else was due, or nothing new may begin.
     Well,
 }
 
-/// What came of a lease that was given back.
+/// The result of a lease that was given back.
 struct Settled<J: Journal> {
-    /// A page has its record. There is none where the lease was for something else, or where it will be tried again.
+    /// A page has its record. False if the lease was for something else, or will be tried again.
     is_recorded: bool,
-    /// The lease that comes next, with the page that was reserved for it.
+    /// The next lease, with the page that was reserved for it.
     next: Option<(HeldLease<J>, Reservation)>,
 }
 
-/// What each task of a crawl does with its lease. All tasks share one.
+/// What each task does with its lease. All tasks share one worker.
 #[derive(Debug)]
 pub(super) struct Worker<J: Journal> {
     pub(super) shared: Arc<Shared<J>>,
     pub(super) outputs: Arc<Outputs>,
-    /// Where bodies are kept, if they are.
+    /// Where bodies are kept, if they are kept.
     pub(super) bodies: Option<Arc<Bodies>>,
-    /// Where refused links are listed, if they are.
+    /// Where refused links are listed, if they are listed.
     pub(super) skipped: Option<SkipList>,
-    /// A line of the log for each page and each refused link.
+    /// Whether each page and each refused link is logged.
     pub(super) logs_all: bool,
     /// The pages that were visited before.
     pub(super) recrawl: Recrawl,
 }
 
 impl<J: Journal> Worker<J> {
-    /// Fetches what was lent, and what is due after that, until nothing is.
+    /// Fetches the given lease, and then whatever is due, until nothing is.
     pub(super) async fn run(&self, mut lease: HeldLease<J>, mut page: Reservation) -> io::Result<Ended> {
         loop {
             let Some(settled) = self.process(lease).await? else { return Ok(Ended::Released) };
@@ -68,12 +68,12 @@ impl<J: Journal> Worker<J> {
             let Some(next) = settled.next else { return Ok(Ended::Well) };
             (lease, page) = next;
             self.list_dropped().await;
-            // Where hosts are given up, nothing else waits.
+            // While hosts are given up, nothing else in this loop yields.
             tokio::task::consume_budget().await;
         }
     }
 
-    /// Fetches what was lent, and completes the lease with what comes of it. `None` where this machine was short of something, or a proxy failed.
+    /// Fetches the lease, and completes it with the result. `None` if this machine was short of something, or a proxy failed.
     async fn process(&self, mut lease: HeldLease<J>) -> io::Result<Option<Settled<J>>> {
         let source = source_of(lease.kind());
         // Held until its links are queued.
@@ -89,9 +89,9 @@ impl<J: Journal> Worker<J> {
         let known = if source.is_page() { self.recrawl.known(&lease, &key)? } else { None };
         let page_known = known.as_ref().and_then(|known| known.page.as_ref());
         let visit = match page {
-            // It was parsed when it was admitted, so this does not happen.
+            // Cannot happen: it was parsed when it was admitted.
             Err(error) => Some(Visit::failed(&lease, &key, Trouble::new(Failure::BadResponse, &error.to_string()))),
-            // A panic is this page's failure, not the crawl's.
+            // A panic counts against this page, not the crawl.
             Ok(page) => AssertUnwindSafe(self.visit(&lease, source, page, page_known, &mut share))
                 .catch_unwind()
                 .await
@@ -105,7 +105,7 @@ impl<J: Journal> Worker<J> {
         self.complete(lease, source, visit).await.map(Some)
     }
 
-    /// Looks up the name of the host, tells the frontier its addresses, and says whether these may be asked now.
+    /// Looks up the host's name, tells the frontier its addresses, and returns whether they may be asked now.
     async fn may_connect(&self, lease: &mut HeldLease<J>, url: &CanonicalUrl) -> bool {
         if !lease.counts_by_address() {
             return true;
@@ -115,7 +115,7 @@ impl<J: Journal> Worker<J> {
         self.shared.fetcher.tell_addresses(url, is_first_contact, tell).await == Resolved::Connect
     }
 
-    /// Gives a lease back and takes the next: the lease's host must stand in the line of its address.
+    /// Returns a lease and takes the next one: the host must join the wait queue of its address.
     fn give_back(&self, lease: HeldLease<J>) -> io::Result<Settled<J>> {
         let shared = &self.shared;
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
@@ -124,7 +124,7 @@ impl<J: Journal> Worker<J> {
         Ok(Settled { is_recorded: false, next: next.zip(page) })
     }
 
-    /// Fetches and reads. `None` where this machine was short of something, or a proxy failed, which is no fault of the host's.
+    /// Fetches and reads. `None` if this machine was short of something, or a proxy failed, which is not the host's fault.
     async fn visit(
         &self,
         lease: &Lease,
@@ -214,7 +214,7 @@ impl<J: Journal> Worker<J> {
         Some(visit)
     }
 
-    /// Counts what a proxy has failed at, and ends the crawl where nothing is to be hoped for from it.
+    /// Counts a failure of the proxy, and ends the crawl if the proxy is lost.
     fn blame_proxy(&self, lease: &Lease, source: &'static dyn UrlSource, visit: &Visit) {
         tracing::debug!(url = lease.url(), error = visit.record.message.as_deref(), "not asked");
         let is_first = {
@@ -230,13 +230,13 @@ impl<J: Journal> Worker<J> {
         }
     }
 
-    /// Waits for a place in each output, and commits.
+    /// Waits for room in each output, and commits.
     async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, mut visit: Visit) -> io::Result<Settled<J>> {
-        // The places come first: from the gate on, nothing waits.
+        // The room comes first: from the gate on, nothing waits.
         let (mut additions, mut exchange) = (None, visit.exchange.take());
         let is_recorded = source.is_recorded() && source.is_worth_a_record(&lease, &visit.record);
         if !is_recorded || matches!(visit.outcome, Outcome::Moved { .. }) {
-            // It has no record of its own: it goes before that of the next page.
+            // It has no record of its own: it goes before the next page's.
             if let Some(exchange) = exchange.take() {
                 self.outputs.hold(&visit.record, &exchange);
             }
@@ -263,7 +263,7 @@ impl<J: Journal> Worker<J> {
             let _no_checkpoint = self.shared.quiesce.read().unwrap_or_else(PoisonError::into_inner);
             let committed = self.commit(lease, source, visit, additions);
             if committed.is_err() {
-                // Before another page may pass.
+                // Must happen before another page may pass.
                 self.shared.abort(FinishReason::StorageFailed);
             }
             committed
@@ -290,8 +290,8 @@ impl<J: Journal> Worker<J> {
         }
     }
 
-    /// Sends links through the gate, gives the lease back and takes the next one, writes the records and counts: all of it or nothing.
-    /// The [module](super) says why in this order.
+    /// Passes links through the gate, gives the lease back and takes the next one, writes the records and counts: all of it or nothing. The
+    /// [module](super) gives the reason for this order.
     fn commit(
         &self,
         mut lease: HeldLease<J>,
@@ -329,7 +329,7 @@ impl<J: Journal> Worker<J> {
             yielded.relays = may_relay && relays(&lease, &admitted, &refused);
             lease.yielded(yielded);
         }
-        // A seen set that is exact must not go on as one that is not.
+        // An exact seen set must not silently become inexact.
         gate.check_disk().map_err(io::Error::other)?;
         shared.check_fill();
         let links = &mut visit.record.links;
@@ -345,7 +345,7 @@ impl<J: Journal> Worker<J> {
         }
         let sitemaps = (admitted.len() - links) as u64;
         let (is_given_up, waited) = (lease.trouble().is_some(), lease.waited());
-        // A page of its own is reserved for the next lease, while this one still has its.
+        // The next lease has its own page reserved while this one still holds its.
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
         let goes_on = page.is_some();
         let has_record = additions.is_some();
@@ -386,7 +386,7 @@ impl<J: Journal> Worker<J> {
     }
 }
 
-/// Says that a host begins to fail, or has ceased to: a line each, at the default level.
+/// Logs that a host begins to fail or has recovered: one line each, at the default level.
 fn tell_turn(turn: HostTurn, record: &PageRecord) {
     let url = &record.url;
     match turn {
@@ -404,7 +404,7 @@ fn tell_turn(turn: HostTurn, record: &PageRecord) {
     }
 }
 
-/// Says at once how a request has failed, where none has failed so before. What follows is counted.
+/// Logs the first failure of its kind at once. Later ones are counted.
 fn tell_failure(record: &PageRecord, is_done: bool) {
     let error = record.error.as_deref().unwrap_or_default();
     let message = record.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));

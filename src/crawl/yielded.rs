@@ -1,4 +1,4 @@
-//! What a page yielded, by which the budgets judge those like it.
+//! What a page yielded, which the budgets use to judge similar pages.
 
 use super::source::UrlSource;
 use super::visit::Visit;
@@ -6,10 +6,10 @@ use crate::address::{host_of, path_and_query};
 use crate::frontier::{Lease, Outcome};
 use crate::gate::{Admission, Admitted, Gate, PageEvidence, PageYield, Refusal, RefusalCounts, domain};
 
-/// What a page yielded: what it says, or nothing where there is none at its URL; and who said it first. `None` where that is not known: of
-/// files that are not read, while it will be tried again, and where its host said when to come back.
+/// What a page yielded: what it says, or nothing if there is no page at its URL; and which page said it first. `None` if that is not known:
+/// for files that are not read, for a page that will be tried again, and if its host said when to come back.
 ///
-/// `redirect` is the verdict on where it redirects to: what is refused as seen, or by a budget, is nothing new.
+/// `redirect` is the verdict on the redirect's target: a target refused as seen, or by a budget, is nothing new.
 pub(super) fn yielded_by(
     gate: &Gate,
     lease: &Lease,
@@ -25,7 +25,7 @@ pub(super) fn yielded_by(
     };
     let brings = match (visit.content, redirect) {
         (Some(content), _) => PageEvidence::Page(content),
-        // At a later visit, where it leads to is known by the first.
+        // On a later visit, the redirect's target is known from the first visit.
         (None, Some(_)) if !lease.metadata().is_empty() => return None,
         (None, Some(Admission::Admitted(_))) => PageEvidence::Way,
         (None, Some(Admission::Refused(refusal))) if *refusal == Refusal::Seen || refusal.is_of_budget() => {
@@ -41,7 +41,7 @@ pub(super) fn yielded_by(
     Some(gate.budgets().recognize(place, lease.url(), brings))
 }
 
-/// Whether a page brought a URL that is new, at another path than its own.
+/// Whether a page led to a new URL with another path than its own.
 pub(super) fn leads_on(lease: &Lease, admitted: &[Admitted]) -> bool {
     let path = |url: &str| url.split('?').next().unwrap_or_default().len();
     let own = &lease.url()[..path(lease.url())];
@@ -49,7 +49,7 @@ pub(super) fn leads_on(lease: &Lease, admitted: &[Admitted]) -> bool {
 }
 
 /// Whether a page leads to new hosts of its own domain and nowhere else: all its new URLs are on such hosts. Links that the domain's budget
-/// refused count as such ones, or a spent budget would be lifted again by the pages that come after.
+/// refused count too; otherwise, later pages would lift a spent budget again.
 pub(super) fn relays(lease: &Lease, admitted: &[Admitted], refused: &RefusalCounts) -> bool {
     let host = host_of(lease.origin());
     let own = domain(host);
