@@ -1,4 +1,4 @@
-//! What has become of a page since its last visit.
+//! How a page has changed since its last visit.
 
 use super::known_page::KnownPage;
 use super::outlinks::Outlinks;
@@ -6,19 +6,19 @@ use crate::bytes::checksum;
 use crate::crawl::records::{PageChange, PageRecord, Recrawled};
 use crate::frontier::Validators;
 
-/// Where a redirect points is no body: its digest is of another kind.
+/// The target of a redirect is not a body, so its digest has another seed.
 const REDIRECT: u64 = 1;
 
-/// What an answer has that its record does not tell.
+/// Parts of an answer that its record does not contain.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct PageAnswer {
-    /// Of the decoded body.
+    /// The digest of the decoded body.
     pub(in crate::crawl) digest: Option<u64>,
     pub(in crate::crawl) validators: Option<Box<Validators>>,
     pub(in crate::crawl) links: Outlinks,
 }
 
-/// Judges a page by its record: what has become of it, if that can be told, and what is known of it from here on.
+/// Compares a page with its last visit, by its record. Returns how it has changed, if that can be told, and what is now known of it.
 pub(in crate::crawl) fn judge(
     known: Option<&KnownPage>,
     answer: PageAnswer,
@@ -46,7 +46,7 @@ pub(in crate::crawl) fn judge(
             (_, None) => PageChange::Changed,
             (_, Some(_)) => PageChange::Unchanged,
         };
-        // The items of a feed, and links that are too many to keep, are read again each time.
+        // The items of a feed are read again each time, and so are links that are too many to keep.
         let has_links = record.list.is_none() && answer.links.bytes().is_some() && record.redirect.is_none();
         let page = KnownPage {
             key: record.key.clone(),
@@ -60,7 +60,7 @@ pub(in crate::crawl) fn judge(
         return (Some(told(change)), Some(page));
     }
     match known {
-        // A page that was given up was not asked for.
+        // A page that was given up was not requested.
         Some(known) if record.given_up => (None, Some(known.clone())),
         Some(known) if [404, 410].contains(&status) => {
             let (key, url, since) = (known.key.clone(), known.url.clone(), known.since.clone());

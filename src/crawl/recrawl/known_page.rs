@@ -1,4 +1,4 @@
-//! What a crawl knows of a page that was visited, and its bytes in `pages.visits`.
+//! What a crawl knows of a visited page, and its format in `pages.visits`.
 //!
 //! ```text
 //! head:     kind         1 byte: 1 a page, 2 one that is gone; then 3 bytes of zero
@@ -12,8 +12,8 @@
 //!           links        their length as a varint, then zstd of them
 //! ```
 //!
-//! Numbers are little-endian. A visit takes some 120 bytes, the key twice where a tracking parameter was dropped, and its links, which
-//! zstd makes about a third of what they are.
+//! Numbers are little-endian. A visit takes some 120 bytes, plus the key again if a tracking parameter was dropped, plus its links, which
+//! zstd reduces to about a third.
 
 use std::io;
 use std::sync::Mutex;
@@ -27,11 +27,11 @@ use crate::frontier::Validators;
 
 /// Bytes of a head.
 pub(super) const HEAD: usize = 24;
-/// Bytes of a payload. The longest has links of 4 MiB that do not get shorter.
+/// At most this many bytes of a payload. The longest has 4 MiB of links that do not compress.
 const MOST: u32 = 8 << 20;
-/// Bytes of links, unpacked.
+/// At most this many bytes of links, unpacked.
 const MOST_LINKS: u64 = 5 << 20;
-/// How hard links are compressed.
+/// The zstd level for links.
 const LEVEL: i32 = 1;
 
 const PAGE: u8 = 1;
@@ -41,19 +41,19 @@ const ETAG: u8 = 2;
 const LAST_MODIFIED: u8 = 4;
 const WIRE: u8 = 8;
 
-/// What a crawl knows of a page that was visited.
+/// What a crawl knows of a visited page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::crawl) struct KnownPage {
     pub(in crate::crawl) key: String,
-    /// The wire URL that was asked for.
+    /// The wire URL that was requested.
     pub(in crate::crawl) url: String,
-    /// Of the decoded body, or of where it redirects to.
+    /// The digest of the decoded body, or of the redirect's target.
     pub(in crate::crawl) digest: Option<u64>,
-    /// With these it is asked whether it has changed.
+    /// Sent with a request to ask whether the page has changed.
     pub(in crate::crawl) validators: Validators,
-    /// When the body was fetched that it still has.
+    /// When its current body was first fetched.
     pub(in crate::crawl) since: String,
-    /// It was there once.
+    /// It existed at an earlier visit.
     pub(in crate::crawl) is_gone: bool,
     pub(in crate::crawl) links: Outlinks,
 }
@@ -68,7 +68,7 @@ pub(super) struct VisitHead {
 }
 
 impl VisitHead {
-    /// The head in these bytes; `None` where they are none.
+    /// The head in these bytes; `None` if they are not one.
     pub(super) fn read(bytes: &[u8; HEAD]) -> Option<Self> {
         let (front, found) = bytes.split_last_chunk()?;
         let mut fields = Fields::of(front);
@@ -81,7 +81,7 @@ impl VisitHead {
 }
 
 impl KnownPage {
-    /// Appends its bytes. A key is known by `fingerprint`.
+    /// Appends its bytes. `fingerprint` stands for the key.
     pub(in crate::crawl) fn put(&self, fingerprint: Fingerprint, to: &mut Vec<u8>) {
         let begin = to.len();
         to.extend_from_slice(&[0; HEAD]);
@@ -112,19 +112,19 @@ impl KnownPage {
         head[20..].copy_from_slice(&checksum);
     }
 
-    /// What a request for a URL is sent with, on its first try; `None` where it is asked for as a whole.
+    /// The conditions to send with a request for a URL on its first try; `None` if the whole page is requested.
     pub(in crate::crawl) fn conditions(&self, url: &str, attempt: u8) -> Option<&Validators> {
         (attempt == 1 && url == self.url && self.validators != Validators::default()).then_some(&self.validators)
     }
 
-    /// Whether a 304 is of this page: it has no strong `ETag`, or the one that was sent.
+    /// Whether a 304 is for this page: it has no strong `ETag`, or the one that was sent.
     pub(in crate::crawl) fn is_meant(&self, response: &Response) -> bool {
         let theirs = response.validators.as_ref().and_then(|validators| validators.etag.as_deref());
         let ours = self.validators.etag.as_deref().map(|etag| etag.trim_start_matches("W/"));
         theirs.is_none_or(|theirs| theirs.starts_with("W/") || ours.is_none_or(|ours| ours == theirs))
     }
 
-    /// The page in these bytes, head and payload; `None` where they are not what was written.
+    /// The page in these bytes, head and payload; `None` if they are not what was written.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (head, payload) = bytes.split_first_chunk()?;
         let head = VisitHead::read(head)?;
@@ -166,7 +166,7 @@ impl KnownPage {
     }
 }
 
-/// Appends bytes that are packed. Compressors are used again.
+/// Appends packed bytes. Reuses compressors.
 fn pack(bytes: &[u8], to: &mut Vec<u8>) {
     static IDLE: Mutex<Vec<zstd::bulk::Compressor<'static>>> = Mutex::new(Vec::new());
     let idle = lock(&IDLE).pop();

@@ -12,28 +12,27 @@ use crate::crawl::error::CrawlError;
 use crate::crawl::lock::lock;
 use crate::job::{FileError, Job, VISITS, own};
 
-/// The pages that another job has visited, by its `pages.visits`. The job is read only, and nobody can crawl into it meanwhile.
+/// The pages that another job has visited, from its `pages.visits`. The job is only read, and no crawl can run in it meanwhile.
 ///
-/// Opening it reads the heads of all visits: one pass over a file of some 120 bytes a page and its links. They are sorted 64 MiB at a time.
-/// Then each page takes 16 bytes of disk in the new job's directory, and a quarter of a bit of memory.
+/// Opening it reads the heads of all visits: one pass over a file of some 120 bytes a page plus its links. They are sorted 64 MiB at a
+/// time. After that, each page takes 16 bytes of disk in the new job's directory and a quarter of a bit of memory.
 #[derive(Debug)]
 pub struct KnownPages {
     path: PathBuf,
     file: Mutex<File>,
     key: FingerprintKey,
     index: VisitIndex,
-    /// Where the visits end that can be read, if that is not the end of the file.
+    /// Where the readable visits end, if that is not the end of the file.
     damaged_at: Option<u64>,
-    /// Held for as long as it is read.
+    /// Held while the job is read.
     _at_rest: Option<File>,
 }
 
 impl KnownPages {
-    /// Reads what the job in `directory` has visited. A file without a name in `scratch` has the index. Where the visits are damaged,
-    /// they are read as far as they are whole.
+    /// Reads what the job in `directory` has visited. The index is an unnamed file in `scratch`. Damaged visits are read up to the damage.
     ///
     /// # Errors
-    /// Where there is no job, or another process crawls into it; where it has no `pages.visits`; where the file system refuses.
+    /// If there is no job, or another process crawls in it; if it has no `pages.visits`; if the file system refuses.
     pub fn open(directory: &Path, scratch: &Path) -> Result<Self, CrawlError> {
         let job = Job::open_for_reading(directory)?;
         let at_rest = job.at_rest()?;
@@ -52,21 +51,21 @@ impl KnownPages {
         &self.path
     }
 
-    /// How many pages there were when they were last visited.
+    /// How many pages existed at their last visit.
     pub fn pages(&self) -> u64 {
         self.index.pages()
     }
 
-    /// Where the visits end that can be read, if that is not the end of their file.
+    /// Where the readable visits end, if that is not the end of their file.
     pub fn damaged_at(&self) -> Option<u64> {
         self.damaged_at
     }
 
-    /// Gives the keys of pages that the other job has not met: nobody has linked to them, or it ended before. Those that it found to be
-    /// gone it has met. Returns how many there are.
+    /// Passes on the keys of pages that the other job has not met: nothing links to them any more, or it ended before. Pages that it found
+    /// gone count as met. Returns how many there are.
     ///
     /// # Errors
-    /// Where a file cannot be read, or `take` fails.
+    /// If a file cannot be read, or `take` fails.
     pub fn unmet_by(&self, other: &Self, mut take: impl FnMut(&str) -> io::Result<()>) -> io::Result<u64> {
         let mut unmet = 0;
         heads(&lock(&self.file), |head, place| {
@@ -84,7 +83,7 @@ impl KnownPages {
         Ok(unmet)
     }
 
-    /// The page of a key, if it was there at its last visit.
+    /// The page with a key, if it existed at its last visit.
     pub(super) fn find(&self, key: &str) -> io::Result<Option<KnownPage>> {
         let Some((place, false)) = self.index.find(self.key.fingerprint(key))? else { return Ok(None) };
         let mut file = lock(&self.file);
@@ -97,7 +96,7 @@ impl KnownPages {
     }
 }
 
-/// The visit at a place, with a payload of this length; `None` where it is not whole, or not there yet.
+/// The visit at a place, with a payload of this length; `None` if it is not complete or not there yet.
 pub(super) fn read_visit(mut file: &File, place: u64, length: u32) -> io::Result<Option<KnownPage>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(place))?;

@@ -1,31 +1,31 @@
 //! The links of a page, kept so that they can pass the gate again when the page has not changed.
 //!
-//! They are kept as the page wrote them, and before the gate: another crawl may have another scope, and a page may be nearer to its
-//! seeds. A query in the page's own encoding is the exception: it is kept as the URL that it leads to.
+//! Links are kept as the page wrote them, before the gate: another crawl may have another scope, and a page may be nearer to its seeds. The
+//! exception is a link with a query in the page's own encoding: it is kept as the URL that it leads to.
 //!
 //! ```text
 //! piece:  length * 8 + kind   as a varint
-//!         text                length bytes: a link (0), a part of the page (2), what the page prefers to itself (4), each with one
-//!                             more where it is not to be followed; or what those behind it are resolved against (6)
+//!         text                length bytes: a link (0), a part of the page (2), a preferred URL of the page (4), each with one
+//!                             more if it must not be followed; or the base URL of the links that follow (6)
 //! ```
 
 use crate::address::BaseUrl;
 use crate::bytes::varint;
 use crate::gate::Gate;
 
-/// Bytes of a page's links that are kept. A page that has more is asked for without conditions.
+/// At most this many bytes of a page's links are kept. A page with more is requested without conditions.
 const MOST: usize = 4 << 20;
 const NOFOLLOW: u64 = 1;
 const BASE: u64 = 6;
 
-/// When a link is asked for.
+/// When a link is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::crawl) enum LinkTurn {
-    /// When its depth has its turn.
+    /// When its depth is due.
     Own = 0,
-    /// With the page, as deep as the page.
+    /// With the page, at the page's depth.
     Part = 2,
-    /// With the page, one deeper.
+    /// With the page, one level deeper.
     Preferred = 4,
 }
 
@@ -33,23 +33,23 @@ pub(in crate::crawl) enum LinkTurn {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::crawl) struct Outlinks {
     bytes: Vec<u8>,
-    /// Where the text of the last base is.
+    /// The range of the last base's text.
     base: std::ops::Range<usize>,
     is_cut: bool,
 }
 
 impl Outlinks {
-    /// Those that were kept as these bytes.
+    /// Links from the bytes that were kept.
     pub(super) fn of(bytes: Vec<u8>) -> Self {
         Self { bytes, ..Self::default() }
     }
 
-    /// Their bytes; `None` where there were too many to keep.
+    /// Their bytes; `None` if there were too many to keep.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         (!self.is_cut).then_some(&self.bytes)
     }
 
-    /// How much memory they take.
+    /// Bytes of memory that they take.
     pub(in crate::crawl) fn memory(&self) -> usize {
         self.bytes.capacity()
     }
@@ -62,7 +62,7 @@ impl Outlinks {
         }
         let kind = turn as u64 | if nofollow { NOFOLLOW } else { 0 };
         if base.basis(href).is_none() {
-            // A text that is no URL has nothing to keep.
+            // A text that is not a URL is not kept.
             if let Ok(url) = gate.canonicalizer().join(base, href) {
                 self.put(kind, url.wire());
             }
@@ -81,7 +81,7 @@ impl Outlinks {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Gives each link to `take`, with what it is resolved against, and whether it must not be followed.
+    /// Passes each link to `take`, with its base and whether it must not be followed.
     pub(in crate::crawl) fn each(
         &self,
         gate: &Gate,

@@ -1,4 +1,4 @@
-//! The pages that a crawl knows, of another job or of its own earlier visits.
+//! The pages that a crawl knows, from another job or from its own earlier visits.
 
 use std::fs::File;
 use std::io;
@@ -16,12 +16,12 @@ use crate::crawl::records::{PageRecord, RecordKind};
 use crate::frontier::Lease;
 use crate::job::VISITS;
 
-/// The pages that a crawl knows, and when it visits them again.
+/// The pages that a crawl knows, and when to visit them again.
 #[derive(Debug)]
 pub(in crate::crawl) struct Recrawl {
-    /// Those of another job.
+    /// The pages of another job.
     pub(in crate::crawl) old: Option<KnownPages>,
-    /// The visits of this job, to be read; none where it keeps none.
+    /// This job's own visits, for reading; `None` if it keeps none.
     own: Option<Mutex<File>>,
     key: FingerprintKey,
     options: RecrawlOptions,
@@ -30,10 +30,10 @@ pub(in crate::crawl) struct Recrawl {
 /// A page between two visits.
 #[derive(Debug)]
 pub(in crate::crawl) struct Visited {
-    /// What is known of it; nothing of one that was never there.
+    /// What is known of it; `None` if it never existed.
     pub(in crate::crawl) page: Option<KnownPage>,
     revisit: Revisit,
-    /// Its last visit in this job says all that there is to say.
+    /// Its last visit in this job is still accurate, so no new one is written.
     is_kept: bool,
 }
 
@@ -42,22 +42,22 @@ impl Recrawl {
         Self { old: None, own: None, key, options }
     }
 
-    /// This job keeps its visits in this file.
+    /// Sets the file in which this job keeps its visits.
     pub(in crate::crawl) fn keeps_in(&mut self, file: File) {
         self.own = Some(Mutex::new(file));
     }
 
-    /// Whether anything must be known of pages.
+    /// Whether visits are kept or compared.
     pub(in crate::crawl) fn is_on(&self) -> bool {
         self.own.is_some() || self.is_comparing()
     }
 
-    /// Whether pages are compared with what they were.
+    /// Whether pages are compared with their last visit.
     fn is_comparing(&self) -> bool {
         self.old.is_some() || self.options.every.is_some()
     }
 
-    /// What is known of a page that is about to be asked for.
+    /// What is known of a page that is about to be requested.
     pub(in crate::crawl) fn known(&self, lease: &Lease, key: &str) -> io::Result<Option<Visited>> {
         if !self.is_on() {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Recrawl {
         if let (Some((place, length)), Some(own)) = (revisit.place, &self.own) {
             page = read_visit(&lock(own), place, length)?;
         }
-        // Its bytes may be on the way yet.
+        // Its bytes may still be on the way to the file.
         let page = page.or_else(|| {
             let (key, url) = (key.to_owned(), String::new());
             revisit.digest.map(|digest| KnownPage { key, url, digest: Some(digest), ..KnownPage::default() })
@@ -79,7 +79,7 @@ impl Recrawl {
         Ok(Some(Visited { page: page.filter(|page| page.key == key && !page.is_gone), revisit, is_kept: false }))
     }
 
-    /// Judges a page, and says so in its record.
+    /// Compares a page with its last visit, and says so in its record.
     pub(in crate::crawl) fn judge(&self, before: &Visited, answer: PageAnswer, record: &mut PageRecord) -> Visited {
         let (told, page) = judge(before.page.as_ref(), answer, record);
         let wait = match self.options {
@@ -95,7 +95,7 @@ impl Recrawl {
         Visited { page, revisit: Revisit { place, digest, wait }, is_kept }
     }
 
-    /// What the job's visits get of a page that is done; nothing, where they have it.
+    /// The bytes for the job's visits of a page that is done; empty if they already have it.
     pub(in crate::crawl) fn visit(&self, visited: &Visited) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let (Some(page), Some(_), false) = (&visited.page, &self.own, visited.is_kept) {
@@ -104,8 +104,8 @@ impl Recrawl {
         bytes
     }
 
-    /// How long a page waits that has this record, and what travels with it; `None` where it is not visited again. A sitemap is read
-    /// as a whole each time, and its metadata stay.
+    /// How long the page with this record waits, and the metadata it takes along; `None` if it is not visited again. A sitemap is always
+    /// read completely, and its metadata stay.
     pub(in crate::crawl) fn again(
         &self,
         visited: Option<&Visited>,
@@ -120,7 +120,7 @@ impl Recrawl {
     }
 }
 
-/// The length of the payload of a visit that has so many bytes.
+/// The length of a visit's payload, from the length of the visit.
 fn payload(bytes: u32) -> Option<u32> {
     bytes.checked_sub(u32::try_from(super::known_page::HEAD).ok()?)
 }

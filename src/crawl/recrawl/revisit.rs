@@ -1,4 +1,4 @@
-//! What travels with a page that is visited again and again: where its last visit is, and how long it waits.
+//! The metadata of a page that is visited repeatedly: where its last visit is, and how long it waits.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use crate::bytes::Fields;
 use crate::bytes::varint;
 use crate::crawl::records::PageChange;
 
-/// The way in which the bytes are written.
+/// The version of the byte format.
 const FORMAT: u8 = 1;
 const PLACE: u8 = 1;
 const DIGEST: u8 = 2;
 
-/// Where the last visit of a page is, and how long it waits for the next one. It travels as the page's metadata.
+/// Where the last visit of a page is, and how long it waits for the next one. Stored as the page's metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::crawl) struct Revisit {
     /// Place and length in the job's own visits.
     pub(in crate::crawl) place: Option<(u64, u32)>,
-    /// Of the body. A page that has none was not there.
+    /// The digest of the body. `None` if the page did not exist.
     pub(in crate::crawl) digest: Option<u64>,
     pub(in crate::crawl) wait: Duration,
 }
@@ -34,7 +34,7 @@ impl Revisit {
         bytes
     }
 
-    /// What travels in these bytes; `None` where they are another's.
+    /// Reads these bytes; `None` if they are something else.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::of(bytes);
         let [FORMAT, parts] = fields.take().ok()? else { return None };
@@ -49,8 +49,8 @@ impl Revisit {
     }
 }
 
-/// How long a page waits that has waited so long: half as long where it has changed, twice as long where it has not or is gone. `every` is
-/// for a page that is new; `within` bounds all.
+/// The next wait of a page whose last wait was `wait`: half as long if it has changed, twice as long if it has not or is gone. `every` is
+/// for a new page; `within` bounds all waits.
 pub(super) fn next_wait(
     wait: Duration,
     change: Option<PageChange>,
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!([24, 10, 6].map(|wait| next(wait, Some(PageChange::Changed))), [12, 6, 6]);
         assert_eq!([24, 60, 100].map(|wait| next(wait, Some(PageChange::Unchanged))), [48, 100, 100]);
         assert_eq!([next(24, Some(PageChange::Gone)), next(24, Some(PageChange::Failed))], [48, 24]);
-        // What is asked for counts, whatever the bounds.
+        // The requested interval wins over the bounds.
         assert_eq!(next_wait(hours(1), None, hours(1), (hours(6), hours(100))), hours(1));
     }
 }

@@ -1,8 +1,8 @@
 //! Where the last visit of each page is, by the fingerprint of its key: rows in a sorted file.
 //!
-//! A row has 16 bytes: fingerprint, and twice the place of the visit, with one more where the page was gone then. Rows are
-//! sorted 64 MiB at a time, and merged where there is more. In memory is the first fingerprint of each 256 rows: 32 kB for a million
-//! pages. A question reads 4 KiB. The file has no name, so the space is free again however the process ends.
+//! A row has 16 bytes: the fingerprint, and twice the place of the visit, plus one if the page was gone then. Rows are sorted 64 MiB at a
+//! time, and merged if there are more. The first fingerprint of each 256 rows is kept in memory: 32 kB for a million pages. A lookup reads
+//! 4 KiB. The file has no name, so its space is freed however the process ends.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,12 +17,12 @@ use crate::job::own::nameless;
 
 /// Bytes of a row.
 const ROW: usize = 16;
-/// Rows that are read together.
+/// Rows read together.
 const PAGE: usize = 256;
-/// Rows that are sorted together.
+/// Rows sorted together.
 const RUN: usize = 4 << 20;
 
-/// A fingerprint, and twice a place with one more for a page that is gone.
+/// A fingerprint, and twice a place, plus one for a page that is gone.
 type Row = (u64, u64);
 
 /// The rows of all pages.
@@ -30,12 +30,12 @@ type Row = (u64, u64);
 pub(super) struct VisitIndex {
     file: Mutex<File>,
     rows: u64,
-    /// Those of pages that are not gone.
+    /// The number of rows whose pages are not gone.
     pages: u64,
     firsts: Vec<u64>,
 }
 
-/// Takes rows in any order.
+/// Accepts rows in any order.
 #[derive(Debug)]
 pub(super) struct VisitIndexWriter {
     directory: PathBuf,
@@ -45,12 +45,12 @@ pub(super) struct VisitIndexWriter {
 }
 
 impl VisitIndexWriter {
-    /// Its files are in this directory, without names.
+    /// Keeps its unnamed files in this directory.
     pub(super) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), run: RUN, rows: Vec::new(), runs: Vec::new() }
     }
 
-    /// Adds a visit. Of those of one page, the one that is farthest behind counts.
+    /// Adds a visit. If a page has several, the one with the highest place counts.
     pub(super) fn add(&mut self, fingerprint: Fingerprint, place: u64, is_gone: bool) -> io::Result<()> {
         self.rows.push((fingerprint.bits(), place << 1 | u64::from(is_gone)));
         if self.rows.len() < self.run {
@@ -65,7 +65,7 @@ impl VisitIndexWriter {
         Ok(())
     }
 
-    /// Ends it.
+    /// Sorts all rows into the index.
     pub(super) fn finish(mut self) -> io::Result<VisitIndex> {
         self.rows.sort_unstable();
         let mut sources: Vec<Box<dyn Iterator<Item = io::Result<Row>>>> = vec![Box::new(self.rows.into_iter().map(Ok))];
@@ -83,7 +83,7 @@ impl VisitIndexWriter {
         while let Some(Reverse((row, number))) = next.pop() {
             next.extend(sources[number].next().transpose()?.map(|row| Reverse((row, number))));
             if next.peek().is_some_and(|Reverse((other, _))| other.0 == row.0) {
-                // A later visit of the same page.
+                // A later visit of the same page exists.
                 continue;
             }
             if index.rows.is_multiple_of(PAGE as u64) {
@@ -99,12 +99,12 @@ impl VisitIndexWriter {
 }
 
 impl VisitIndex {
-    /// Pages that were there at their last visit.
+    /// Pages that existed at their last visit.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Where the last visit of a page is, and whether the page was gone then; `None` where there was none.
+    /// Where the last visit of a page is, and whether the page was gone then; `None` if there was no visit.
     pub(super) fn find(&self, fingerprint: Fingerprint) -> io::Result<Option<(u64, bool)>> {
         let bits = fingerprint.bits();
         let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(None) };
@@ -151,7 +151,7 @@ mod tests {
             let mut writer = VisitIndexWriter { run, ..VisitIndexWriter::new(directory.path()) };
             let fingerprint = |page: u64| Fingerprint::from_bits(page.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut place = 0;
-            // Each third page is visited again, and each ninth is gone by then.
+            // Every third page is visited again, and every ninth is gone by then.
             for visit in 0..2 {
                 for page in (0..pages).filter(|page| visit == 0 || page % 3 == 0) {
                     writer.add(fingerprint(page), place, visit == 1 && page % 9 == 0).unwrap();

@@ -3,8 +3,8 @@
 use crate::crawl::records::{DonePage, Sink};
 use crate::job::VISITS;
 
-/// Keeps in `pages.visits` what each page had, so that a later crawl can ask whether it has changed: its `ETag` and `Last-Modified`, a
-/// digest of its body, and its links. Give it to [`Crawl::open_with`](crate::crawl::Crawl::open_with).
+/// Keeps each page's `ETag`, `Last-Modified`, body digest and links in `pages.visits`, so that a later crawl can ask whether it has
+/// changed. Pass it to [`Crawl::open_with`](crate::crawl::Crawl::open_with).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Visits;
 

@@ -1,23 +1,23 @@
-//! The bases of the elements of a feed that are open.
+//! The bases of a feed's open elements.
 
 use std::rc::Rc;
 
 use super::vocabulary::is_absolute;
 
-/// Bases within one another that are kept.
+/// At most this many nested bases are kept.
 const MOST: usize = 8;
-/// Bytes of one that is kept.
+/// At most this many bytes of a base are kept.
 const LONGEST: usize = 2 * 1024;
 
-/// The `xml:base` of the elements that are open (XML Base, RFC 4287 section 2), from the outermost in.
+/// The `xml:base` of the open elements (XML Base, RFC 4287 section 2), outermost first.
 #[derive(Default)]
 pub(super) struct Bases(Vec<(usize, Chain)>);
 
-/// All bases that hold somewhere, from the outermost in. Many URLs share one.
+/// All bases in effect at one place, outermost first. Many URLs share one chain.
 pub(super) type Chain = Rc<[String]>;
 
 impl Bases {
-    /// Takes that of an element so deep. It is `false` where it is too long, or one too many.
+    /// Adds the base of an element at this depth. Returns `false` if it is too long, or one too many.
     #[must_use = "what is not taken is a problem of the file"]
     pub(super) fn open(&mut self, depth: usize, base: String) -> bool {
         let around = self.chain().filter(|_| !is_absolute(&base));
@@ -30,7 +30,7 @@ impl Bases {
         has_room
     }
 
-    /// Elements are closed up to this depth.
+    /// Drops the bases of elements deeper than this: they are closed.
     pub(super) fn close(&mut self, depth: usize) {
         while self.0.last().is_some_and(|(own, _)| *own > depth) {
             self.0.pop();
@@ -42,12 +42,12 @@ impl Bases {
         self.0.len()
     }
 
-    /// Only the outermost are left.
+    /// Keeps only the outermost `count`.
     pub(super) fn keep(&mut self, count: usize) {
         self.0.truncate(count);
     }
 
-    /// All that hold here.
+    /// All bases in effect here.
     pub(super) fn chain(&self) -> Option<Chain> {
         self.0.last().map(|(_, chain)| Rc::clone(chain))
     }

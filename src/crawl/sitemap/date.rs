@@ -1,10 +1,10 @@
-//! The day of a date as sitemaps and feeds write it.
+//! The day of a date in a sitemap or feed.
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// The day of a date, counted from 1970-01-01; `None` where the text is no date. It takes the W3C's format from a year on
-/// (`2009`, `2009-08`, `2009-08-16T…`), and that of RFC 822 with a year of two digits or four. The time of day and its zone
-/// are not looked at: a day more or less changes no order that matters.
+/// The day of a date, counted from 1970-01-01; `None` if the text is not a date. It accepts the W3C's format from a year on (`2009`,
+/// `2009-08`, `2009-08-16T…`), and RFC 822's with a year of two or four digits. The time of day and its zone are ignored: a day more or
+/// less changes no order that matters.
 pub(in crate::crawl) fn day_of(text: &str) -> Option<i64> {
     let text = text.trim();
     let (year, month, day) = w3c(text).or_else(|| rfc_822(text))?;
@@ -41,7 +41,7 @@ fn number(digits: &str) -> Option<i64> {
     is_number.then(|| digits.parse().ok()).flatten()
 }
 
-/// Days of the Gregorian calendar. The year begins in March, so that a leap day is its last.
+/// Days of the Gregorian calendar. The year begins in March, so that its last day is the leap day.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year / 400, year % 400);

@@ -1,19 +1,19 @@
 //! One URL that a sitemap or feed lists.
 
-/// One URL that a sitemap or feed lists, with what it says of it.
+/// One URL that a sitemap or feed lists, with its details.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SitemapEntry {
-    /// The URL as it is written, without the white space around it: it may be relative, or lack its scheme.
+    /// The URL as written, without surrounding white space: it may be relative, or lack its scheme.
     pub url: String,
-    /// What `xml:base` says it is relative to, from the outermost element in: each is relative to the one before it, and the first to the
-    /// file's own URL. Mostly there is none.
+    /// The bases given by `xml:base`, outermost element first: each is relative to the one before it, and the first to the file's own URL.
+    /// Usually empty.
     pub bases: Vec<String>,
     /// What it leads to.
     pub kind: SitemapEntryKind,
-    /// When it was last changed, as it is written.
+    /// When it was last changed, as written.
     pub lastmod: Option<String>,
-    /// From 0 to 1; other values are left out.
+    /// From 0 to 1; `None` for other values.
     pub priority: Option<f32>,
     /// Where it begins in the file: bytes of its text as UTF-8, gzip undone.
     pub offset: u64,
@@ -25,12 +25,12 @@ pub struct SitemapEntry {
 pub enum SitemapEntryKind {
     /// The page in another language or for another device: `<xhtml:link rel="alternate">`.
     Alternate,
-    /// A page that a feed has as an item.
+    /// A page listed as an item of a feed.
     Item,
     /// A page.
     #[default]
     Page,
-    /// A further sitemap.
+    /// Another sitemap.
     Sitemap,
 }
 

@@ -1,6 +1,6 @@
 //! The formats of sitemaps.
 
-/// The format of a sitemap, by its content.
+/// The format of a sitemap, from its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SitemapFormat {
@@ -12,7 +12,7 @@ pub enum SitemapFormat {
     Rss,
     /// A URL a line.
     Text,
-    /// None of these: an error page, for instance.
+    /// None of these, such as an error page.
     #[default]
     Unknown,
     /// A list of pages.

@@ -1,19 +1,19 @@
-//! The bytes of a body, gzip undone.
+//! The bytes of a body after gzip is undone.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// gzip members that are read. Each costs some preparation, however short it is.
+/// At most this many gzip members are read. Each costs some setup, however short it is.
 const MAX_MEMBERS: usize = 1_000;
-/// Bytes that are unpacked at once.
+/// Bytes unpacked at once.
 const PART: usize = 8 * 1024;
-/// What a gzip member begins with (RFC 1952 section 2.3.1).
+/// The first bytes of a gzip member (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// A byte order mark, which editors and PHP put before what is no text too.
+/// A byte order mark, which editors and PHP put even before data that is not text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Where gzip begins in the beginning of a body: at once, or behind a byte order mark; `None` where the body is no gzip.
+/// Where gzip data begins: at once, or after a byte order mark; `None` if the body is not gzip.
 pub(super) fn gzip_at(start: &[u8]) -> Option<usize> {
     let packed = start.strip_prefix(MARK).unwrap_or(start);
     packed.starts_with(&GZIP).then_some(start.len() - packed.len())
@@ -28,7 +28,8 @@ pub(super) enum BodyBytes<'a> {
 }
 
 impl<'a> BodyBytes<'a> {
-    /// Of what is packed twice, as by a program and then by its server, so many bytes are unpacked in between at most.
+    /// Undoes gzip twice if a body is packed twice, as by a program and then by its server. At most `max_bytes` bytes of the intermediate
+    /// data are unpacked.
     pub(super) fn of(body: &'a [u8], max_bytes: usize) -> Self {
         let Some(at) = gzip_at(body) else { return Self::Plain(body) };
         let mut once = BufReader::with_capacity(PART, Members::of(&body[at..]));
@@ -42,7 +43,7 @@ impl<'a> BodyBytes<'a> {
         }
     }
 
-    /// Reads some bytes; none at the end, or where there is a problem, which is told once.
+    /// Reads some bytes; none at the end or after a problem, which is returned once.
     pub(super) fn read(&mut self, to: &mut [u8]) -> Result<usize, &'static str> {
         let read = match self {
             Self::Failed(problem) => Err(*problem),
@@ -64,8 +65,7 @@ fn problem(error: &io::Error) -> &'static str {
     }
 }
 
-/// What the gzip members of a body hold, one behind another. What follows the last whole one and is none is passed over, as gzip itself
-/// does.
+/// The contents of a body's gzip members, one after another. Anything after the last member is ignored, as gzip itself does.
 struct Members<'a> {
     decoder: GzDecoder<&'a [u8]>,
     begun: usize,

@@ -4,13 +4,13 @@
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SitemapLimits {
-    /// Entries that are told; the others are counted. The protocol allows 50,000.
+    /// At most this many entries are passed on; the others are counted. The protocol allows 50,000.
     pub max_urls: usize,
-    /// Bytes of its text, gzip undone. The protocol allows 50 MiB.
+    /// At most this many bytes of text, after gzip is undone. The protocol allows 50 MiB.
     pub max_bytes: usize,
-    /// Alternates in other languages or for other devices are entries as well.
+    /// Alternates in other languages or for other devices are entries too.
     pub alternates: bool,
-    /// The body did not come to its end, so that its last line may be a part of one.
+    /// The body did not reach its end, so its last line may be incomplete.
     pub is_cut: bool,
 }
 

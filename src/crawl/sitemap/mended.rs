@@ -1,57 +1,57 @@
-//! The tags of a sitemap as they were meant.
+//! The tags of a sitemap, repaired.
 //!
-//! A parser of XML takes each `<` for a tag and each quote in it for one of a pair. One quote too many, in one tag, and it reads the tags
-//! behind for a value, up to the next quote. So tags are mended before they are parsed:
+//! An XML parser takes each `<` as a tag and each quote in it as one of a pair. After one quote too many in a tag, it reads the tags that
+//! follow as a value, up to the next quote. So tags are mended before they are parsed:
 //!
 //! | written | is |
 //! |---|---|
 //! | `hreflang="de""`, `href="/1"x"`: a quote that opens no value | a blank |
-//! | `href="/1/><loc>`: a value with a `>` and behind it a `<` | ends at the `>`, its quote a blank |
-//! | `a <3 b`, `?a<b</loc>`: a `<` that begins no tag, or another one follows before its `>` | text |
+//! | `href="/1/><loc>`: a value with a `>` and a `<` after it | ends at the `>`, its quote a blank |
+//! | `a <3 b`, `?a<b</loc>`: a `<` that begins no tag, or is followed by another before its `>` | text |
 //! | `<url <loc>`: a name, and another tag | `<url><loc>` |
 //!
-//! A byte stands for a byte, so places in the text stay what they are. Comments, CDATA, declarations and end tags are left as they are, and so
-//! is a tag that the file breaks off in.
+//! Every byte is replaced by one byte, so places in the text do not change. Comments, CDATA, declarations and end tags are left alone, and
+//! so is a tag in which the file breaks off.
 
 use std::io::{self, BufRead, Read};
 use std::mem::discriminant;
 
 use super::text::{MAX_ELEMENT, SitemapText, of_element};
 
-/// Stands for a `<` that is text. No XML has this character (XML 1.0 section 2.2).
+/// Replaces a `<` that is text. XML never contains this character (XML 1.0 section 2.2).
 pub(super) const LESS: u8 = 1;
 
-/// The text of a sitemap with its tags mended. Linear in the text; what is held of it is one tag.
+/// The text of a sitemap with its tags mended. Takes linear time, and holds one tag.
 pub(super) struct MendedText<'a> {
     text: SitemapText<'a>,
-    /// Text from the last byte that was read on.
+    /// Text from the last byte read on.
     held: Vec<u8>,
-    /// Bytes of it that were read.
+    /// Bytes of `held` that were read.
     read: usize,
-    /// Bytes of it that are as they were meant.
+    /// Bytes of `held` that are mended.
     ready: usize,
     place: Place,
-    /// Bytes that were read since an element began.
+    /// Bytes read since an element began.
     element: usize,
     is_over: bool,
 }
 
-/// What the bytes behind the ready ones are part of.
+/// What the bytes after the ready ones belong to.
 enum Place {
     Text,
-    /// Something that ends so.
+    /// Something that ends with these bytes.
     Upto(&'static [u8]),
     Tag(Tag),
 }
 
-/// A start tag that is looked at. Places in it count from its `<`.
+/// A start tag under inspection. Places in it count from its `<`.
 #[derive(Clone, Copy)]
 struct Tag {
-    /// Bytes that were looked at.
+    /// Bytes inspected.
     seen: usize,
-    /// The last of them that is not blank.
+    /// The last inspected byte that is not blank.
     last: u8,
-    /// A value that is open: its quote, and where that stands.
+    /// An open value: its quote, and where that is.
     value: Option<(u8, usize)>,
     /// The first `>` in it.
     end_in_value: Option<usize>,
@@ -62,17 +62,17 @@ impl<'a> MendedText<'a> {
         Self { text, held: Vec::new(), read: 0, ready: 0, place: Place::Text, element: 0, is_over: false }
     }
 
-    /// From here on another element is read.
+    /// A new element begins here.
     pub(super) fn begin_element(&mut self) {
         self.element = 0;
     }
 
-    /// Why there is less than there should be. It is told once.
+    /// Why the text is shorter than it should be. Returned once.
     pub(super) fn take_problem(&mut self) -> Option<&'static str> {
         self.text.problem.take()
     }
 
-    /// Holds more text until some of it is ready, or there is no more.
+    /// Loads more text until some of it is ready, or the text ends.
     fn fill(&mut self) -> io::Result<()> {
         while self.read == self.ready && !(self.is_over && self.ready == self.held.len()) {
             self.held.drain(..self.read);
@@ -88,7 +88,7 @@ impl<'a> MendedText<'a> {
         Ok(())
     }
 
-    /// Goes one step further; `false` where that takes more text.
+    /// Takes one step; `false` if it needs more text.
     fn mend(&mut self) -> bool {
         let rest = &mut self.held[self.ready..];
         let (bytes, place) = match self.place {
@@ -102,7 +102,7 @@ impl<'a> MendedText<'a> {
     }
 }
 
-/// How many bytes of a text are ready, and what follows them.
+/// How many bytes of text are ready, and what follows them.
 fn in_text(rest: &mut [u8], is_over: bool) -> (usize, Place) {
     let Some(at) = rest.iter().position(|byte| *byte == b'<') else { return (rest.len(), Place::Text) };
     let tag = &rest[at..];
@@ -126,17 +126,17 @@ fn in_text(rest: &mut [u8], is_over: bool) -> (usize, Place) {
     (at, place)
 }
 
-/// How many bytes of something that ends so are ready.
+/// How many bytes of something that ends with `end` are ready.
 fn upto(rest: &[u8], end: &'static [u8], is_over: bool) -> (usize, Place) {
     match rest.windows(end.len()).position(|bytes| bytes == end) {
         Some(at) => (at + end.len(), Place::Text),
         None if is_over => (rest.len(), Place::Upto(end)),
-        // Its end may have begun.
+        // A part of its end may already be there.
         None => (rest.len().saturating_sub(end.len() - 1), Place::Upto(end)),
     }
 }
 
-/// How many bytes of a tag are ready: all of it, or none.
+/// How many bytes of a tag are ready: all or none.
 fn in_tag(rest: &mut [u8], mut tag: Tag, is_over: bool) -> (usize, Place) {
     while let Some(byte) = rest.get(tag.seen).copied() {
         let at = tag.seen;
@@ -172,7 +172,7 @@ fn in_tag(rest: &mut [u8], mut tag: Tag, is_over: bool) -> (usize, Place) {
 }
 
 impl Tag {
-    /// One of which only its `<` was seen.
+    /// A tag whose `<` was just read.
     const NEW: Self = Self { seen: 1, last: b'<', value: None, end_in_value: None };
 }
 

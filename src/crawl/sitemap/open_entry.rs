@@ -1,26 +1,26 @@
-//! An entry that is being read.
+//! An entry under construction.
 
 use super::bases::Chain;
 use super::sitemap::Sitemap;
 use super::vocabulary::{FieldName, is_absolute};
 use super::{SitemapEntry, SitemapEntryKind, day_of};
 
-/// URLs of one entry that are kept.
+/// At most this many URLs of one entry are kept.
 const MOST: usize = 1_000;
 
-/// A `<url>`, `<sitemap>`, `<item>` or `<entry>` that is not at its end.
+/// A `<url>`, `<sitemap>`, `<item>` or `<entry>` whose end is not reached.
 #[derive(Default)]
 pub(super) struct OpenEntry {
     pub(super) kind: SitemapEntryKind,
-    /// What stands before its tag's name.
+    /// The prefix of its tag's name.
     pub(super) prefix: String,
-    /// How many bases there are around it.
+    /// The number of bases around it.
     pub(super) bases_around: usize,
-    /// URLs in the order in which they stand.
+    /// Its URLs, in the order of the file.
     urls: Vec<EntryUrl>,
-    /// A URL that serves where there is no other.
+    /// A URL to use if there is no other.
     instead: Option<EntryUrl>,
-    /// What stands in it outside of all elements.
+    /// Its text outside of all child elements.
     bare: String,
     bare_at: u64,
     /// Where it begins.
@@ -38,17 +38,17 @@ pub(super) struct EntryUrl {
 }
 
 impl OpenEntry {
-    /// One that begins here.
+    /// An entry that begins here.
     pub(super) fn at(at: u64, kind: SitemapEntryKind, prefix: &str, bases_around: usize) -> Self {
         Self { kind, prefix: prefix.to_owned(), bases_around, at, ..Self::default() }
     }
 
-    /// Whether a URL of its own is known, beside alternates.
+    /// Whether it has a URL of its own, not counting alternates.
     pub(super) fn has_url(&self) -> bool {
         self.urls.iter().any(|url| url.kind != SitemapEntryKind::Alternate)
     }
 
-    /// Takes one of its URLs, where there is room for more.
+    /// Adds one of its URLs. Returns `false` if there is no room.
     pub(super) fn add(&mut self, url: EntryUrl) -> bool {
         let has_room = self.urls.len() < MOST;
         if has_room {
@@ -57,14 +57,14 @@ impl OpenEntry {
         has_room
     }
 
-    /// Takes what may serve as its URL: only a whole one does.
+    /// Keeps a fallback for its URL, if that is absolute.
     pub(super) fn add_instead(&mut self, url: &str, at: u64) {
         if is_absolute(url) && self.instead.is_none() {
             self.instead = Some(EntryUrl { kind: self.kind, url: url.to_owned(), at, bases: None });
         }
     }
 
-    /// Takes text that stands in no element of it, up to so many bytes.
+    /// Adds text that is in none of its elements, up to `longest` bytes.
     pub(super) fn add_bare(&mut self, text: &str, at: u64, longest: usize) {
         if self.bare.len() + text.len() <= longest {
             if self.bare.trim().is_empty() {
@@ -74,12 +74,12 @@ impl OpenEntry {
         }
     }
 
-    /// Takes the text of one of its elements. It is `false` where there is no room for one more URL.
+    /// Takes the text of one of its elements. Returns `false` if there is no room for another URL.
     pub(super) fn take(&mut self, name: FieldName, text: &str, at: u64, bases: Option<Chain>) -> bool {
         match name {
             FieldName::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at, bases }),
             FieldName::Instead => self.add_instead(text, at),
-            // The latest counts: a feed has the day when an item was written, too.
+            // The latest date counts: a feed also has the day when an item was written.
             FieldName::Changed if day_of(text) > self.lastmod.as_deref().and_then(day_of) || self.lastmod.is_none() => {
                 self.lastmod = Some(text.to_owned());
             }
@@ -91,7 +91,7 @@ impl OpenEntry {
         true
     }
 
-    /// Tells it, URL by URL. Where it is not at its end, what serves instead of a URL may still be followed by one.
+    /// Passes it on, URL by URL. The fallback is used only if the entry is complete; otherwise, a URL may still follow.
     pub(super) fn tell(mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
         if !self.has_url() && is_whole {
             let (bare, at) = (self.bare.trim().to_owned(), self.bare_at);
@@ -99,7 +99,7 @@ impl OpenEntry {
                 self.add_instead(&bare, at);
             }
             self.urls.extend(self.instead);
-            // An item of a feed may be a text alone.
+            // An item of a feed may have only text.
             if self.urls.is_empty() && self.kind != SitemapEntryKind::Item {
                 sitemap.note(self.at, "an entry without a URL");
             }

@@ -1,29 +1,29 @@
-//! Where a sitemap or feed stands, which completes the URLs in it.
+//! The address of a sitemap or feed, used to complete the URLs in it.
 
 use std::borrow::Cow;
 
 use super::SitemapEntry;
 use crate::address::{BaseUrl, CanonicalUrl, Canonicalizer};
 
-/// Where a sitemap or feed stands, which completes the URLs in it: those that are relative, and those that lack their scheme.
+/// The address of a sitemap or feed, used to complete the URLs in it that are relative or lack their scheme.
 #[derive(Debug)]
 pub(crate) struct SitemapPlace {
     canonicalizer: Canonicalizer,
-    /// Its URL; `None` where nobody knows it.
+    /// Its URL; `None` if it is not known.
     base: Option<BaseUrl>,
     own: Option<CanonicalUrl>,
-    /// The last bases that an entry had, and what they make of its own.
+    /// The bases of the last entry that had any, and the base URL that they result in.
     last: (Vec<String>, Option<BaseUrl>),
 }
 
 impl SitemapPlace {
-    /// That of a file with this URL.
+    /// The place of a file with this URL.
     pub(crate) fn new(canonicalizer: Canonicalizer, base: Option<BaseUrl>) -> Self {
         let own = base.as_ref().and_then(|base| canonicalizer.join(base, "/").ok());
         Self { canonicalizer, base, own, last: (Vec::new(), None) }
     }
 
-    /// What an entry's URL is relative to, if that is known, and the URL with its scheme.
+    /// The base of an entry's URL, if known, and the URL with its scheme.
     pub(crate) fn complete<'a>(&'a mut self, entry: &'a SitemapEntry) -> (Option<&'a BaseUrl>, Cow<'a, str>) {
         let url = with_scheme(&entry.url, self.own.as_ref());
         if entry.bases.is_empty() {
@@ -40,8 +40,8 @@ impl SitemapPlace {
     }
 }
 
-/// A URL that lacks its scheme gets that of the file: one that begins with `www.`, or with the file's own host. Where the file's URL is
-/// not known, https is assumed, as it is of a seed.
+/// Adds the file's scheme to a URL that lacks one and begins with `www.` or with the file's own host. If the file's URL is not known, https
+/// is assumed, as for a seed.
 pub(in crate::crawl) fn with_scheme<'a>(url: &'a str, own: Option<&CanonicalUrl>) -> Cow<'a, str> {
     let host = url.split(['/', '?', '#', ':']).next().unwrap_or_default();
     let is_host = own.is_some_and(|own| host.eq_ignore_ascii_case(own.host()))

@@ -1,14 +1,14 @@
-//! A sitemap that is a list of URLs, one a line.
+//! A sitemap that lists one URL a line.
 
 use super::sitemap::Sitemap;
 use super::text::SitemapText;
 use super::{SitemapEntry, SitemapFormat};
 
-/// Bytes of a line that can be a URL.
+/// At most this many bytes of a line can be a URL.
 const LONGEST: usize = 8 * 1024;
 
-/// Reads the lines of a text. Each that is a URL is an entry, wherever it stands; others are counted, but for comments and blank ones.
-/// A last line without an end counts where the file is whole.
+/// Reads the lines of a text. Each line that is a URL is an entry, wherever it is; other lines are counted, except comments and blank
+/// lines. A last line without a line end counts only if the file is complete.
 pub(super) fn read(mut text: SitemapText<'_>, mut offset: u64, sitemap: &mut Sitemap<'_>) {
     let mut line = Vec::new();
     loop {
@@ -43,7 +43,7 @@ pub(super) fn read(mut text: SitemapText<'_>, mut offset: u64, sitemap: &mut Sit
     }
 }
 
-/// Whether a line is meant as a URL: it has a scheme of the web, or lacks one and begins with `www.`.
+/// Whether a line is meant as a URL: it has a web scheme, or lacks one and begins with `www.`.
 fn is_url(line: &str) -> bool {
     let begins = |with: &str| line.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     let is_one = ["http://", "https://", "www."].into_iter().any(begins);

@@ -5,10 +5,10 @@ use super::sitemap::Sitemap;
 use super::text::SitemapText;
 use super::{SitemapEntry, SitemapLimits, SitemapSummary, plain, xml};
 
-/// Reads a body as a sitemap, and tells its entries in their order, each as soon as it is complete. `content_type` serves for its charset
-/// alone.
+/// Reads a body as a sitemap, and passes on its entries in order, each as soon as it is complete. Only the charset of `content_type` is
+/// used.
 ///
-/// Linear in the body, and in what it unpacks to.
+/// Linear in the body and its unpacked size.
 ///
 /// ```
 /// use crawler::crawl::{SitemapFormat, SitemapLimits, read_sitemap};

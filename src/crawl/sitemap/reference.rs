@@ -1,17 +1,17 @@
-//! References, in texts and in attributes.
+//! References in texts and attributes.
 
 /// What a reference stands for.
 pub(super) enum Reference {
     /// One of XML's own five, or a number.
     Letter(char),
-    /// None: it is a part of the text.
+    /// Not a reference: it is part of the text.
     Text,
-    /// An entity that nobody resolves.
+    /// An entity that is not resolved.
     Unknown,
 }
 
 impl Reference {
-    /// That of what stands between `&` and `;`.
+    /// The reference whose name is between `&` and `;`.
     pub(super) fn of(name: &str) -> Self {
         let letter = match name {
             "amp" => Some('&'),
@@ -29,7 +29,7 @@ impl Reference {
     }
 }
 
-/// An attribute's value: each of its references resolved by itself. `unknown` is told what is not.
+/// An attribute's value, with each of its references resolved separately. Calls `unknown` for each that is not resolved.
 pub(super) fn value(raw: &str, mut unknown: impl FnMut(&str)) -> String {
     let mut value = String::with_capacity(raw.len());
     let mut rest = raw;
@@ -61,7 +61,7 @@ fn character(number: &str) -> Option<char> {
     code.ok().and_then(char::from_u32).filter(|letter| *letter != '\0')
 }
 
-/// Whether this can be an entity's name: `&b=2;` in a URL is none.
+/// Whether this can be an entity's name: `&b=2;` in a URL cannot.
 fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(char::is_alphabetic)

@@ -1,36 +1,36 @@
-//! What a body is, by its first element.
+//! The type of a body, from its first element.
 
 use super::gzip::gzip_at;
 use super::text::floor;
 use crate::crawl::html::first_element;
 
-/// Bytes that are looked at: as many as a reader has at first.
+/// Bytes to look at: as many as a reader has at first.
 const HEAD: usize = 8 * 1024;
-/// What most pages begin with.
+/// The first bytes of most pages.
 const HTML: [&str; 2] = ["<!DOCTYPE html", "<html"];
-/// Elements that a file may begin with, or a page: nothing is looked for behind them.
+/// Elements that a file or a page may begin with: after them, no other beginning is looked for.
 const FIRST: [&str; 11] =
     ["body", "entry", "feed", "head", "html", "rdf", "rss", "sitemap", "sitemapindex", "url", "urlset"];
-/// What a file begins with that something else stands before.
+/// The first bytes of a file that has something else before it.
 const BEGINNINGS: [&str; 6] = ["<?xml", "<feed", "<rdf:rdf", "<rss", "<sitemapindex", "<urlset"];
 
-/// Whether the beginning of a body is that of a sitemap in XML.
+/// Whether a body begins as an XML sitemap.
 pub(in crate::crawl) fn is_sitemap(start: &[u8]) -> bool {
     matches!(root(start).as_deref(), Some("urlset" | "sitemapindex"))
 }
 
-/// Whether the beginning of a body is that of a feed.
+/// Whether a body begins as a feed.
 pub(in crate::crawl) fn is_feed(start: &[u8]) -> bool {
     matches!(root(start).as_deref(), Some("rss" | "feed" | "rdf" | "entry"))
 }
 
-/// Whether a body is packed by gzip, so that its beginning tells nothing else.
+/// Whether a body is packed by gzip, so that its beginning says nothing else.
 pub(in crate::crawl) fn is_gzip(start: &[u8]) -> bool {
     gzip_at(start).is_some()
 }
 
-/// Where the file begins that a text is: at once, or behind what the program that writes it has said before, which may be markup too, as
-/// PHP's notices are.
+/// Where the actual file begins in a text: at once, or after output of the program that writes it. That output may be markup too, like
+/// PHP's notices.
 pub(super) fn beginning(text: &str) -> usize {
     let text = &text[..floor(text, HEAD)];
     let first = first_element(text);
@@ -50,8 +50,8 @@ pub(super) fn beginning(text: &str) -> usize {
     tags.find(|at| is_one(&text[*at..])).unwrap_or_default()
 }
 
-/// The first element's name in lower case, without its prefix. UTF-16 has a NUL for each second byte. Most pages are HTML by their
-/// first bytes, and cost no more than to look at these.
+/// The first element's name in lower case, without its prefix. In UTF-16, every second byte is a NUL. Most pages are recognized as HTML by
+/// their first bytes, and cost no more than that look.
 fn root(start: &[u8]) -> Option<String> {
     let start = &start[..start.len().min(HEAD)];
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();

@@ -12,18 +12,18 @@ pub(super) struct Sitemap<'a> {
 }
 
 impl<'a> Sitemap<'a> {
-    /// One of which nothing is known. It tells its entries by `tell`.
+    /// A sitemap of unknown format. Passes its entries to `tell`.
     pub(super) fn new(limits: &'a SitemapLimits, tell: &'a mut dyn FnMut(SitemapEntry)) -> Self {
         let (format, summary) = (SitemapFormat::Unknown, SitemapSummary::default());
         Self { limits, is_cut: limits.is_cut, format, summary, tell }
     }
 
-    /// What it was.
+    /// The summary of what was read.
     pub(super) fn summary(self) -> SitemapSummary {
         SitemapSummary { format: self.format, ..self.summary }
     }
 
-    /// Tells an entry, or counts it where it is one too many.
+    /// Passes an entry on, or counts it if it is beyond the limit.
     pub(super) fn tell(&mut self, entry: SitemapEntry) {
         if entry.kind == SitemapEntryKind::Alternate && !self.limits.alternates {
             return;
@@ -36,7 +36,7 @@ impl<'a> Sitemap<'a> {
         }
     }
 
-    /// Notes what is wrong.
+    /// Notes a problem.
     pub(super) fn note(&mut self, offset: u64, words: &str) {
         self.summary.problems += 1;
         self.summary.problem.get_or_insert_with(|| SitemapProblem { offset, words: words.to_owned() });

@@ -1,30 +1,30 @@
-//! What a sitemap was, and what was wrong with it.
+//! The result of reading a sitemap, and its problems.
 
 use super::SitemapFormat;
 
-/// What a sitemap was, and what was wrong with it.
+/// The result of reading a sitemap, and its problems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SitemapSummary {
     /// Its format.
     pub format: SitemapFormat,
-    /// Entries that were told.
+    /// Entries that were passed on.
     pub told: u64,
-    /// Entries beyond the limit, which were not.
+    /// Entries beyond the limit, which were not passed on.
     pub beyond: u64,
-    /// How many things were wrong with it.
+    /// The number of problems.
     pub problems: u64,
-    /// The first of them.
+    /// The first problem.
     pub problem: Option<SitemapProblem>,
 }
 
 impl SitemapSummary {
-    /// How many entries there are beyond the limit, in words; `None` where there are none.
+    /// The number of entries beyond the limit, in words; `None` if there are none.
     pub(crate) fn excess(&self, max_urls: usize) -> Option<String> {
         (self.beyond > 0).then(|| format!("{} URLs beyond sitemaps.max_urls = {max_urls}", self.beyond))
     }
 
-    /// The first thing that is wrong, in words, whatever it is.
+    /// The first problem of any kind, in words.
     pub(crate) fn first_problem(&self, max_urls: usize) -> Option<String> {
         let is_empty = self.format == SitemapFormat::Unknown && self.problem.is_none();
         let problem = self.problem.as_ref().map(ToString::to_string);
@@ -32,7 +32,7 @@ impl SitemapSummary {
     }
 }
 
-/// Something that is wrong with a sitemap. What could be read of it was.
+/// A problem of a sitemap. Everything readable was read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {offset}: {words}")]
 #[non_exhaustive]

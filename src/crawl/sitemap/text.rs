@@ -1,4 +1,4 @@
-//! The text of a sitemap: gzip undone where it is gzip, as UTF-8 whatever it was written in, cut at a limit.
+//! The text of a sitemap: gzip undone, converted to UTF-8, cut at a limit.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,31 +7,31 @@ use encoding_rs::Decoder;
 use super::gzip::BodyBytes;
 use crate::crawl::html::encoding_of_xml;
 
-/// The most bytes of one tag or one text. One that is longer ends the file: no URL is.
+/// The most bytes of one tag or one text. A longer one ends the file: no URL is that long.
 pub(super) const MAX_ELEMENT: usize = 1 << 20;
-/// Bytes that are decoded at once.
+/// Bytes decoded at once.
 const PART: usize = 8 * 1024;
 
-/// The text of a sitemap, part by part. A body that breaks off, or is no valid gzip from somewhere on, has the text before.
+/// The text of a sitemap, part by part. If a body breaks off or its gzip is damaged, the text before that is there.
 pub(super) struct SitemapText<'a> {
     bytes: BodyBytes<'a>,
     content_type: Option<&'a str>,
-    /// Made with the first part, which tells the encoding.
+    /// Made with the first part, which gives the encoding.
     decoder: Option<Decoder>,
     part: String,
     /// Bytes of the part that were read.
     at: usize,
     /// Bytes of text that may still come.
     room: usize,
-    /// Bytes that were read since an element began.
+    /// Bytes read since an element began.
     element: usize,
     is_over: bool,
-    /// Why there is less than there should be.
+    /// Why the text is shorter than it should be.
     pub(super) problem: Option<&'static str>,
 }
 
 impl<'a> SitemapText<'a> {
-    /// Takes so many bytes of text at most.
+    /// Takes at most `max_bytes` bytes of text.
     pub(super) fn new(body: &'a [u8], content_type: Option<&'a str>, max_bytes: usize) -> Self {
         Self {
             bytes: BodyBytes::of(body, max_bytes),
@@ -46,17 +46,17 @@ impl<'a> SitemapText<'a> {
         }
     }
 
-    /// From here on another element is read.
+    /// A new element begins here.
     pub(super) fn begin_element(&mut self) {
         self.element = 0;
     }
 
-    /// Passes over so many bytes of what [`head`](Self::head) gave.
+    /// Skips `bytes` bytes of what [`head`](Self::head) returned.
     pub(super) fn pass(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Passes over white space and marks, and gives what is there of the text behind them: nothing at its end.
+    /// Skips white space and byte order marks, and returns the text after them that is there; empty at the end.
     pub(super) fn head(&mut self) -> (u64, &str) {
         let mut passed = 0;
         loop {
@@ -71,7 +71,7 @@ impl<'a> SitemapText<'a> {
         }
     }
 
-    /// Reads the next part where the last one is at its end.
+    /// Reads the next part once the last one is used up.
     fn fill(&mut self) {
         if self.at < self.part.len() {
             return;
@@ -81,7 +81,7 @@ impl<'a> SitemapText<'a> {
         let mut raw = [0; PART];
         while self.part.is_empty() && !self.is_over {
             let mut length = 0;
-            // The encoding is told by the first bytes, so these are read together.
+            // The first bytes give the encoding, so they are read together.
             while length < PART {
                 match self.bytes.read(&mut raw[length..]) {
                     Ok(0) => break,
@@ -96,7 +96,7 @@ impl<'a> SitemapText<'a> {
             self.is_over = length < PART;
             let decoder = self.decoder.get_or_insert_with(|| encoding_of_xml(raw, content_type).new_decoder());
             self.part.reserve(decoder.max_utf8_buffer_length(raw.len()).unwrap_or_default());
-            // There is room for all of it.
+            // There is space for all of it.
             let _ = decoder.decode_to_string(raw, &mut self.part, self.is_over);
         }
         if self.part.len() > self.room {
@@ -126,7 +126,7 @@ impl Read for SitemapText<'_> {
     }
 }
 
-/// As much of a text as an element may have of which so many bytes were read.
+/// The part of a text that an element may still take after `read` bytes.
 pub(super) fn of_element(rest: &[u8], read: usize) -> io::Result<&[u8]> {
     let room = MAX_ELEMENT.saturating_sub(read);
     if room == 0 && !rest.is_empty() {
@@ -135,7 +135,7 @@ pub(super) fn of_element(rest: &[u8], read: usize) -> io::Result<&[u8]> {
     Ok(&rest[..rest.len().min(room)])
 }
 
-/// The last place of a text, up to `most`, where a letter begins.
+/// The last place of a text, up to `most`, where a character begins.
 pub(super) fn floor(text: &str, most: usize) -> usize {
     (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }

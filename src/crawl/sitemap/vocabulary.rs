@@ -2,25 +2,25 @@
 
 use super::{SitemapEntryKind, SitemapFormat};
 
-/// Other vocabularies that stand in a sitemap, whose `loc` is none of a page.
+/// Other vocabularies in sitemaps, whose `loc` is not a page's.
 pub(super) const FOREIGN: [&str; 7] = ["image", "mobile", "news", "pagemap", "video", "xhtml", "media"];
-/// What stands before a relation's name, in full (RFC 4287 section 4.2.7.2).
+/// The prefix of a relation's full name (RFC 4287 section 4.2.7.2).
 const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
 
-/// What the text of an element is.
+/// The meaning of an element's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldName {
     /// The entry's URL.
     Url,
-    /// Maybe its URL.
+    /// Possibly its URL.
     Instead,
     Changed,
     Priority,
-    /// Nothing that is wanted.
+    /// Not needed.
     Other,
 }
 
-/// The format of a file whose first element has this name; `None` where it is none that is read.
+/// The format of a file whose first element has this name; `None` if it is not a format that is read.
 pub(super) fn format_of(name: &str) -> Option<SitemapFormat> {
     Some(match name {
         "urlset" | "url" => SitemapFormat::UrlSet,
@@ -31,7 +31,7 @@ pub(super) fn format_of(name: &str) -> Option<SitemapFormat> {
     })
 }
 
-/// Whether an element of this name is an entry.
+/// Whether an element with this name is an entry.
 pub(super) fn is_entry(format: SitemapFormat, name: &str) -> bool {
     match format {
         SitemapFormat::Atom => name == "entry",
@@ -40,7 +40,7 @@ pub(super) fn is_entry(format: SitemapFormat, name: &str) -> bool {
     }
 }
 
-/// What an entry of this name leads to.
+/// What an entry with this name leads to.
 pub(super) fn kind_of(entry: &str) -> SitemapEntryKind {
     match entry {
         "sitemap" => SitemapEntryKind::Sitemap,
@@ -49,7 +49,7 @@ pub(super) fn kind_of(entry: &str) -> SitemapEntryKind {
     }
 }
 
-/// Whether what stands in an element of this name is no entry's: in a feed, where an item is from, and what it says.
+/// Whether the content of an element with this name is ignored: in a feed, an item's source and content.
 pub(super) fn is_passed_over(format: SitemapFormat, name: &str) -> bool {
     match format {
         SitemapFormat::Atom => name == "source" || name == "content",
@@ -58,7 +58,7 @@ pub(super) fn is_passed_over(format: SitemapFormat, name: &str) -> bool {
     }
 }
 
-/// What the text of an element of this name is.
+/// The meaning of the text of an element with this name.
 pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
     match (format, name) {
         (SitemapFormat::Rss, "guid") | (SitemapFormat::Atom, "id") => Some(FieldName::Instead),
@@ -74,12 +74,12 @@ pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
     }
 }
 
-/// Whether a link of this relation leads to the entry itself.
+/// Whether a link with this relation leads to the entry itself.
 pub(super) fn is_alternate(relation: &str) -> bool {
     relation.strip_prefix(RELATIONS).unwrap_or(relation).eq_ignore_ascii_case("alternate")
 }
 
-/// Whether a text is a URL of the web with its scheme.
+/// Whether a text is a web URL with its scheme.
 pub(super) fn is_absolute(text: &str) -> bool {
     let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     (begins("http://") || begins("https://")) && !text.contains(char::is_whitespace)

@@ -1,4 +1,4 @@
-//! Sitemaps and feeds in XML, an event at a time.
+//! Sitemaps and feeds in XML, event by event.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
@@ -12,9 +12,9 @@ use super::text::{SitemapText, floor};
 use super::vocabulary::{FOREIGN, FieldName, field_of, format_of, is_alternate, is_entry, is_passed_over, kind_of};
 use super::{SitemapEntryKind, SitemapFormat};
 
-/// Elements that may be open at once. Tags that nobody closes count.
+/// At most this many elements may be open at once, including tags that are never closed.
 const DEEPEST: usize = 200_000;
-/// Bytes of one text that are kept. No URL is longer.
+/// At most this many bytes of one text are kept. No URL is longer.
 const LONGEST: usize = 16 * 1024;
 
 /// Reads a file whose text begins at `offset`.
@@ -44,10 +44,10 @@ pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>
                 break;
             }
             Err(error) => {
-                // That the text is cut is why a tag is.
+                // The tag is cut because the text is.
                 let cut = reader.get_mut().take_problem();
                 sitemap.note(walk.at, &cut.map_or_else(|| error.to_string(), str::to_owned));
-                // The text of an element is whole where its end tag has begun.
+                // An element's text is complete once its end tag has begun.
                 if let Some(name) = bytes.strip_prefix(b"</") {
                     walk.end_cut(&name.to_ascii_lowercase(), sitemap);
                 }
@@ -71,38 +71,38 @@ pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>
 /// Where in a file the reader is.
 #[derive(Default)]
 struct Walk {
-    /// Bytes of text before the event at hand.
+    /// Bytes of text before the current event.
     at: u64,
-    /// Elements that are open, as far as tags say.
+    /// Open elements, as far as tags say.
     depth: usize,
     format: Option<SitemapFormat>,
-    /// The file is none of those that are read.
+    /// The file has none of the formats that are read.
     is_foreign: bool,
     entry: Option<OpenEntry>,
-    /// Of the elements of a feed that are open.
+    /// The bases of the open elements of a feed.
     bases: Bases,
     field: Option<Field>,
     skipped: Option<Skipped>,
 }
 
-/// An element whose content is passed over: of another vocabulary, or of a feed's own words.
+/// An element whose content is skipped: of another vocabulary, or a feed's own text.
 struct Skipped {
-    /// As it stands in the tag, in lower case.
+    /// Its name as written in the tag, in lower case.
     tag: String,
-    /// Elements of the same name in it that are open. Others need not be closed: what is passed over may be HTML.
+    /// Open elements with the same name in it. Others need not be closed: the skipped content may be HTML.
     nested: usize,
 }
 
-/// An element whose text is wanted.
+/// An element whose text is needed.
 struct Field {
     name: FieldName,
-    /// As it stands in the tag, in lower case.
+    /// Its name as written in the tag, in lower case.
     tag: String,
     text: String,
     at: u64,
     bases: Option<Chain>,
     is_too_long: bool,
-    /// `<url>` that stand in it by mistake.
+    /// `<url>` elements in it by mistake.
     nested: usize,
 }
 
@@ -114,7 +114,7 @@ impl Walk {
         let Some(format) = self.format else { return self.begin(tag, prefix, name, sitemap) };
         let is_feed = matches!(format, SitemapFormat::Atom | SitemapFormat::Rss);
         if is_entry(format, name) && (prefix.is_empty() || !FOREIGN.contains(&prefix)) {
-            // One more `<url>` around the URL itself.
+            // Another `<url>` around the URL itself.
             if let Some(field) =
                 self.field.as_mut().filter(|field| field.name == FieldName::Url && field.text.trim().is_empty())
             {
@@ -126,7 +126,7 @@ impl Walk {
         }
         if let Some(skipped) = &mut self.skipped {
             let is_lost = |entry: &OpenEntry| entry.prefix == prefix && !entry.has_url();
-            // Nobody has closed it: the entry's own URL follows.
+            // It was never closed: the entry's own URL follows.
             let is_over =
                 !is_feed && name == "loc" && skipped.tag.contains(':') && self.entry.as_ref().is_some_and(is_lost);
             if !is_over {
@@ -141,7 +141,7 @@ impl Walk {
         let Some(entry) = &self.entry else { return };
         if name == "link" && format != SitemapFormat::Rss {
             let is_own = self.attribute(tag, "rel", sitemap).is_none_or(|rel| is_alternate(rel.trim()));
-            // In Atom some write the URL as the element's text.
+            // Some Atom feeds have the URL as the element's text.
             if format != SitemapFormat::Atom || !is_own || self.attribute(tag, "href", sitemap).is_some() {
                 self.link(tag, sitemap);
                 return;
@@ -168,7 +168,7 @@ impl Walk {
         }
     }
 
-    /// The first element says what the file is.
+    /// The first element gives the file's format.
     fn begin(&mut self, tag: &BytesStart<'_>, prefix: &str, name: &str, sitemap: &mut Sitemap<'_>) {
         let Some(format) = format_of(name) else {
             self.is_foreign = true;
@@ -182,7 +182,7 @@ impl Walk {
         }
     }
 
-    /// One more URL of an entry begins one of its own: tags between them may be missing, and what is said of either stands behind it.
+    /// Another URL in an entry begins an entry of its own: tags between them may be missing, and the details of each URL follow it.
     fn part_entry(&mut self, sitemap: &mut Sitemap<'_>) {
         if let Some(entry) = self.entry.as_ref().filter(|entry| entry.has_url()) {
             let next = OpenEntry::at(self.at, entry.kind, &entry.prefix, entry.bases_around);
@@ -202,8 +202,8 @@ impl Walk {
         self.entry = Some(entry);
     }
 
-    /// Takes an element's `xml:base`. It holds up to the end tag that is so deep; at no depth, up to the end of the entry or the file,
-    /// since end tags may be missing.
+    /// Takes an element's `xml:base`. It is in effect until the end tag at this depth; with depth 0, until the end of the entry or the
+    /// file, since end tags may be missing.
     fn rebase(&mut self, tag: &BytesStart<'_>, depth: usize, sitemap: &mut Sitemap<'_>) {
         if let Some(base) = self.attribute(tag, "xml:base", sitemap)
             && !self.bases.open(depth, base.trim().to_owned())
@@ -261,7 +261,7 @@ impl Walk {
         sitemap.note(self.at, &format!("&{}; is not resolved", shown(name)));
     }
 
-    /// An attribute's value. Its name may be in any case, and the value without quotes, as in HTML.
+    /// An attribute's value. As in HTML, its name may be in any case, and its value without quotes.
     fn attribute(&self, tag: &BytesStart<'_>, name: &str, sitemap: &mut Sitemap<'_>) -> Option<String> {
         let mut attributes = tag.html_attributes();
         let mut named = attributes.with_checks(false).flatten();
@@ -284,7 +284,7 @@ impl Walk {
         }
     }
 
-    /// The file breaks off in an end tag, of which this is the beginning of the name.
+    /// The file breaks off in an end tag whose name begins so.
     fn end_cut(&mut self, name: &[u8], sitemap: &mut Sitemap<'_>) {
         let is_own = |field: &Field| !name.is_empty() && field.tag.as_bytes().starts_with(name);
         if self.field.as_ref().is_some_and(is_own) {
@@ -292,7 +292,7 @@ impl Walk {
         }
     }
 
-    /// The element whose text is wanted is at its end.
+    /// Ends the element whose text is needed.
     fn end_field(&mut self, sitemap: &mut Sitemap<'_>) {
         let Some(Field { name, text, at, bases, is_too_long, .. }) = self.field.take() else { return };
         let Some(entry) = &mut self.entry else { return };
@@ -305,7 +305,7 @@ impl Walk {
         }
     }
 
-    /// Tells the entry at hand.
+    /// Passes on the current entry.
     fn end_entry(&mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
         if is_whole {
             self.end_field(sitemap);
@@ -317,7 +317,7 @@ impl Walk {
         }
     }
 
-    /// The file is at its end, or breaks off.
+    /// Ends the file, complete or not.
     fn finish(&mut self, sitemap: &mut Sitemap<'_>) {
         if self.format.is_none() && !self.is_foreign {
             sitemap.note(self.at, "no element");
@@ -329,7 +329,7 @@ impl Walk {
     }
 }
 
-/// The beginning of a name, for people.
+/// The beginning of a name, for messages.
 fn shown(name: &str) -> &str {
     &name[..floor(name, 40)]
 }
