@@ -4,19 +4,19 @@ use std::sync::{Arc, Mutex};
 
 use crate::crawl::lock::lock;
 
-/// How many pages a crawl may still record. A page is reserved for each lease, and spent when it has its record. So `max_pages` is met
-/// exactly, however many fetches are in flight, fail, or are of a robots.txt.
+/// How many pages a crawl may still record. A page is reserved for each lease, and spent when its record is made. So `max_pages` is met
+/// exactly, however many fetches are in flight, fail, or are for a robots.txt.
 #[derive(Debug)]
 pub(in crate::crawl) struct Budget(Mutex<Pages>);
 
 #[derive(Debug)]
 struct Pages {
-    /// Neither spent nor reserved; `None` is no limit.
+    /// Pages neither spent nor reserved; `None` for no limit.
     left: Option<u64>,
     reserved: u64,
 }
 
-/// A page that may be recorded. Dropped unspent, another may be in its place.
+/// A page that may be recorded. If it is dropped unspent, another page may take its place.
 #[derive(Debug)]
 #[must_use = "dropped, another page may be recorded in its place"]
 pub(in crate::crawl) struct Reservation {
@@ -31,13 +31,13 @@ impl Budget {
         Arc::new(Self(Mutex::new(Pages { left, reserved: 0 })))
     }
 
-    /// Whether all pages that are allowed were spent.
+    /// Whether every allowed page was spent.
     pub(in crate::crawl) fn is_spent(&self) -> bool {
         let pages = lock(&self.0);
         pages.left == Some(0) && pages.reserved == 0
     }
 
-    /// Reserves a page, where one is left.
+    /// Reserves a page, if one is left.
     pub(in crate::crawl) fn reserve(self: &Arc<Self>) -> Option<Reservation> {
         let mut pages = lock(&self.0);
         match &mut pages.left {
@@ -51,7 +51,7 @@ impl Budget {
 }
 
 impl Reservation {
-    /// The page has its record.
+    /// Marks the page as recorded.
     pub(in crate::crawl) fn spend(mut self) {
         self.is_spent = true;
     }

@@ -1,4 +1,4 @@
-//! How many fetches may be under way at once: fewer for a while after the machine ran short.
+//! How many fetches may be under way at once: fewer for a while after the machine runs short of something.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Room for fetches. After a shortage of open files, ports or buffers, or a proxy's failure, there may be a quarter less of them than were under way, and none
-/// begins for a while. Each round of fetches that end well gives an eighth back.
+/// Limits the fetches under way. After a shortage of open files, ports or buffers, or a proxy's failure, the limit is a quarter less than
+/// were under way, and no fetch begins for a while. Each round of fetches that end well restores an eighth.
 #[derive(Debug)]
 pub(in crate::crawl) struct ConcurrencyLimit {
     most: usize,
@@ -25,22 +25,23 @@ impl ConcurrencyLimit {
         Self { most, size: most, well: 0, pause: PAUSE, until: None }
     }
 
-    /// Fetches at once.
+    /// The current limit.
     pub(in crate::crawl) fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether fewer may be under way than at first.
+    /// Whether the limit is lower than at first.
     pub(in crate::crawl) fn is_short(&self) -> bool {
         self.size < self.most
     }
 
-    /// Until when no fetch may begin, if that is later than now.
+    /// Until when no fetch may begin, if that is in the future.
     pub(in crate::crawl) fn paused(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| *until > now)
     }
 
-    /// A fetch ended because the machine ran short, or a proxy failed, with `in_flight` others under way. All that fail within one pause count once.
+    /// Notes that a fetch ended because the machine ran short or a proxy failed, with `in_flight` others under way. All failures within one
+    /// pause count once.
     pub(in crate::crawl) fn ran_short(&mut self, in_flight: usize, now: Instant) {
         if self.paused(now).is_some() {
             return;
@@ -55,7 +56,7 @@ impl ConcurrencyLimit {
         self.pause = (self.pause * 2).min(LONGEST);
     }
 
-    /// A fetch ended without a shortage, whatever came of it.
+    /// Notes that a fetch ended without a shortage, whatever its result.
     pub(in crate::crawl) fn ended_well(&mut self) {
         if !self.is_short() {
             return;

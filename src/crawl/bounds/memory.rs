@@ -1,4 +1,4 @@
-//! The memory of pages in flight: their bodies so far, what parsing takes, and links that are not queued yet.
+//! The memory of pages in flight: their bodies so far, what parsing takes, and links not yet queued.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,40 +7,40 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes are counted in steps of this size. Most pages take one.
 const STEP: u64 = 64 << 10;
-/// Bytes that reading a page takes for each byte of its body, at most: its text where it is not UTF-8 (3), its longest token while
-/// that grows (2), its links and what tells them apart (3).
+/// Reading a page takes at most this many bytes for each byte of its body: its text if it is not UTF-8 (3), its longest token while that
+/// grows (2), its links and the set that deduplicates them (3).
 const READING: u64 = 8;
 
-/// A budget of bytes. A task that asks for more than there is waits, so the process does not grow.
+/// A budget of bytes. A task that needs more than is left waits, so the process does not grow.
 ///
-/// A quarter of it is for bodies. These grow piece by piece, so all of them could wait for each other: one of them at a time goes on
-/// without room. Another quarter is for reading. A page asks there for all that it needs at once, and asks for nothing more before it
-/// gives that back. The rest is for memory that was freed, and that the system has not got back yet. As many pages are read at once
-/// as there are cores.
+/// A quarter of it is for bodies. They grow piece by piece, so they could all wait for each other; to prevent that, one of them at a time
+/// goes on without room. Another quarter is for reading. A page reserves everything that it needs there at once, and reserves nothing more
+/// before it releases that. The rest is for freed memory that the system has not got back yet. As many pages are read at once as there are
+/// cores.
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct Memory(Arc<Pools>);
 
 #[derive(Debug)]
 struct Pools {
     bodies: Arc<Semaphore>,
-    /// The right to go on without room.
+    /// The right of one body to go on without room.
     alone: Arc<Semaphore>,
     reading: Arc<Semaphore>,
-    /// All of `reading`.
+    /// The size of `reading`.
     most_reading: u32,
     readers: Arc<Semaphore>,
 }
 
-/// The part of the budget that one fetch holds. Dropped, it goes back.
+/// The part of the budget that one fetch holds. Dropping it releases that part.
 #[derive(Debug)]
 pub(in crate::crawl) struct Share {
     memory: Memory,
     held: Option<OwnedSemaphorePermit>,
-    /// The fetch goes on without room.
+    /// Held while the fetch goes on without room.
     alone: Option<OwnedSemaphorePermit>,
 }
 
-/// The right to read one page, and the memory for it. Dropped, it goes back.
+/// The right to read one page, and the memory for it. Dropping it releases both.
 #[derive(Debug)]
 #[must_use = "dropped, another page is read at once"]
 pub(in crate::crawl) struct ReadPermit {
@@ -49,7 +49,7 @@ pub(in crate::crawl) struct ReadPermit {
 }
 
 impl Memory {
-    /// A budget of so many bytes.
+    /// A budget of `bytes` bytes.
     pub(in crate::crawl) fn new(bytes: u64) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let part = steps(bytes / 4).max(1);
@@ -68,10 +68,10 @@ impl Memory {
         Share { memory: self.clone(), held: None, alone: None }
     }
 
-    /// Waits until a page with a body of so many bytes may be read.
+    /// Waits until a page with a body of `body` bytes may be read.
     pub(in crate::crawl) async fn reader(&self, body: usize) -> ReadPermit {
         let pools = &self.0;
-        // A page that needs more than there is takes all, and is read alone.
+        // A page that needs more than there is takes everything, and is read alone.
         let need = steps((body as u64).saturating_mul(READING)).clamp(1, pools.most_reading);
         let core = Arc::clone(&pools.readers).acquire_owned().await;
         let memory = Arc::clone(&pools.reading).acquire_many_owned(need).await;
@@ -81,7 +81,7 @@ impl Memory {
 }
 
 impl Share {
-    /// Changes what it holds to so many bytes. Gives back the surplus, or waits for what is missing. Returns how long it waited.
+    /// Changes what it holds to `bytes`: releases the surplus, or waits for what is missing. Returns the time waited.
     pub(in crate::crawl) async fn resize(&mut self, bytes: u64) -> Duration {
         if self.alone.is_some() {
             return Duration::ZERO;
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether it need not wait.
+    /// Whether the future need not wait.
     async fn is_ready<T>(future: impl Future<Output = T>) -> bool {
         tokio::select! {
             biased;
@@ -146,13 +146,13 @@ mod tests {
         let [mut first, mut second, mut third] = [memory.share(), memory.share(), memory.share()];
         assert_eq!(first.resize(6 * STEP).await, Duration::ZERO);
         assert_eq!(second.resize(4 * STEP).await, Duration::ZERO);
-        // There is no room left; of two that want more, one need not wait.
+        // No room is left; of two bodies that need more, one does not wait.
         second.resize(400 * STEP).await;
         second.resize(800 * STEP).await;
         {
             let mut waiting = pin!(third.resize(STEP));
             assert!(!is_ready(waiting.as_mut()).await);
-            // What is given back is the next one's.
+            // Released bytes go to the next one.
             first.resize(5 * STEP).await;
             assert!(is_ready(waiting).await);
         }

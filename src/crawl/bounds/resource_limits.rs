@@ -4,24 +4,24 @@ use crate::gate::OptionError;
 
 /// Open files that are not for connections: journal, outputs, checkpoints, seen files, the runtime's own, the command's streams.
 const RESERVED: u64 = 64;
-/// Open files that are assumed where the system does not say.
+/// The number of open files assumed if the system does not say.
 #[cfg(not(unix))]
 const UNKNOWN: u64 = 1024;
 /// Fetches at once by default: enough for thousands of hosts that do not answer.
 const FETCHES: u64 = 2048;
-/// There may not be so many fetches at once.
+/// The number of fetches at once must be below this.
 const MOST_FETCHES: usize = 65_536;
 /// Memory of each fetch: its task, its connection's buffers, the start of its body.
 const FETCH_MEMORY: u64 = 64 << 10;
 /// The least memory that pages in flight may be given.
 const LEAST_MEMORY: u64 = 1 << 20;
-/// Idle connections at once, at most.
+/// At most this many idle connections at once.
 const IDLE_CONNECTIONS: u64 = 4096;
-/// Names that are looked up at once, at most. Each takes a thread, and an open file or two.
+/// At most this many names are looked up at once. Each takes a thread, and one or two open files.
 const LOOKUPS: u64 = 256;
 
-/// How many fetches, idle connections and lookups a crawl has at once. It depends on the open files that this process may have, and on
-/// the memory that the crawl may take.
+/// How many fetches, idle connections and lookups a crawl has at once. It depends on the open files that this process may have, and on the
+/// memory that the crawl may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourceLimits {
@@ -29,13 +29,13 @@ pub struct ResourceLimits {
     pub open_files: u64,
     /// Fetches under way at once.
     pub fetches: usize,
-    /// Connections that are kept open without use.
+    /// Unused connections that are kept open.
     pub idle_connections: usize,
-    /// Bytes of memory that these may take together: as much as a quarter of what pages in flight may take.
+    /// Bytes of memory that idle connections may take together: a quarter of the memory for pages in flight.
     pub idle_memory: u64,
-    /// Names being looked up.
+    /// Names looked up at once.
     pub lookups: usize,
-    /// Fetches at once that the user wants, or the default on a machine with enough open files and memory.
+    /// Fetches at once that the user asks for, or the default on a machine with enough open files and memory.
     pub wanted: usize,
 }
 
@@ -55,7 +55,7 @@ impl ResourceLimits {
         Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
     }
 
-    /// For as many fetches at once as are wanted; `None` takes as many as fit.
+    /// The limits for the wanted number of fetches at once; `None` takes as many as fit.
     pub(crate) fn fit(wanted: Option<usize>, memory: u64) -> Self {
         Self::share(open_files(), wanted, memory)
     }
@@ -88,7 +88,7 @@ impl ResourceLimits {
     }
 }
 
-/// Raises the number of open files that this process may have as far as the system lets it. Returns the new number.
+/// Raises this process's limit of open files as far as the system allows. Returns the new limit.
 pub fn raise_open_files() -> u64 {
     raise();
     open_files()
@@ -99,7 +99,7 @@ fn raise() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        // Some systems refuse this, since they have another bound than they name. Then it stays as it was.
+        // Some systems refuse this, because their real limit is lower than the stated one. The limit then stays as it was.
         let _refused = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
 }

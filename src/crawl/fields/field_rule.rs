@@ -3,25 +3,25 @@
 /// How one field is taken from pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldRule {
-    /// The elements, by a CSS selector, in the order of the page.
+    /// A CSS selector for the elements, which are taken in the order of the page.
     pub select: String,
-    /// What is taken of an element.
+    /// What to take from an element.
     pub part: FieldPart,
-    /// All elements count, up to 1,000. Else the first one does that has the part, and in which the expression is found.
+    /// Take all matches, up to 1,000. Otherwise, take only the first element that has the part and in which the expression matches.
     pub many: bool,
-    /// What is taken of the part, by a regular expression: its first group, or where it has none all that it finds.
+    /// A regular expression for what to take from the part: its first group, or the whole match if it has no group.
     pub regex: Option<String>,
 }
 
-/// What is taken of an element.
+/// What to take from an element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldPart {
-    /// The attribute with this name, as it is written.
+    /// The attribute with this name, as written.
     Attribute(String),
     /// The element as HTML, with its own tags.
     Html,
-    /// Its text, with white space folded; blocks are apart, and scripts and styles in it are left out.
+    /// Its text, with white space folded and blocks separated, without its scripts and styles.
     #[default]
     Text,
 }

@@ -11,15 +11,15 @@ use super::{FieldError, FieldPart, FieldRule, FieldValue};
 use crate::crawl::html::{Page, boundary, tree};
 use crate::crawl::records::is_unsafe;
 
-/// Bytes of all fields of a page together. What is beyond is cut.
+/// At most this many bytes for all fields of a page together. The rest is cut.
 const MAX_BYTES: usize = 1 << 20;
-/// Values of one field of a page.
+/// At most this many values for one field of a page.
 const MAX_VALUES: usize = 1000;
-/// Nodes of a tree: elements, texts and comments.
+/// At most this many nodes of a tree: elements, texts and comments.
 const MAX_NODES: usize = 1 << 17;
-/// The same where a selector such as `a ~ b` looks at all siblings of each element.
+/// The same limit if a selector such as `a ~ b` looks at all siblings of each element.
 const MAX_SIBLINGS: usize = 1 << 14;
-/// Bytes that a regular expression may compile to.
+/// A regular expression may compile to at most this many bytes.
 const MAX_COMPILED: usize = 16 << 20;
 
 /// All fields of a crawl, compiled.
@@ -53,10 +53,10 @@ struct Field {
 }
 
 impl FieldSet {
-    /// Compiles rules by their names. Of a page whose elements nest deeper than `max_nesting`, what comes behind is not read.
+    /// Compiles rules, given by name. If a page's elements nest deeper than `max_nesting`, the rest of the page is not read.
     ///
     /// # Errors
-    /// Where a selector or an expression is none.
+    /// If a selector or an expression is invalid.
     pub fn new(rules: &BTreeMap<String, FieldRule>, max_nesting: usize) -> Result<Self, FieldError> {
         let compile = |(name, rule): (&String, &FieldRule)| {
             let error =
@@ -76,8 +76,8 @@ impl FieldSet {
         Ok(Self { max_nodes, fields: rules.iter().map(compile).collect::<Result<_, _>>()?, max_nesting })
     }
 
-    /// The fields of a page. Each is there; one of which nothing is found is `None`, or a list of nothing. Together they have up to 1 MiB,
-    /// and no control characters.
+    /// The fields of a page. All fields are present; one with no match is `None` or an empty list. Together they have up to 1 MiB, and no
+    /// control characters.
     pub fn extract(&self, body: &[u8], page: &Page) -> BTreeMap<String, FieldValue> {
         let tree = tree(body, page.encoding, self.max_nodes, self.max_nesting);
         let root = tree.tree.root().children().find_map(ElementRef::wrap);
@@ -99,8 +99,8 @@ impl FieldSet {
     }
 }
 
-/// A text without the control characters that are no white space, and with what would change the order in which it is read escaped, as in
-/// other texts of records.
+/// A text without control characters other than white space. Characters that would change the reading order are escaped, as in other texts
+/// of records.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -115,13 +115,13 @@ fn plain(text: &str) -> String {
 }
 
 impl Field {
-    /// What it takes of an element, within the bytes that are left.
+    /// The field's value in an element, within the bytes left.
     fn value(&self, element: ElementRef<'_>, bytes_left: &mut usize) -> Option<String> {
         if *bytes_left == 0 {
             return None;
         }
         let part = match &self.part {
-            // As HTML has them, names are the same in any case.
+            // As in HTML, names are case-insensitive.
             FieldPart::Attribute(name) => {
                 let mut attributes = element.value().attrs();
                 attributes.find(|(found, _)| found.eq_ignore_ascii_case(name))?.1.to_owned()

@@ -1,7 +1,7 @@
-//! Fields: what users select from pages by CSS, for the records.
+//! Fields that users select from pages by CSS, for the records.
 //!
-//! A [`FieldRule`] is as its user wrote it. A [`FieldSet`] is all of a crawl, compiled; it builds a tree of a page and takes a [`FieldValue`] for
-//! each rule. Nothing of this is touched in a crawl without fields: links, title and directives are scanned, and no tree is built.
+//! A [`FieldRule`] is what the user wrote. A [`FieldSet`] is all rules of a crawl, compiled; it builds a tree of a page and takes a
+//! [`FieldValue`] for each rule. A crawl without fields uses none of this: links, title and directives are scanned, and no tree is built.
 
 mod field_error;
 mod field_rule;

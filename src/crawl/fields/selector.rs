@@ -1,4 +1,4 @@
-//! A CSS selector, or what is wrong with it and where.
+//! A CSS selector, or the reason and place of its error.
 
 use scraper::Selector;
 use scraper::error::SelectorErrorKind;
@@ -6,7 +6,7 @@ use scraper::error::SelectorErrorKind;
 /// Parses a selector.
 ///
 /// # Errors
-/// What is wrong, and the character up to which it was one.
+/// What is wrong, and the character up to which it was a valid selector.
 pub(super) fn selector(text: &str) -> Result<Selector, String> {
     Selector::parse(text).map_err(|error| {
         let is_one = |end: &usize| text.get(..*end).is_some_and(|start| Selector::parse(start).is_ok());

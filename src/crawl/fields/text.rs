@@ -5,11 +5,11 @@ use scraper::{ElementRef, Node};
 
 use crate::crawl::html::is_block;
 
-/// The text of an element, with white space folded, of up to so many bytes before that. Blocks are apart. Scripts and styles in it are no
-/// text, unless it is one itself.
+/// The text of an element, with white space folded and blocks separated. Reads up to `most` bytes before folding. Scripts and styles inside
+/// it are left out, unless it is one itself.
 pub(super) fn text(element: ElementRef<'_>, most: usize) -> String {
     let mut text = String::new();
-    // How many scripts and styles are open.
+    // The number of open scripts and styles.
     let mut code = 0;
     for edge in element.traverse() {
         let (node, is_open) = match edge {

@@ -1,4 +1,4 @@
-//! Requests, by what came of them.
+//! Requests, counted by their results.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::name_counts::NameCounts;
 use crate::crawl::records::PageRecord;
 
-/// Requests of one kind, by what came of them: each is counted once, by the status of its whole answer or by its error.
+/// Requests of one kind, counted by their results: each is counted once, by the status of its complete answer or by its error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct AnswerCounts {
-    /// Whole answers, by HTTP status.
+    /// Complete answers, by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests without a whole answer, and answers that were of no use, by their errors. Refusals by type or size are not
-    /// among them.
+    /// Requests without a complete answer, and unusable answers, by error. Refusals by type or size are not included.
     pub errors: NameCounts,
 }
 
@@ -30,7 +29,7 @@ impl AnswerCounts {
         }
     }
 
-    /// All of them.
+    /// The number of all requests.
     pub fn total(&self) -> u64 {
         self.statuses.values().sum::<u64>() + self.errors.total()
     }

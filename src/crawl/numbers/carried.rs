@@ -1,4 +1,4 @@
-//! What one run of a job hands to the next.
+//! What one run of a job passes on to the next.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use super::timeline::Timeline;
 use crate::crawl::records::OutputEnds;
 use crate::frontier::Timestamp;
 
-/// What one run of a job hands to the next, beside the frontier. It is in each checkpoint.
+/// What one run of a job passes on to the next, beside the frontier. Each checkpoint contains it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Carried {
@@ -23,20 +23,20 @@ pub(crate) struct Carried {
     pub(in crate::crawl) started_us: u64,
     /// How long all runs took, in microseconds.
     pub(in crate::crawl) elapsed_us: u64,
-    /// What all runs have cost.
+    /// The cost of all runs.
     pub(in crate::crawl) cost: Cost,
-    /// Runs but the first.
+    /// The number of runs after the first.
     pub(in crate::crawl) resumes: u64,
     pub(in crate::crawl) seeds: SeedCounts,
     pub(crate) tally: Tally,
     pub(in crate::crawl) politeness: PolitenessCounts,
     /// The numbers over time, of all runs.
     pub(crate) timeline: Timeline,
-    /// Where the outputs end, by their names.
+    /// Where the outputs end, by name.
     pub(in crate::crawl) outputs: OutputEnds,
     /// When it was saved, in microseconds since the Unix epoch.
     pub(in crate::crawl) saved_us: u64,
-    /// The directory that bodies go to, from the root on.
+    /// The directory of the bodies, as an absolute path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::crawl) bodies: Option<PathBuf>,
 }
@@ -47,28 +47,28 @@ impl Carried {
         Self { started_us: now.as_micros(), ..Self::default() }
     }
 
-    /// As a checkpoint keeps it.
+    /// The form in a checkpoint.
     pub(in crate::crawl) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data")
     }
 
-    /// Reads what a checkpoint has kept; `None` where that is nothing, since no crawl has written it. Counters that this version does
-    /// not have are passed over. Counters that the bytes do not have begin at 0.
+    /// Reads the totals of a checkpoint; `None` if they are empty, since no crawl has written them. Counters that this version does not
+    /// know are ignored. Counters missing from the bytes start at 0.
     ///
     /// # Errors
-    /// Where the bytes cannot be read. They are never taken for a new beginning.
+    /// If the bytes cannot be read. They are never treated as a new beginning.
     pub(crate) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         if bytes.is_empty() { Ok(None) } else { Ok(serde_json::from_slice(bytes).map(Some)?) }
     }
 
-    /// Takes over what a run took since the checkpoint that this comes from.
+    /// Adds what the run used after the checkpoint that this comes from.
     pub(in crate::crawl) fn catch_up(&mut self, spent: Spent) {
         self.elapsed_us = self.elapsed_us.max(spent.elapsed_us);
         self.cost.cpu_us = self.cost.cpu_us.max(spent.cost.cpu_us);
         self.cost.peak_memory_bytes = self.cost.peak_memory_bytes.max(spent.cost.peak_memory_bytes);
     }
 
-    /// What all runs have taken.
+    /// The time and cost of all runs.
     pub(in crate::crawl) fn spent(&self) -> Spent {
         Spent { elapsed_us: self.elapsed_us, cost: self.cost }
     }
@@ -77,8 +77,8 @@ impl Carried {
         Timestamp::from_micros(self.started_us)
     }
 
-    /// How far the clock has gone back since, as far as that shows: time that has passed since hides as much of it. `None` where that is
-    /// less than a second, as clocks are put right all the time.
+    /// How far the clock has gone back since the last save, as far as that can be told: time passed since then hides as much of it. `None`
+    /// if it is less than a second, since clocks are adjusted all the time.
     pub(in crate::crawl) fn went_back(&self, now: Timestamp) -> Option<Duration> {
         Some(Timestamp::from_micros(self.saved_us).since(now)).filter(|by| *by >= Duration::from_secs(1))
     }
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Bytes of an earlier version are read after counters were added. A new counter takes none away here.
+    /// Bytes of an earlier version can be read after counters are added. Here, removing a counter stands in for adding one.
     #[test]
     fn what_counts_less_is_read() {
         let before = r#"{

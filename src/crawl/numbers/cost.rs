@@ -16,7 +16,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// That of this process up to now, from `/proc` (Linux).
+    /// The cost of this process so far, from `/proc` (Linux).
     pub fn of_this_process() -> Self {
         Self {
             cpu_us: fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_us(&stat)),
@@ -24,14 +24,14 @@ impl Cost {
         }
     }
 
-    /// What this process has taken since `began`. Its memory is that of its whole life.
+    /// The cost of this process since `began`. The memory is the peak of its whole life.
     pub(in crate::crawl) fn of_this_process_since(began: Self) -> Self {
         let now = Self::of_this_process();
         let since = |now: u64| now.saturating_sub(began.cpu_us.unwrap_or_default());
         Self { cpu_us: now.cpu_us.map(since), ..now }
     }
 
-    /// The cost of one run and the next.
+    /// The cost of this run followed by the next.
     pub(in crate::crawl) fn then(self, next: Self) -> Self {
         let both = |one: Option<u64>, other: Option<u64>, of: fn(u64, u64) -> u64| match (one, other) {
             (Some(one), Some(other)) => Some(of(one, other)),
@@ -45,15 +45,15 @@ impl Cost {
 }
 
 /// `utime` and `stime`, fields 14 and 15 of `/proc/PID/stat`, in ticks. User space sees ticks of 10 ms on every architecture that Rust's
-/// standard library supports, whatever the kernel's own are (`USER_HZ`, proc(5)).
+/// standard library supports, whatever the kernel's own tick is (`USER_HZ`, proc(5)).
 fn cpu_us(stat: &str) -> Option<u64> {
-    // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
+    // The second field is the program's name in parentheses; it may itself contain spaces and parentheses.
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut ticks = after_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
     Some((ticks.next()?.ok()? + ticks.next()?.ok()?) * 10_000)
 }
 
-/// `VmHWM` of `/proc/PID/status`, in KiB there.
+/// `VmHWM` of `/proc/PID/status`, converted from KiB.
 fn peak_memory(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()? * 1024)

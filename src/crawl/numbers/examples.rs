@@ -1,4 +1,4 @@
-//! What failed, by kind: a few of each.
+//! A few examples of each kind of failure.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ pub struct Example {
     pub message: String,
 }
 
-/// The first requests that failed in each way, by the name of the [`Failure`](crate::frontier::Failure), three of each.
+/// The first failed requests of each kind, by the name of the [`Failure`](crate::frontier::Failure), three of each.
 pub(super) type Examples = BTreeMap<String, Vec<Example>>;
 
-/// Examples of one kind.
+/// Examples kept of one kind.
 const MOST: usize = 3;
-/// Letters of a text, at most.
+/// At most this many characters of a text are kept.
 const LONGEST: usize = 200;
 
-/// Keeps a request that failed, where there are few like it.
+/// Keeps a failed request, if few of its kind are kept.
 pub(super) fn record(examples: &mut Examples, record: &PageRecord) {
     let Some(error) = &record.error else { return };
     if examples.get(error).is_some_and(|kept| kept.len() >= MOST) {
@@ -39,7 +39,7 @@ pub(super) fn record(examples: &mut Examples, record: &PageRecord) {
     }
 }
 
-/// Adds those of another, as far as there is room.
+/// Adds the examples of another, as far as there is room.
 pub(crate) fn merge(examples: &mut Examples, other: &Examples) {
     for (error, others) in other {
         let kept = examples.entry(error.clone()).or_default();

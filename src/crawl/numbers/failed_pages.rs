@@ -1,4 +1,4 @@
-//! Pages that failed: the first of them, each with the page that links there.
+//! The first pages that failed, each with the page that links to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,16 +21,16 @@ pub struct FailedPage {
     pub referrer: Option<String>,
 }
 
-/// The first pages that failed, ten of them.
+/// The first ten pages that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FailedPages(Vec<FailedPage>);
 
 impl FailedPages {
-    /// Pages that are told.
+    /// At most this many pages are listed.
     const MOST: usize = 10;
 
-    /// Takes the record of a page that is done. One that failed before and came now is none of them any more.
+    /// Takes the record of a completed page. A page that failed before and has now succeeded is removed.
     pub(super) fn record(&mut self, record: &PageRecord) {
         let has_failed = record.has_failed();
         if has_failed && self.0.len() >= Self::MOST || !has_failed && self.0.is_empty() {

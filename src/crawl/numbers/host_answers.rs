@@ -1,4 +1,4 @@
-//! What hosts answer to requests for pages: whether one refuses us.
+//! How hosts answer requests for pages: whether they refuse us.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -8,18 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::crawl::records::PageRecord;
 
-/// How often hosts have answered, and how often they refused us: 401, 403, 407, 429, 451, or a challenge in the place of a page. A host
-/// *refuses us* where most of its answers did.
+/// How often hosts have answered, and how often they refused us: with 401, 403, 407, 429, 451, or a challenge instead of a page. A host
+/// *refuses us* if most of its answers did.
 ///
-/// At most 1,024 hosts are kept. When there are more, hosts that have never refused are forgotten, a host is kept from its first refusal on,
-/// and it takes three refusals. Where more hosts refuse than there is room for, the ones with fewest refusals are counted and not named.
+/// At most 1,024 hosts are kept. If there are more, hosts that have never refused are dropped; from then on, a host is kept from its first
+/// refusal on, and counts as refusing only after three refusals. If more hosts refuse than fit, those with the fewest refusals are counted
+/// but not named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostAnswers {
     hosts: BTreeMap<Box<str>, Answers>,
-    /// There were too many: of hosts that are not known, nothing is.
+    /// There were too many hosts, so hosts that are not in the map may have answered.
     is_partial: bool,
-    /// Hosts that refused us, and are not known any more.
+    /// Refusing hosts that were dropped from the map.
     forgotten: u64,
 }
 
@@ -27,7 +28,7 @@ pub struct HostAnswers {
 struct Answers {
     all: u64,
     refused: u64,
-    /// What the last refusal was.
+    /// The last refusal.
     by: Box<str>,
 }
 
@@ -48,17 +49,17 @@ pub struct RefusingHost {
 }
 
 impl Answers {
-    /// Whether most were refusals. Of a few that are known of many, chance might say so.
+    /// Whether most were refusals. If only some of a host's answers are known, a few refusals may be chance.
     fn refuse_us(&self, is_partial: bool) -> bool {
         self.refused * 2 > self.all && (self.refused >= 3 || !is_partial)
     }
 }
 
 impl HostAnswers {
-    /// Hosts that are known, at most.
+    /// At most this many hosts are kept.
     const MOST: usize = 1024;
 
-    /// Counts the answer to a request for a page, if one came.
+    /// Counts a host's answer to a request for a page, if one came.
     pub(super) fn record(&mut self, record: &PageRecord) {
         if record.status.is_none() {
             return;
@@ -98,7 +99,7 @@ impl HostAnswers {
         }
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub(super) fn merge(&mut self, other: &Self) {
         self.is_partial |= other.is_partial;
         self.forgotten += other.forgotten;
@@ -114,13 +115,13 @@ impl HostAnswers {
         }
     }
 
-    /// Hosts that refuse us.
+    /// The number of hosts that refuse us.
     pub fn refusing(&self) -> u64 {
         let known = self.hosts.values().filter(|answers| answers.refuse_us(self.is_partial)).count();
         self.forgotten + known as u64
     }
 
-    /// The hosts that refuse us, by their number of refusals, `most` at most.
+    /// At most `most` hosts that refuse us, by their number of refusals.
     pub fn top(&self, most: usize) -> Vec<RefusingHost> {
         let refusing = self.hosts.iter().filter(|(_, answers)| answers.refuse_us(self.is_partial));
         let mut hosts: Vec<_> = refusing
@@ -137,7 +138,7 @@ impl HostAnswers {
     }
 }
 
-/// What an answer refuses us by; `None` where it does not.
+/// How an answer refuses us; `None` if it does not.
 fn refusal(record: &PageRecord) -> Option<Cow<'static, str>> {
     match record.status {
         _ if record.challenge => Some("challenge".into()),

@@ -1,4 +1,4 @@
-//! A crawl's counters, and how one run of a job hands them to the next.
+//! A crawl's counters, and how one run of a job passes them on to the next.
 
 mod answer_counts;
 mod carried;

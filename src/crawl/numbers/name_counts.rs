@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts by names that the web chooses. It keeps at most [`NameCounts::MOST`] names, and counts the rare ones together as `other`.
+/// Counts by names that the web chooses. Keeps at most [`NameCounts::MOST`] names, and counts the rare ones together as `other`.
 ///
-/// When one name more arrives, the rarer half is folded into `other`. A folded name that comes back starts from zero. So a name's
-/// count is a lower bound where `other` is not zero. The sum is always exact.
+/// When one more name arrives, the rarer half is merged into `other`. A merged name that comes back starts from zero. So a name's count is
+/// a lower bound if `other` is not zero. The sum is always exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NameCounts {
@@ -24,10 +24,10 @@ impl FromIterator<(String, u64)> for NameCounts {
 }
 
 impl NameCounts {
-    /// Distinct names, at most. With names of up to 128 bytes they take 40 KiB.
+    /// At most this many distinct names. With names of up to 128 bytes they take 40 KiB.
     pub const MOST: usize = 256;
 
-    /// Counts `count` more for `name`.
+    /// Adds `count` to a name.
     pub fn add(&mut self, name: &str, count: u64) {
         if let Some(counted) = self.named.get_mut(name) {
             *counted += count;
@@ -44,7 +44,7 @@ impl NameCounts {
         self.named.get(name).copied().unwrap_or_default()
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         self.other += other.other;
         for (name, &count) in &other.named {
@@ -59,7 +59,7 @@ impl NameCounts {
         counts
     }
 
-    /// The sum of the folded names' counts.
+    /// The sum of the merged names' counts.
     pub fn other(&self) -> u64 {
         self.other
     }

@@ -1,4 +1,4 @@
-//! Judges a crawl's politeness from the times at which its requests were sent, and from how many were out at once.
+//! Checks a crawl's politeness by the times at which its requests were sent, and by how many were out at once.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -11,59 +11,58 @@ use crate::address::HostKey;
 use crate::crawl::lock::lock;
 use crate::frontier::{AddressSharing, Lease, LeaseKind, Politeness, Sharing, Timestamp};
 
-/// An independent judge of politeness. It sees only when requests were really sent and how many are out, and knows nothing of the
-/// agenda.
+/// An independent check of politeness. It sees only when requests were really sent and how many are out, and knows nothing of the agenda.
 ///
-/// Where a host has one connection, its delay is judged by the times at which requests were sent. Where it may have several, a delay is
-/// kept between the times at which requests are handed out, and these are judged: what a connection takes to open is not the
-/// frontier's to know. In both cases no more requests may be out at once than there are connections, and a robots.txt takes all of them.
+/// If a host has one connection, its delay is checked between the times at which requests were sent. If it may have several, the frontier
+/// keeps the delay between the times at which requests are handed out, and these are checked: the frontier cannot know how long a
+/// connection takes to open. In both cases, no more requests may be out at once than there are connections, and a robots.txt takes all of
+/// them.
 ///
-/// A group of hosts is judged like one more host, by the name `group NAME`: what its hosts are asked counts for it too. So are the ports
-/// of one server, by the name `server x.example`, and an IP address, by the name `address 192.0.2.1`.
+/// A rate group is checked like another host, under the name `group NAME`: requests to its hosts count for it too. So are the ports of one
+/// server, under the name `server x.example`, and an IP address, under the name `address 192.0.2.1`.
 ///
-/// It remembers when each of the hosts asked last was asked: at least the last 32,768 hosts, and at most twice as many, which take
-/// 20 MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within
-/// one delay.
+/// It remembers the last request to each of the most recently asked hosts: at least 32,768 hosts, and at most twice as many, which take 20
+/// MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within one delay.
 #[derive(Default)]
 pub struct PolitenessWatch {
-    /// Hosts asked since the last turn.
+    /// Hosts asked since the maps were last rotated.
     recent: AHashMap<HostKey, Timestamp>,
-    /// Hosts asked in the turn before, and not since. The next turn forgets them.
+    /// Hosts asked before that, and not since. The next rotation drops them.
     older: AHashMap<HostKey, Timestamp>,
-    /// Connections that are taken, of the hosts of which any is.
+    /// Connections taken, for hosts that have any taken.
     taken: AHashMap<HostKey, u32>,
-    /// What hosts on one IP address may do together.
+    /// The limits that hosts on one IP address share.
     addresses: AddressSharing,
     counts: PolitenessCounts,
     worst: Option<Violation>,
 }
 
-/// A request that is under way. It ends when this is dropped, at the latest.
+/// A request under way. It ends when this is dropped, at the latest.
 pub(crate) struct Asking<'a> {
     watch: &'a Mutex<PolitenessWatch>,
     lease: &'a Lease,
-    /// The host that is connected to: that of the URL, whatever the lease says.
+    /// The host connected to: that of the URL, whatever the lease says.
     origin: &'a str,
-    /// Its connections that this takes.
+    /// The number of its connections that this takes.
     takes: u8,
-    /// The name of its IP address, where it counts for one.
+    /// The name of its IP address, if it counts for one.
     address: Option<String>,
 }
 
-/// How many requests were judged, and how many came too early.
+/// How many requests were checked, and how many came too early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PolitenessCounts {
-    /// Requests judged.
+    /// Requests checked.
     pub requests: u64,
-    /// Those that were judged by their IP address too.
+    /// Requests that were also checked by their IP address.
     pub by_address: u64,
-    /// Requests that came too early, or while as many were out as may be. Anything but zero is a fault of this program.
+    /// Requests that came too early, or while all allowed connections were taken. Anything but zero is a fault of this program.
     pub violations: u64,
 }
 
 impl PolitenessCounts {
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: Self) {
         self.requests += other.requests;
         self.by_address += other.by_address;
@@ -71,7 +70,7 @@ impl PolitenessCounts {
     }
 }
 
-/// A request sent before its host's rest was over, or while its host's connections were taken.
+/// A request sent before its host's rest was over, or while all its host's connections were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Scheme, host and port; or the name of a group or an IP address.
@@ -80,12 +79,12 @@ pub struct Violation {
     pub waited: Duration,
     /// The time that should have passed.
     pub delay: Duration,
-    /// Connections of the host that were taken at once, where these were more than it may have; else 0.
+    /// Connections of the host taken at once, if these were more than allowed; otherwise 0.
     pub taken: u32,
 }
 
 impl<'a> Asking<'a> {
-    /// The request of this lease begins, to the host of this origin.
+    /// Begins the request of this lease, to the host with this origin.
     pub(crate) fn begin(watch: &'a Mutex<PolitenessWatch>, lease: &'a Lease, origin: &'a str) -> Self {
         let mut judge = lock(watch);
         let connections = lease.connections();
@@ -112,7 +111,7 @@ impl<'a> Asking<'a> {
         Self { watch, lease, origin, takes, address }
     }
 
-    /// The request is over. It was sent at this time.
+    /// Ends the request, which was sent at this time.
     pub(crate) fn sent(self, at: Timestamp) {
         let mut judge = lock(self.watch);
         if self.lease.connections() == 1 {
@@ -140,8 +139,8 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// The connections of this origin that the request of a lease takes. A host's own robots.txt must be alone. Where http's has moved to https, it
-/// takes one of their server's and none of https's, whose own robots.txt may be out.
+/// The connections of this origin that a lease's request takes. A host's own robots.txt must be alone. If http's robots.txt has moved to
+/// https, its request takes one connection of their server and none of https's host, whose own robots.txt may be out.
 fn taken_by(lease: &Lease, origin: &str) -> u8 {
     match lease.kind() {
         LeaseKind::Robots if lease.origin() == origin => lease.connections(),
@@ -151,10 +150,10 @@ fn taken_by(lease: &Lease, origin: &str) -> u8 {
 }
 
 impl PolitenessWatch {
-    /// Hosts that are remembered, at most.
+    /// At most this many hosts are remembered.
     pub(crate) const REMEMBERED: usize = 65_536;
 
-    /// A judge of a crawl with this politeness.
+    /// Checks a crawl with this politeness.
     pub(crate) fn judging(politeness: &Politeness) -> Self {
         Self { addresses: AddressSharing::of(politeness), ..Self::default() }
     }
@@ -164,7 +163,8 @@ impl PolitenessWatch {
         self.rested(address, at, delay);
     }
 
-    /// A request to the host of this [origin](HostKey::as_str) begins, and takes so many of its `connections`.
+    /// Begins a request to the host with this [origin](HostKey::as_str). The request adds `adds` to its taken connections, of which it may
+    /// have `connections`.
     pub fn begin(&mut self, host: &str, adds: u8, connections: u8) {
         let added = u32::from(adds);
         let taken = match self.taken.get_mut(host) {
@@ -184,7 +184,7 @@ impl PolitenessWatch {
         }
     }
 
-    /// A request that [began](Self::begin) is over.
+    /// Ends a request that [began](Self::begin).
     pub fn end(&mut self, host: &str, took: u8) {
         if let Some(taken) = self.taken.get_mut(host) {
             *taken = taken.saturating_sub(took.into());
@@ -194,16 +194,16 @@ impl PolitenessWatch {
         }
     }
 
-    /// Judges a request that was sent at `at` to the host of this [origin](HostKey::as_str). Its requests must be `delay` apart. O(1).
+    /// Checks a request sent at `at` to the host with this [origin](HostKey::as_str). Its requests must be `delay` apart. O(1).
     pub fn sent(&mut self, host: &str, at: Timestamp, delay: Duration) {
         self.counts.requests += 1;
         self.rested(host, at, delay);
     }
 
-    /// As [`sent`](Self::sent), of a host or a group for which the request counts beside another.
+    /// As [`sent`](Self::sent), for a host or a group that the request also counts for.
     ///
-    /// Where several requests may be out at once, the tasks that tell of them may come in another order than that of their times. So
-    /// the distance counts, whichever was first, and the later time is remembered.
+    /// If several requests may be out at once, their tasks may report them in another order than that of their times. So the distance
+    /// counts, whichever was first, and the later time is remembered.
     pub fn rested(&mut self, host: &str, at: Timestamp, delay: Duration) {
         let last = if let Some(last) = self.recent.get_mut(host) {
             Some(std::mem::replace(last, at.max(*last)))
@@ -231,12 +231,12 @@ impl PolitenessWatch {
         }
     }
 
-    /// How many requests were judged, and how many came too early.
+    /// How many requests were checked, and how many came too early.
     pub fn counts(&self) -> PolitenessCounts {
         self.counts
     }
 
-    /// The worst of them: one beside the most others, or else the one that came earliest before its time.
+    /// The worst violation: the one with the most requests at once, or else the one that came too early by the most.
     pub fn worst(&self) -> Option<&Violation> {
         self.worst.as_ref()
     }
@@ -352,7 +352,7 @@ mod tests {
             }
             assert!(watch.recent.len() + watch.older.len() <= PolitenessWatch::REMEMBERED);
         }
-        // Each return of the faithful host was too early, and none was overlooked.
+        // Each return of the faithful host was too early, and none was missed.
         assert_eq!(watch.counts().violations, PolitenessWatch::REMEMBERED as u64 * 3 / 30_000);
     }
 }

@@ -14,24 +14,24 @@ pub struct Progress {
     pub errors: u64,
     /// Bytes of bodies on the wire.
     pub wire_bytes: u64,
-    /// Links seen before.
+    /// Links that were seen before.
     pub duplicates: u64,
-    /// Page records among these that earlier runs have written.
+    /// How many of `pages` were written by earlier runs.
     pub earlier_pages: u64,
-    /// Bytes among these that came to earlier runs.
+    /// How many of `wire_bytes` were received by earlier runs.
     pub earlier_wire_bytes: u64,
-    /// Time since the crawl was made, of this run alone.
+    /// Time since the crawl was made, in this run only.
     pub elapsed: Duration,
     /// The crawl's time.
     pub now: Timestamp,
-    /// Share of the seen filter's capacity that is taken, 0 to 1; 0 where it grows.
+    /// Share of the seen filter's capacity that is used, 0 to 1; 0 if it grows.
     pub filter_used: f64,
-    /// The seen filter is beyond its capacity: it loses more than its rate promises.
+    /// The seen filter is beyond its capacity: it loses more pages than its target rate says.
     pub is_filter_full: bool,
-    /// Somebody has paused it.
+    /// The crawl is paused.
     pub is_paused: bool,
-    /// It is one on many machines, and their servers do not answer.
+    /// It is a distributed crawl, and its servers do not answer.
     pub is_cut_off: bool,
-    /// What waits, and what is lent to workers.
+    /// Waiting and leased URLs.
     pub frontier: FrontierStatistics,
 }

@@ -1,4 +1,4 @@
-//! What has become of pages since their last visit, in numbers.
+//! Counts of how pages have changed since their last visit.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub struct RecrawlCounts {
 }
 
 impl RecrawlCounts {
-    /// Counts a record that is done.
+    /// Counts a completed record.
     pub(super) fn record(&mut self, record: &PageRecord) {
         let Some(recrawled) = &record.recrawl else { return };
         self.not_modified += u64::from(record.status == Some(304) && record.error.is_none());
@@ -38,7 +38,7 @@ impl RecrawlCounts {
         } += 1;
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub(crate) fn merge(&mut self, other: Self) {
         self.new += other.new;
         self.changed += other.changed;
@@ -48,7 +48,7 @@ impl RecrawlCounts {
         self.not_modified += other.not_modified;
     }
 
-    /// Visits of pages that were known.
+    /// Visits of known pages.
     pub fn met(&self) -> u64 {
         self.changed + self.unchanged + self.gone + self.failed
     }

@@ -1,4 +1,4 @@
-//! Sitemaps and feeds, in numbers.
+//! Counts of sitemaps and feeds.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct SitemapCounts {
 }
 
 impl SitemapCounts {
-    /// Counts a record that is done.
+    /// Counts a completed record.
     pub(super) fn record(&mut self, record: &PageRecord) {
         let is_sitemap = record.kind == RecordKind::Sitemap;
         self.records += u64::from(is_sitemap);
@@ -44,7 +44,7 @@ impl SitemapCounts {
         self.faulty += u64::from(list.problems > 0 && list.format != "unknown");
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub(crate) fn merge(&mut self, other: Self) {
         self.records += other.records;
         self.read += other.read;

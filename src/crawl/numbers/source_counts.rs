@@ -23,7 +23,7 @@ pub struct SourceCounts {
 }
 
 impl SourceCounts {
-    /// Counts what a response has brought.
+    /// Counts the URLs admitted from a response.
     pub(super) fn record(&mut self, record: &PageRecord) {
         let is_feed = |format: &str| format == "rss" || format == "atom";
         let count = match (&record.redirect, &record.list) {
@@ -35,7 +35,7 @@ impl SourceCounts {
         *count += record.links.admitted;
     }
 
-    /// Counts one URL that another part of the crawl has found.
+    /// Counts one URL that another partition of the crawl has found.
     #[cfg(feature = "cluster")]
     pub(in crate::crawl) fn add(&mut self, via: Via) {
         match via {
@@ -47,7 +47,7 @@ impl SourceCounts {
         }
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub(crate) fn merge(&mut self, other: Self) {
         self.links += other.links;
         self.redirects += other.redirects;

@@ -1,4 +1,4 @@
-//! The time that a job has taken, written down each second: what a kill leaves of it.
+//! The time that a job has used, written every second so that it survives a kill.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, Write};
@@ -8,10 +8,10 @@ use super::cost::Cost;
 use crate::bytes::{Fields, checksum};
 use crate::job::own;
 
-/// What all runs of a job have taken up to a moment.
+/// What all runs of a job have used up to a moment.
 ///
-/// A checkpoint has the same, of its own moment. A killed run has fetched pages since, and they are counted by their records; the time that
-/// they took is counted from here.
+/// A checkpoint has the same for its own moment. The pages that a killed run has fetched after its checkpoint are counted by their records;
+/// the time that they took is counted from here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::crawl) struct Spent {
     /// How long all runs took, in microseconds.
@@ -19,7 +19,7 @@ pub(in crate::crawl) struct Spent {
     pub(in crate::crawl) cost: Cost,
 }
 
-/// The file that it is kept in, in the job's frontier: 32 bytes, written over in place.
+/// The file for it, in the job's frontier: 32 bytes, overwritten in place.
 ///
 /// ```text
 /// elapsed  u64  microseconds
@@ -28,7 +28,7 @@ pub(in crate::crawl) struct Spent {
 /// checksum u64  of what comes before, with the seed 0
 /// ```
 ///
-/// All numbers are little-endian. It is not synced: where a power cut leaves the file short or torn, the checkpoint's time counts.
+/// All numbers are little-endian. The file is not synced: if a power cut leaves it short or torn, the checkpoint's time counts.
 #[derive(Debug)]
 pub(in crate::crawl) struct SpentFile(File);
 
@@ -36,10 +36,10 @@ const NAME: &str = "spent";
 const UNKNOWN: u64 = u64::MAX;
 
 impl Spent {
-    /// Reads what the file of this frontier says. Where it is missing or torn, that is nothing.
+    /// Reads the file of this frontier. A missing or torn file counts as zero.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub(in crate::crawl) fn read(frontier: &Path) -> io::Result<Self> {
         match own::read(&SpentFile::path(frontier)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
@@ -71,7 +71,7 @@ impl Spent {
 }
 
 impl SpentFile {
-    /// Where it is.
+    /// The path of the file.
     pub(in crate::crawl) fn path(frontier: &Path) -> PathBuf {
         frontier.join(NAME)
     }
@@ -79,15 +79,15 @@ impl SpentFile {
     /// Opens the file of this frontier, or makes it.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub(in crate::crawl) fn open(frontier: &Path) -> io::Result<Self> {
         own::open_or_create_in_place(&Self::path(frontier)).map(Self)
     }
 
-    /// Writes over what it said.
+    /// Overwrites the file.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system refuses.
     pub(in crate::crawl) fn write(&mut self, spent: Spent) -> io::Result<()> {
         self.0.rewind()?;
         self.0.write_all(&spent.to_bytes())

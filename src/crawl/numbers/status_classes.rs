@@ -1,4 +1,4 @@
-//! What came back, by the class of its status.
+//! Counts of responses by status class.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct Breakdown {
     pub by_type: BTreeMap<String, StatusClasses>,
 }
 
-/// Deeper pages count as this deep.
+/// Deeper pages count at this depth.
 const DEEPEST: u32 = 16;
 
 impl StatusClasses {
@@ -64,7 +64,7 @@ impl StatusClasses {
 }
 
 impl Breakdown {
-    /// Counts a page that is done by its record, and by the media type of what came.
+    /// Counts a completed page by its record, and by the media type of the response.
     pub(super) fn record(&mut self, record: &PageRecord, media_type: &str) {
         let classes = StatusClasses::of(record);
         self.by_depth.entry(record.depth.min(DEEPEST)).or_default().add(classes);
@@ -85,7 +85,7 @@ impl Breakdown {
     }
 }
 
-/// What people call a media type, which is in lower case.
+/// The common name of a media type. The media type must be in lower case.
 fn kind(media_type: &str) -> &'static str {
     match media_type {
         "missing" => "none",
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(both.by_depth, BTreeMap::from(by_depth));
         let kinds: Vec<&str> = both.by_type.keys().map(String::as_str).collect();
         assert_eq!(kinds, ["html", "image", "json", "none", "other"]);
-        // A body that broke off is no page.
+        // A body that broke off is not a page.
         let broken = PageRecord { status: Some(200), error: Some("incomplete".to_owned()), ..PageRecord::default() };
         assert_eq!(StatusClasses::of(&broken).failed, 1);
     }

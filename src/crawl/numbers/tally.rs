@@ -22,33 +22,33 @@ use crate::crawl::http::ConnectionTimes;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
-/// A crawl's counters. They take two or three hundred KiB, whatever the web answers: all that is keyed by what it sends is bounded.
+/// A crawl's counters. They take two or three hundred KiB, whatever the web answers: every map with keys from the web is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Requests for pages and sitemaps, and what came back.
+    /// Requests for pages and sitemaps, and their responses.
     pub pages: Traffic,
-    /// Requests for robots.txt, and what came back.
+    /// Requests for robots.txt, and their responses.
     pub robots: Traffic,
-    /// URLs whose page came, whatever its status: records without an error.
+    /// URLs whose page came, with any status: records without an error.
     pub fetched: u64,
-    /// URLs tried without getting a whole response: records with another error than those of `unwanted`.
+    /// URLs tried without getting a complete response: records with an error other than those of `unwanted`.
     pub failed: u64,
     /// URLs whose pages were refused by type or size: records with the error `unwanted_type` or `too_large`.
     pub unwanted: u64,
-    /// What became of URLs in the end: the whole answers of `fetched`, and the errors of `failed`.
+    /// The final results of URLs: the complete answers of `fetched`, and the errors of `failed`.
     pub done: AnswerCounts,
-    /// Requests for pages and sitemaps after which the URL was to be asked for again.
+    /// Requests for pages and sitemaps whose URL was then scheduled to be tried again.
     pub asked_again: AnswerCounts,
-    /// Requests for guessed sitemaps that were none: they have no record.
+    /// Requests for guessed sitemaps that do not exist: they have no record.
     pub guesses: AnswerCounts,
     /// The first pages that failed.
     pub failed_pages: FailedPages,
-    /// Answers of hosts to requests for pages: they tell which hosts refuse us.
+    /// Hosts' answers to requests for pages: they show which hosts refuse us.
     pub answers: HostAnswers,
     /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
-    /// response. URLs that were asked for again since do not count.
+    /// response. URLs that were tried again since do not count.
     pub unreachable: NameCounts,
     /// What became of the links on all pages.
     pub links: LinkCounts,
@@ -56,60 +56,60 @@ pub struct Tally {
     pub sources: SourceCounts,
     /// Sitemaps and feeds.
     pub sitemaps: SitemapCounts,
-    /// Pages that say what another one said.
+    /// Pages that repeat another page.
     pub duplicates: DuplicateCounts,
-    /// Pages, by what has become of them since their last visit.
+    /// Pages, by how they have changed since their last visit.
     pub recrawl: RecrawlCounts,
-    /// Pages and sitemaps that are done, by depth and type.
+    /// Completed pages and sitemaps, by depth and type.
     pub breakdown: Breakdown,
-    /// How long it took to reach servers.
+    /// How long connecting to servers took.
     pub connections: ConnectionTimes,
     /// How long URLs and hosts waited.
     pub waits: WaitTimes,
-    /// Links refused because a budget was spent, by what it was a budget of.
+    /// Links refused because a budget was spent, by the kind of budget.
     pub refused_shapes: NameCounts,
     /// Bytes of the keys of all records.
     pub key_bytes: u64,
 }
 
-/// Requests of one kind, and what came back.
+/// Requests of one kind, and their responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Traffic {
-    /// Requests. Retries count, and so do requests that reached no server.
+    /// Requests, including retries and requests that reached no server.
     pub requests: u64,
     /// Requests that will be tried again.
     pub retries: u64,
-    /// Responses that point elsewhere.
+    /// Responses that redirect.
     pub redirects: u64,
     /// Bodies cut at the limit.
     pub truncated: u64,
-    /// Responses that were not framed as RFC 9112 has it, and were read all the same.
+    /// Responses whose framing broke RFC 9112 but could be read anyway.
     pub lenient: u64,
     /// Bytes of bodies on the wire.
     pub wire_bytes: u64,
     /// Bytes of bodies, decoded.
     pub decoded_bytes: u64,
-    /// Responses by HTTP status: three digits, so a thousand at most.
+    /// Responses by HTTP status: three digits, so at most a thousand.
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests without a whole response, by the name of the [`Failure`](crate::frontier::Failure).
+    /// Requests without a complete response, by the name of the [`Failure`](crate::frontier::Failure).
     pub errors: NameCounts,
-    /// The first of them, by the same names: three of each.
+    /// The first of these requests, by the same names: three of each.
     pub examples: Examples,
-    /// Responses that were refused by type or size, by their errors.
+    /// Responses refused by type or size, by error.
     pub unwanted: NameCounts,
-    /// Responses by media type, lower-case and without parameters; `missing` and `invalid` are no types.
+    /// Responses by media type, in lower case and without parameters; `missing` and `invalid` are not types.
     pub content_types: NameCounts,
     /// From the request sent to the response's head.
     pub first_byte: Latencies,
-    /// From the request sent to the end of a whole body.
+    /// From the request sent to the end of a complete body.
     pub total: Latencies,
 }
 
 impl Tally {
-    /// Counts one request for a page, or a URL that was given up without a request, by its record. The page is done, or will be tried
-    /// again and its record is not written.
+    /// Counts one request for a page by its record, or a URL that was given up without a request. The page is done, or will be tried again
+    /// and its record is not written.
     pub fn record_page(&mut self, is_done: bool, record: &PageRecord) {
         if record.given_up {
             self.unreachable.add(record.error.as_deref().unwrap_or_default(), 1);
@@ -136,13 +136,13 @@ impl Tally {
         }
     }
 
-    /// Counts a request for a robots.txt. The sitemaps that it names are URLs that were found.
+    /// Counts a request for a robots.txt. The sitemaps that it names count as found URLs.
     pub(in crate::crawl) fn record_robots(&mut self, is_done: bool, record: &PageRecord) {
         self.robots.record(is_done, record);
         self.sources.sitemaps += record.links.admitted;
     }
 
-    /// Counts a request for a sitemap that nobody named, and that is none: it has no record.
+    /// Counts a request for a guessed sitemap that does not exist: it has no record.
     pub(in crate::crawl) fn record_guess(&mut self, record: &PageRecord) {
         self.record_request(true, record);
         self.guesses.record(record);
@@ -155,23 +155,23 @@ impl Tally {
         self.sources.record(record);
     }
 
-    /// Records, but those of URLs that were given up.
+    /// The number of records, without those of URLs that were given up.
     pub fn records(&self) -> u64 {
         self.fetched + self.failed + self.unwanted
     }
 
-    /// Records of pages: those of sitemaps are not among them.
+    /// The number of page records, without those of sitemaps.
     pub(crate) fn page_records(&self) -> u64 {
         self.records().saturating_sub(self.sitemaps.records)
     }
 
-    /// Whether this record, which was counted, is the first that failed in its way.
+    /// Whether this record, already counted, is the first failure of its kind.
     pub(in crate::crawl) fn is_first_failure(&self, record: &PageRecord) -> bool {
         let of = |error: &str| self.pages.errors.of(error) + self.robots.errors.of(error);
         record.error.as_deref().is_some_and(|error| of(error) == 1) && !record.given_up
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         self.sources.merge(other.sources);
         self.sitemaps.merge(other.sitemaps);

@@ -34,21 +34,21 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// A moment of a run, with what the runs before have counted.
+    /// A moment of a run, starting with the counts of earlier runs.
     pub(in crate::crawl) fn of(elapsed_us: u64, before: &Tally) -> Self {
         let mut moment = Self { elapsed_us, ..Self::default() };
         moment.count(before);
         moment
     }
 
-    /// Adds what was counted.
+    /// Adds counts.
     pub(in crate::crawl) fn count(&mut self, tally: &Tally) {
         self.fetched += tally.fetched;
         self.failed += tally.failed;
         self.wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
     }
 
-    /// What two crawls counted beside each other. Of their filters the worse one counts.
+    /// The counts of two crawls together. For their filters, the worse value counts.
     fn beside(self, other: Self, elapsed_us: u64) -> Self {
         let measured = [self.false_positive_rate_measured, other.false_positive_rate_measured];
         Self {
@@ -65,7 +65,7 @@ impl Moment {
         }
     }
 
-    /// Takes how full the filter is.
+    /// Takes the filter's fill and error rates.
     pub(in crate::crawl) fn measure(&mut self, filter: &ShardStatistics) {
         self.fill_ratio = filter.fill_ratio;
         self.false_positive_rate_estimated = filter.false_positive_rate_estimated;
@@ -84,7 +84,7 @@ pub struct Timeline {
     moments: Vec<Moment>,
 }
 
-/// Moments that are kept, at most. Even, so that every second one can go.
+/// At most this many moments are kept. Even, so that every second one can be dropped.
 const MOST: usize = 512;
 const FIRST_STEP_US: u64 = 1_000_000;
 
@@ -100,12 +100,12 @@ impl Timeline {
         &self.moments
     }
 
-    /// Whether a moment would be kept now: one is only looked at where it is.
+    /// Whether a moment would be kept now, so that counts are only gathered if it is.
     pub(in crate::crawl) fn is_due(&self, elapsed_us: u64) -> bool {
         self.moments.last().is_none_or(|last| elapsed_us >= last.elapsed_us.saturating_add(self.step_us))
     }
 
-    /// Adds what another crawl counted at the same time. Each began so many microseconds after the earliest of those that are merged.
+    /// Adds the moments of another crawl. Each crawl began this many microseconds after the earliest of the merged crawls.
     pub(crate) fn merge(&mut self, begin_us: u64, other: &Self, other_begin_us: u64) {
         let at = |moments: &[Moment], begin_us: u64| -> Vec<Moment> {
             let later = |moment: &Moment| Moment { elapsed_us: moment.elapsed_us.saturating_add(begin_us), ..*moment };
@@ -118,7 +118,7 @@ impl Timeline {
         let (mut ours, mut theirs) = (Latest::of(&ours), Latest::of(&theirs));
         self.moments = times.into_iter().map(|time| ours.at(time).beside(theirs.at(time), time)).collect();
         self.step_us = self.step_us.max(other.step_us);
-        // The last one stays: it has the sums.
+        // The last one stays: it has the totals.
         while self.moments.len() > MOST {
             let last = self.moments.len() - 1;
             let mut place = 0..;
@@ -127,7 +127,7 @@ impl Timeline {
         }
     }
 
-    /// Keeps a moment. Counts only grow, so what lies between two that stay is known from them, and every second one may go.
+    /// Keeps a moment. Counts only grow, so a dropped moment lies between two that stay, and every second one may be dropped.
     pub(in crate::crawl) fn keep(&mut self, moment: Moment) {
         if self.moments.len() >= MOST {
             let mut is_kept = false;
@@ -141,7 +141,7 @@ impl Timeline {
     }
 }
 
-/// What was counted up to a time.
+/// The counts up to a time.
 struct Latest<'a> {
     left: &'a [Moment],
     now: Moment,
@@ -152,7 +152,7 @@ impl<'a> Latest<'a> {
         Self { left: moments, now: Moment::default() }
     }
 
-    /// Times are asked for in their order.
+    /// Times must be asked for in order.
     fn at(&mut self, time: u64) -> Moment {
         while let Some((next, left)) = self.left.split_first().filter(|(next, _)| next.elapsed_us <= time) {
             (self.now, self.left) = (*next, left);

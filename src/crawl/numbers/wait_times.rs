@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use crate::crawl::latencies::Latencies;
 use crate::frontier::lease::Waited;
 
-/// How long URLs and hosts waited before they were asked: a sample of them, where they are many. What waits over a restart is not in it.
+/// How long URLs and hosts waited before they were asked: a sample, if there are many. Waits across a restart are not included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct WaitTimes {
-    /// URLs in the queue, from their admission on.
+    /// URLs in the queue, from their admission.
     pub queued: Latencies,
-    /// Hosts with URLs, for the end of their rest.
+    /// Hosts with URLs, until the end of their rest.
     pub rested: Latencies,
-    /// Hosts whose rest was over, for their turn.
+    /// Hosts whose rest was over, until their turn.
     pub due: Latencies,
 }
 

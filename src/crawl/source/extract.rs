@@ -1,4 +1,4 @@
-//! What is taken from a response: links that can go to the gate, and what its record says of it.
+//! What is taken from a response: links for the gate, and details for its record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,41 +10,41 @@ use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
 
-/// The kind of a link that a page had before, and has still: on what it was found was not kept.
+/// The kind of a link of an unchanged page: the kind that it was found as is not kept.
 const UNCHANGED: &str = "unchanged";
-/// Bytes of the URL that a page names as its own, at most.
+/// At most this many bytes of a page's canonical URL are kept.
 const MAX_CANONICAL: usize = 8 << 10;
 
-/// What is taken from a response. It owns all of it, so the response can be dropped.
+/// What is taken from a response. It owns everything, so the response can be dropped.
 #[derive(Debug)]
 pub(in crate::crawl) struct Extract {
     gate: Arc<Gate>,
-    /// On their way through the gate.
+    /// Links on their way through the gate.
     pub(in crate::crawl) links: Links,
-    /// Those that cannot or must not be followed, as far as they are listed.
+    /// Links that cannot or must not be followed, as far as they are listed.
     pub(in crate::crawl) skips: Skips,
-    /// How many links there are.
+    /// The number of links.
     pub(in crate::crawl) counts: LinkCounts,
-    /// The page's encoding, and where that was found.
+    /// The page's encoding, and where it was found.
     pub(in crate::crawl) encoding: Option<(&'static str, EncodingSource)>,
     pub(in crate::crawl) title: Option<String>,
-    /// The URL that it names as its own.
+    /// The URL that it names as its canonical one.
     pub(in crate::crawl) canonical: Option<String>,
-    /// It asks not to be shown in an index.
+    /// It asks not to be indexed.
     pub(in crate::crawl) noindex: bool,
     /// What was selected from it.
     pub(in crate::crawl) fields: BTreeMap<String, FieldValue>,
-    /// Its links, where an output wants them.
+    /// Its links, if an output needs them.
     pub(in crate::crawl) edges: Option<Vec<Edge>>,
     /// What the page says.
     pub(in crate::crawl) content: Option<Content>,
-    /// What it lists, where it is a sitemap or a feed.
+    /// What it lists, if it is a sitemap or a feed.
     pub(in crate::crawl) list: Option<Listing>,
-    /// The host whose robots.txt names it, where it is a sitemap.
+    /// The host whose robots.txt names it, if it is a sitemap.
     pub(in crate::crawl) named_by: Option<Box<str>>,
-    /// Sitemaps above it, where it is one.
+    /// The number of sitemaps above it, if it is one.
     pub(in crate::crawl) above: u32,
-    /// Its links as it wrote them, where they are to be kept.
+    /// Its links as it wrote them, if they are to be kept.
     pub(in crate::crawl) kept: Option<Outlinks>,
 }
 
@@ -70,8 +70,8 @@ impl Extract {
         }
     }
 
-    /// Takes what a page says, for the second seen set. Words that are few are said on many pages. Of a long page, what follows the words
-    /// that are read counts byte by byte.
+    /// Takes what a page says, for the second seen set. A few words are not enough: many pages have the same few words. In a long page,
+    /// everything after the words that are read is compared byte by byte.
     pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords) {
         const FEW: usize = 16;
         let key = self.gate.fingerprint_key();
@@ -87,7 +87,7 @@ impl Extract {
         self.content = Some(Content { page, body, words });
     }
 
-    /// Takes the URL that a page names as its own, unless it is very long.
+    /// Takes the URL that a page names as its canonical one, unless it is very long.
     pub(super) fn name_canonical(&mut self, url: Option<CanonicalUrl>) {
         self.canonical = url.map(|url| url.wire().to_owned()).filter(|url| url.len() <= MAX_CANONICAL);
     }
@@ -96,12 +96,12 @@ impl Extract {
         &self.gate
     }
 
-    /// Makes a URL of a text, which is no link.
+    /// Makes a URL from a text that is not a link.
     pub(super) fn join(&self, base: &BaseUrl, text: &str) -> Option<CanonicalUrl> {
         self.gate.canonicalizer().join(base, text).ok()
     }
 
-    /// Takes a URL that is listed, or refuses it. `find` says how it is found, or why it is not to be followed.
+    /// Takes a listed URL, or refuses it. `find` returns how it is found, or why it must not be followed.
     pub(super) fn add_found(
         &mut self,
         base: &BaseUrl,
@@ -120,8 +120,8 @@ impl Extract {
         }
     }
 
-    /// Takes a link that goes with the page's own turn, or refuses it: what is part of the page, as deep as the page is, or what it
-    /// prefers to itself.
+    /// Takes a link that is fetched when the page itself is due, or refuses it: a part of the page, at the page's depth, or a URL that the
+    /// page prefers to its own.
     pub(super) fn add_first(&mut self, base: &BaseUrl, href: &str, is_part: bool, nofollow: bool) {
         let depth = self.links.depth();
         let turn = depth.saturating_sub(1);
@@ -137,7 +137,7 @@ impl Extract {
         });
     }
 
-    /// Keeps a link for outputs, where one wants it and it leads to a URL.
+    /// Keeps a link for outputs, if one needs it and it leads to a URL.
     pub(super) fn keep(&mut self, base: &BaseUrl, href: &str, kind: &'static str, said: LinkText) {
         if let Some(edges) = &mut self.edges
             && let Ok(url) = self.gate.canonicalizer().join(base, href)
@@ -147,7 +147,7 @@ impl Extract {
         }
     }
 
-    /// Takes the links that a page had, which has not changed.
+    /// Takes the links that an unchanged page had at its last visit.
     pub(in crate::crawl) fn add_known(&mut self, page: BaseUrl, links: &Outlinks) {
         let gate = Arc::clone(&self.gate);
         links.each(&gate, page, |base, href, turn, nofollow| {
@@ -160,7 +160,7 @@ impl Extract {
         });
     }
 
-    /// Takes a link as it is written, or refuses it.
+    /// Takes a link as written, or refuses it.
     pub(super) fn add(&mut self, base: &BaseUrl, href: &str, nofollow: bool) {
         if let Some(kept) = &mut self.kept {
             kept.add(&self.gate, base, href, LinkTurn::Own, nofollow);
@@ -174,7 +174,7 @@ impl Extract {
         }
     }
 
-    /// Lists a link that was refused, where that is asked for.
+    /// Lists a refused link, if refused links are listed.
     fn skip(&mut self, base: &BaseUrl, href: &str, refusal: Refusal) {
         if self.skips.is_kept() {
             let url = self.gate.canonicalizer().join(base, href).ok().filter(|_| refusal != Refusal::TooManyLinks);
@@ -183,7 +183,7 @@ impl Extract {
         }
     }
 
-    /// Refuses links whose texts nobody has.
+    /// Refuses links whose texts were not kept.
     pub(super) fn refuse_untold(&mut self, refusal: Refusal, links: u32) {
         self.links.refuse(refusal, links);
         self.skips.add_untold(refusal, links, self.links.depth());
@@ -191,7 +191,7 @@ impl Extract {
     }
 }
 
-/// The bits of a fingerprint, as words are.
+/// The bits of a fingerprint in two halves, as wide as the hashes of words.
 #[expect(clippy::cast_possible_truncation, reason = "each is a half")]
 fn halves(fingerprint: Fingerprint) -> [u32; 2] {
     let bits = fingerprint.bits();

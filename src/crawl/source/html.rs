@@ -1,4 +1,4 @@
-//! The links of a page in HTML, and of any response's head.
+//! The links of an HTML page, and those of any response's head.
 
 use ahash::AHashSet;
 
@@ -9,7 +9,7 @@ use crate::crawl::html::{LinkKind, LinkText, each_json_ld, parse};
 use crate::crawl::http::Response;
 use crate::gate::Refusal;
 
-/// Takes the links of a page in HTML.
+/// Takes the links of an HTML page.
 pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
     let (options, fields) = (&options.parse, &options.fields);
     let page = parse(&response.body, response.content_type.as_deref(), options);
@@ -22,7 +22,7 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     extract.refuse_untold(Refusal::TooLong, page.links_too_long);
     extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
-    // A page's own word counts before that of its server.
+    // A page's own canonical URL comes before its server's.
     let canonical = page.canonical.as_deref().and_then(|href| extract.join(&base, href));
     let in_head = response.canonical.as_deref().filter(|_| canonical.is_none());
     if let Some(own) = &own {
@@ -51,14 +51,14 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     extract.title = page.title;
 }
 
-/// Takes the links of a response's head: that of a file which is not read.
+/// Takes the links of a response's head, for a file whose body is not read.
 #[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
 pub(super) fn read_head(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
     let nofollow = options.parse.nofollow && response.robots.nofollow;
     add_head_links(response, &base, &options.parse, nofollow, extract);
 }
 
-/// Takes the links of a head, and the URL that it names as the page's own.
+/// Takes the links of a head, and the page's canonical URL if the head names one.
 pub(super) fn add_head_links(
     response: &Response,
     base: &BaseUrl,
@@ -72,8 +72,8 @@ pub(super) fn add_head_links(
     extract.name_canonical(canonical);
 }
 
-/// Takes the URLs of the page's structured data, each once, and as many as there is room for. What is part of the page is taken where
-/// that is wanted at all.
+/// Takes the URLs of the page's structured data, each once, as far as there is room. Parts of the page are taken only if resources are
+/// wanted.
 fn add_json_ld(
     response: &Response,
     base: &BaseUrl,
@@ -102,7 +102,7 @@ fn add_json_ld(
     extract.refuse_untold(Refusal::TooManyLinks, beyond);
 }
 
-/// Takes the links of a head, and `first` before the others of the page.
+/// Takes the links of a head, `first` before the page's other links.
 fn add_head(response: &Response, base: &BaseUrl, first: Option<&str>, nofollow: bool, extract: &mut Extract) {
     for href in &response.links {
         if first == Some(href) {

@@ -1,4 +1,4 @@
-//! What a sitemap or feed lists, on its way to the gate.
+//! The URLs of a sitemap or feed, on their way to the gate.
 
 use std::time::SystemTime;
 
@@ -14,19 +14,19 @@ use crate::crawl::sitemap::{
 use crate::frontier::{Lease, LeaseKind};
 use crate::gate::{Found, Gate, Refusal, ScopeKind, Via};
 
-/// Sitemaps that may stand above another one. The protocol wants one; a second is found in the wild.
+/// At most this many sitemaps may be above another one. The protocol allows one; a second is found in practice.
 const MOST_ABOVE: u32 = 2;
-/// The front queue of sitemaps that a robots.txt names: they go with the links of the seeds.
+/// The front queue of sitemaps named by a robots.txt: they are queued like the links of seeds.
 const NAMED: u8 = 1;
-/// The front queues of sitemaps that another one lists: those that changed lately, and others.
+/// The front queues of sitemaps listed by another one: recently changed ones, and others.
 const LISTED: [u8; 2] = [2, 4];
-/// Days for which a page counts as changed lately.
+/// For this many days, a page counts as recently changed.
 const LATELY: i64 = 30;
-/// Days after which it counts as old.
+/// After this many days, it counts as old.
 const OLD: i64 = 365;
 const DAY: u64 = 24 * 3600;
 
-/// Whether a body that was asked for as a page lists others: a sitemap or feed in XML, whatever its type.
+/// Whether a body requested as a page is a list: a sitemap or feed in XML, whatever its type.
 pub(super) fn is_list(start: &[u8], options: &ReadOptions) -> bool {
     is_feed(start) || options.sitemaps.enabled && is_sitemap(start)
 }
@@ -62,13 +62,13 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
         format: summary.format.name().to_owned(),
         urls: pages,
         sitemaps,
-        // That it is empty, or too long, is one more.
+        // An empty or too long list is another problem.
         problems: (summary.problems + u64::from(summary.beyond > 0)).max(u64::from(problem.is_some())),
         problem,
     });
 }
 
-/// What nobody can unpack was asked for as a sitemap.
+/// Records a sitemap in an unknown content coding, which cannot be unpacked.
 pub(super) fn refuse_coding(_: &Response, _: BaseUrl, _: &ReadOptions, extract: &mut Extract) {
     extract.list = Some(Listing {
         format: SitemapFormat::Unknown.name().to_owned(),
@@ -78,7 +78,7 @@ pub(super) fn refuse_coding(_: &Response, _: BaseUrl, _: &ReadOptions, extract: 
     });
 }
 
-/// Takes the sitemaps that a host's robots.txt names, or the one that it may have where it names none.
+/// Takes the sitemaps that a host's robots.txt names, or its possible `/sitemap.xml` if it names none.
 pub(super) fn take_named<'a>(
     host: &CanonicalUrl,
     base: &BaseUrl,
@@ -94,7 +94,7 @@ pub(super) fn take_named<'a>(
     for href in named {
         is_named = true;
         extract.add_found(base, &with_scheme(href, Some(host)), |url, _| {
-            // Another host is asked for a sitemap only where it is known which hosts' pages are wanted.
+            // A sitemap on another host is taken only if it is known which hosts' pages are wanted.
             if kind == ScopeKind::Prefix && url.host() != host.host() {
                 return Err(Refusal::OutOfScope);
             }
@@ -106,9 +106,9 @@ pub(super) fn take_named<'a>(
     }
 }
 
-/// The sitemap that a host may have, where nobody asks for its robots.txt: with the first page that it answers.
+/// The sitemap that a host may have, if its robots.txt is not fetched. It is queued with the first page that the host answers.
 pub(in crate::crawl) fn guess(gate: &Gate, lease: &Lease, options: &ReadOptions) -> Option<Found> {
-    // A host whose robots.txt is asked for has answered before its first page.
+    // If a host's robots.txt is fetched, the host has answered before its first page.
     if !options.sitemaps.enabled || !lease.is_first_contact || lease.kind() != LeaseKind::Page {
         return None;
     }
@@ -120,7 +120,7 @@ pub(in crate::crawl) fn guess(gate: &Gate, lease: &Lease, options: &ReadOptions)
     Some(found_sitemap(url, 0, NAMED, ""))
 }
 
-/// Where a host has its sitemap whose robots.txt names none. A crawl of all hosts does not look there: it comes to many that have none.
+/// The address of a possible sitemap, if robots.txt names none. A crawl of all hosts does not try it: most of its hosts have none.
 fn unnamed(host: &CanonicalUrl) -> String {
     format!("{}/sitemap.xml", host.origin())
 }
@@ -130,7 +130,7 @@ fn found_sitemap(url: CanonicalUrl, above: u32, queue: u8, named_by: &str) -> Fo
     found.with_metadata(named_by.as_bytes()).expect("a host's name is short")
 }
 
-/// A sitemap that another one lists.
+/// A sitemap listed by another one.
 fn sitemap(
     url: CanonicalUrl,
     own: &CanonicalUrl,
@@ -154,7 +154,7 @@ fn sitemap(
     Ok(found_sitemap(url, above, queue, extract.named_by.as_deref().unwrap_or_default()))
 }
 
-/// A page that a sitemap or feed lists.
+/// A page listed by a sitemap or feed.
 fn page(
     url: CanonicalUrl,
     own: &CanonicalUrl,
@@ -178,8 +178,8 @@ fn check_host(url: &CanonicalUrl, own: &CanonicalUrl, options: &ReadOptions, ext
     if is_known || options.sitemaps.any_host { Ok(()) } else { Err(Refusal::CrossHost) }
 }
 
-/// How far behind the links of the same depth a page goes: 0 for one that its site prefers or has changed lately, 2 for one that
-/// it holds for minor or that is old, 1 for others.
+/// How many queues after the links of the same depth a page goes: 0 if its site prefers it or has changed it recently, 2 if its site gives
+/// it a low priority or it is old, otherwise 1.
 fn turn(entry: &SitemapEntry, today: i64) -> u8 {
     let preferred = match entry.priority {
         Some(0.8..) => -1,
@@ -194,7 +194,7 @@ fn turn(entry: &SitemapEntry, today: i64) -> u8 {
     u8::try_from((1 + preferred + changed).clamp(0, 2)).unwrap_or_default()
 }
 
-/// Days since it was changed.
+/// The number of days since it was changed.
 fn age(entry: &SitemapEntry, today: i64) -> Option<i64> {
     entry.lastmod.as_deref().and_then(day_of).map(|day| today - day)
 }

@@ -1,4 +1,4 @@
-//! A page. Its links are read where it is HTML, or lists other pages as a feed does.
+//! A page. Its links are read if it is HTML or a list of pages, such as a feed.
 
 use super::{ReadLinks, ReadOptions, TakesBody, UrlSource, html, list, text};
 use crate::crawl::html::is_html;
@@ -62,7 +62,7 @@ fn takes_lists(content_type: Option<&str>, start: &[u8]) -> bool {
     takes_pages(content_type, start) || is_sitemap(start) || is_gzip(start)
 }
 
-/// Whether a page is a sitemap by its name. What gzip holds is not seen before it is unpacked.
+/// Whether a page is a sitemap by its name. The contents of gzip are not known before it is unpacked.
 fn is_packed_sitemap(lease: &Lease, response: &Response, options: &ReadOptions) -> bool {
     let path = lease.url().split(['?', '#']).next().unwrap_or_default();
     options.sitemaps.enabled && is_gzip(&response.body) && path.ends_with(".xml.gz")

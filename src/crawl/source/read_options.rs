@@ -8,21 +8,21 @@ use crate::crawl::fields::{FieldError, FieldSet};
 use crate::crawl::lock::lock;
 use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 
-/// How responses are read: the options for pages and for sitemaps, and how many of these there were.
+/// How responses are read: the options for pages and sitemaps, and the number of sitemaps so far.
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct ReadOptions {
     pub(in crate::crawl) parse: ParseOptions,
-    /// What is selected from pages, if anything is.
+    /// What to select from pages, if anything.
     pub(in crate::crawl) fields: Option<Arc<FieldSet>>,
     pub(super) sitemaps: SitemapOptions,
     pub(super) counts: Arc<SitemapsByHost>,
 }
 
 impl ReadOptions {
-    /// Those of a crawl that begins.
+    /// The options for a crawl that begins.
     ///
     /// # Errors
-    /// Where a field cannot be taken.
+    /// If a field's rule is invalid.
     pub(in crate::crawl) fn new(options: &CrawlOptions) -> Result<Self, FieldError> {
         let CrawlOptions { parse, extract, .. } = options;
         let fields =
@@ -31,12 +31,12 @@ impl ReadOptions {
     }
 }
 
-/// How many sitemaps of each host others have listed, in this run. Only hosts that have an index take room.
+/// How many sitemaps of each host others have listed in this run. Only hosts with an index take memory.
 #[derive(Debug, Default)]
 pub(super) struct SitemapsByHost(Mutex<AHashMap<Box<str>, u32>>);
 
 impl SitemapsByHost {
-    /// Counts one more, unless there were as many as may be.
+    /// Counts another one. Returns `false` if the host already has `most`.
     pub(super) fn take(&self, host: &str, most: u32) -> bool {
         let mut counts = lock(&self.0);
         let count = match counts.get_mut(host) {

@@ -19,13 +19,13 @@ impl UrlSource for RobotsSource {
         None
     }
 
-    /// A host whose file is a line shorter than its head says would else be asked for nothing.
+    /// Otherwise, a host whose file is a line shorter than its Content-Length would not be crawled at all.
     fn reads_so_far(&self) -> bool {
         true
     }
 
-    /// After a redirect the file is elsewhere, and speaks of the host that was asked first. Where that is another host, and the file is
-    /// that one's own robots.txt too, both are named.
+    /// After a redirect, the file is on another host and applies to the host that was asked first. If it is also that other host's own
+    /// robots.txt, both are named.
     fn named_by(&self, lease: &Lease) -> Option<Box<str>> {
         Some(match lease.for_other() {
             None => lease.origin().into(),
@@ -35,7 +35,7 @@ impl UrlSource for RobotsSource {
     }
 
     fn outcome(&self, response: &Response) -> Outcome {
-        // Nobody can read rules in a coding that is not known. Taken as text, they would allow everything.
+        // Rules in an unknown content coding cannot be read. Taken as text, they would allow everything.
         if response.raw {
             return Outcome::Failed(Trouble::new(Failure::BadResponse, "in a content coding that is not known"));
         }

@@ -17,7 +17,7 @@ impl UrlSource for SitemapSource {
         true
     }
 
-    /// A file that nobody named, and that is no sitemap, is nobody's page.
+    /// A guessed file that is not a sitemap gets no record.
     fn is_worth_a_record(&self, lease: &Lease, record: &PageRecord) -> bool {
         let is_one = record.list.as_ref().is_some_and(|list| list.format != SitemapFormat::Unknown.name());
         !is_guess(lease) || record.given_up || is_one
@@ -46,7 +46,7 @@ impl UrlSource for SitemapSource {
         if response.raw {
             return Some(list::refuse_coding);
         }
-        // A list of pages for people, or an error page; or a sitemap that is served as one.
+        // A list of pages for people, or an error page; or a sitemap served as HTML.
         let is_page = !is_guess(lease) && is_html(response.content_type.as_deref(), &response.body);
         Some(if is_page { read_list_or_page } else { list::read })
     }
@@ -60,7 +60,7 @@ impl UrlSource for SitemapSource {
     }
 }
 
-/// Whether it was asked for at the place where a sitemap would be, and nobody named it.
+/// Whether it was requested only because a sitemap might be there: nothing names it.
 fn is_guess(lease: &Lease) -> bool {
     lease.metadata().is_empty() && lease.referrer().is_none()
 }

@@ -9,10 +9,10 @@ use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::gate::Refusal;
 
-/// Marks that end a URL: no URL has them, or they stand around it in print and in Chinese, Japanese and Korean texts.
+/// Characters that end a URL: they never occur in one, or they enclose it in print and in Chinese, Japanese and Korean texts.
 const END: &str =
     "<>\"`{}|\\^\u{fffd}“”„‟‘’‚‛«»‹›、。〈〉《》「」『』【】〔〕〖〗〝〞〟…・！（），．：；？［］｛｝｟｠｡｢｣､";
-/// Bytes of a URL, at most.
+/// At most this many bytes of a URL.
 const LONGEST: usize = 8 << 10;
 
 /// Whether a body is plain text, by its type.
@@ -20,7 +20,7 @@ pub(super) fn is_plain(content_type: Option<&str>) -> bool {
     essence(content_type).eq_ignore_ascii_case("text/plain")
 }
 
-/// Takes the URLs that stand in a text, each once, and as many as of a page.
+/// Takes the URLs in a text, each once, with the same limit as for a page.
 #[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
 pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
     let options = &options.parse;
@@ -39,8 +39,8 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     extract.refuse_untold(Refusal::TooManyLinks, beyond);
 }
 
-/// The URLs of a text: from `http://` or `https://` to white space or what no URL has. Marks that end a sentence, and a bracket that was opened
-/// before the URL, do not belong to it.
+/// The URLs in a text: from `http://` or `https://` to white space or a character that URLs never contain. Punctuation that ends a
+/// sentence, and a closing bracket whose opening one is before the URL, do not belong to it.
 fn urls(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -68,7 +68,7 @@ fn urls(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Without what ends a sentence, and without brackets that it does not open.
+/// A URL without punctuation that ends a sentence, and without closing brackets that it does not open.
 fn trimmed(url: &str) -> &str {
     let count = |letter: char| url.matches(letter).count();
     let (opened, mut closed) = (['(', '['].map(count), [')', ']'].map(count));
