@@ -1,6 +1,6 @@
-//! Elements that part the words before them from those behind.
+//! Elements that separate the words before them from the words after.
 
-/// Elements that stand on lines of their own, or in a cell of a table.
+/// Elements that are displayed on their own lines or in a table cell.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -57,7 +57,7 @@ const BLOCKS: &[&str] = &[
     "xmp",
 ];
 
-/// Whether an element of this name stands on lines of its own, whatever the case of its letters.
+/// Whether an element with this name is displayed on its own lines, ignoring case.
 pub(in crate::crawl) fn is_block(name: &[u8]) -> bool {
     BLOCKS.binary_search_by(|block| block.bytes().cmp(name.iter().map(u8::to_ascii_lowercase))).is_ok()
 }

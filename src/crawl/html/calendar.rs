@@ -1,11 +1,11 @@
-//! What the words of a calendar are: names of months and of days of the week, and numbers of days.
+//! The words of a calendar: names of months and weekdays, and numbers of days.
 
 use std::sync::OnceLock;
 
 use super::word_hash::hash_word;
 
-/// English, German, French, Spanish, Italian, Portuguese, Dutch, each name once, in UTF-8. Names that are common words of their language,
-/// such as the Portuguese days, are left out.
+/// English, German, French, Spanish, Italian, Portuguese and Dutch, each name once, in UTF-8. Names that are common words of their language
+/// are left out, such as the Portuguese weekdays.
 const NAMES: &str = "january february march april may june july august september october november december \
     jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday \
     mon tue tues wed thu thur thurs fri sat sun \
@@ -16,7 +16,7 @@ const NAMES: &str = "january february march april may june july august september
     janeiro fevereiro março maio junho julho setembro outubro novembro dezembro \
     januari februari maart mei augustus maandag dinsdag woensdag donderdag vrijdag zaterdag zondag";
 
-/// The hashed names, in order.
+/// Whether the word with this hash is the name of a month or weekday.
 pub(super) fn is_date(hash: u32) -> bool {
     known().dates.binary_search(&hash).is_ok()
 }
@@ -26,7 +26,7 @@ pub(super) fn is_blank(hash: u32) -> bool {
     hash == known().blank
 }
 
-/// All of them.
+/// The hashes of all these words.
 pub(super) fn names() -> impl Iterator<Item = u32> {
     known().dates.iter().copied().chain([known().blank])
 }
@@ -36,7 +36,7 @@ struct Known {
     blank: u32,
 }
 
-/// They are hashed once.
+/// Hashed once.
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| {
@@ -46,7 +46,7 @@ fn known() -> &'static Known {
     })
 }
 
-/// The day of a month that a number is, from 1 to 31; 0 where it is none.
+/// The day of a month that a number stands for, from 1 to 31; 0 if it is not one.
 #[inline]
 pub(super) fn day(number: &[u8]) -> u8 {
     let digit = |byte: u8| if byte.is_ascii_digit() { Some(byte - b'0') } else { None };

@@ -1,4 +1,4 @@
-//! What a page is in: its encoding, where that was found, its bytes as text, and its queries as bytes again.
+//! A page's encoding: where it was found, the body as text, and queries as bytes again.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -10,7 +10,7 @@ use super::prescan::{Declaration, prescan};
 use crate::address::QueryEncoder;
 use crate::crawl::content_type::charset;
 
-/// Bytes that detection looks at.
+/// At most this many bytes are looked at to detect the encoding.
 const DETECT: usize = 64 * 1024;
 
 /// Where a page's encoding was found.
@@ -19,11 +19,11 @@ const DETECT: usize = 64 * 1024;
 pub enum EncodingSource {
     /// The byte order mark.
     Bom,
-    /// The bytes themselves: valid UTF-8, or what they look like most.
+    /// The bytes themselves: valid UTF-8, or what they most resemble.
     Detection,
     /// The `charset` of the Content-Type header.
     Header,
-    /// A `<meta>`: in the first 1,024 bytes, or wherever the parser met it.
+    /// A `<meta>`: in the first 1,024 bytes, or anywhere that the parser met it.
     Meta,
     /// The `encoding` of an XML declaration.
     XmlDeclaration,
@@ -42,18 +42,19 @@ impl EncodingSource {
     }
 }
 
-/// A body and what it is in, which the body itself may still change (HTML standard, "confidence").
+/// A body and its encoding, which the body itself may still change (HTML standard, "confidence").
 pub(super) struct Coding<'a> {
     body: &'a [u8],
     encoding: &'static Encoding,
     source: EncodingSource,
     certain: bool,
-    /// The body as text, where it was looked through already and is UTF-8.
+    /// The body as text, if it was already checked and is UTF-8.
     utf8: Option<&'a str>,
 }
 
 impl<'a> Coding<'a> {
-    /// In the order of the HTML standard: byte order mark, header, declarations in the first bytes, and the bytes themselves.
+    /// Finds the encoding in the order of the HTML standard: byte order mark, header, declarations in the first bytes, and the bytes
+    /// themselves.
     pub(super) fn find(body: &'a [u8], content_type: Option<&str>) -> Self {
         let ((encoding, utf8), source) = match declared(body, content_type) {
             Some((encoding, source)) => ((encoding, None), source),
@@ -63,12 +64,12 @@ impl<'a> Coding<'a> {
         Self { body, encoding, source, certain, utf8 }
     }
 
-    /// The body as text, where it is UTF-8 the same bytes; what is invalid becomes U+FFFD.
+    /// The body as text; if it is UTF-8, the same bytes. Invalid bytes become U+FFFD.
     pub(super) fn text(&self) -> Cow<'a, str> {
         self.utf8.map_or_else(|| self.encoding.decode_with_bom_removal(self.body).0, Cow::Borrowed)
     }
 
-    /// By the Encoding standard: `UTF-8`, `windows-1252`.
+    /// The name in the Encoding standard: `UTF-8`, `windows-1252`.
     pub(super) fn name(&self) -> &'static str {
         self.encoding.name()
     }
@@ -77,8 +78,8 @@ impl<'a> Coding<'a> {
         self.source
     }
 
-    /// Takes note of a `<meta>` that the parser has met (HTML standard, "change the encoding"); whether the text is another now.
-    /// It is so once at most: the first one settles it.
+    /// Takes a `<meta>` that the parser has met (HTML standard, "change the encoding"). Returns whether the text is now different, which
+    /// happens at most once: the first `<meta>` settles it.
     pub(super) fn declare(&mut self, label: &str) -> bool {
         let Some(declared) = for_meta(label.as_bytes()).filter(|_| !self.certain) else { return false };
         self.certain = true;
@@ -93,13 +94,13 @@ impl<'a> Coding<'a> {
     }
 }
 
-/// A body as text, in an encoding by its name; what is invalid becomes U+FFFD.
+/// A body as text, in the encoding with this name. Invalid bytes become U+FFFD.
 pub(super) fn text_in<'a>(body: &'a [u8], encoding: &str) -> Cow<'a, str> {
     Encoding::for_label(encoding.as_bytes()).unwrap_or(UTF_8).decode_with_bom_removal(body).0
 }
 
-/// The encoding of an XML file, by its byte order mark, its Content-Type, its declaration, or its first bytes; else UTF-8
-/// (RFC 7303 section 3, and XML 1.0 appendix F).
+/// The encoding of an XML file, from its byte order mark, its Content-Type, its declaration or its first bytes; otherwise UTF-8 (RFC 7303
+/// section 3, and XML 1.0 appendix F).
 pub(in crate::crawl) fn encoding_of_xml(start: &[u8], content_type: Option<&str>) -> &'static Encoding {
     match (declared(start, content_type), start) {
         (Some((encoding, _)), _) => encoding,
@@ -109,7 +110,7 @@ pub(in crate::crawl) fn encoding_of_xml(start: &[u8], content_type: Option<&str>
     }
 }
 
-/// What byte order mark, header or first bytes say.
+/// The encoding declared by byte order mark, header or first bytes.
 fn declared(body: &[u8], content_type: Option<&str>) -> Option<(&'static Encoding, EncodingSource)> {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
         return Some((encoding, EncodingSource::Bom));
@@ -123,7 +124,7 @@ fn declared(body: &[u8], content_type: Option<&str>) -> Option<(&'static Encodin
     })
 }
 
-/// The encoding of a label in a page. It was read as ASCII, so it cannot be in UTF-16.
+/// The encoding for a label in a page. The label was read as ASCII, so the page cannot be in UTF-16.
 fn for_meta(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).map(|encoding| match encoding {
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
@@ -132,7 +133,7 @@ fn for_meta(label: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-/// What the bytes look like; their text too, where they are UTF-8.
+/// The encoding that the bytes resemble, and the text if they are UTF-8.
 fn detect(body: &[u8]) -> (&'static Encoding, Option<&str>) {
     match *body {
         [b'<', 0, first, 0, ..] if first != 0 => return (UTF_16LE, None),
@@ -148,8 +149,8 @@ fn detect(body: &[u8]) -> (&'static Encoding, Option<&str>) {
     (detector.guess(None, Utf8Detection::Allow), None)
 }
 
-/// How queries are written on a page in this encoding; `None` where that is UTF-8, as it is for UTF-16 (Encoding standard,
-/// "get an output encoding").
+/// How to write queries on a page in this encoding; `None` for UTF-8, which is also used for UTF-16 (Encoding standard, "get an output
+/// encoding").
 pub(super) fn query_encoder(encoding: &str) -> Option<QueryEncoder> {
     let encoding = Encoding::for_label(encoding.as_bytes())?.output_encoding();
     (encoding != UTF_8).then(|| QueryEncoder::new(move |query| encode(encoding, query)))
@@ -162,7 +163,7 @@ fn encode<'q>(encoding: &'static Encoding, query: &'q str) -> Cow<'q, [u8]> {
     let mut encoder = encoding.new_encoder();
     let (mut rest, mut bytes) = (query, Vec::new());
     loop {
-        // Of a text in memory, the worst case is a number that there is.
+        // For a text in memory, the worst case always fits a number.
         let room = encoder.max_buffer_length_from_utf8_without_replacement(rest.len());
         bytes.reserve(room.unwrap_or(rest.len()));
         let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut bytes, true);
@@ -170,7 +171,7 @@ fn encode<'q>(encoding: &'static Encoding, query: &'q str) -> Cow<'q, [u8]> {
         match result {
             EncoderResult::InputEmpty => return bytes.into(),
             EncoderResult::OutputFull => {}
-            // `&#N;`, as in a form, with each of its marks escaped.
+            // `&#N;`, as in a form, with each of its punctuation marks escaped.
             EncoderResult::Unmappable(letter) => {
                 write!(bytes, "%26%23{}%3B", u32::from(letter)).expect("memory takes all");
             }

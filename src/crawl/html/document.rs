@@ -1,4 +1,4 @@
-//! An HTML text read by the standard's tree builder, of which no tree is kept: each element is looked at as it is made.
+//! Reads an HTML text with the standard's tree builder, but keeps no tree: each element is looked at when it is created.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,12 +15,12 @@ use super::engine::End;
 use super::feed::{Bounded, PIECE, feed, held};
 use super::harvest::{Element, ElementKind, Harvest};
 
-/// Reads a document by the HTML standard, scripting off. html5ever looks through all open elements for most tags, opens
-/// formatting elements anew in each block, and compares all attributes of a tag: all are bounded by stopping early, so that
-/// time stays linear. Memory is that of the elements that are open.
+/// Reads a document by the HTML standard, with scripting off. html5ever looks through all open elements for most tags, reopens formatting
+/// elements in each block, and compares all attributes of a tag with each other. Stopping early bounds all of this, so that time stays
+/// linear. Memory is that of the open elements.
 ///
-/// `declares` is told the label of each encoding that the document declares; where it answers that the text is another by it,
-/// reading ends.
+/// Calls `declares` with the label of each encoding that the document declares. If it returns true, the text must be decoded differently,
+/// and reading ends.
 pub(super) fn read(
     text: &str,
     max_nesting: usize,
@@ -29,7 +29,7 @@ pub(super) fn read(
 ) -> End {
     let builder_options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(LinkSink::new(harvest), builder_options);
-    // A byte order mark was taken off with the encoding; a second one is text.
+    // A byte order mark was removed with the encoding; a second one is text.
     let options = TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() };
     let tokenizer = Tokenizer::new(AttributeFilter { sink: builder, tokens: Cell::new(0) }, options);
     let end = feed(&tokenizer, text, max_nesting, declares);
@@ -37,7 +37,7 @@ pub(super) fn read(
     end
 }
 
-/// Counts tokens on their way, and drops the attributes that say nothing.
+/// Counts tokens, and drops attributes that are not needed.
 struct AttributeFilter<'h, 'o> {
     sink: TreeBuilder<Node, LinkSink<'h, 'o>>,
     tokens: Cell<u64>,
@@ -50,7 +50,7 @@ impl TokenSink for AttributeFilter<'_, '_> {
         match &mut token {
             Token::ParseError(_) => return TokenSinkResult::Continue,
             Token::TagToken(tag) => {
-                // Of a <link> too, html5ever would take the encoding for the page's.
+                // html5ever would take the encoding from a <link> too.
                 let declares = tag.name == local_name!("meta");
                 if tag.name == local_name!("a") {
                     self.sink.sink.end_link();
@@ -106,26 +106,25 @@ impl Bounded for AttributeFilter<'_, '_> {
     }
 }
 
-/// What the tree builder holds on to while it is open: an element's name, an empty one of what is no element; and whether HTML
-/// within it is HTML although it stands in `<math>`.
+/// What the tree builder holds of an open element: its name, empty if it is not an element; and whether HTML inside it is HTML although it
+/// is in `<math>`.
 type Node = Rc<(QualName, bool)>;
 
 fn nameless() -> Node {
     Rc::new((QualName::new(None, ns!(), local_name!("")), false))
 }
 
-/// Stands where a tree would grow: takes from each element what matters when it is made, and forgets it when the tree
-/// builder does.
+/// Takes the place of a tree: reads what matters from each element when it is created, and drops the element when the tree builder does.
 struct LinkSink<'h, 'o> {
     harvest: RefCell<&'h mut Harvest<'o>>,
     document: Node,
-    /// Elements so far.
+    /// Elements created so far.
     made: Cell<u64>,
-    /// Templates that may be open, the innermost last: the tree builder alone holds them, and tells nobody when it lets go.
+    /// Templates that may be open, innermost last. Only the tree builder holds them, and it does not report when it drops them.
     templates: RefCell<Vec<Weak<(QualName, bool)>>>,
-    /// The title that is open, and its text.
+    /// The open title, and its text.
     title: RefCell<Option<(Node, String)>>,
-    /// The place of the link whose text is read, and its text.
+    /// The index of the link whose text is being read, and its text.
     link: RefCell<Option<(usize, String)>>,
 }
 
@@ -141,14 +140,14 @@ impl<'h, 'o> LinkSink<'h, 'o> {
         }
     }
 
-    /// An `<a>` ends, or another one begins.
+    /// Called when an `<a>` ends or another one begins.
     fn end_link(&self) {
         if let Some((link, text)) = self.link.take() {
             self.harvest.borrow_mut().add_text(link, &text);
         }
     }
 
-    /// Keeps the words of a link apart that a tag stands between.
+    /// Separates a link's words at a block tag.
     fn part_words(&self, name: &str) {
         if let Some((_, kept)) = &mut *self.link.borrow_mut()
             && kept.len() < PIECE
@@ -211,12 +210,12 @@ impl TreeSink for LinkSink<'_, '_> {
         let is_template = is_html && name.local == local_name!("template");
         let node = Rc::new((name, flags.mathml_annotation_xml_integration_point));
         if is_template {
-            // Those that are closed are forgotten first.
+            // Removes templates that are closed.
             self.is_in_template();
             self.templates.borrow_mut().push(Rc::downgrade(&node));
         }
         if let Some(link) = lacks_text {
-            // It may be made anew in each block.
+            // The element may be created again in each block.
             self.link.borrow_mut().get_or_insert_with(|| (link, String::new()));
         }
         if is_title && !harvest.has_title() {
@@ -277,7 +276,7 @@ impl TreeSink for LinkSink<'_, '_> {
 
     fn append_before_sibling(&self, _: &Node, _: NodeOrText<Node>) {}
 
-    /// A second `<body>` makes no element.
+    /// A second `<body>` creates no element.
     fn add_attrs_if_missing(&self, target: &Node, attributes: Vec<Attribute>) {
         if let Some(kind) = kind(&target.0, &attributes) {
             self.harvest.borrow_mut().add_element(&element(kind, &target.0, &attributes));
@@ -340,7 +339,7 @@ fn element<'a>(kind: ElementKind, name: &QualName, attributes: &'a [Attribute]) 
             local_name!("background") if has_background => &mut element.src,
             local_name!("content") => &mut element.content,
             local_name!("data") if is_object => &mut element.src,
-            // In foreign content alone, the tree builder parts a name from its prefix.
+            // The tree builder splits a name from its prefix only in foreign content.
             local_name!("href") if attribute.name.ns == ns!(xlink) => &mut xlink_href,
             local_name!("href") => &mut element.href,
             local_name!("http-equiv") => &mut element.http_equiv,

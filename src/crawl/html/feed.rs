@@ -11,20 +11,20 @@ use html5ever::tree_builder::TreeBuilder;
 
 use super::engine::End;
 
-/// Bytes that are read between two looks at the limits.
+/// Bytes read between two checks of the limits.
 pub(super) const PIECE: usize = 4 * 1024;
-/// Elements that may be made beyond one a token: a formatting element that is left open is made anew in each block.
+/// At most this many elements may be created beyond one per token: an unclosed formatting element is created again in each block.
 const MAX_REMADE: u64 = 1 << 19;
-/// Comparisons of attribute names, at most: half a second's work, and an inline image of 2 MB, whose slashes might be names.
-/// html5ever compares each attribute of a tag with all before it.
+/// At most this many comparisons of attribute names: half a second of work, or an inline image of 2 MB, whose slashes might be names.
+/// html5ever compares each attribute of a tag with all those before it.
 const MAX_COMPARISONS: u64 = 1 << 29;
 
-/// What tokens are fed to, and how much it has come to.
+/// A sink for tokens that reports how much it has done.
 pub(super) trait Bounded: TokenSink {
     /// Tokens so far.
     fn tokens(&self) -> u64;
 
-    /// Elements so far, and whether there may be no more.
+    /// Elements so far, and whether the limit is reached.
     fn made(&self) -> (u64, bool);
 
     /// What the tree builder holds: open elements, and formatting elements that it would open again.
@@ -61,7 +61,7 @@ pub(super) fn feed<S: Bounded>(
     let queue = BufferQueue::default();
     let mut rest = text;
     let mut comparisons = 0;
-    // Bytes that may each end an attribute's name or value, since a token came last.
+    // Bytes since the last token that may each end an attribute's name or value.
     let mut pending = 0;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(boundary(rest, PIECE));
@@ -72,7 +72,7 @@ pub(super) fn feed<S: Bounded>(
             match tokenizer.feed(&queue) {
                 TokenizerResult::Done => break,
                 TokenizerResult::EncodingIndicator(label) if declares(&label) => return End::Declared,
-                // Scripts are not run: it only has to be asked to go on.
+                // Scripts are not run: the tokenizer only has to be called again.
                 TokenizerResult::EncodingIndicator(_) | TokenizerResult::Script(_) => {}
             }
         }

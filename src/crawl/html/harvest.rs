@@ -1,4 +1,4 @@
-//! Links, title and directives, gathered element by element.
+//! Links, title and directives, collected element by element.
 
 use ahash::RandomState;
 use hashbrown::HashTable;
@@ -13,17 +13,17 @@ use super::robots_tag::RobotsTag;
 use super::srcset;
 use crate::crawl::ParseOptions;
 
-/// Bytes of an href that are looked at: no URL is longer.
+/// At most this many bytes of an href are accepted: no URL is longer.
 const MAX_HREF: usize = 64 * 1024;
-/// Links of a page that has many: room for them is made at once.
+/// Room for this many links is reserved with the first one.
 const MANY_LINKS: usize = 100;
 
-/// What a page has yielded so far, one element after another.
+/// What a page has yielded so far, element by element.
 pub(super) struct Harvest<'a> {
     options: &'a ParseOptions,
     links: PageLinks,
-    /// Each link's hash and its place in `links`, which is beyond for one over the limit. Keyed at random, so no page can make two
-    /// collide; by chance, two of a million do once in 10^7 pages.
+    /// Each link's hash and its index in `links`; the index is out of range for a link over the limit. The hash has a random key, so no
+    /// page can force a collision; by chance, two of a million links collide once in 10^7 pages.
     places: HashTable<(u64, usize)>,
     hasher: RandomState,
     links_over_limit: u32,
@@ -52,10 +52,10 @@ impl<'a> Harvest<'a> {
         }
     }
 
-    /// One element that is not a title.
+    /// Takes an element that is not a title.
     pub(super) fn add_element(&mut self, element: &Element<'_>) {
         let nofollow = element.has_rel(&["nofollow"]);
-        // Without letters, a link leads to the page itself, and a source is none.
+        // An empty link leads to the page itself; an empty source leads nowhere.
         let is_link = matches!(element.kind, ElementKind::Anchor | ElementKind::Area | ElementKind::Base);
         let href = element.href.filter(|href| is_link || !href.trim_ascii().is_empty());
         let src = element.src.filter(|src| !src.trim_ascii().is_empty());
@@ -97,7 +97,7 @@ impl<'a> Harvest<'a> {
         }
     }
 
-    /// Takes what is part of the page.
+    /// Takes resources: parts of the page.
     fn add_resources(&mut self, element: &Element<'_>) {
         let (address, kind, images) = match element.kind {
             ElementKind::Image => (element.src, LinkKind::Image, element.srcset),
@@ -115,22 +115,22 @@ impl<'a> Harvest<'a> {
         srcset::images(images.unwrap_or_default()).for_each(|image| self.add_resource(Some(image), LinkKind::Image));
     }
 
-    /// Adds a part of the page, which is another file: neither nothing nor a part of the page's own text.
+    /// Adds a part of the page if it is another file: not empty, and not a fragment of the page itself.
     fn add_resource(&mut self, href: Option<&str>, kind: LinkKind) {
         self.add_link(href.filter(|href| !spelling(href).is_empty()), kind, false);
     }
 
-    /// Whether links are wanted that other crawls pass over, or what links say.
+    /// Whether resources or link texts are wanted, which most crawls ignore.
     pub(super) fn wants_more(&self) -> bool {
         self.options.resources || self.options.link_texts
     }
 
-    /// Whether it is wanted what links say.
+    /// Whether link texts are wanted.
     pub(super) fn wants_texts(&self) -> bool {
         self.options.link_texts
     }
 
-    /// Keeps the `rel` of a link that was added. Returns its place where it lacks a text.
+    /// Keeps the `rel` of a link that was added. Returns the link's index if it has no text yet.
     pub(super) fn describe(&mut self, href: &str, rel: Option<&str>) -> Option<usize> {
         let hash = self.hasher.hash_one(spelling(href));
         let (_, link) = *self.places.find(hash, |(other, _)| *other == hash)?;
@@ -142,17 +142,17 @@ impl<'a> Harvest<'a> {
         said.text.is_none().then_some(link)
     }
 
-    /// The text of a link.
+    /// Sets the text of a link.
     pub(super) fn add_text(&mut self, link: usize, text: &str) {
         self.link_texts[link].text = folded(text.chars());
     }
 
-    /// An `<a>` with its `href` and its `rel`.
+    /// Takes an `<a>` with its `href` and `rel`.
     pub(super) fn add_anchor(&mut self, href: &str, rel: Option<&str>) {
         self.add_link(Some(href), LinkKind::Anchor, rel.is_some_and(|rel| has_token(rel, &["nofollow"])));
     }
 
-    /// The text of a title; the first that has any is kept.
+    /// Takes the text of a title; the first non-empty one is kept.
     pub(super) fn add_title(&mut self, text: impl Iterator<Item = char>) {
         self.title = folded(text);
     }
@@ -210,7 +210,7 @@ impl<'a> Harvest<'a> {
     }
 }
 
-/// Elements that say something here.
+/// The elements that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementKind {
     Anchor,
@@ -218,7 +218,7 @@ pub(super) enum ElementKind {
     Base,
     /// `<frame>` or `<iframe>`.
     Frame,
-    /// `<img>`, `<input type=image>`, an `<image>` or a `<use>` of a drawing, or what has a background.
+    /// `<img>`, `<input type=image>`, an `<image>` or `<use>` in a drawing, or an element with a background.
     Image,
     Link,
     /// `<audio>`, `<video>`, `<source>`, `<track>`, `<embed>` or `<object>`.
@@ -232,24 +232,24 @@ pub(super) enum ElementKind {
 pub(super) struct Element<'e> {
     pub(super) kind: ElementKind,
     pub(super) content: Option<&'e str>,
-    /// What a `<link>` says that its file is for: its `as`.
+    /// The purpose of a `<link>`'s file: its `as`.
     pub(super) destination: Option<&'e str>,
     pub(super) href: Option<&'e str>,
     pub(super) http_equiv: Option<&'e str>,
-    /// It stands in a template or in foreign content: its links are links, and it says nothing else of the page.
+    /// It is in a template or in foreign content: its links count, but it says nothing else about the page.
     pub(super) is_inert: bool,
     /// Its `name`.
     pub(super) meta_name: Option<&'e str>,
     pub(super) poster: Option<&'e str>,
     pub(super) rel: Option<&'e str>,
-    /// Where its file is, whatever the attribute is called that says so: an `<object>` has it as `data`, a `<td>` as `background`.
+    /// The address of its file, whatever its attribute is called: `data` on an `<object>`, `background` on a `<td>`.
     pub(super) src: Option<&'e str>,
-    /// Likewise, for each size; a `<link>` has it as `imagesrcset`.
+    /// The same for each size; `imagesrcset` on a `<link>`.
     pub(super) srcset: Option<&'e str>,
 }
 
 impl Element<'_> {
-    /// One without attributes.
+    /// An element without attributes.
     pub(super) const fn of(kind: ElementKind) -> Self {
         Self {
             kind,
@@ -266,7 +266,7 @@ impl Element<'_> {
         }
     }
 
-    /// What a `<link>` is a resource as.
+    /// The kind of resource that a `<link>` loads.
     fn linked_kind(&self) -> Option<LinkKind> {
         const ICONS: [&str; 4] = ["icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"];
         let is_preload = self.has_rel(&["preload"]);
@@ -289,26 +289,25 @@ impl Element<'_> {
     }
 }
 
-/// Whether one of these is among the tokens. The standard parts them by white space alone; many pages write commas, which search engines
-/// obey.
+/// Whether one of these is among the tokens. The standard separates tokens only by white space; many pages use commas, and search engines
+/// accept them.
 fn has_token(tokens: &str, wanted: &[&str]) -> bool {
     let mut tokens = tokens.as_bytes().split(|byte| byte.is_ascii_whitespace() || *byte == b',');
     tokens.any(|token| wanted.iter().any(|wanted| wanted.as_bytes().eq_ignore_ascii_case(token)))
 }
 
-/// An href without the white space around it (HTML standard, "valid URL potentially surrounded by spaces") and its fragment,
-/// which is never sent: a page links many of its own or another's parts, and they are one URL.
+/// An href without surrounding white space (HTML standard, "valid URL potentially surrounded by spaces") and without its fragment, which is
+/// never sent: a page may link to many parts of itself or of another page, and they are all one URL.
 fn spelling(href: &str) -> &str {
     let href = href.trim_ascii();
     match memchr(b'#', href.as_bytes()) {
-        // White space before the fragment belongs to the path, and would not if it stood at the end.
+        // White space before the fragment belongs to the path; without the fragment it would be at the end, and be removed.
         Some(at) if !href[..at].ends_with(|letter: char| letter <= ' ') => &href[..at],
         _ => href,
     }
 }
 
-/// Where a `<meta http-equiv=refresh content>` leads (HTML standard, "shared declarative refresh steps"); `None` for a mere
-/// reload.
+/// The target of a `<meta http-equiv=refresh content>` (HTML standard, "shared declarative refresh steps"); `None` for a plain reload.
 pub(in crate::crawl) fn refresh(content: &str) -> Option<&str> {
     let rest = content.trim_ascii_start();
     let after_time = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');

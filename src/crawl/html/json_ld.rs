@@ -1,15 +1,15 @@
 //! The URLs in a page's structured data: its scripts of the type `application/ld+json`.
 //!
-//! JSON-LD says of a key by its context what it is, and nearly all pages have schema.org's. So the keys are known here by their names, and
-//! no context is asked for: under [`LINKS`] are pages, under [`PARTS`] what is part of one. A text in their place, in a list or as the `url`
-//! of an object is a URL; a name within the page (`#it`), a blank node (`_:it`) and a template (`{query}`) are none.
+//! In JSON-LD, a context defines the meaning of keys, and nearly all pages use schema.org's. So keys are recognized by name, and no context
+//! is fetched: [`LINKS`] are the keys of pages, [`PARTS`] those of parts of a page. A string as their value, in a list or as the `url` of
+//! an object, is a URL, unless it is a name within the page (`#it`), a blank node (`_:it`) or a template (`{query}`).
 
 use memchr::{memchr, memmem};
 use serde_json::Value;
 
-/// Bytes of a script that is read.
+/// At most this many bytes of a script are read.
 const MOST: usize = 1 << 20;
-/// Scripts that are read.
+/// At most this many scripts are read.
 const SCRIPTS: usize = 64;
 /// The keys of pages.
 const LINKS: [&str; 9] =
@@ -17,12 +17,12 @@ const LINKS: [&str; 9] =
 /// The keys of images, media and files.
 const PARTS: [&str; 5] = ["contentUrl", "downloadUrl", "image", "logo", "thumbnailUrl"];
 
-/// What stands around a script, to hide it from browsers of old or from XML.
+/// Marks around a script that hide it from very old browsers or from XML.
 const BEFORE: [&[u8]; 8] = [b"\xef\xbb\xbf", b"<!--", b"-->", b"<![CDATA[", b"//", b"/*", b"*/", b">"];
 const BEHIND: [&[u8]; 7] = [b"-->", b"]]>", b"//", b"/*", b"*/", b"<!", b";"];
 
-/// Calls for each URL in the structured data of a page, as it is written, with whether it is part of the page. A script that is not whole, is
-/// no JSON, is longer than 1 MiB, or nests deeper than 128 levels, has none. What people and templates often get wrong is no hindrance.
+/// Calls `each` with each URL in a page's structured data, as written, and whether it is part of the page. A script has no URLs if it is
+/// incomplete, is not JSON, is longer than 1 MiB, or nests deeper than 128 levels. Common mistakes of people and templates are tolerated.
 pub(in crate::crawl) fn each_json_ld(body: &[u8], mut each: impl FnMut(&str, bool)) {
     let mut rest = body;
     for script in std::iter::from_fn(|| next_script(&mut rest)).take(SCRIPTS).filter(|script| script.len() <= MOST) {
@@ -32,8 +32,8 @@ pub(in crate::crawl) fn each_json_ld(body: &[u8], mut each: impl FnMut(&str, boo
     }
 }
 
-/// A script that is no JSON, as it was meant: without what stands around it, without commas that nothing follows, and with blanks for the line
-/// ends and tabs in its texts.
+/// Repairs a script that is not JSON: removes marks around it and trailing commas, and replaces line ends and tabs in its strings by
+/// blanks.
 fn mended(script: &[u8]) -> Vec<u8> {
     let mut json = Vec::with_capacity(script.len());
     let (mut is_text, mut is_escaped) = (false, false);
@@ -82,7 +82,7 @@ fn walk(data: &Value, is_part: bool, each: &mut impl FnMut(&str, bool)) {
     }
 }
 
-/// Takes the texts that stand where a URL should.
+/// Takes the strings that are in the place of a URL.
 fn take(value: &Value, is_part: bool, each: &mut impl FnMut(&str, bool)) {
     match value {
         Value::Array(list) => list.iter().filter(|one| one.is_string()).for_each(|one| take(one, is_part, each)),
@@ -96,7 +96,7 @@ fn take(value: &Value, is_part: bool, each: &mut impl FnMut(&str, bool)) {
     }
 }
 
-/// The text of the next such script, and moves behind it. Comments and other scripts are passed over.
+/// The text of the next such script; moves past it. Skips comments and other scripts.
 fn next_script<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     loop {
         let text = *rest;

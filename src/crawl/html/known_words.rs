@@ -1,34 +1,34 @@
-//! Words that tell no page from another: the names of months and days, and those of its host's own name.
+//! Words that do not distinguish pages: the names of months and days, and the words of the host's own name.
 
 use super::calendar;
 use super::word_hash::hash_word;
 
-/// Words of a host's name that are known; of a longer one it is the first.
+/// At most this many words of a host's name are known; of a longer name, the first ones.
 const MOST: usize = 16;
 
-/// The words of which some pages differ from each other and say the same: names of months and of days of the week, and the words of the
-/// host's own name, for a thousand hosts of one domain may greet with it. `my-shop.example` is three of them.
+/// Words in which pages with the same content may differ: names of months and weekdays, and the words of the host's own name, since a
+/// thousand hosts of one domain may greet with it. `my-shop.example` is three words.
 #[derive(Debug)]
 pub(in crate::crawl) struct KnownWords {
     own: [u32; MOST],
     count: usize,
-    /// A bit for the first twelve bits of each. Nearly all other words are told by that.
+    /// A bit for the first twelve bits of each hash, which is enough to rule out nearly all other words.
     bits: [u64; 64],
 }
 
-/// What a word is.
+/// The kind of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownWord {
-    /// It stands for nothing: a part of the host's name, or an empty cell.
+    /// It means nothing: a part of the host's name, or an empty cell.
     Blank,
-    /// The name of a month or of a day of the week.
+    /// The name of a month or weekday.
     Date,
-    /// None of them.
+    /// Any other word.
     Other,
 }
 
 impl KnownWords {
-    /// Those of the pages of this host.
+    /// The known words for pages of this host.
     pub(in crate::crawl) fn of(host: &str) -> Self {
         let mut known = Self { own: [0; MOST], count: 0, bits: [0; 64] };
         calendar::names().for_each(|hash| known.mark(hash));
@@ -42,7 +42,7 @@ impl KnownWords {
         known
     }
 
-    /// What a hashed word is, as one that is no number has it.
+    /// The kind of a word, from its hash as a word that is not a number.
     #[inline]
     pub(super) fn tell(&self, hash: u32) -> KnownWord {
         let (word, bit) = place(hash);
@@ -66,7 +66,7 @@ impl KnownWords {
     }
 }
 
-/// Where the bit of a word is.
+/// The position of a word's bit.
 fn place(hash: u32) -> (usize, u64) {
     ((hash >> 26) as usize, 1 << (hash >> 20 & 63))
 }

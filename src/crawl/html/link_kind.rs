@@ -1,6 +1,6 @@
-//! What a link was found on.
+//! Where a link was found.
 
-/// What a link was found on.
+/// Where a link was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkKind {
@@ -15,14 +15,14 @@ pub enum LinkKind {
     /// A resource: `<img>`, `<input type=image>`, the poster of a `<video>`, `<link rel=icon>`, a `srcset`, a background, an `<image>` or
     /// the file of a `<use>` in a drawing.
     Image,
-    /// A resource: `<audio src>`, `<video src>`, `<source src>`, `<track src>`, `<embed src>`, `<object data>`; and what a `<link>` loads
-    /// that is none of the others: a font, a manifest.
+    /// A resource: `<audio src>`, `<video src>`, `<source src>`, `<track src>`, `<embed src>`, `<object data>`; and anything else that a
+    /// `<link>` loads, such as a font or a manifest.
     Media,
     /// `<meta http-equiv=refresh>`.
     Refresh,
     /// `<link rel=next>`, `prev` or `alternate`.
     Relation,
-    /// A resource: `<script src>`, `<link rel=modulepreload>`, a script of a drawing.
+    /// A resource: `<script src>`, `<link rel=modulepreload>`, a script in a drawing.
     Script,
     /// A resource: `<link rel=stylesheet>`.
     Style,
@@ -45,7 +45,7 @@ impl LinkKind {
         }
     }
 
-    /// Whether it is part of its page, and leads to no other.
+    /// Whether it is part of its page rather than a link to another page.
     pub(crate) const fn is_resource(self) -> bool {
         matches!(self, Self::Image | Self::Media | Self::Script | Self::Style)
     }

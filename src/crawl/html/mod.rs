@@ -1,4 +1,4 @@
-//! A page read: its encoding, its links, its title, what it asks of robots.
+//! Reads a page: its encoding, links, title, and directives for robots.
 
 mod block;
 mod calendar;

@@ -12,21 +12,22 @@ use crate::address::QueryEncoder;
 pub struct Page {
     /// Its links, each spelling once, in the order of the page; at most [`ParseOptions::max_links`](crate::crawl::ParseOptions::max_links).
     pub links: PageLinks,
-    /// Further distinct links, that are not among [`Self::links`].
+    /// The number of other distinct links, which are not in [`Self::links`].
     pub links_over_limit: u32,
-    /// Links of more than 64 KiB, which no URL is; not among [`Self::links`] either.
+    /// The number of links of more than 64 KiB, which cannot be URLs; not in [`Self::links`] either.
     pub links_too_long: u32,
-    /// What each of its links says, in the order of [`Self::links`]; empty without [`ParseOptions::link_texts`](crate::crawl::ParseOptions::link_texts).
+    /// The texts of its links, in the order of [`Self::links`]; empty without
+    /// [`ParseOptions::link_texts`](crate::crawl::ParseOptions::link_texts).
     pub link_texts: Vec<LinkText>,
-    /// The first `<link rel=canonical>` outside of templates and drawings, as it was written.
+    /// The first `<link rel=canonical>` outside of templates and drawings, as written.
     pub canonical: Option<String>,
-    /// The first `<base href>` outside of templates and drawings, as it was written: the links are relative to it where it resolves to http(s).
+    /// The first `<base href>` outside of templates and drawings, as written: the links are relative to it if it resolves to http(s).
     pub base_href: Option<String>,
     /// The first `<title>` outside of templates and drawings: white space folded, cut at 512 bytes.
     pub title: Option<String>,
-    /// What `<meta name=robots>` asks.
+    /// The directives of `<meta name=robots>`.
     pub robots: RobotsTag,
-    /// Its encoding by the name of the Encoding standard: `UTF-8`, `windows-1252`.
+    /// Its encoding, by its name in the Encoding standard: `UTF-8`, `windows-1252`.
     pub encoding: &'static str,
     /// Where the encoding was found.
     pub encoding_source: EncodingSource,
@@ -35,14 +36,14 @@ pub struct Page {
 }
 
 impl Page {
-    /// How the queries of its links are written, for [`BaseUrl::with_query_encoder`](crate::address::BaseUrl::with_query_encoder):
-    /// in the page's own encoding. `None` where that is UTF-8.
+    /// How to write the queries of its links, for [`BaseUrl::with_query_encoder`](crate::address::BaseUrl::with_query_encoder): in the
+    /// page's own encoding. `None` if that is UTF-8.
     pub fn query_encoder(&self) -> Option<QueryEncoder> {
         query_encoder(self.encoding)
     }
 }
 
-/// The links of a page, in one piece of memory.
+/// The links of a page, in one block of memory.
 ///
 /// ```
 /// use crawler::crawl::{ParseOptions, parse};
@@ -53,7 +54,7 @@ impl Page {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLinks {
-    /// All hrefs, one behind the other.
+    /// All hrefs, concatenated.
     hrefs: String,
     places: Vec<LinkPlace>,
 }
@@ -72,12 +73,12 @@ impl PageLinks {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// In the order of the page.
+    /// The links in the order of the page.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Link<'_>> {
         let mut start = 0;
         self.places.iter().map(move |&LinkPlace { end, kind, nofollow }| {
@@ -92,7 +93,7 @@ impl PageLinks {
         self.places.push(LinkPlace { end: self.hrefs.len(), kind, nofollow });
     }
 
-    /// The same link stands elsewhere on the page too. One that is not among these is passed over.
+    /// Notes that a link occurs again on the page. Ignores an index that is out of range.
     pub(super) fn repeat(&mut self, link: usize, nofollow: bool) {
         if let Some(place) = self.places.get_mut(link) {
             place.nofollow &= nofollow;
@@ -103,11 +104,11 @@ impl PageLinks {
 /// A link as the page wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link<'p> {
-    /// Not yet resolved; white space around it and fragment off.
+    /// Not yet resolved; without surrounding white space and fragment.
     pub href: &'p str,
-    /// What it was first found as.
+    /// Where it was first found.
     pub kind: LinkKind,
-    /// `rel=nofollow` wherever it stands.
+    /// Whether it has `rel=nofollow` everywhere on the page.
     pub nofollow: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reads a page: finds its encoding, and takes what is in it.
+//! Reads a page: finds its encoding, and extracts its contents.
 
 use super::charset::Coding;
 use super::document;
@@ -11,22 +11,22 @@ use crate::crawl::ParseOptions;
 
 /// Takes links, title and robots directives from an HTML body.
 ///
-/// Time is linear in the body's length, whatever it says; memory is the text where it is not UTF-8, the links, and the elements
-/// that are open at once where the tree builder reads; the stack is as deep for any page as for an empty one.
-/// `benches/parse.rs` has the cost of an ordinary page and of the worst, by both engines.
+/// Time is linear in the body's length, whatever the body contains. Memory is the decoded text if the body is not UTF-8, the links, and the
+/// elements open at once if the tree builder reads; the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost
+/// of an ordinary page and of the worst, for both engines.
 pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
     let mut coding = Coding::find(body, content_type);
     loop {
         let text = coding.text();
         let mut harvest = Harvest::new(options);
-        // Once at most, a page turns out to be in another encoding.
+        // At most once, a page turns out to be in another encoding.
         if let Some(reading) = read(&text, &mut coding, options, &mut harvest) {
             return harvest.into_page(coding.name(), coding.source(), reading);
         }
     }
 }
 
-/// `None` where the text is another by what it declares.
+/// `None` if the page declares another encoding for its text.
 fn read<'o>(
     text: &str,
     coding: &mut Coding<'_>,

@@ -1,19 +1,19 @@
 //! The encoding that a page's first bytes declare, by the letter of the HTML standard: "prescan a byte stream to determine its
 //! encoding", "get an attribute", "get an XML encoding" and "extracting a character encoding from a meta element".
 
-/// Bytes in which a declaration counts before the page is parsed.
+/// A declaration before parsing counts only in the first bytes: this many.
 const PRESCAN: usize = 1024;
 
-/// Where a declaration stands.
+/// The type of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Declaration {
     Meta,
     XmlDeclaration,
 }
 
-/// The first `<meta>` that declares an encoding known by its label, or else an XML declaration that does.
+/// The first `<meta>` that declares an encoding with a known label, or else an XML declaration that does.
 ///
-/// What the bytes end within declares nothing, and nothing behind it does.
+/// A construct that the bytes end within declares nothing, and nothing after it does.
 pub(super) fn prescan<E>(body: &[u8], known: impl Fn(&[u8]) -> Option<E>) -> Option<(E, Declaration)> {
     let head = &body[..body.len().min(PRESCAN)];
     let meta = meta(head, &known).map(|encoding| (encoding, Declaration::Meta));
@@ -25,7 +25,7 @@ fn meta<E>(head: &[u8], known: impl Fn(&[u8]) -> Option<E>) -> Option<E> {
     loop {
         let rest = &head[at..];
         at += match rest {
-            // The end may overlap the beginning: `<!-->` is a whole comment.
+            // The end may overlap the beginning: `<!-->` is a complete comment.
             [b'<', b'!', b'-', b'-', ..] => 2 + find(&rest[2..], b"-->")? + 2,
             [b'<', name @ ..] if is_meta(name) => {
                 let (label, end) = declaration(&rest[5..])?;
@@ -57,7 +57,7 @@ fn is_meta(name: &[u8]) -> bool {
     is_named && name.get(4).is_some_and(|byte| is_space(*byte) || *byte == b'/')
 }
 
-/// The label that a `<meta>` declares, from its attributes, and the bytes up to its end.
+/// The label that a `<meta>` declares, from its attributes, and the number of bytes to its end.
 fn declaration(tag: &[u8]) -> Option<(Option<&[u8]>, usize)> {
     let (mut http_equiv, mut content, mut charset) = (None, None, None);
     let mut at = 0;
@@ -66,7 +66,7 @@ fn declaration(tag: &[u8]) -> Option<(Option<&[u8]>, usize)> {
         at += length;
         let Some((name, value)) = attribute else { break };
         let places = [(&b"http-equiv"[..], &mut http_equiv), (b"content", &mut content), (b"charset", &mut charset)];
-        // The first of a name counts.
+        // The first attribute of each name counts.
         if let Some((_, place)) = places.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
             place.get_or_insert(value);
         }
@@ -78,13 +78,13 @@ fn declaration(tag: &[u8]) -> Option<(Option<&[u8]>, usize)> {
 /// An attribute's name and value.
 type Attribute<'a> = (&'a [u8], &'a [u8]);
 
-/// The next attribute, none at the tag's end, and the bytes up to what follows; `None` where the bytes end before that.
+/// The next attribute (an inner `None` at the tag's end), and the number of bytes to what follows; `None` if the bytes end before that.
 fn attribute(rest: &[u8]) -> Option<(Option<Attribute<'_>>, usize)> {
     let start = skip(rest, 0, |byte| is_space(byte) || byte == b'/')?;
     if rest[start] == b'>' {
         return Some((None, start));
     }
-    // A `=` that nothing stands before is the name's first letter.
+    // A `=` with nothing before it is the first letter of the name.
     let end = skip(rest, start + 1, |byte| !is_space(byte) && !matches!(byte, b'/' | b'>' | b'='))?;
     let name = &rest[start..end];
     let equals = skip(rest, end, is_space)?;
@@ -100,7 +100,7 @@ fn attribute(rest: &[u8]) -> Option<(Option<Attribute<'_>>, usize)> {
     Some((Some((name, &rest[start..end])), end))
 }
 
-/// Where the first byte stands that is not wanted; `None` where there is none.
+/// The position of the first unwanted byte; `None` if there is none.
 fn skip(bytes: &[u8], from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
     bytes.get(from..)?.iter().position(|&byte| !wanted(byte)).map(|length| from + length)
 }
@@ -118,7 +118,7 @@ pub(super) fn in_content(content: &[u8]) -> Option<&[u8]> {
         let Some(value) = rest.strip_prefix(b"=") else { continue };
         let value = value.trim_ascii_start();
         return match *value.first()? {
-            // A quote that is not closed is no label.
+            // A quote that is not closed gives no label.
             quote @ (b'"' | b'\'') => {
                 let length = value[1..].iter().position(|byte| *byte == quote)?;
                 Some(&value[1..=length])

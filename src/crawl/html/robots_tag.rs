@@ -1,6 +1,6 @@
-//! What a page's owner asks of robots.
+//! A page's directives for robots.
 
-/// What a page's owner asks of robots, in `X-Robots-Tag` or `<meta name=robots>`.
+/// A page's directives for robots, in `X-Robots-Tag` or `<meta name=robots>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RobotsTag {
     /// Do not follow its links.
@@ -9,13 +9,13 @@ pub struct RobotsTag {
     pub noindex: bool,
 }
 
-/// Directives with a value, which otherwise look like a robot's name: `max-snippet: 20`.
+/// Directives with a value; without this list they would look like a robot's name: `max-snippet: 20`.
 const VALUED: [&str; 4] = ["max-image-preview", "max-snippet", "max-video-preview", "unavailable_after"];
 
 impl RobotsTag {
-    /// Adds what one `X-Robots-Tag` header says to all robots and to `agent`: `noindex, nofollow`, `agent: nofollow`. What
-    /// stands behind a robot's name is for that robot, up to the next name. Commas part the directives; blanks and semicolons, which
-    /// many write, do so too.
+    /// Adds the directives of one `X-Robots-Tag` header for all robots and for `agent`: `noindex, nofollow`, `agent: nofollow`. Directives
+    /// after a robot's name are for that robot, up to the next name. Commas separate directives; so do blanks and semicolons, which many
+    /// sites use.
     pub(in crate::crawl) fn add_header(&mut self, value: &str, agent: &str) {
         let mut is_for_us = true;
         for item in value.split([',', ';']) {
@@ -36,8 +36,8 @@ impl RobotsTag {
         }
     }
 
-    /// Adds what one `<meta name content>` says to all robots and to `agent`. Its name alone says for whom it is, so what looks like a
-    /// robot's name in its content is a directive with a value that nobody knows, which is passed over up to the next comma.
+    /// Adds the directives of one `<meta name content>` for all robots and for `agent`. Only its name says which robot it is for. So a word
+    /// in its content that looks like a robot's name is an unknown directive with a value, and is ignored up to the next comma.
     pub(super) fn add_meta(&mut self, name: &str, content: &str, agent: &str) {
         if !concerns(name.trim_ascii(), agent) {
             return;
@@ -61,7 +61,7 @@ impl RobotsTag {
     }
 }
 
-/// What stands before the first word with a colon, the word, and what stands behind the colon.
+/// The text before the first word with a colon, the word, and the text after the colon.
 fn valued(text: &str) -> Option<(&str, &str, &str)> {
     let (before, behind) = text.split_once(':')?;
     let before = before.trim_ascii_end();
@@ -69,7 +69,7 @@ fn valued(text: &str) -> Option<(&str, &str, &str)> {
     Some((directives, name, behind))
 }
 
-/// What stands behind a directive's value, which may look like a directive itself: `max-image-preview: none`.
+/// The text after a directive's value. The value may look like a directive itself: `max-image-preview: none`.
 fn behind_value<'t>(name: &str, behind: &'t str) -> &'t str {
     if !is_valued(name) {
         return behind;
@@ -85,7 +85,7 @@ fn concerns(name: &str, agent: &str) -> bool {
     name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(agent)
 }
 
-/// Whether what stands before a colon is a robot's name, maybe with a version. In `10:00` and `25-Jun-10T15:00` it is the hour of a date.
+/// Whether the text before a colon is a robot's name, perhaps with a version. In `10:00` and `25-Jun-10T15:00`, it is the hour of a date.
 fn is_name(text: &str, behind: &str) -> bool {
     let is_token = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_*./".contains(&byte));
     let is_hour =

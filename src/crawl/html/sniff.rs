@@ -1,13 +1,13 @@
-//! Whether a body is HTML, by its header and by how it begins.
+//! Whether a body is HTML, from its header and its beginning.
 
 use crate::crawl::content_type::{essence, is_page_type};
 
-/// The namespace of a page in XML.
+/// The namespace of an XHTML page.
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 /// Bytes looked at (WHATWG MIME Sniffing, "resource header").
 pub(in crate::crawl) const SNIFFED: usize = 1445;
 
-/// What HTML starts with, behind white space; a space or `>` must follow, but for the comment.
+/// The beginnings of HTML, after white space. A space or `>` must follow, except after the comment.
 const HTML: [&str; 17] = [
     "<!DOCTYPE HTML",
     "<A",
@@ -28,7 +28,7 @@ const HTML: [&str; 17] = [
     "<!--",
 ];
 
-/// What a document never starts with: images, sound, archives, fonts, programs.
+/// The beginnings of data that is never a document: images, sound, archives, fonts, programs.
 const BINARY: [&[u8]; 24] = [
     b"\x89PNG\r\n\x1a\n",
     b"GIF87a",
@@ -56,9 +56,8 @@ const BINARY: [&[u8]; 24] = [
     b"\0asm",
 ];
 
-/// Whether a body is to be parsed as HTML: the header says HTML or XHTML, or it says nothing useful and the
-/// bytes begin as HTML does, or it says XML or nothing useful and the first element is XHTML's; and they do not begin as an image,
-/// archive or program.
+/// Whether a body should be parsed as HTML: the header says HTML or XHTML; or it says nothing useful and the bytes begin as HTML; or it
+/// says XML or nothing useful and the first element is XHTML's. In each case, the bytes must not begin as an image, archive or program.
 pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     if BINARY.iter().any(|signature| body.starts_with(signature)) {
         return false;
@@ -83,7 +82,7 @@ fn begins_as_html(head: &[u8]) -> bool {
     })
 }
 
-/// UTF-16 has a NUL for each second byte.
+/// In UTF-16, every second byte of such a text is a NUL.
 fn begins_as_xhtml(head: &[u8]) -> bool {
     let ascii = |byte: &&u8| byte.is_ascii() && **byte != 0;
     let text: String = head.iter().filter(ascii).map(|byte| char::from(*byte)).collect();
@@ -93,7 +92,7 @@ fn begins_as_xhtml(head: &[u8]) -> bool {
     })
 }
 
-/// The first element of a text, after comments and declarations: where it begins, and its name without its prefix.
+/// The first element of a text, after comments and declarations: where it begins, and its name without prefix.
 pub(in crate::crawl) fn first_element(text: &str) -> Option<(usize, &str)> {
     let mut rest = text;
     loop {
@@ -117,7 +116,7 @@ pub(in crate::crawl) fn first_element(text: &str) -> Option<(usize, &str)> {
 mod tests {
     use super::*;
 
-    /// A page in XML, with what may stand before its first element.
+    /// A page in XML, with everything that may come before its first element.
     const XHTML: &[u8] = b"<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN' 'x'>\n<!-- <c> -->\n<html lang='en'
     xmlns='http://www.w3.org/1999/xhtml'><body>";
 

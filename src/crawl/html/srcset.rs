@@ -8,13 +8,13 @@ pub(super) fn images(srcset: &str) -> impl Iterator<Item = &str> {
         let end = rest.find(|letter: char| letter.is_ascii_whitespace()).unwrap_or(rest.len());
         let url = &rest[..end];
         let bare = url.trim_end_matches(',');
-        // A comma at its end leaves no room for a size.
+        // After a comma at its end, no size can follow.
         rest = if bare.len() < url.len() { &rest[end..] } else { behind_size(&rest[end..]) };
         (!bare.is_empty()).then_some(bare)
     })
 }
 
-/// What comes behind a size, which a comma ends that is in no parentheses.
+/// The text after a size. A size ends at a comma outside of parentheses.
 fn behind_size(text: &str) -> &str {
     let mut is_nested = false;
     let end = text.find(|letter| {

@@ -1,4 +1,4 @@
-//! An HTML text as a tree, for what is selected from it.
+//! An HTML text as a tree, from which fields are selected.
 
 use std::cell::Cell;
 
@@ -10,25 +10,25 @@ use scraper::{Html, HtmlTreeSink};
 use super::charset::text_in;
 use super::feed::{Bounded, feed, held};
 
-/// Builds the tree of a body that is in this encoding, by the HTML standard, scripting off. What comes some bytes behind a limit is left
-/// out: of so many nodes, of elements open at once, and of the work that tags ask for beyond their length.
+/// Builds the tree of a body in this encoding, by the HTML standard, with scripting off. Reading stops shortly after a limit is passed: on
+/// nodes, on elements open at once, or on work that tags cause beyond their length.
 pub(in crate::crawl) fn tree(body: &[u8], encoding: &str, max_nodes: usize, max_nesting: usize) -> Html {
     let text = text_in(body, encoding);
     let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(HtmlTreeSink::new(Html::new_document()), options);
-    // A byte order mark was taken off with the encoding; a second one is text.
+    // A byte order mark was removed with the encoding; a second one is text.
     let options = TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() };
     let tokenizer = Tokenizer::new(BoundedTree { sink: builder, tokens: Cell::new(0), max_nodes }, options);
-    // The encoding is known: what the page declares of it changes nothing.
+    // The encoding is known, so what the page declares changes nothing.
     feed(&tokenizer, &text, max_nesting, |_| false);
     tokenizer.sink.sink.sink.finish()
 }
 
-/// Counts tokens on their way.
+/// Counts tokens.
 struct BoundedTree {
     sink: TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>,
     tokens: Cell<u64>,
-    /// Elements, texts and comments, at most.
+    /// At most this many elements, texts and comments.
     max_nodes: usize,
 }
 

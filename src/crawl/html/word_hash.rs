@@ -1,16 +1,16 @@
-//! A word as a number.
+//! The hash of a word.
 
 use std::ops::Range;
 
-/// Of a word that is a number.
+/// Set in the hash of a word that is a number.
 pub(super) const NUMBER: u32 = 1;
 
-/// The hash of a word that is all of a text, as one that is no number has it.
+/// The hash of a word that is the whole text, without the bit for numbers.
 pub(super) fn hash_word(word: &[u8]) -> u32 {
     hash(word, 0..word.len()) & !NUMBER
 }
 
-/// Of a word, eight bytes at a time. The bit that capitals lack is set in each, which changes no digit.
+/// The hash of a word, computed eight bytes at a time. Each byte gets the bit that distinguishes lower case, which changes no digit.
 #[inline]
 pub(super) fn hash(text: &[u8], word: Range<usize>) -> u32 {
     const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);

@@ -1,4 +1,4 @@
-//! The words of a page, each as a number: what it says without its markup.
+//! The words of a page as numbers: its content without markup.
 
 #![expect(
     clippy::inline_always,
@@ -15,46 +15,47 @@ use super::calendar::day;
 use super::known_words::{KnownWord, KnownWords};
 use super::word_hash::{NUMBER, hash};
 
-/// Bytes of a page that are read for words, [long](LONG) markup left out.
+/// At most this many bytes of a page are read for words, not counting [long](LONG) markup.
 const READ: usize = 8 * 1024;
-/// Markup from so many bytes on is a script, a style or a picture, and no bound counts it.
+/// Markup of at least this many bytes is a script, a style or a picture, and counts toward no limit.
 const LONG: usize = 256;
-/// Bytes that are read at once.
+/// Bytes read at once.
 const WINDOW: usize = 8 * 1024;
-/// Bytes that are compared at once.
+/// Bytes compared at once.
 const BLOCK: usize = 64;
-/// The name of a month or of a day of the week is this word.
+/// This word replaces the names of months and weekdays.
 const DATE: u32 = 2;
-/// A text of which more than one word in so many is a number says something by its numbers.
+/// If more than one word in this many is a number, a text's numbers matter.
 const FEW_NUMBERS: usize = 4;
-/// So many days one behind the other are the grid of a calendar, or a list of pages: they say nothing. Less than a week, for where a
-/// month begins or ends.
+/// This many successive days are the grid of a calendar or a list of pages, and are ignored. It is less than a week, for grids that begin
+/// or end with a month.
 const GRID: usize = 5;
 
 /// The words of a text.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Words {
-    /// Each that says something, hashed, in their order.
+    /// The hashes of the words that matter, in order.
     pub(in crate::crawl) hashes: Vec<u32>,
-    /// How many there are with those that do not.
+    /// The number of all words, including those that do not matter.
     pub(in crate::crawl) count: usize,
-    /// Bytes of the text that they stand in.
+    /// The bytes of the text that were read for them.
     pub(in crate::crawl) read: usize,
     numbers: usize,
-    /// The day that was the last word, and how many it ends of days in a row; 0 of another word.
+    /// The day that was the last word, and the length of the run of days that it ends; 0 after any other word.
     day: u8,
     days: usize,
 }
 
-/// The words of a text in their order, each hashed, letters of ASCII in lower case; markup, scripts, styles and comments are left out, and so
-/// are the words of the host's own name: a thousand hosts may greet with it. Months and days of the week are one word. A word
-/// that begins with a digit is a number, and all numbers are one word, unless they are many: so two months of a calendar are alike,
-/// and two tables are not. The days of a calendar's grid, which are many, are known by their order, and left out.
+/// The words of a text in order, hashed, with ASCII letters in lower case. Markup, scripts, styles and comments are left out, and so are
+/// the words of the host's own name: a thousand hosts may greet with it. All names of months and weekdays are one word. A word that begins
+/// with a digit is a number, and all numbers are one word unless there are many. So two months of a calendar are alike, and two tables are
+/// not. The many days of a calendar's grid are recognized by their order and left out.
 ///
-/// One pass over the bytes, whatever their encoding. No tag is told from text that looks like one, so this is no way to read a page.
+/// One pass over the bytes, whatever their encoding. It does not distinguish tags from text that looks like tags, so it must not be used to
+/// read a page.
 pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords) -> Words {
     let mut words = Words { hashes: Vec::with_capacity(text.len().min(WINDOW) / 2 + 1), ..Words::default() };
-    // Where markup ends that reaches beyond a window.
+    // The bytes still to read, and the end of markup that may reach beyond a window.
     let (mut left, mut behind) = (READ, 0);
     while words.read < text.len() && left > 0 {
         let begin = words.read;
@@ -114,7 +115,7 @@ impl Words {
         self.hashes.push(hash | NUMBER);
     }
 
-    /// No further day follows: those that did are left out, where they are many.
+    /// Ends a run of days. A run of at least [`GRID`] days is left out.
     fn end_days(&mut self) {
         if self.days >= GRID {
             self.hashes.truncate(self.hashes.len() - self.days);
@@ -124,13 +125,13 @@ impl Words {
     }
 }
 
-/// Bytes of a window up to the last word that is surely whole; all of it where it is one long word.
+/// Bytes of a window up to the last word that is surely complete; the whole window if it is one long word.
 fn whole_words(bits: &Bits, length: usize) -> usize {
     let is_set = |at: &usize| bits[at / BLOCK] & 1 << (at % BLOCK) != 0;
     let letters = (0..length).rev().take_while(is_set).count();
     if letters < length { length - letters } else { length }
 }
-/// What follows a tag or a comment; of a script or a style, what follows its end.
+/// The text after a tag or a comment; for a script or style, after its end.
 fn behind_tag(text: &[u8]) -> &[u8] {
     let end = match text.get(1) {
         Some(b'!') if text.starts_with(b"<!--") => memmem::find(text, b"-->").map(|at| at + 3),
@@ -146,7 +147,7 @@ fn behind_tag(text: &[u8]) -> &[u8] {
     end.map_or(&[], |end| &text[end..])
 }
 
-/// The end tag of an element whose text is none.
+/// The end tag of an element whose text does not count.
 fn raw_end(text: &[u8]) -> Option<&'static [u8]> {
     let elements: [(&[u8], &[u8]); 2] = [(b"<script", b"</script"), (b"<style", b"</style")];
     elements.into_iter().find(|(begin, _)| starts_with(text, begin)).map(|(_, end)| end)
@@ -156,10 +157,10 @@ fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// A bit for each byte of a text that is read.
+/// A bit for each byte of the text being read.
 type Bits = [u64; WINDOW / BLOCK];
 
-/// Which bytes stand in words: letters, digits and whatever is beyond ASCII.
+/// The bytes that belong to words: letters, digits and everything beyond ASCII.
 fn letters(text: &[u8]) -> Bits {
     #[inline(always)]
     fn mark<S: Simd>(simd: S, text: &[u8], bits: &mut Bits) {
@@ -179,7 +180,7 @@ fn letters(text: &[u8]) -> Bits {
     bits
 }
 
-/// Takes the bits of a range away.
+/// Clears the bits of a range.
 fn clear(bits: &mut Bits, range: Range<usize>) {
     let mut from = range.start;
     while from < range.end {
@@ -190,12 +191,12 @@ fn clear(bits: &mut Bits, range: Range<usize>) {
     }
 }
 
-/// Calls for each run of bits.
+/// Calls `call` for each run of set bits.
 #[inline(always)]
 fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
     let (mut last, mut begin) = (0, None);
     for (block, &bits) in bits.iter().enumerate().take(length.div_ceil(BLOCK)) {
-        // Where a bit is not as the one before.
+        // The bits that differ from the bit before.
         let mut turns = bits ^ (bits << 1 | last >> (BLOCK - 1));
         last = bits;
         while turns != 0 {
@@ -270,7 +271,7 @@ mod tests {
         let read = super::words(&text, &KnownWords::of("")).read;
         assert!((READ..READ + WINDOW).contains(&read) && text[..read].ends_with(b" "), "{read}");
         assert_eq!(words(&text), words(&text[..read]));
-        // No bound counts a script, wherever it stands, and a word is one wherever a window ends.
+        // A script counts toward no limit, wherever it is, and a word is one word wherever a window ends.
         for before in [0, 1, 2, 3, 4, READ / 2 - 7] {
             let script = format!("<script>{}</script>", "a, b; ".repeat(READ));
             let text = [&b"word ".repeat(before / 5), script.as_bytes(), &text[..READ / 2]].concat();
@@ -318,7 +319,7 @@ mod tests {
             assert_eq!(month(name, before, first, days, "").hashes, february.hashes, "{name}");
             assert_eq!(month(name, 0, 0, days, "<td>&nbsp;</td>").hashes, february.hashes, "{name}");
         }
-        // A table of days says something by what stands beside them.
+        // The words beside a table's days make it different.
         let table = |rain: &str| words(format!("Rain 1 2 3 4 5 6 7 8 9 10 11 12 mm {rain}").as_bytes());
         assert_ne!(table("3 0 0 12 5"), table("3 0 1 12 5"));
         assert_ne!(words(b"1 foo 2 bar 3 baz 4 foo 5 bar"), words(b"1 foo 2 bar 3 baz 4 foo"));

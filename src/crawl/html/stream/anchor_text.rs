@@ -8,11 +8,10 @@ use super::raw_text;
 use super::references::{Context, decode};
 use super::tag::{Part, is_space, next_part};
 
-/// Letters behind the tag that are looked at.
+/// At most this many bytes after the tag are looked at.
 const SPAN: usize = 4 * 1024;
 
-/// The text from behind an `<a>` to its end, or to the next one, without tags: that of the first 4 KiB. A blank stands for the tag of
-/// a block.
+/// The text from after an `<a>` to its end or to the next `<a>`, without tags, within the first 4 KiB. Each block tag becomes a blank.
 pub(super) fn anchor_text(text: &str, at: usize) -> String {
     let rest = &text[at..];
     let rest = &rest[..boundary(rest, SPAN)];
@@ -35,21 +34,21 @@ pub(super) fn anchor_text(text: &str, at: usize) -> String {
     found
 }
 
-/// Whether an `<a>` ends or begins here.
+/// Whether an `<a>` begins or ends here.
 fn is_end(bytes: &[u8]) -> bool {
     let name = bytes.strip_prefix(b"</").or_else(|| bytes.strip_prefix(b"<")).unwrap_or_default();
     matches!(name, [b'a' | b'A', behind, ..] if is_space(*behind) || matches!(behind, b'>' | b'/'))
 }
 
-/// The name of the tag that begins here; it is empty where none does.
+/// The name of the tag that begins here; empty if none does.
 fn name(bytes: &[u8]) -> &[u8] {
     let name = bytes.strip_prefix(b"</").or_else(|| bytes.strip_prefix(b"<")).unwrap_or_default();
     let end = name.iter().position(|byte| matches!(byte, b'/' | b'>') || is_space(*byte));
     &name[..end.unwrap_or(name.len())]
 }
 
-/// Where the tag or comment ends that begins here, or the text of a script or style; `None` where it does not. Where nothing begins it is
-/// the next letter.
+/// The end of the tag or comment that begins here, including the text of a script or style; `None` if it does not end. If nothing begins
+/// here, the next byte.
 fn skip(bytes: &[u8], open: usize) -> Option<usize> {
     let first = *bytes.get(open + 1)?;
     if first == b'!' && bytes[open + 2..].starts_with(b"--") {

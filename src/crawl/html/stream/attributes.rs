@@ -1,4 +1,4 @@
-//! The attributes of one tag that say something here, the first of each name, with what their values stand for.
+//! The attributes of a tag that matter here, the first of each name, with their values decoded.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub(super) enum AttributeName {
     As,
     Background,
     Charset,
-    /// `color`, `face` or `size`: with one of them a `<font>` is HTML.
+    /// `color`, `face` or `size`: a `<font>` with one of them is HTML.
     Color,
     Content,
     Data,
@@ -26,7 +26,7 @@ pub(super) enum AttributeName {
     Src,
     Srcset,
     Type,
-    /// The `href` of a link in foreign content, as it was written of old.
+    /// The `href` of a link in foreign content, in its old form.
     XlinkHref,
 }
 
@@ -34,7 +34,7 @@ const NAMES: usize = 17;
 
 impl AttributeName {
     fn of(name: &[u8]) -> Option<Self> {
-        // No two that are read have one length and one first letter but these.
+        // No two of these names have the same length and first letter, except the pair below.
         let (known, attribute) = match (name.len(), name.first()?.to_ascii_lowercase()) {
             (2, b'a') => ("as", Self::As),
             (3, b'r') => ("rel", Self::Rel),
@@ -61,19 +61,19 @@ impl AttributeName {
     }
 }
 
-/// The attributes of the last tag that was read. Its memory is used again for the next.
+/// The attributes of the last tag read. Their memory is reused for the next tag.
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
     /// A bit for each attribute that the tag has.
     present: u32,
-    /// Likewise, for each whose value is another than its letters.
+    /// A bit for each attribute whose value must be decoded.
     coded: u32,
     places: [Range<usize>; NAMES],
     decoded: [String; NAMES],
 }
 
 impl Attributes {
-    /// Reads a tag from behind its name, and tells where it ends and whether in `/>`.
+    /// Reads a tag from after its name. Returns where it ends, and whether with `/>`.
     pub(super) fn read(&mut self, text: &str, marks: &mut Marks<'_>, mut at: usize) -> Option<(usize, bool)> {
         (self.present, self.coded) = (0, 0);
         let bytes = text.as_bytes();
@@ -90,7 +90,7 @@ impl Attributes {
                 self.take(name, text, value, marks);
                 continue;
             }
-            // Up to the mark by letters, and not to look for it again behind each part.
+            // Go on byte by byte up to the mark, instead of searching for it again after each part.
             while at <= mark {
                 match next_part(bytes, at)? {
                     (Part::Attribute(name, value), behind) => {
@@ -119,14 +119,14 @@ impl Attributes {
         self.places[name] = value;
     }
 
-    /// Where the element leads, of the text that it was read in. In foreign content its `xlink:href` says so where it has no `href`.
+    /// Where the element leads; `text` is the text that it was read from. In foreign content, `xlink:href` counts if there is no `href`.
     #[inline]
     pub(super) fn href<'a>(&'a self, text: &'a str, is_foreign: bool) -> Option<&'a str> {
         let href = self.get(AttributeName::Href, text);
         if is_foreign { href.or_else(|| self.get(AttributeName::XlinkHref, text)) } else { href }
     }
 
-    /// The value of an attribute, of the text that it was read in.
+    /// The value of an attribute; `text` is the text that it was read from.
     #[inline]
     pub(super) fn get<'a>(&'a self, name: AttributeName, text: &'a str) -> Option<&'a str> {
         let (name, bit) = (name as usize, 1 << name as u32);

@@ -1,4 +1,4 @@
-//! What an element says, by its attributes, on its way to the harvest.
+//! Passes what an element's attributes say to the harvest.
 
 use super::Scan;
 use super::anchor_text::anchor_text;
@@ -8,7 +8,7 @@ use crate::crawl::html::harvest::{Element, ElementKind};
 use crate::crawl::html::prescan::in_content;
 
 impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
-    /// Keeps what the `<a>` says whose attributes have been read.
+    /// Keeps the text and `rel` of the `<a>` whose attributes were just read.
     #[cold]
     pub(super) fn add_text(&mut self, is_foreign: bool) {
         if self.harvest.wants_texts()
@@ -23,7 +23,7 @@ impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
         self.attributes.get(key, self.text)
     }
 
-    /// Whether a tag's attributes say that it is HTML, or holds it, in foreign content.
+    /// Whether the attributes of a tag in foreign content make it HTML, or make it contain HTML.
     pub(super) fn is_marked(&self, name: Name) -> bool {
         match name {
             Name::ANNOTATION_XML => self.attribute(AttributeName::Encoding).is_some_and(|encoding| {
@@ -34,7 +34,7 @@ impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
         }
     }
 
-    /// Takes what an element says, of HTML or of foreign content; its attributes have been read.
+    /// Takes an element of HTML or foreign content whose attributes were just read.
     pub(super) fn add(&mut self, name: Name, is_foreign: bool) {
         let kind = match name {
             Name::A => ElementKind::Anchor,

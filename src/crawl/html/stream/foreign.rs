@@ -1,18 +1,19 @@
-//! Elements of `<svg>` and `<math>` that are open, in which tags mean other things than in HTML.
+//! The open elements of `<svg>` and `<math>`, in which tags have other meanings than in HTML.
 
 use super::name::Name;
 
-/// Elements that are kept; what is deeper counts as closed. Drawings nest less, and browsers stop at 512.
+/// At most this many elements are kept. A deeper one makes the page [unclear](Kind::Unclear); when guessing, it counts as closed. Drawings
+/// nest less, and browsers stop at 512.
 const MAX_DEPTH: usize = 256;
 
-/// How a tag is to be read.
+/// How to read a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// As an element of `<svg>` or `<math>`.
     Foreign,
     /// As HTML.
     Html,
-    /// As HTML, which closes or opens what only the elements around it tell.
+    /// As HTML, but only the elements around it tell what it opens or closes.
     Unclear,
 }
 
@@ -28,7 +29,7 @@ struct Element {
     space: Space,
 }
 
-/// The elements of foreign content that are open. HTML within them is never kept: the page is [unclear](Kind::Unclear) then.
+/// The open elements of foreign content. HTML inside them is never kept: the page is then [unclear](Kind::Unclear).
 #[derive(Debug, Default)]
 pub(super) struct Foreign(Vec<Element>);
 
@@ -38,13 +39,13 @@ impl Foreign {
         self.0.is_empty()
     }
 
-    /// Leaves all of it.
+    /// Leaves foreign content completely.
     pub(super) fn leave(&mut self) {
         self.0.clear();
     }
 
-    /// Takes a start tag that stands in foreign content. Its attributes tell whether a `<font>` or an `<annotation-xml>`
-    /// `is_marked` as HTML.
+    /// Takes a start tag in foreign content. `is_marked` says whether the attributes of a `<font>` or an `<annotation-xml>` mark it as
+    /// HTML.
     pub(super) fn start(&mut self, name: Name, self_closing: bool, is_marked: bool) -> Kind {
         let Some(top) = self.0.last() else { return Kind::Html };
         let space = top.space;
@@ -71,7 +72,7 @@ impl Foreign {
         Kind::Foreign
     }
 
-    /// Takes an end tag that stands in foreign content.
+    /// Takes an end tag in foreign content.
     pub(super) fn end(&mut self, name: Name) -> Kind {
         if matches!(name, Name::BR | Name::P) {
             self.pop_to_html();
@@ -82,7 +83,7 @@ impl Foreign {
                 self.0.truncate(at);
                 Kind::Foreign
             }
-            // Whether an element around is closed by it, and this with it.
+            // It may close an element around this content, and this content with it.
             None => Kind::Unclear,
         }
     }
@@ -100,7 +101,7 @@ impl Element {
         }
     }
 
-    /// Whether a start tag of this name is HTML within the element.
+    /// Whether a start tag with this name is HTML inside the element.
     fn holds_html(&self, name: Name) -> bool {
         match self.space {
             Space::Math if self.name == Name::ANNOTATION_XML => name == Name::SVG,
@@ -110,7 +111,7 @@ impl Element {
     }
 }
 
-/// Whether an HTML element within foreign content leaves everything as open as it was.
+/// Whether an HTML element in foreign content leaves the open elements unchanged.
 fn kind_within(name: Name) -> Kind {
     match name {
         Name::AREA

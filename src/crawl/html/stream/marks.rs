@@ -1,7 +1,7 @@
-//! The letters that a tag is told by, found 64 bytes at a time.
+//! The characters that delimit tags, found 64 bytes at a time.
 //!
-//! Tags are short, and no processor foresees where the next one ends. So nothing here goes from letter to letter: a word has a bit for
-//! each of the next bytes, and a tag as most are is seen to be one by a few operations on such words.
+//! Tags are short, and a processor cannot predict where the next one ends. So nothing here goes byte by byte: a word has a bit for each of
+//! the next bytes, and a few operations on such words recognize a tag in the usual form.
 
 #![expect(
     clippy::inline_always,
@@ -13,19 +13,19 @@ use std::ops::Range;
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u8x64};
 
-/// Bytes that are compared at once.
+/// Bytes compared at once.
 const BLOCK: usize = 64;
-/// Bytes that are looked at together. What is jumped over, as scripts are, is looked at up to there in vain.
+/// Bytes looked at together. If text is jumped over, as scripts are, the rest of the window was looked at in vain.
 const WINDOW: usize = 32 * BLOCK;
-/// Bytes of a class: a bit for each byte of the window, and of one block more, for looks across its end.
+/// Bytes of a class: a bit for each byte of the window, plus one more block for looking across its end.
 const BITS: usize = (WINDOW + BLOCK) / 8;
 
-/// What is told apart.
+/// The classes of characters.
 #[derive(Clone, Copy)]
 enum Class {
     /// Space, and `/`.
     Blank,
-    /// `&`, a carriage return, a NUL: what is another letter in a value.
+    /// `&`, a carriage return or a NUL, which stand for another character in a value.
     Coded,
     /// `"`
     Double,
@@ -41,8 +41,8 @@ enum Class {
 
 const CLASSES: usize = 7;
 
-/// The marks of a text from one place on, as far as they have been looked for. Places are asked for in ascending order: what lies
-/// behind is looked at again otherwise.
+/// The marks of a text from one place on, as far as they have been looked for. Places should be asked for in ascending order: to go back,
+/// the text must be looked at again.
 #[derive(Debug)]
 pub(super) struct Marks<'t> {
     bytes: &'t [u8],
@@ -65,7 +65,7 @@ impl<'t> Marks<'t> {
         self.next(range, [Class::Blank])
     }
 
-    /// Whether one of a range's letters stands for another one, if they are a value.
+    /// Whether a character in a range stands for another one, if the range is a value.
     #[inline(always)]
     pub(super) fn is_coded(&mut self, range: Range<usize>) -> bool {
         self.next(range, [Class::Coded]).is_some()
@@ -77,7 +77,7 @@ impl<'t> Marks<'t> {
         self.next(from..self.bytes.len(), [Class::Open])
     }
 
-    /// The next `>`, `=` or quote: in a tag, nothing else ends a part of it but a [blank](Self::blank).
+    /// The next `>`, `=` or quote: in a tag, only these and a [blank](Self::blank_in) end a part.
     #[inline(always)]
     pub(super) fn part(&mut self, from: usize) -> Option<usize> {
         self.next(from..self.bytes.len(), [Class::End, Class::Equals, Class::Double, Class::Single])
@@ -93,7 +93,7 @@ impl<'t> Marks<'t> {
         }
     }
 
-    /// Whether the tag whose name stands here is written as nearly all are, `name key="value"`, and ends soon, before a `<`.
+    /// Whether the tag with its name here has the usual form, `name key="value"`, and ends soon, before a `<`.
     #[inline(always)]
     pub(super) fn is_plain_tag(&self, name: usize) -> bool {
         let place = name.wrapping_sub(self.start);
@@ -102,13 +102,13 @@ impl<'t> Marks<'t> {
         }
         let ahead = |class| self.ahead(place, [class]);
         let (doubles, equals, blanks) = (ahead(Class::Double), ahead(Class::Equals), ahead(Class::Blank));
-        // From each opening quote up to its closing one, if all are quotes of values.
+        // The bytes from each opening quote to its closing one, if all quotes belong to values.
         let inside = [1, 2, 4, 8, 16, 32].into_iter().fold(doubles, |inside, shift| inside ^ inside << shift);
         let end = ahead(Class::End) & !inside;
         let in_tag = end ^ end.wrapping_sub(1);
         let equals_outside = equals & !inside;
         let before_blank = blanks ^ blanks.wrapping_sub(1);
-        // Another `<`; a `=` without its quote, a quote without its `=`, or either at the beginning of a name or in the tag's own.
+        // Another `<`; a `=` without a quote, a quote without a `=`, or either at the beginning of a name or in the tag's own name.
         let odd = ahead(Class::Open)
             | equals_outside << 1 ^ doubles & inside
             | equals_outside & (blanks | doubles) << 1
@@ -116,7 +116,7 @@ impl<'t> Marks<'t> {
         end != 0 && odd & in_tag == 0
     }
 
-    /// The first of a range.
+    /// The first mark of these classes in a range.
     #[inline(always)]
     fn next<const N: usize>(&mut self, range: Range<usize>, classes: [Class; N]) -> Option<usize> {
         let mut from = range.start;
@@ -135,7 +135,7 @@ impl<'t> Marks<'t> {
         None
     }
 
-    /// A bit for each of the next bytes, of which there are 57 at least: whether it is of one of these classes.
+    /// A bit for each of the next bytes, at least 57 of them: whether it is in one of these classes.
     #[inline(always)]
     fn ahead<const N: usize>(&self, place: usize, classes: [Class; N]) -> u64 {
         let word = |class: Class| {
@@ -172,7 +172,7 @@ fn mark_each<S: Simd>(simd: S, text: &[u8], bits: &mut [[u8; BITS]; CLASSES]) {
     }
 }
 
-/// A word for each class.
+/// One word per class.
 #[inline(always)]
 fn mark<S: Simd>(simd: S, bytes: &[u8; BLOCK]) -> [u64; CLASSES] {
     let bytes = u8x64::from_slice(simd, bytes);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn marks_are_found_wherever_they_stand() {
-        // Nothing but marks and letters, over several windows, from each place.
+        // Only marks and letters, over several windows, from each place.
         let letters = b"ab&<c>d=e\"f'g/ \xc3\xa9\x01";
         let text: Vec<u8> = (0..3 * WINDOW + 17).map(|at| letters[at * at / 61 % letters.len()]).collect();
         let mut marks = Marks::new(&text);

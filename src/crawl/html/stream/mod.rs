@@ -1,26 +1,26 @@
-//! Links taken from a page in one pass over its letters, without a tree: the tokenizer of the HTML standard, and as much of its
-//! tree construction as decides which tags count.
+//! Extracts links from a page in one pass over its bytes, without a tree: the tokenizer of the HTML standard, and as much of its tree
+//! construction as decides which tags count.
 //!
-//! # What is read, and what is jumped over
+//! # What is read, and what is skipped
 //!
 //! | step | where |
 //! |---|---|
-//! | find the next `<`, and jump over nearly all tags without a look at their letters | here, `marks` |
+//! | find the next `<`, and skip nearly all tags without looking at their letters | here, `marks` |
 //! | read a tag's name as one number | `name` |
-//! | read the attributes of a tag that may bear a link, jump over all others | `tag`, `attributes`, `references` |
-//! | jump over comments, and over the text of scripts, styles and the like | `raw_text` |
-//! | leave out the tags that do not count: a `<frame>` in a body, all but frames in a `<frameset>` | `outline` |
+//! | read the attributes of a tag that may have a link, skip all others | `tag`, `attributes`, `references` |
+//! | skip comments, and the text of scripts, styles and the like | `raw_text` |
+//! | ignore the tags that do not count: a `<frame>` in a body, everything but frames in a `<frameset>` | `outline` |
 //! | read `<svg>` and `<math>` by their own rules | `foreign` |
 //!
 //! # What only a tree knows
 //!
-//! Nearly all pages give the same links whatever elements are open. Three things do not: HTML within `<svg>` or `<math>` that
-//! stays open, an end tag of HTML where one of these is open, and a `<col>` in a `<template>`. There, [`End::GivenUp`] says so,
-//! and the page is for the tree builder; where that has given up too, [`OnAmbiguity::Guess`] goes on as if the page were well formed.
-//! No page is read more than three times, so time stays linear.
+//! Nearly all pages give the same links whatever elements are open. There are three exceptions: HTML within `<svg>` or `<math>` that stays
+//! open, an HTML end tag while one of these is open, and a `<col>` in a `<template>`. In these cases the result is [`End::GivenUp`], and
+//! the tree builder reads the page. If the tree builder gives up too, [`OnAmbiguity::Guess`] goes on as if the page were well formed. No
+//! page is read more than three times, so time stays linear.
 //!
-//! Memory is one tag's values where they have references, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each
-//! of 2 KiB of the text.
+//! Memory is the decoded values of one tag, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each byte of 2 KiB of the
+//! text.
 
 mod anchor_text;
 mod attributes;
@@ -48,10 +48,10 @@ use super::engine::End;
 use super::feed::boundary;
 use super::harvest::Harvest;
 
-/// Letters of a title that are looked at.
+/// At most this many bytes of a title are looked at.
 const TITLE: usize = 4 * 1024;
 
-/// What to do where only a tree has the meaning of a tag.
+/// What to do if only a tree can tell the meaning of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnAmbiguity {
     /// Read on as if the page were well formed.
@@ -60,9 +60,9 @@ pub(super) enum OnAmbiguity {
     Stop,
 }
 
-/// Reads a text, scripting off.
+/// Reads a text, with scripting off.
 ///
-/// `declares` is told the label of each encoding that the page declares; where it answers that the text is another by it,
+/// Calls `declares` with the label of each encoding that the page declares. If it returns true, the text must be decoded differently, and
 /// reading ends.
 pub(super) fn read(
     text: &str,
@@ -77,10 +77,10 @@ pub(super) fn read(
     }
 }
 
-/// Why reading goes on no further. A text that ends within a tag, a comment or the like has nothing more in it.
+/// Why reading stops. A text that ends within a tag, a comment or the like has nothing more in it.
 type Step<T = ()> = Result<T, End>;
 
-/// With `MORE` it looks at the tags of resources, too, and at the texts of links; without, these cost nothing.
+/// With `MORE`, it also looks at the tags of resources and the texts of links; without, these cost nothing.
 struct Scan<'t, 'h, 'o, D, const MORE: bool> {
     text: &'t str,
     marks: Marks<'t>,
@@ -134,7 +134,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         }
     }
 
-    /// The next `<` that is not one of a tag that says nothing, in a settled body. Nearly all tags of a page are jumped over here.
+    /// The next `<` in a settled body, except those of tags that do not matter. Nearly all tags of a page are skipped here.
     fn next_that_may_count(&mut self) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = self.at;
@@ -149,21 +149,21 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             }
             let name = open + 1 + usize::from(is_end);
             at = name;
-            // What stands in a plain tag is no other, so the next one may be looked for before it is known where this one ends.
+            // A plain tag contains no other tag, so the next one may be searched before the end of this one is known.
             if !self.marks.is_plain_tag(name) {
                 (at, _) = tag::skip(bytes, &mut self.marks, name)?;
             }
         }
     }
 
-    /// Takes text for what it says about the page.
+    /// Takes text that affects the outline of the page.
     #[cold]
     fn hear(&mut self, from: usize, to: usize) {
         let raw = &self.text[from..to];
         if !raw.contains('&') {
             return self.outline.text(raw);
         }
-        // A NUL is one of the text's own here.
+        // In the outline, a NUL is different from U+FFFD, which `decode` would make of it.
         for piece in raw.split_inclusive('\0') {
             let (letters, nul) = piece.strip_suffix('\0').map_or((piece, ""), |letters| (letters, "\0"));
             let mut text = String::new();
@@ -190,7 +190,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         Some(())
     }
 
-    /// What is no tag and ends as one does.
+    /// Something that is not a tag but ends like one.
     fn bogus_comment(&mut self) -> Option<()> {
         self.at += memchr(b'>', &self.text.as_bytes()[self.at..])? + 1;
         Some(())
@@ -264,7 +264,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         self.html(name, self_closing)
     }
 
-    /// An `<a>` in a settled body, from behind its name.
+    /// Reads an `<a>` in a settled body, from after its name.
     fn anchor(&mut self, behind: usize) -> Step {
         (self.at, _) = self.attributes.read(self.text, &mut self.marks, behind).ok_or(End::Whole)?;
         let get = |key| self.attributes.get(key, self.text);
@@ -277,7 +277,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         Ok(())
     }
 
-    /// A start tag of HTML that counts.
+    /// Takes a start tag of HTML that counts.
     fn html(&mut self, name: Name, self_closing: bool) -> Step {
         match name {
             Name::A | Name::AREA | Name::BASE | Name::FRAME | Name::LINK => self.add(name, false),
@@ -326,7 +326,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         self.close()
     }
 
-    /// Jumps over the text of an element, and its end tag.
+    /// Skips the text of an element, and its end tag.
     fn raw_text(&mut self, name: &str) -> Option<()> {
         self.at = raw_text::text(self.text.as_bytes(), self.at, name)?;
         self.close()
@@ -344,20 +344,20 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         self.close()
     }
 
-    /// Jumps over the end tag that stands here.
+    /// Skips the end tag that begins here.
     fn close(&mut self) -> Option<()> {
         self.at += 2;
         self.skip()
     }
 
-    /// Jumps over the tag whose name stands here.
+    /// Skips the tag whose name begins here.
     fn skip(&mut self) -> Option<()> {
         (self.at, _) = tag::skip(self.text.as_bytes(), &mut self.marks, self.at)?;
         Some(())
     }
 }
 
-/// Where the name ends of an `<a>`, if one begins here.
+/// Where the name of an `<a>` ends, if one begins here.
 fn anchor(bytes: &[u8], name: usize) -> Option<usize> {
     match bytes[name..] {
         [b'a' | b'A', behind, ..] if tag::is_space(behind) || behind == b'>' => Some(name + 1),

@@ -1,15 +1,15 @@
-//! The name of a tag in one number, so that it is compared at once.
+//! The name of a tag as one number, so that it can be compared at once.
 
 use super::tag::is_space;
 
-/// A tag's name in lower case: its bytes where there are up to 15 of them, or else a hash, which has the highest bit.
+/// A tag's name in lower case: its bytes if it has up to 15, or else a hash with the highest bit set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name(u128);
 
-/// Bytes of a name that is not hashed.
+/// At most this many bytes of a name are not hashed.
 const WHOLE: usize = 15;
 
-/// Stands for what ends a name; no text has this byte.
+/// Marks the bytes that end a name; this byte occurs in no text.
 const END: u8 = 0xff;
 
 /// Each byte of a name in lower case, or [`END`].
@@ -25,7 +25,7 @@ const LOWER: [u8; 256] = {
     lower
 };
 
-/// The start tags that count in a [settled](super::outline::Outline::is_settled) body, but `<a>`.
+/// The start tags that count in a [settled](super::outline::Outline::is_settled) body, except `<a>`.
 const COUNT: [&str; 17] = [
     "area",
     "base",
@@ -46,14 +46,14 @@ const COUNT: [&str; 17] = [
     "xmp",
 ];
 
-/// Those that count too where resources are wanted.
+/// The tags that count in addition if resources are wanted.
 const RESOURCES: [&str; 14] = [
     "audio", "body", "embed", "image", "img", "input", "object", "source", "table", "td", "th", "tr", "track", "video",
 ];
 
-/// A bit that no letter has: what is no letter begins no tag, and counts.
+/// A bit that no letter has. If a byte is not a letter, it begins no tag, and counts.
 const NO_LETTER: u32 = 1 << 31;
-/// A bit for all that is no letter, behind a name of one letter.
+/// A bit for all bytes that are not letters, after a name of one letter.
 const ENDED: u32 = 1;
 
 /// A letter's bit, the same in both cases.
@@ -61,8 +61,8 @@ const fn bit(letter: u8) -> u32 {
     if letter.is_ascii_alphabetic() { 1 << (letter & 0x1f) } else { ENDED }
 }
 
-/// For each letter of a name, which second letters it may stand with in a name that counts. So few operations, none of which is a
-/// branch, tell nearly all tags of a page from the few that count.
+/// For each letter of a name, the second letters that it may occur with in a name that counts. So a few operations without branches tell
+/// nearly all tags of a page from the few that count.
 struct Letters {
     first: [u32; 256],
     second: [u32; 256],
@@ -72,11 +72,11 @@ struct Letters {
 static LETTERS: Letters = letters(&COUNT, &[]);
 static LETTERS_OF_MORE: Letters = letters(&COUNT, &RESOURCES);
 
-/// What tells the tags with these names.
+/// The table that recognizes these names.
 const fn letters(names: &[&str], further: &[&str]) -> Letters {
     let [first, second, third] = [[NO_LETTER; 256], [NO_LETTER | ENDED; 256], [NO_LETTER | ENDED; 256]];
     let mut letters = Letters { first, second, third };
-    // What may end a name of two letters.
+    // The second letters of two-letter names, after which a name may end.
     let mut ended = NO_LETTER | ENDED;
     let mut letter = b'A';
     while letter <= b'z' {
@@ -110,7 +110,7 @@ const fn letters(names: &[&str], further: &[&str]) -> Letters {
     letters
 }
 
-/// Whether the start tag whose name begins so may say something in a settled body; with `MORE`, where resources are wanted.
+/// Whether a start tag with this beginning may matter in a settled body; with `MORE`, if resources are wanted.
 #[inline]
 pub(super) fn may_count<const MORE: bool>([first, second, third]: [u8; 3]) -> bool {
     let Letters { first: firsts, second: seconds, third: thirds } = if MORE { &LETTERS_OF_MORE } else { &LETTERS };
@@ -118,7 +118,7 @@ pub(super) fn may_count<const MORE: bool>([first, second, third]: [u8; 3]) -> bo
 }
 
 impl Name {
-    /// Of a name that stands in the code, in lower case.
+    /// A name from the code, in lower case.
     pub(super) const fn new(name: &str) -> Self {
         let bytes = name.as_bytes();
         assert!(bytes.len() <= WHOLE);
@@ -130,18 +130,18 @@ impl Name {
         Self(packed)
     }
 
-    /// Whether it names what may be part of a page or have one as its background, or a script.
+    /// Whether an element with this name may be a part of a page, have a background, or be a script.
     pub(super) fn is_resource(self) -> bool {
         let names = [Self::AUDIO, Self::EMBED, Self::IMAGE, Self::IMG, Self::OBJECT, Self::SCRIPT, Self::SOURCE];
         names.contains(&self) || [Self::TRACK, Self::USE, Self::VIDEO].contains(&self) || self.has_background()
     }
 
-    /// Whether what it names may have a `background`.
+    /// Whether an element with this name may have a `background`.
     pub(super) fn has_background(self) -> bool {
         matches!(self, Self::BODY | Self::TABLE | Self::TD | Self::TH | Self::TR)
     }
 
-    /// Reads the name at the beginning, and tells its length.
+    /// Reads the name at the beginning. Returns it and its length.
     pub(super) fn read(bytes: &[u8]) -> (Self, usize) {
         let mut packed = 0;
         for (length, byte) in bytes.iter().take(WHOLE + 1).enumerate() {
@@ -161,7 +161,7 @@ impl Name {
     fn read_long(bytes: &[u8]) -> (Self, usize) {
         let end = bytes.iter().position(|byte| LOWER[usize::from(*byte)] == END);
         let name = &bytes[..end.unwrap_or(bytes.len())];
-        // FNV-1a: no page gains by two names that collide.
+        // FNV-1a: a page gains nothing from two names that collide.
         let hash = name.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
             (hash ^ u128::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_0000_0000_0000_013b)
         });

@@ -1,9 +1,9 @@
-//! What a page consists of: its head, and its body or its frames, as far as that decides which tags count.
+//! The structure of a page: its head, and its body or its frames, as far as that decides which tags count.
 
 use super::name::Name;
 use super::tag::is_space;
 
-/// How far a page has come.
+/// How far reading has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Phase {
     BeforeHead,
@@ -11,18 +11,18 @@ enum Phase {
     InNoscript,
     AfterHead,
     Body,
-    /// In so many `<frameset>`s.
+    /// The number of open `<frameset>`s.
     Frameset(u32),
     AfterFrameset,
 }
 
-/// Which tags count, by what has come before: where there are frames, nothing else does, and without any, no frame.
+/// Decides which tags count, by what came before: with frames, only frames count; without frames, no frame does.
 #[derive(Debug)]
 pub(super) struct Outline {
     phase: Phase,
-    /// Nothing in the body so far forbids a `<frameset>` in its place.
+    /// Nothing in the body so far rules out that a `<frameset>` replaces it.
     may_have_frames: bool,
-    /// Templates that are open: what is in them says nothing about the page.
+    /// The number of open templates: their contents say nothing about the page.
     templates: u32,
 }
 
@@ -31,13 +31,13 @@ impl Outline {
         Self { phase: Phase::BeforeHead, may_have_frames: true, templates: 0 }
     }
 
-    /// Whether nothing can change any more which tags count.
+    /// Whether the tags that count can no longer change.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.phase == Phase::Body && !self.may_have_frames
     }
 
-    /// Whether text says something.
+    /// Whether text can change the state.
     pub(super) fn hears_text(&self) -> bool {
         self.may_have_frames && !self.has_frames() || self.phase < Phase::Body && self.templates == 0
     }
@@ -51,7 +51,7 @@ impl Outline {
         self.templates > 0
     }
 
-    /// Takes text, whose references are characters already.
+    /// Takes text in which references are already decoded.
     pub(super) fn text(&mut self, text: &str) {
         let has_ink = text.bytes().any(|byte| !is_space(byte) && byte != b'\0');
         if self.templates == 0 && self.phase < Phase::Body && (has_ink || text.contains('\0')) {
@@ -60,7 +60,7 @@ impl Outline {
         self.may_have_frames &= !has_ink;
     }
 
-    /// Takes a start tag of HTML, and tells whether it counts. `is_hidden` tells of an `<input>` that it cannot be seen.
+    /// Takes a start tag of HTML, and returns whether it counts. `is_hidden` says that an `<input>` is invisible.
     pub(super) fn start(&mut self, name: Name, is_hidden: bool) -> bool {
         let counts = if self.templates > 0 { name != Name::FRAME } else { self.advance(name) };
         if !counts || self.has_frames() {

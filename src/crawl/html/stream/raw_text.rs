@@ -1,10 +1,10 @@
-//! Where that ends in which tags are no tags: comments, and the text of scripts, styles and titles.
+//! Finds the end of text in which tags do not count: comments, and the text of scripts, styles and titles.
 
 use memchr::{memchr, memchr2, memmem};
 
 use super::tag::is_space;
 
-/// Where the comment ends that begins here, behind its `<!--`; `None` where it is not closed.
+/// The end of a comment; `from` is after its `<!--`. `None` if it is not closed.
 pub(super) fn comment(bytes: &[u8], from: usize) -> Option<usize> {
     if bytes[from..].starts_with(b">") {
         return Some(from + 1);
@@ -22,12 +22,12 @@ pub(super) fn comment(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Where a CDATA section ends, and where its end mark does.
+/// The end of a CDATA section's text, and the end of its closing mark.
 pub(super) fn cdata(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     memmem::find(&bytes[from..], b"]]>").map(|length| (from + length, from + length + 3))
 }
 
-/// Where the text of an element ends of this name: at its end tag.
+/// The end of the text of an element with this name: its end tag.
 pub(super) fn text(bytes: &[u8], from: usize, name: &str) -> Option<usize> {
     let mut at = from;
     loop {
@@ -39,7 +39,7 @@ pub(super) fn text(bytes: &[u8], from: usize, name: &str) -> Option<usize> {
     }
 }
 
-/// Where a script ends, which may hide its end tag within `<!-- <script> -->`.
+/// The end of a script, which may hide its end tag within `<!-- <script> -->`.
 pub(super) fn script(bytes: &[u8], from: usize) -> Option<usize> {
     #[derive(PartialEq)]
     enum Escape {
@@ -48,7 +48,7 @@ pub(super) fn script(bytes: &[u8], from: usize) -> Option<usize> {
         Twice,
     }
     let (mut at, mut escape) = (from, Escape::None);
-    // Where the last `<!` ends.
+    // The end of the last `<!`.
     let mut escaped_at = from;
     loop {
         if escape == Escape::None {
@@ -84,7 +84,7 @@ fn is_end_tag(rest: &[u8], name: &str) -> bool {
     rest.starts_with(b"</") && begins(&rest[2..], name)
 }
 
-/// Whether a tag of this name begins here.
+/// Whether a tag with this name begins here.
 fn begins(rest: &[u8], name: &str) -> bool {
     rest.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name.as_bytes()))
         && rest.get(name.len()).is_some_and(|byte| matches!(byte, b'/' | b'>') || is_space(*byte))

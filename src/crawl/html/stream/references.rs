@@ -1,21 +1,21 @@
-//! Character references: `&amp;`, `&#38;`, `&#x26;`; and line ends and NULs, which the standard settles in the same breath.
+//! Character references: `&amp;`, `&#38;`, `&#x26;`; also line ends and NULs, which the standard handles in the same step.
 
 use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 use memchr::memchr3;
 
-/// Bytes of a name that is looked up: the longest that there is has 32.
+/// At most this many bytes of a name are looked up: the longest known name has 32.
 const MAX_NAME: usize = 40;
 
-/// What a text stands in.
+/// Where a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
-    /// In an attribute's value: `&copy=` and `&copying` are no references there.
+    /// In an attribute's value: there, `&copy=` and `&copying` are not references.
     Attribute,
     /// In a title.
     Title,
 }
 
-/// Adds what the letters of a text stand for.
+/// Appends a text with its references decoded.
 pub(super) fn decode(mut raw: &str, context: Context, text: &mut String) {
     while let Some(at) = memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
         text.push_str(&raw[..at]);
@@ -35,9 +35,9 @@ pub(super) fn decode(mut raw: &str, context: Context, text: &mut String) {
     text.push_str(raw);
 }
 
-/// Adds what a `&` and the letters behind it stand for, and returns what is left of these.
+/// Appends what a `&` and the letters after it stand for, and returns the rest.
 fn reference<'t>(rest: &'t str, context: Context, text: &mut String) -> &'t str {
-    // By far the most frequent one.
+    // By far the most common one.
     if let Some(rest) = rest.strip_prefix("amp;") {
         text.push('&');
         return rest;
@@ -48,7 +48,7 @@ fn reference<'t>(rest: &'t str, context: Context, text: &mut String) -> &'t str 
             rest
         });
     }
-    // The longest name that there is: the table has the beginnings of names too, as NUL.
+    // The longest matching name: the table also has the prefixes of names, as NUL.
     let mut found = None;
     let letters = rest.bytes().take(MAX_NAME).take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b';').count();
     for end in 1..=letters {
@@ -72,7 +72,7 @@ fn reference<'t>(rest: &'t str, context: Context, text: &mut String) -> &'t str 
     }
 }
 
-/// Adds the character of a number, and returns what is behind it; `None` where there is no digit.
+/// Appends the character of a number, and returns the rest; `None` if there is no digit.
 fn number<'t>(digits: &'t str, text: &mut String) -> Option<&'t str> {
     let (digits, base) = match digits.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16),

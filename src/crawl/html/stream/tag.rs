@@ -1,4 +1,4 @@
-//! The letters of a tag, by the states of the HTML standard's tokenizer: its attributes, and where it ends.
+//! The bytes of a tag, by the states of the HTML standard's tokenizer: its attributes, and where it ends.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ const ENDS_NAME: [bool; 256] = {
     ends
 };
 
-/// What stands in a tag behind its name.
+/// What follows the name in a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// An attribute: where its name stands, and where its value. One without a value has an empty one.
+    /// An attribute: the ranges of its name and its value. The value is empty if there is none.
     Attribute(Range<usize>, Range<usize>),
     /// The tag's end.
     End {
@@ -29,7 +29,7 @@ pub(super) enum Part {
     },
 }
 
-/// The next part of a tag, and where it ends; `None` where the bytes end within the tag: it is none then.
+/// The next part of a tag, and where it ends; `None` if the bytes end within the tag, which is then no tag.
 #[inline]
 pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
     loop {
@@ -40,7 +40,7 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
             _ => break,
         }
     }
-    // A `=` that nothing stands before is the name's first letter.
+    // A `=` with nothing before it is the first letter of the name.
     let start = at;
     let end = find(bytes, at + 1, |byte| ENDS_NAME[usize::from(byte)])?;
     let equals = find(bytes, end, |byte| !is_space(byte))?;
@@ -59,13 +59,13 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
     Some((Part::Attribute(start..end, value), behind))
 }
 
-/// The value of an attribute that is written as most are, `name="value"`: its `=` is the first mark from `at` on, which stands
-/// behind the tag's name or the attribute before. `None` where it is written otherwise.
+/// The value of an attribute in the usual form, `name="value"`. Its `=` is the first mark from `at` on, and `at` is after the tag's name or
+/// the last attribute. `None` if it has another form.
 #[inline]
 pub(super) fn quoted(bytes: &[u8], marks: &mut Marks<'_>, at: usize, mark: usize) -> Option<Range<usize>> {
     let quote = *bytes.get(mark + 1)?;
     let is_quoted = bytes[mark] == b'=' && matches!(quote, b'"' | b'\'');
-    // What stands before the `=` is a letter of the name, or the `=` is.
+    // The byte before the `=` must be a letter of the name; otherwise the `=` itself is.
     let is_named = mark > at && !ENDS_NAME[usize::from(bytes[mark - 1])];
     if !is_quoted || !is_named {
         return None;
@@ -73,7 +73,7 @@ pub(super) fn quoted(bytes: &[u8], marks: &mut Marks<'_>, at: usize, mark: usize
     marks.quote(quote, mark + 2).map(|close| mark + 2..close)
 }
 
-/// Where a tag ends, from its name on, whatever its attributes; and whether in `/>`.
+/// Where a tag ends, starting from its name, whatever its attributes; and whether with `/>`.
 #[inline]
 pub(super) fn skip(bytes: &[u8], marks: &mut Marks<'_>, name: usize) -> Option<(usize, bool)> {
     let mark = marks.part(name)?;
@@ -83,12 +83,12 @@ pub(super) fn skip(bytes: &[u8], marks: &mut Marks<'_>, name: usize) -> Option<(
     if let Some(behind) = marks.blank_in(name..mark) {
         return skip_parts(bytes, marks, behind, mark);
     }
-    // In a name, a `=` is a letter.
+    // Within a tag's name, a `=` is a letter.
     let behind = find(bytes, name, |byte| byte != b'=' && ENDS_NAME[usize::from(byte)])?;
     skip_by_letters(bytes, behind)
 }
 
-/// Likewise, from behind its name on, where the first mark is this one.
+/// As [`skip`], from after the tag's name, with `mark` as the first mark.
 #[inline]
 fn skip_parts(bytes: &[u8], marks: &mut Marks<'_>, mut at: usize, mut mark: usize) -> Option<(usize, bool)> {
     loop {
@@ -113,7 +113,7 @@ fn skip_by_letters(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// White space within a tag; `\r` is `\n` before the tokenizer sees it.
+/// White space within a tag; `\r` becomes `\n` before the tokenizer sees it.
 pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r')
 }
