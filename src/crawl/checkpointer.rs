@@ -247,7 +247,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Writes a checkpoint, and finishes the files that end with it. Returns whether it counts.
+    /// Writes a checkpoint, and finishes the files of a series that are complete with it. Returns whether the checkpoint counts.
     fn checkpoint(&mut self) -> Result<bool, CheckpointError> {
         self.check_files()?;
         self.save_cookies()?;

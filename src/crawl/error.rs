@@ -13,19 +13,19 @@ use crate::job::{FileError, JobError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrawlError {
-    /// The files of its job are wrong.
+    /// An error of the job's files.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// An option of the frontier is wrong.
+    /// An option of the frontier is invalid.
     #[error(transparent)]
     Frontier(#[from] OptionError),
-    /// A field's rule is wrong.
+    /// A field's rule is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The HTTP client cannot be built.
     #[error(transparent)]
     Fetcher(#[from] FetcherError),
-    /// The directory of its job is wrong.
+    /// An error of the job's directory.
     #[error(transparent)]
     Job(#[from] JobError),
     /// An output is shorter than what the job wrote to it.

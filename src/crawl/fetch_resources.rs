@@ -19,7 +19,7 @@ impl FetchResources {
     /// With room for as many fetches at once as the options say.
     ///
     /// # Errors
-    /// Where an option is out of its range, or the HTTP client cannot be made.
+    /// If an option is out of range, or the HTTP client cannot be built.
     pub(crate) fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
         ResourceLimits::check(options.workers, options.memory)?;
         let places = ResourceLimits::fit(options.workers, options.memory);

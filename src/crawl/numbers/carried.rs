@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Bytes of an earlier version can be read after counters are added. Here, removing a counter stands in for adding one.
+    /// Bytes of an earlier version can be read although they lack the counters added since. Those begin at 0.
     #[test]
     fn what_counts_less_is_read() {
         let before = r#"{

@@ -1,8 +1,8 @@
 //! The bodies of pages as files that are named by their digests.
 //!
 //! ```text
-//!   DIR/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824      a body, once, whoever had it
-//!   DIR/.0123456789abcdef-17.part                                              one that is being written
+//!   DIR/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824      a body, stored once for all its pages
+//!   DIR/.0123456789abcdef-17.part                                              a body that is being written
 //! ```
 //!
 //! A file gets its name once it is complete, before the page's record names it, and a checkpoint waits until the disk has it. Between two

@@ -1,14 +1,14 @@
-//! A page that is done, as outputs get it.
+//! A completed page, as outputs receive it.
 
 use super::edge::Edge;
 use super::page_record::PageRecord;
 use crate::crawl::http::Exchange;
 
-/// A page that is done, as outputs get it.
+/// A completed page, as outputs receive it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DonePage<'a> {
-    /// Its record, which does not say yet what became of its links.
+    /// Its record, which does not yet say what happened to its links.
     pub record: &'a PageRecord,
     /// The response as it came, if there is one and an output [needs it](super::Sink::needs_exchange).
     pub exchange: Option<&'a Exchange>,

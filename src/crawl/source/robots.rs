@@ -24,8 +24,8 @@ impl UrlSource for RobotsSource {
         true
     }
 
-    /// After a redirect, the file is on another host and applies to the host that was asked first. If it is also that other host's own
-    /// robots.txt, both are named.
+    /// After a redirect, the file is elsewhere, and applies to the host that was asked first. If the file is also the own robots.txt of the
+    /// host where it is, both hosts are named.
     fn named_by(&self, lease: &Lease) -> Option<Box<str>> {
         Some(match lease.for_other() {
             None => lease.origin().into(),

@@ -5,16 +5,16 @@
 //! Zstandard frame, so that a reader can start at any of them.
 //!
 //! | what | how | why |
-//! |---|---|---|
+//! | body | as received, content codings not undone | the digest is that of the bytes that the server sent |
 //! | body | as it came, content codings not undone | the digest is that of the bytes that the server chose |
-//! | chunks | put together, and `transfer-encoding: chunked` is called `x-orig-transfer-encoding` | a reader that finds the header looks for chunks |
+//! | chunks | joined, and `transfer-encoding: chunked` is renamed to `x-orig-transfer-encoding` | a reader that finds the header looks for chunks |
 //! | a body that broke off or was cut | `WARC-Truncated` says why: `length`, `time`, `disconnect`, `unspecified` | WARC 1.1 section 5.13 |
-//! | header names | in lower case, those of one name together | HTTP does not tell them apart, and the client does not keep them |
-//! | a response by HTTP/2 | has the line `HTTP/1.1 200 OK` | no reader knows another |
-//! | a payload that a page of the job had before | a `revisit` record with its head alone, which names that page and its date | WARC 1.1 section 6.7.2 |
-//! | a 304 | a `revisit` record with its head alone, which names the response that it stands for | WARC 1.1 section 6.7.3 |
-//! | digests | SHA-1 in Base32, of block and payload | what indexers and replay tools compare |
-//! | record ids | made of the job, the record's kind, its URL and its date | nothing is random, whoever makes the record again |
+//! | header names | in lower case, fields of one name together | HTTP does not distinguish them, and the client does not keep the original |
+//! | a response by HTTP/2 | has the line `HTTP/1.1 200 OK` | no reader knows any other |
+//! | a payload that a page of the job had before | a `revisit` record with only its head, which names that page and its date | WARC 1.1 section 6.7.2 |
+//! | a 304 | a `revisit` record with only its head, which names the response that it stands for | WARC 1.1 section 6.7.3 |
+//! | digests | SHA-1 in Base32, of block and payload | indexers and replay tools compare these |
+//! | record ids | derived from the job, the record's kind, its URL and its date | nothing is random, so a record that is made again has the same id |
 //!
 //! A redirect, a 404 or a 500 is archived like any page, and so is a response without its own record in `pages.jsonl`. A URL without a
 //! response is not: no name, no connection, no head. A body served under two URLs is stored once, if both are pages of this job. A revisit
