@@ -12,47 +12,47 @@ use super::http1::Http1;
 use super::http2::Http2;
 use crate::crawl::lock::lock;
 
-/// Bytes that a connection takes while nobody uses it, with what the system's allocator loses between: the buffers of HTTP/1.1, TLS, and the tables
-/// and buffers of HTTP/2. The first two were measured, over thousands of connections.
+/// Bytes that an idle connection takes, with what the system's allocator wastes: the buffers of HTTP/1.1, TLS, and the tables and buffers
+/// of HTTP/2. The first two were measured, over thousands of connections.
 const HTTP1: u64 = 26 << 10;
 const TLS: u64 = 20 << 10;
 const HTTP2: u64 = 48 << 10;
 /// How long a connection is kept without use.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Connections that nobody uses, over all hosts. Where no place is free for one more, the one that was idle for longest is closed.
+/// The idle connections of all hosts. When there is no place for one more, the one that has been idle longest is closed.
 ///
-/// Nothing watches them. One that its server has closed is found when it is taken, or goes when its time is over, and that is looked
-/// at with each request.
+/// Nothing watches them. A connection that its server has closed is found when it is taken, or dropped at its timeout, which is checked
+/// each time that a connection is put back.
 pub(super) struct IdleConnections {
-    /// Connections at once. Each takes an open file.
+    /// At most this many connections. Each takes an open file.
     most: usize,
-    /// Bytes that they take together.
+    /// At most this many bytes for all connections.
     most_memory: u64,
     idle: Mutex<Idle>,
 }
 
 #[derive(Default)]
 struct Idle {
-    /// The ages of each host's, the youngest last.
+    /// The ages of each host's connections, the youngest last.
     by_origin: AHashMap<Arc<str>, VecDeque<u64>>,
     by_age: BTreeMap<u64, Kept>,
-    /// Bytes that they take together.
+    /// Bytes that all connections take.
     memory: u64,
-    /// The age of the next one.
+    /// The age of the next connection.
     age: u64,
-    /// Requests that wait for a place. While there are any, nothing is kept.
+    /// Requests that wait for a place. While there are any, no connection is kept.
     wanted: usize,
 }
 
-/// A connection that nobody uses.
+/// An idle connection.
 pub(super) enum Unused {
     Http1(Box<Http1>),
     Http2(Arc<Http2>),
 }
 
 impl Unused {
-    /// Gives the whole connection to one request, where it speaks HTTP/1.1. Another is closed.
+    /// Gives an HTTP/1.1 connection to one request. An HTTP/2 connection is closed.
     pub(super) fn into_http1(self) -> Option<Connection> {
         match self {
             Self::Http1(connection) => Some(Connection::kept(Protocol::Http1(connection))),
@@ -91,12 +91,12 @@ struct Kept {
 }
 
 impl IdleConnections {
-    /// Keeps so many connections at once, at most, and no more than take this memory.
+    /// Keeps at most `most` connections, in at most `most_memory` bytes.
     pub(super) fn new(most: usize, most_memory: u64) -> Self {
         Self { most, most_memory, idle: Mutex::default() }
     }
 
-    /// A connection to `origin` that can take a request, if there is one: the one that was used last. O(log connections).
+    /// A connection to `origin` that can take a request, if there is one: the most recently used. O(log connections).
     pub(super) fn take(&self, origin: &str) -> Option<Unused> {
         loop {
             let mut connection = lock(&self.idle).take(origin)?;
@@ -106,11 +106,11 @@ impl IdleConnections {
         }
     }
 
-    /// Closes the connection that was idle for longest. Where there is none, those that nobody uses from now on are closed, until what is
-    /// returned is dropped: somebody waits for a place.
+    /// Closes the connection that has been idle longest, to make room for a request that waits for a place. If there is none, closes every
+    /// connection put back while the returned guard lives.
     pub(super) fn close_one_or_all_to_come(&self) -> Option<RoomWanted<'_>> {
         let mut idle = lock(&self.idle);
-        // It is closed when the lock is free again.
+        // It is closed after the lock is released.
         let closed = idle.take_oldest();
         if closed.is_none() {
             idle.wanted += 1;
@@ -124,7 +124,7 @@ impl IdleConnections {
         if !connection.is_ready() {
             return;
         }
-        // They are closed when the lock is free again.
+        // They are closed after the lock is released.
         let mut closed = Vec::new();
         let mut idle = lock(&self.idle);
         if idle.wanted > 0 {
@@ -142,7 +142,7 @@ impl IdleConnections {
     }
 }
 
-/// While it lives, connections that nobody uses any more are closed.
+/// While it lives, connections that are put back are closed.
 pub(super) struct RoomWanted<'a>(&'a IdleConnections);
 
 impl Drop for RoomWanted<'_> {
@@ -180,7 +180,7 @@ impl Idle {
     fn take_oldest(&mut self) -> Option<Kept> {
         let (_, kept) = self.by_age.pop_first()?;
         self.memory -= kept.connection.memory();
-        // The oldest of all is the oldest of its host.
+        // The oldest overall is also the oldest of its host.
         self.by_origin.get_mut(&**kept.connection.origin())?.pop_front();
         self.forget_empty(kept.connection.origin());
         Some(kept)
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::crawl::http::transport::Transport;
 
-    /// A server that says nothing.
+    /// A server that sends nothing.
     struct Server(TcpListener);
 
     impl Server {
@@ -208,7 +208,7 @@ mod tests {
             Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
         }
 
-        /// A connection to it, by one of its names, and its end of that.
+        /// A connection to the server under one of its names, and the server's end of it.
         async fn connect(&self, origin: &str) -> (Unused, TcpStream) {
             let client = TcpStream::connect(self.0.local_addr().unwrap()).await.unwrap();
             let (server, _) = self.0.accept().await.unwrap();
@@ -271,7 +271,7 @@ mod tests {
         let (connection, end) = server.connect("http://a.test").await;
         pool.put(connection, Instant::now());
         drop(end);
-        // The runtime hears of it between two turns.
+        // The runtime notices it only between two turns.
         let taken = async {
             while let Some(connection) = pool.take("http://a.test") {
                 pool.put(connection, Instant::now());

@@ -1,4 +1,4 @@
-//! Connections that several requests to a host use at once.
+//! Connections that several requests to a host share.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -13,15 +13,16 @@ use super::http2_stream::{GiveBack, Http2Stream};
 use super::idle_connections::{IdleConnections, Unused};
 use crate::crawl::lock::lock;
 
-/// Hosts of which is remembered that they speak HTTP/1.1, at most.
+/// At most this many hosts are remembered as speaking HTTP/1.1.
 const MOST_HTTP1: usize = 16_384;
 
-/// Connections that several requests to a host use at once: one a host that speaks HTTP/2. When its last request ends, it is idle.
+/// Connections that several requests to a host share: one for each host that speaks HTTP/2. When its last request ends, a connection
+/// becomes idle.
 ///
-/// Only one request connects to a host at a time. The others wait for it, and share its connection; where the host speaks HTTP/1.1, they
-/// connect for themselves, and that is remembered.
+/// Only one request connects to a host at a time. The others wait and share its connection. A host that turns out to speak HTTP/1.1 is
+/// remembered, and each request then makes its own connection.
 ///
-/// Its lock is taken before that of the idle ones.
+/// Lock order: this lock before that of the idle connections.
 pub(super) struct SharedConnections {
     idle: Arc<IdleConnections>,
     hosts: Mutex<Hosts>,
@@ -30,7 +31,7 @@ pub(super) struct SharedConnections {
 #[derive(Default)]
 struct Hosts {
     used: AHashMap<Arc<str>, Used>,
-    /// Closed when the connection is made, or failed.
+    /// The semaphore is closed once the attempt to connect has succeeded or failed.
     connecting: AHashMap<Arc<str>, Arc<Semaphore>>,
     http1: AHashSet<Arc<str>>,
 }
@@ -40,13 +41,13 @@ struct Used {
     streams: usize,
 }
 
-/// Who connects to a host.
+/// Which request connects to a host.
 pub(super) enum Turn {
-    /// This request. The others wait until this is dropped.
+    /// This one. The others wait until this value is dropped.
     Mine(#[expect(dead_code, reason = "what it does it does when it is dropped")] Connecting),
-    /// Another one has tried.
+    /// Another request has tried.
     Over,
-    /// All that want to: the host speaks HTTP/1.1.
+    /// Any request: the host speaks HTTP/1.1.
     Everybody,
 }
 
@@ -67,7 +68,7 @@ impl SharedConnections {
                 used.streams += 1;
                 return Some(Connection::kept(self.stream(&used.connection)));
             }
-            // Its streams may still come to their end.
+            // It takes no new streams, but those under way may finish.
             hosts.used.remove(origin);
         }
         match self.idle.take(origin)? {
@@ -76,12 +77,12 @@ impl SharedConnections {
         }
     }
 
-    /// Shares a connection that was just made.
+    /// Shares a new connection.
     pub(super) fn add(self: &Arc<Self>, connection: Arc<Http2>) -> Connection {
         Connection::new(lock(&self.hosts).share(self, connection))
     }
 
-    /// A host speaks HTTP/1.1, or wants to.
+    /// Remembers that a host speaks HTTP/1.1, or asked for it.
     pub(super) fn speaks_http1(&self, origin: &str) {
         let http1 = &mut lock(&self.hosts).http1;
         if http1.len() >= MOST_HTTP1 {
@@ -104,7 +105,7 @@ impl SharedConnections {
             };
             Arc::clone(other)
         };
-        // It has no permits: it is closed.
+        // It never has permits, so this waits until it is closed.
         let _closed = other.acquire().await;
         Turn::Over
     }
@@ -118,7 +119,7 @@ impl GiveBack for SharedConnections {
     fn give_back(&self, connection: &Arc<Http2>) {
         let mut hosts = lock(&self.hosts);
         let Some(used) = hosts.used.get_mut(connection.origin()) else { return };
-        // Another one has come in the place of one that takes no requests. That one is closed with its last stream.
+        // A newer connection has replaced this one, which takes no more requests. It is closed with its last stream.
         if !Arc::ptr_eq(&used.connection, connection) {
             return;
         }
@@ -146,7 +147,7 @@ impl fmt::Debug for SharedConnections {
     }
 }
 
-/// A request that connects to a host.
+/// A request that is connecting to a host.
 pub(super) struct Connecting {
     origin: Arc<str>,
     shared: Arc<SharedConnections>,

@@ -1,4 +1,4 @@
-//! What a request is told of its connection by reqwest's connector.
+//! How reqwest's connector tells a request about its connection.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -15,7 +15,7 @@ use crate::crawl::http::client_request::ClientRequest;
 use crate::crawl::http::fetch_error::FetchError;
 
 tokio::task_local! {
-    /// Of the request that is under way in this task. reqwest connects within its request's future.
+    /// The watch of the request that is under way in this task. reqwest connects inside the request's future.
     static WATCHED: Arc<ConnectorWatch>;
 }
 
@@ -23,21 +23,21 @@ tokio::task_local! {
 const QUIET: u8 = 0;
 /// A connection is being made.
 const BEGUN: u8 = 1;
-/// It is made, and waits for leave.
+/// The connection is made and waits for leave to be used.
 const MADE: u8 = 2;
 
-/// Between the connector and its request: the request may be sent once it is asked again whether it may, after a connection was made.
+/// Links the connector and its request: once a connection is made, the request asks for permission again before it is sent.
 pub(super) struct ConnectorWatch {
     state: AtomicU8,
     leave: Semaphore,
 }
 
 impl ConnectorWatch {
-    /// Waits for an answer, and says whether a connection was begun for it. Each time that one is made, the request is asked whether it may
-    /// be sent, and the time is noted.
+    /// Waits for an answer, and says whether a new connection was begun for it. For each connection made, records the time it took and asks
+    /// whether the request may still be sent.
     ///
     /// # Errors
-    /// Where it may not be sent any more.
+    /// When the request may no longer be sent.
     pub(super) async fn watch<T>(
         request: &ClientRequest<'_>,
         answer: impl Future<Output = T>,
@@ -75,7 +75,7 @@ impl ConnectorWatch {
     }
 }
 
-/// A connection that nobody waits for any more goes to the pool.
+/// Closes the semaphore on drop: a connection whose request has gone is not held back but goes to the pool.
 struct Release<'a>(&'a ConnectorWatch);
 
 impl Drop for Release<'_> {
@@ -126,7 +126,7 @@ where
             let connection = connected.await?;
             if let Some(watch) = watch {
                 watch.state.store(MADE, Ordering::Release);
-                // An error says that nobody waits.
+                // An error means that the request has gone.
                 if let Ok(leave) = watch.leave.acquire().await {
                     leave.forget();
                 }

@@ -1,5 +1,5 @@
-//! The crawl's own client: hyper's and h2's connections, with our own names, pool and TLS. It depends on nothing that the process has
-//! installed.
+//! The crawl's own client: connections by hyper and h2, with our own DNS, pool and TLS. It depends on nothing installed for the whole
+//! process.
 
 use std::error::Error;
 use std::fmt;
@@ -33,8 +33,8 @@ use crate::frontier::Failure;
 
 /// Makes connections and keeps them.
 ///
-/// It speaks HTTP/1.1, and HTTP/2 with a host that may be asked several things at once and offers it. Where a host is asked one thing at
-/// a time, HTTP/2 gains nothing.
+/// It speaks HTTP/1.1, and HTTP/2 where a host offers it and may be sent several requests at once. With one request at a time, HTTP/2 gains
+/// nothing.
 pub(super) struct Direct {
     dialer: Dialer,
     tls: Connector,
@@ -53,11 +53,11 @@ impl fmt::Debug for Direct {
 }
 
 impl Direct {
-    /// Keeps as many idle connections as there are places for. `multiplexes`: it speaks HTTP/2 with hosts that offer it. `times`: where
-    /// the time of each connection is counted.
+    /// Keeps as many idle connections as `places` allows. `multiplexes`: speak HTTP/2 with hosts that offer it. `times` records how long
+    /// each connection took.
     ///
     /// # Errors
-    /// Where TLS cannot be set up.
+    /// When TLS cannot be set up.
     pub(super) fn new(
         options: &FetchOptions,
         places: ResourceLimits,
@@ -73,11 +73,11 @@ impl Direct {
         Ok(Self { dialer, tls, names, times, proxies, idle, shared })
     }
 
-    /// Sends the request, on a connection that was kept or a new one, and waits for the head.
+    /// Sends the request on a kept connection or a new one, and waits for the head.
     async fn answer(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
         let url = request.canonical();
         let mut kept = self.kept(url);
-        // To wait for a place at a proxy is no fault of the host's.
+        // Waiting for a place at a proxy does not count against the host.
         let mut place = if kept.is_none() { self.place(url).await } else { None };
         request.begin();
         let contact = request.contact();
@@ -92,8 +92,8 @@ impl Direct {
                 Some(connection) => connection,
                 None => self.connect_in_time(request, place.take(), contact).await?,
             };
-            // A server may end a connection just as it is used again, or refuse a request that it did not look at. It is repeated
-            // once (RFC 9110 section 9.2.2): on a new connection, unless the shared one goes on.
+            // A server may close a kept connection just as it is reused, or refuse a request unprocessed. Such a request is repeated once
+            // (RFC 9110 section 9.2.2), on a new connection unless the shared one is still open.
             let is_kept = connection.is_kept();
             request.permitted()?;
             let (no_head, sent_at) = match self.head_on(connection, request, get, contact).await {
@@ -120,7 +120,7 @@ impl Direct {
         }
     }
 
-    /// Sends the request on a connection, and waits for the head. Says when it was sent where there is no head.
+    /// Sends the request on a connection, and waits for the head. If there is none, the error has the time at which the request was sent.
     async fn head_on(
         &self,
         mut connection: Connection,
@@ -130,7 +130,7 @@ impl Direct {
     ) -> Result<ClientResponse, (NoHead, Option<Instant>)> {
         let begun = Instant::now();
         if let Err(no_head) = contact.limit(connection.send(get)).await {
-            // Where it is the connection that ended, it was perhaps sent.
+            // If the connection ended, the request may have been sent.
             let is_waiting = matches!(no_head, NoHead::RanOut(_));
             return Err((no_head, Some(begun).filter(|_| !is_waiting)));
         }
@@ -162,14 +162,14 @@ impl Direct {
         let connected = self.connect(request.canonical(), request.tls(), place, clock.until());
         match tokio::time::timeout_at(clock.until().into(), connected).await {
             Ok(Ok(connection)) => Ok(connection),
-            // Each of a name's addresses has its part of the time.
+            // The dialer gives each address of a name its share of the time.
             Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) && !is_of_proxy(&*error) => Err(ran_out(connecting)),
             Ok(Err(error)) => Err(FetchError::without_head(error)),
             Err(_) => Err(ran_out(clock)),
         }
     }
 
-    /// Waits for a place for one more connection to the proxy of this URL, if it has one.
+    /// Waits for a place for one more connection to this URL's proxy, if it has one.
     async fn place(&self, url: &CanonicalUrl) -> Option<ProxyPlace> {
         match self.proxies.of(url) {
             Some(proxy) => Some(proxy.place(&self.idle).await),
@@ -177,7 +177,7 @@ impl Direct {
         }
     }
 
-    /// The place that was waited for, or another one: that of a connection that broke is gone with it.
+    /// The place already waited for, or a new one: a connection that broke took its place with it.
     async fn in_place(&self, proxy: &Proxy, place: Option<ProxyPlace>) -> ProxyPlace {
         match place {
             Some(place) => place,
@@ -185,7 +185,7 @@ impl Direct {
         }
     }
 
-    /// A connection that was kept, or that others use and that takes one more request. None where a proxy forwards.
+    /// A kept connection, or a shared one that takes one more request. `None` where a proxy forwards the request.
     fn kept(&self, url: &CanonicalUrl) -> Option<Connection> {
         if self.proxies.of(url).is_some_and(|proxy| proxy.forwards(url)) {
             return None;
@@ -197,8 +197,8 @@ impl Direct {
         }
     }
 
-    /// Makes a connection, or waits for the one that another request makes, if both can use it. TLS counts, and so does a proxy's answer.
-    /// The wait ends at `until`. `place` is a place at the proxy. `tls` is what a rule sets for this host.
+    /// Makes a connection, or waits for one that another request is making, if both can use it. TLS and a proxy's answer are part of
+    /// connecting. A proxy has until `until`. `place` is a place at the proxy. `tls` is set where a rule names TLS for this host.
     async fn connect(
         &self,
         url: &CanonicalUrl,
@@ -214,7 +214,7 @@ impl Direct {
             return Ok(Connection::new(Protocol::Http1(Http1::over(transport, origin).await?)));
         };
         let turn = shared.turn(origin).await;
-        // Another request may have made one meanwhile.
+        // Another request may have made one in the meantime.
         if let Some(connection) = shared.take(origin) {
             return Ok(connection);
         }
@@ -227,14 +227,14 @@ impl Direct {
         Ok(Connection::new(Protocol::Http1(Http1::over(transport, origin).await?)))
     }
 
-    /// From now on a host is asked in HTTP/1.1.
+    /// From now on this host gets HTTP/1.1 requests.
     fn speaks_http1(&self, origin: &str) {
         if let Some(shared) = self.sharing(origin) {
             shared.speaks_http1(origin);
         }
     }
 
-    /// HTTP/2 is spoken over TLS alone.
+    /// The shared connections, for `https:` origins only: HTTP/2 is spoken over TLS alone.
     fn sharing(&self, origin: &str) -> Option<&Arc<SharedConnections>> {
         self.shared.as_ref().filter(|_| origin.starts_with("https:"))
     }

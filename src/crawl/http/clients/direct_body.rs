@@ -1,4 +1,4 @@
-//! A body on a connection of ours, which is kept after its end.
+//! A body on one of our own connections. The connection is kept once the body ends.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -11,10 +11,10 @@ use crate::crawl::http::connection::{Connection, Protocol};
 use crate::crawl::http::fetch_error::FetchError;
 use crate::crawl::http::idle_connections::{IdleConnections, Unused};
 
-/// A body on a connection of ours, which is kept after its end.
+/// A body on one of our own connections. The connection is kept once the body ends.
 #[derive(Debug)]
 pub(super) struct DirectBody {
-    /// `None` after the end.
+    /// `None` once the body has ended.
     connection: Option<Connection>,
     idle: Arc<IdleConnections>,
     is_mended: bool,

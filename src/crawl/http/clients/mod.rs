@@ -1,4 +1,4 @@
-//! The clients that there are. For one more, its file and this one are all that changes.
+//! The built-in clients. To add one, write its file and name it here.
 
 #[cfg(feature = "reqwest")]
 mod connector_watch;
@@ -25,28 +25,28 @@ use crate::crawl::FetchOptions;
 use crate::crawl::bounds::ResourceLimits;
 
 impl ClientChoice {
-    /// The crawl's own, and the default.
+    /// The crawl's own client, the default.
     pub const DIRECT: Self = Self::named("direct");
-    /// reqwest, set up as a crawl needs it. Feature `reqwest` has it.
+    /// reqwest, set up as a crawl needs it. Needs the feature `reqwest`.
     #[cfg(feature = "reqwest")]
     pub const REQWEST: Self = Self::named("reqwest");
 
-    /// All of them, by their names.
+    /// All clients by name.
     #[cfg(feature = "cli")]
     pub(crate) const NAMED: &[(&str, Self)] =
         &[(Self::DIRECT.name(), Self::DIRECT), (Self::REQWEST.name(), Self::REQWEST)];
 
-    /// Whether a client goes by an option of how hosts are reached.
+    /// Whether a client honors an option on how hosts are reached.
     fn goes_by(self, option: &str) -> bool {
         self == Self::DIRECT || option != "proxy"
     }
 }
 
-/// What a client is made of.
+/// What a client is built from.
 pub(super) struct ClientParts<'a> {
     pub(super) options: &'a FetchOptions,
     pub(super) places: ResourceLimits,
-    /// A host may be asked several things at once, in HTTP/2.
+    /// A host may be sent several requests at once, over HTTP/2.
     pub(super) multiplexes: bool,
     pub(super) tls: &'a Tls,
 }
@@ -68,10 +68,10 @@ pub(super) fn make(
     Ok(Arc::new(client.map_err(FetcherError::Setup)?))
 }
 
-/// Looks for an option that the client does not go by: the one that the options name, or one of an embedder's.
+/// Checks that the client honors every option that is set. The client is `own`, an embedder's, or else the one that the options name.
 ///
 /// # Errors
-/// Names the option and the client.
+/// Names the client and the first option that it does not honor.
 pub(super) fn check(options: &FetchOptions, own: Option<&dyn Client>) -> Result<(), AccessError> {
     let rules = || options.access.hosts.values().chain(options.access.groups.values().map(|group| &group.each));
     let asked = [

@@ -32,13 +32,13 @@ use crate::frontier::Failure;
 
 /// How long a connection is kept without use.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes that a connection takes while nobody uses it, with TLS, as of the crawl's own.
+/// Bytes that an idle TLS connection takes, as for the crawl's own client.
 const IDLE_MEMORY: u64 = 46 << 10;
-/// Parts in which idle connections are closed: one is in use, and the requests of the others come to their end.
+/// Idle connections are closed a generation at a time: one generation is in use, and the requests of the others are running out.
 const GENERATIONS: usize = 4;
 
-/// [reqwest](https://docs.rs/reqwest) as a client: the crawl's own, set up as a crawl needs it, or one of yours with its proxies,
-/// certificates and names.
+/// [reqwest](https://docs.rs/reqwest) as a client: the built-in one, set up as a crawl needs it, or your own with its proxies, certificates
+/// and DNS.
 ///
 /// ```
 /// # use crawler::crawl::{Crawl, CrawlOptions, Reqwest};
@@ -50,28 +50,28 @@ const GENERATIONS: usize = 4;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// One of yours may follow no redirect, and undo no content coding: both would hide pages. A builder is told so. The crawl does not begin
-/// with a client that undoes codings, and a fetch fails by name where one has followed a redirect.
+/// Your client must not follow redirects or decode content codings: both would hide pages. A builder is set up that way. With a built
+/// client, the crawl refuses to start if it decodes, and a fetch fails with an error that says so if it followed a redirect.
 ///
-/// A client that comes built does not tell when it connects. Then a request is asked whether it may be sent before the connection is made,
-/// its time counts from there, and it is not repeated where the server has ended a connection that was kept. Nobody but you bounds the
-/// connections that your client keeps: by itself it bounds neither those of a host nor those of all.
+/// A client that is already built does not report when it connects. So permission to send is asked before the connection is made, the
+/// request's time counts from there, and the request is not repeated when the server has closed a kept connection. Only you can bound the
+/// connections that your client keeps: by default reqwest bounds neither those of one host nor the total.
 pub struct Reqwest(Kind);
 
 enum Kind {
-    /// One that the crawl has set up.
+    /// Set up by the crawl.
     Ours(Box<Ours>),
     /// An embedder's.
     Theirs {
         client: reqwest::Client,
-        /// Its connector tells of connections.
+        /// Its connector reports connections.
         is_watched: bool,
     },
 }
 
-/// reqwest's pool bounds the idle connections of each host, and not those of all. So clients are replaced once they have made as many
-/// connections as one generation may: its idle ones are closed with its last request. Where the requests of too many are under way, a
-/// new one keeps no connection at all.
+/// reqwest's pool bounds the idle connections of each host, but not the total. So clients are replaced once they have made one generation's
+/// share of connections; a generation's idle connections close with its last request. While too many old generations still have requests
+/// under way, a new client keeps no connections at all.
 struct Ours {
     names: Names,
     connect_timeout: Duration,
@@ -83,12 +83,12 @@ struct Ours {
 #[derive(Default)]
 struct Generations {
     now: Generation,
-    /// Those before it, by what their clients share: it is gone with the last of them.
+    /// Earlier generations, each by the counter that its clients share: the counter is freed with the last client.
     before: Vec<Weak<AtomicUsize>>,
 }
 
 impl Generations {
-    /// Ends this generation. Its idle connections are closed when it is dropped.
+    /// Ends this generation. Dropping the returned value closes its idle connections.
     fn end(&mut self) -> Generation {
         self.before.retain(|made| made.strong_count() > 0);
         let old = std::mem::take(&mut self.now);
@@ -97,17 +97,17 @@ impl Generations {
     }
 }
 
-/// Clients that count their connections together.
+/// Clients that share one connection counter.
 #[derive(Default)]
 struct Generation {
-    /// By how TLS is spoken with hosts: each rule has a client of its own.
+    /// By TLS settings: each rule has its own client.
     clients: AHashMap<usize, reqwest::Client>,
-    /// Connections that they have made.
+    /// Connections that these clients have made.
     made: Arc<AtomicUsize>,
 }
 
 impl Reqwest {
-    /// One that finds hosts by these names, and trusts them as the options say.
+    /// A client that resolves hosts by `names`, and trusts them as the options say.
     pub(super) fn ours(
         options: &FetchOptions,
         places: ResourceLimits,
@@ -137,7 +137,7 @@ impl Reqwest {
             let (answer, is_new) = ConnectorWatch::watch(request, client.execute(asked)).await?;
             match answer.map_err(|error| without_head(request, error)) {
                 Ok(response) => break response,
-                // A server may end a connection just as it is used again.
+                // A server may close a connection just as it is reused.
                 Err(error) if is_watched && !is_new && !is_repeated && error.failure == Failure::Incomplete => {
                     is_repeated = true;
                 }
@@ -173,7 +173,7 @@ impl From<reqwest::Client> for Reqwest {
 impl TryFrom<reqwest::ClientBuilder> for Reqwest {
     type Error = reqwest::Error;
 
-    /// Of the builder's settings, those of redirects, content codings and the `Referer` do not count.
+    /// The builder's settings for redirects, content codings and `Referer` are overridden.
     fn try_from(builder: reqwest::ClientBuilder) -> reqwest::Result<Self> {
         Ok(Self(Kind::Theirs { client: for_a_crawl(builder, &Arc::default()).build()?, is_watched: true }))
     }
@@ -203,18 +203,18 @@ impl Client for Reqwest {
     }
 }
 
-/// A client that hides no page, adds no header, takes what browsers take, and tells of its connections.
+/// Sets up a client that hides no page, adds no header, accepts what browsers accept, and reports its connections.
 fn for_a_crawl(builder: reqwest::ClientBuilder, made: &Arc<AtomicUsize>) -> reqwest::ClientBuilder {
     builder
         .redirect(Policy::none())
         .referer(false)
-        // Features of reqwest are one for the whole build: what another crate switches on is switched off here.
+        // reqwest's features are shared by the whole build: another crate may enable them, so they are switched off here.
         .no_gzip()
         .no_brotli()
         .no_zstd()
         .no_deflate()
         .connector_layer(CountConnections(Arc::clone(made)))
-        // Browsers accept such servers.
+        // Browsers accept servers that need these.
         .http1_allow_obsolete_multiline_headers_in_responses(true)
         .http1_allow_spaces_after_header_name_in_responses(true)
         .http1_ignore_invalid_headers_in_responses(true)
@@ -227,14 +227,14 @@ impl fmt::Debug for Reqwest {
     }
 }
 
-/// Whether a client undoes any content coding. It says so in its debug output alone.
+/// Whether a client decodes any content coding. Only its debug output tells.
 fn undoes_codings(client: &reqwest::Client) -> bool {
     let shown = format!("{client:?}");
     ["gzip: true", "brotli: true", "zstd: true", "deflate: true"].iter().any(|coding| shown.contains(coding))
 }
 
 impl Ours {
-    /// The client for a host, of this generation or a new one.
+    /// The client for a host, from this generation or a new one.
     fn client(&self, tls: Option<&Connector>) -> Result<reqwest::Client, FetchError> {
         let tls = tls.unwrap_or(&self.tls);
         let a_part = (self.most_idle / GENERATIONS).max(1);
@@ -252,12 +252,12 @@ impl Ours {
         }
         let client = generations.now.clients[&tls.id()].clone();
         drop(generations);
-        // Its connections are closed when the lock is free again.
+        // Its connections are closed after the lock is released.
         drop(old);
         Ok(client)
     }
 
-    /// This machine is short of open files, ports or memory: idle connections go.
+    /// Closes idle connections: this machine is short of open files, ports or memory.
     fn close_idle(&self) {
         let old = lock(&self.generations).end();
         drop(old);
@@ -272,13 +272,13 @@ impl Ours {
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(most_idle)
             .tcp_nodelay(true)
-            // Its HTTP/2 has no bound for frames that bring nothing, and reads them on when nobody waits.
+            // reqwest's HTTP/2 does not bound frames that bring nothing, and goes on reading when no request waits.
             .http1_only()
             .build()
     }
 }
 
-/// The names of the crawl, with its guard.
+/// The crawl's own DNS, with its guard.
 struct OurNames(Names);
 
 impl Resolve for OurNames {
@@ -303,7 +303,7 @@ impl ClientBody for ReqwestBody {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         loop {
             let Some(frame) = ready!(self.0.as_mut().poll_frame(context)) else { return Poll::Ready(None) };
-            // A frame without data is a trailer. Nobody reads those.
+            // A frame without data is a trailer, which the crawl ignores.
             match frame.map(Frame::into_data) {
                 Ok(Ok(piece)) => return Poll::Ready(Some(Ok(piece))),
                 Ok(Err(_)) => {}
@@ -317,14 +317,14 @@ impl ClientBody for ReqwestBody {
     }
 }
 
-/// The request as reqwest has it.
+/// The request as a reqwest request.
 fn asked(request: &ClientRequest<'_>) -> Result<reqwest::Request, FetchError> {
     let mut get = request.get()?;
     let url = reqwest::Url::parse(request.url()).ok().filter(|url| url.as_str() == request.url());
     let url =
         url.ok_or_else(|| FetchError::new(Failure::BadResponse, "not sent: reqwest writes this URL otherwise"))?;
     let mut asked = reqwest::Request::new(Method::GET, url);
-    // It has the host from the URL.
+    // reqwest takes the host from the URL.
     get.headers_mut().remove(HOST);
     *asked.headers_mut() = std::mem::take(get.headers_mut());
     Ok(asked)
