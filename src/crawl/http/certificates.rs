@@ -19,15 +19,15 @@ use super::cryptography::provider;
 #[cfg(feature = "cluster")]
 use crate::crawl::lock::lock;
 
-/// A certificate that hosts are shown, and its key. The key stands in no setting, record or log.
+/// A certificate that hosts are shown, and its key. The key appears in no setting, record or log.
 #[derive(Clone, Debug)]
 pub(super) struct Identity(pub(super) Arc<CertifiedKey>);
 
 impl Identity {
-    /// Reads a certificate, with those that it was signed by behind it, and its key.
+    /// Reads a certificate, followed by its issuers, and its key.
     ///
     /// # Errors
-    /// The file, and what is wrong with it.
+    /// Names the file and what is wrong with it.
     pub(super) fn read(certificate: &Path, key: &Path) -> Result<Self, String> {
         let chain = certificates(certificate)?;
         let key_pem = read(key)?;
@@ -52,13 +52,13 @@ impl Identity {
     }
 }
 
-/// A certificate of ours and its key, which may be renewed while a connection is held.
+/// Our certificate and its key, which may be renewed while a connection is open.
 #[cfg(feature = "cluster")]
 #[derive(Debug)]
 pub(super) struct Renewed {
     certificate: PathBuf,
     key: PathBuf,
-    /// What was read last: shown again where the files cannot be read.
+    /// The pair that was read last: used again when the files cannot be read.
     last: Mutex<Arc<CertifiedKey>>,
 }
 
@@ -88,7 +88,7 @@ impl ResolvesClientCert for Renewed {
     }
 }
 
-/// The certificates of these files, each of which can be a root.
+/// The certificates in these files; each must be usable as a root.
 pub(super) fn roots(files: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, String> {
     let mut roots = Vec::new();
     for file in files {

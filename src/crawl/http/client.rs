@@ -1,4 +1,4 @@
-//! What fetches: a client is given a request, and gives back a head and the pieces of a body as they came.
+//! The seam for clients: a client takes a request, and returns the head and the pieces of the body as they came.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,53 +12,53 @@ use super::client_request::ClientRequest;
 use super::fetch_error::FetchError;
 use crate::address::CanonicalUrl;
 
-/// What a client is waited for by.
+/// The future that a client returns.
 pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Sends one request, and says what came back.
+/// Sends one request, and returns the response.
 ///
-/// What is the same for all clients is done before and after it, and is none of its duties: which URLs may be asked, cookies and
-/// sign-ins, the clocks, the limits of a body, decoding, digests, records.
+/// Everything common to all clients is done before and after it, by the crawl: which URLs may be requested, cookies and sign-ins, the
+/// clocks, the limits of a body, decoding, digests, records.
 ///
-/// It follows no redirect: that is a page of its own, which has its turn like any other. It undoes no content coding: the crawl bounds
-/// what comes of one. It asks once, but for a request that a server has not looked at.
+/// It follows no redirect: the target is a page of its own, which has its turn like any other. It decodes no content coding: the crawl
+/// bounds the decoded size. It sends a request once, unless the server did not process it.
 pub trait Client: fmt::Debug + Send + Sync {
     /// Its name, for messages.
     fn name(&self) -> &str;
 
-    /// Sends a request, and waits for the head of its response. The future is dropped where a clock runs out.
+    /// Sends a request, and waits for the head of its response. The future is dropped when a clock runs out.
     ///
     /// # Errors
-    /// Where there is no response, or none that is HTTP.
+    /// When there is no response, or the response is not HTTP.
     fn ask<'a>(&'a self, request: &'a ClientRequest<'a>) -> ClientFuture<'a, Result<ClientResponse, FetchError>>;
 
-    /// Whether it finds the host of a URL by itself, as one does that has its own proxy, its own names, or no network. Nothing is looked
-    /// up here then, so the politeness by IP address does not count that host. Addresses are judged by the response's
-    /// [`remote_addr`](ClientResponse::remote_addr), where that is known.
+    /// Whether it finds a URL's host by itself, as does a client with its own proxy, its own DNS, or no network. The crawl then looks
+    /// nothing up, so politeness by IP address does not count that host. Addresses are checked by the response's
+    /// [`remote_addr`](ClientResponse::remote_addr), where it is known.
     fn finds_host(&self, _url: &CanonicalUrl) -> bool {
         true
     }
 
-    /// Whether it holds itself to the clocks of a request. Otherwise it is held to them.
+    /// Whether it enforces a request's clocks itself. Otherwise the crawl does.
     fn keeps_clocks(&self) -> bool {
         false
     }
 
-    /// Looks for what is wrong with it, before a crawl begins.
+    /// Checks its own setup, before a crawl begins.
     ///
     /// # Errors
-    /// In words, and with what to do.
+    /// What is wrong and what to do about it, in words.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether it goes by an option of how hosts are reached: `proxy`, `ca_files`, `insecure`, `client_certificate`, `deny_networks`,
-    /// `http1_only` or `resolve_all_to`. A crawl that is given one which its client does not go by does not begin.
+    /// Whether it honors an option on how hosts are reached: `proxy`, `ca_files`, `insecure`, `client_certificate`, `deny_networks`,
+    /// `http1_only` or `resolve_all_to`. A crawl does not begin with an option that its client does not honor.
     fn goes_by(&self, _option: &str) -> bool {
         false
     }
 
-    /// Whether nothing is to be hoped for from it any more. The crawl ends then, and can be resumed.
+    /// Whether it has failed for good. The crawl then ends, and can be resumed.
     fn is_lost(&self) -> bool {
         false
     }
@@ -68,21 +68,21 @@ pub trait Client: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ClientResponse {
-    /// The status, the version, and all headers as they came: those of content codings, too.
+    /// The status, the version, and all headers as they came, `Content-Encoding` included.
     pub head: Response<()>,
-    /// The body on the wire: its chunks or frames are put together, and its content codings are not undone.
+    /// The body on the wire: chunks or frames are joined, content codings are not decoded.
     pub body: Box<dyn ClientBody>,
-    /// The address that answered; `None` where it is not known, as through a proxy.
+    /// The address that answered; `None` if unknown, as through a proxy.
     pub remote_addr: Option<SocketAddr>,
 }
 
 impl ClientResponse {
-    /// From an address that is not known.
+    /// A response from an unknown address.
     pub fn new(head: Response<()>, body: impl ClientBody + 'static) -> Self {
         Self { head, body: Box::new(body), remote_addr: None }
     }
 
-    /// One whose body is there already.
+    /// A response whose body is already complete.
     ///
     /// ```
     /// # use crawler::crawl::ClientResponse;
@@ -95,26 +95,26 @@ impl ClientResponse {
     }
 }
 
-/// A body that is still to come. The rest of it is given up where it is dropped before its end.
+/// A body that is still to come. Dropping it before its end gives up the rest.
 pub trait ClientBody: fmt::Debug + Send {
     /// The next piece; `None` after the last.
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>>;
 
-    /// The bytes that are to come, where the head says so.
+    /// The length of the body in bytes, if the head states it.
     fn length(&self) -> Option<u64> {
         None
     }
 
-    /// Whether the response was not framed as it should be, and was read all the same.
+    /// Whether the response was framed wrongly and was read anyway.
     fn is_mended(&self) -> bool {
         false
     }
 
-    /// A clock ran out: what it comes on may be dead.
+    /// A clock ran out: the connection may be dead.
     fn ran_out(&mut self) {}
 }
 
-/// A body that is there.
+/// A body that is complete.
 #[derive(Debug)]
 struct WholeBody(Option<Bytes>);
 

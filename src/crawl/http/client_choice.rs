@@ -1,6 +1,6 @@
-//! Which client fetches.
+//! The choice of a client.
 
-/// Which client fetches, by its name. To give a crawl one of yours, see [`Crawl::client`](crate::crawl::Crawl::client).
+/// The name of the client that fetches. To give a crawl a client of your own, see [`Crawl::client`](crate::crawl::Crawl::client).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientChoice(&'static str);
 

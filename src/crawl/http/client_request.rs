@@ -1,4 +1,4 @@
-//! One request as a client is given it, and what the client tells of it.
+//! One request as given to a client, and the client's reports on it.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -23,8 +23,8 @@ use crate::crawl::FetchOptions;
 use crate::crawl::lock::lock;
 use crate::frontier::{Failure, Validators};
 
-/// One request as a client is given it. The client tells what it does, since clocks and politeness go by that: right before it sends the
-/// request, [`send`](Self::send).
+/// One request as given to a client. The client must call [`send`](Self::send) right before it sends the request: clocks and politeness
+/// depend on it.
 pub struct ClientRequest<'a> {
     url: &'a CanonicalUrl,
     changed: Option<&'a Validators>,
@@ -32,18 +32,18 @@ pub struct ClientRequest<'a> {
     cookies: Option<&'a CookieJar>,
     permission: Option<&'a dyn RequestPermit>,
     keeps_bytes: bool,
-    /// Time until the head, of a host that has never answered.
+    /// The limit on the time until the head, for a host that has never answered.
     patience: Duration,
     options: &'a FetchOptions,
     times: &'a Mutex<ConnectionTimes>,
     told: Mutex<Told>,
 }
 
-/// What the client has told.
+/// The client's reports.
 struct Told {
     begun: Instant,
     sent_at: Option<Instant>,
-    /// The request as it was sent, where that is wanted.
+    /// The request as it was sent, if wanted.
     bytes: Option<Vec<u8>>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> ClientRequest<'a> {
         }
     }
 
-    /// The URL as it is asked for.
+    /// The URL as it is requested.
     pub fn url(&self) -> &str {
         self.url.wire()
     }
@@ -84,18 +84,18 @@ impl<'a> ClientRequest<'a> {
         self.url
     }
 
-    /// The request: GET, the whole URL, and all headers that belong to it, the host's among them. A client adds none. Call it again for
-    /// each time that the request is sent.
+    /// The request: GET, the whole URL, and all its headers, `Host` included. A client adds none. Call it anew each time that the request
+    /// is sent.
     ///
     /// # Errors
-    /// Where the URL or a header cannot be sent.
+    /// When the URL or a header cannot be sent.
     pub fn to_http(&self) -> Result<Request<()>, FetchError> {
         let mut request = self.get()?;
         *request.uri_mut() = self.url().parse::<Uri>().map_err(not_sent)?;
         Ok(request)
     }
 
-    /// The same, with the target as HTTP/1.1 has it.
+    /// The same request, with the target in HTTP/1.1's form.
     pub(super) fn get(&self) -> Result<Get, FetchError> {
         let mut request = self.access.get(self.url, self.changed)?;
         if let Some(jar) = self.cookies {
@@ -109,10 +109,10 @@ impl<'a> ClientRequest<'a> {
         Ok(request)
     }
 
-    /// To be called right before the request is sent: asks whether it still may be, and takes note of the time.
+    /// To be called right before the request is sent: checks that it still may be, and records the time.
     ///
     /// # Errors
-    /// Where it may not any more. Nothing is to be sent then.
+    /// When it may no longer be sent. The client must not send it.
     pub fn send(&self) -> Result<(), FetchError> {
         self.permitted()?;
         self.sent();
@@ -124,43 +124,43 @@ impl<'a> ClientRequest<'a> {
         if self.permission.is_none_or(RequestPermit::may_ask) { Ok(()) } else { Err(FetchError::not_allowed()) }
     }
 
-    /// It was sent just now.
+    /// Records that it was sent just now.
     pub(super) fn sent(&self) -> Instant {
         *lock(&self.told).sent_at.insert(Instant::now())
     }
 
-    /// It was not sent yet after all: it has no connection.
+    /// Takes [`sent`](Self::sent) back: the request has no connection yet.
     #[cfg(feature = "reqwest")]
     pub(super) fn not_sent_yet(&self) {
         lock(&self.told).sent_at = None;
     }
 
-    /// Takes note of how long it took to connect for it.
+    /// Records how long it took to connect.
     pub fn connected(&self, took: Duration) {
         lock(self.times).connect.record(took);
     }
 
-    /// Takes note of how long TLS took.
+    /// Records how long the TLS handshake took.
     pub fn shook_hands(&self, took: Duration) {
         lock(self.times).tls.record(took);
     }
 
-    /// Its clocks begin now. To wait for a place before is no fault of the host's.
+    /// Starts its clocks now. Time spent waiting for a place does not count against the host.
     pub(super) fn begin(&self) {
         lock(&self.told).begun = Instant::now();
     }
 
-    /// How TLS is spoken with its host, where a rule says so.
+    /// The TLS settings for its host, if a rule sets them.
     pub(super) fn tls(&self) -> Option<&'a Connector> {
         self.access.tls()
     }
 
-    /// When it was sent last.
+    /// When it was last sent.
     pub(super) fn sent_at(&self) -> Option<Instant> {
         lock(&self.told).sent_at
     }
 
-    /// The bytes of it, where they are wanted.
+    /// Its bytes, if wanted.
     pub(super) fn take_bytes(&self) -> Option<Vec<u8>> {
         lock(&self.told).bytes.take()
     }
@@ -181,12 +181,12 @@ impl<'a> ClientRequest<'a> {
         Deadline { name: "connect", length: self.options.connect_timeout, from: Instant::now() }
     }
 
-    /// The clock from the request sent to the head.
+    /// The clock from sending the request to the head.
     pub(super) fn first_byte(&self, sent_at: Instant) -> Deadline {
         Deadline { name: "first byte", length: self.options.first_byte_timeout, from: sent_at }
     }
 
-    /// Waits for a head, no longer than the clocks run.
+    /// Waits for a head until a clock runs out.
     pub(super) async fn within_clocks<T>(
         &self,
         head: impl Future<Output = Result<T, FetchError>>,

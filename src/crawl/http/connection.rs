@@ -1,4 +1,4 @@
-//! What one request has of a connection: all of it, or a stream among others.
+//! A request's connection: a whole one, or one stream of a shared one.
 
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
@@ -11,11 +11,11 @@ use super::http2_stream::Http2Stream;
 use super::no_head::{Broken, NoHead};
 use super::request::Get;
 
-/// What one request has of a connection. If it is dropped, so is the connection, or the stream.
+/// A request's connection. Dropping it drops the connection or the stream.
 #[derive(Debug)]
 pub(super) struct Connection {
     protocol: Protocol,
-    /// It had requests before this one.
+    /// It has served requests before this one.
     is_kept: bool,
 }
 
@@ -26,12 +26,12 @@ pub(super) enum Protocol {
 }
 
 impl Connection {
-    /// One that was just made.
+    /// A new connection.
     pub(super) fn new(protocol: Protocol) -> Self {
         Self { protocol, is_kept: false }
     }
 
-    /// One that had requests before.
+    /// A connection that has served requests before.
     pub(super) fn kept(protocol: Protocol) -> Self {
         Self { protocol, is_kept: true }
     }
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// Gives it a request without a body, and waits until that is under way. A server may take fewer at once than it is sent.
+    /// Takes a request without a body, and waits until it is under way: a server may take fewer requests at once than are sent.
     pub(super) async fn send(&mut self, request: Get) -> Result<(), NoHead> {
         match &mut self.protocol {
             Protocol::Http1(connection) => connection.send(request),
@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// The bytes of the body that are to come, where the head says so.
+    /// The length of the body, if the head states it.
     pub(super) fn body_length(&self) -> Option<u64> {
         match &self.protocol {
             Protocol::Http1(connection) => connection.body_length(),
@@ -73,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// Whether the response was not framed as it should be, and was read all the same.
+    /// Whether the response was framed wrongly and was read anyway.
     pub(super) fn is_mended(&self) -> bool {
         matches!(&self.protocol, Protocol::Http1(connection) if connection.is_mended())
     }
@@ -86,7 +86,7 @@ impl Connection {
         }
     }
 
-    /// A clock ran out. A connection that is shared may be dead: nothing else is asked for on it.
+    /// A clock ran out. A shared connection may be dead, so it takes no more requests.
     pub(super) fn distrust(&self) {
         if let Protocol::Http2(stream) = &self.protocol {
             stream.distrust();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crawl::latencies::Latencies;
 
-/// How long it took to reach servers, where they were. A connection that is used again is not made again.
+/// How long it took to reach servers, counting those reached. A reused connection is counted once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

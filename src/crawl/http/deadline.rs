@@ -19,7 +19,7 @@ impl Deadline {
         self.from + self.length.min(LONGEST)
     }
 
-    /// The one that runs out first.
+    /// The deadline that runs out first.
     pub(super) fn sooner(self, other: Self) -> Self {
         if other.until() < self.until() { other } else { self }
     }

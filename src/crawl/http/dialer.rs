@@ -10,7 +10,7 @@ use tower_service::Service;
 
 use super::names::Names;
 
-/// Connects to names: to one address after the other, and to those of both kinds beside each other (RFC 8305). Cheap to clone.
+/// Connects to names: tries one address after another, with IPv4 and IPv6 in parallel (RFC 8305). Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Dialer(HttpConnector<Names>);
 

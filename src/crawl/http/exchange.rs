@@ -10,20 +10,20 @@ use hyper::ext::ReasonPhrase;
 use super::request::Get;
 use crate::frontier::Failure;
 
-/// A request as it was sent, and its response as it came, but for two things. Names of the response's headers are in lower case, and headers
-/// of one name stand together. Secrets are left out: what signed in stands as `(not kept)`, and so do the cookies that came back for it.
+/// A request as it was sent and its response as it came, with two exceptions. The response's header names are in lower case, and headers of
+/// one name stand together. Secrets are left out: credentials are replaced by `(not kept)`, and so are the cookies that came back for them.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exchange {
     /// The address that answered.
     pub remote_addr: Option<SocketAddr>,
-    /// The request line and the headers, with the empty line behind them. A request in HTTP/2 is here as HTTP/1.1 writes it.
+    /// The request line and the headers, with the empty line after them. An HTTP/2 request is written in the form of HTTP/1.1.
     pub request: Vec<u8>,
-    /// The status line and the headers, with the empty line behind them. That of HTTP/2 begins with "HTTP/2 200 ".
+    /// The status line and the headers, with the empty line after them. In HTTP/2 it begins with "HTTP/2 200 ".
     pub head: Vec<u8>,
-    /// The body on the wire, as much of it as was taken. Its chunks are put together, and its content codings are not undone.
+    /// The body on the wire, as much of it as was taken. Chunks are joined, content codings are not decoded.
     pub body: Vec<u8>,
-    /// Why the rest of the body was not taken; `None` where all of it was.
+    /// Why the rest of the body was not taken; `None` if all of it was.
     pub truncated: Option<Truncated>,
 }
 
@@ -33,21 +33,21 @@ pub struct Exchange {
 pub enum Truncated {
     /// The connection closed, or failed.
     Disconnect,
-    /// There was more than is taken.
+    /// The body was longer than the limit.
     Length,
     /// It took too long.
     Time,
-    /// It could not be read: it was not in the coding that its head names, its chunks were not framed as chunks, or it came in crumbs.
+    /// The body could not be read: it was not in the coding that its head names, its chunks were framed wrongly, or it came in crumbs.
     Unspecified,
 }
 
 impl Exchange {
-    /// The response's body is still to come.
+    /// An exchange whose body is still to come.
     pub(super) fn of(request: Vec<u8>, head: Vec<u8>, remote_addr: Option<SocketAddr>) -> Self {
         Self { remote_addr, request, head, body: Vec::new(), truncated: None }
     }
 
-    /// Takes note of how the body ended.
+    /// Records how the body ended.
     pub(super) fn end(&mut self, failure: Option<Failure>, is_cut: bool) {
         self.truncated = match failure {
             Some(Failure::Timeout) => Some(Truncated::Time),
@@ -58,7 +58,7 @@ impl Exchange {
     }
 }
 
-/// A request as HTTP/1.1 writes it.
+/// A request in the form of HTTP/1.1.
 pub(super) fn request_bytes(request: &Get) -> Vec<u8> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let mut bytes = format!("{} {target} HTTP/1.1\r\n", request.method()).into_bytes();
@@ -66,8 +66,8 @@ pub(super) fn request_bytes(request: &Get) -> Vec<u8> {
     bytes
 }
 
-/// The status line and the headers as HTTP/1.1 writes them, with the empty line after them. `is_private`: its cookies are secrets. HTTP/2
-/// has no status line and no reason: it is "HTTP/2 200 ".
+/// The status line and the headers in the form of HTTP/1.1, with the empty line after them. `is_private`: the response's cookies are
+/// secrets. HTTP/2 has no status line and no reason, so "HTTP/2 200 " stands for it.
 pub(super) fn head_bytes(response: &Response<()>, is_private: bool) -> Vec<u8> {
     let is_http2 = response.version() == Version::HTTP_2;
     let status = response.status();
@@ -84,10 +84,10 @@ pub(super) fn head_bytes(response: &Response<()>, is_private: bool) -> Vec<u8> {
     bytes
 }
 
-/// What stands for the value of a header that nobody may read.
+/// Replaces the value of a secret header.
 const NOT_KEPT: &[u8] = b"(not kept)";
 
-/// Appends headers, and the empty line behind them.
+/// Appends headers and the empty line after them.
 fn add_headers(headers: &HeaderMap, is_secret: impl Fn(&HeaderName, &HeaderValue) -> bool, to: &mut Vec<u8>) {
     for (name, value) in headers {
         let value = if is_secret(name, value) { NOT_KEPT } else { value.as_bytes() };

@@ -1,4 +1,4 @@
-//! A connection of HTTP/2 whose server may not send frames without end that bring nothing.
+//! Bounds the frames that bring nothing on an HTTP/2 connection.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -6,9 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Frames that bring nothing, at most, beside two for each frame that brings something.
+/// At most this many frames that bring nothing, plus two for each frame that brings something.
 const MOST: u32 = 1_000;
-/// What the error of such a server is known by: h2 hands on the kind of an error, and none of its own. No system and no TLS has this kind.
+/// The error kind that marks a flood: h2 passes on the kind of an I/O error, and never makes this one itself. Neither do the system or TLS.
 pub(super) const FLOOD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
 
 /// Bytes of a frame's header (RFC 9113 section 4.1).
@@ -17,8 +17,9 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 
-/// Counts the frames of a connection as they come by. PING, SETTINGS, `WINDOW_UPDATE`, PRIORITY, GOAWAY, unknown frames and empty ones of DATA
-/// cost a server nothing and h2 a microsecond each; nothing that waits for a page sees them, so no other limit ends them before a clock does.
+/// Counts the frames of a connection as they pass. PING, SETTINGS, `WINDOW_UPDATE`, PRIORITY, GOAWAY, unknown and empty DATA frames cost a
+/// server nothing and h2 a microsecond each. Code that waits for a page does not see them, so no other limit would end them before a clock
+/// runs out.
 pub(super) struct FrameGuard<S> {
     below: S,
     count: FrameCount,
@@ -27,11 +28,11 @@ pub(super) struct FrameGuard<S> {
 #[derive(Debug, Default)]
 struct FrameCount {
     header: [u8; HEADER],
-    /// Bytes of the header that have come.
+    /// Bytes of the header received so far.
     known: usize,
-    /// Bytes of the frame's payload that are still to come.
+    /// Bytes of the frame's payload still to come.
     payload: usize,
-    /// Frames that brought nothing, less those that are allowed for by others.
+    /// Frames that brought nothing, less two for each frame that brought something.
     idle: u32,
 }
 
@@ -42,7 +43,7 @@ impl<S> FrameGuard<S> {
 }
 
 impl FrameCount {
-    /// Takes note of bytes as they come. Whether there are still few frames that bring nothing.
+    /// Counts the frames in bytes as they come. Returns whether the number of frames that bring nothing is still within the limit.
     fn takes(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             if self.payload > 0 {
@@ -59,7 +60,8 @@ impl FrameCount {
                 self.known = 0;
                 let [high, middle, low, kind, ..] = self.header;
                 self.payload = u32::from_be_bytes([0, high, middle, low]) as usize;
-                // h2 bounds the fields of a head, and we its interim responses, and how small pieces of a body may be.
+                // These need no bound here: h2 bounds the fields of a head, and we bound interim responses and how small pieces of a body
+                // may be.
                 let brings = matches!(kind, HEADERS | CONTINUATION) || kind == DATA && self.payload > 0;
                 self.idle = if brings { self.idle.saturating_sub(2) } else { self.idle + 1 };
                 if self.idle > MOST {
@@ -130,7 +132,7 @@ mod tests {
             for payload in [0, 1, 8, 300] {
                 let idle = |count: u32| frame(kind, payload).repeat(count as usize);
                 assert!(takes(&idle(MOST), 4096) && !takes(&idle(MOST + 1), 4096), "{kind}");
-                // A busy connection has some with each page, for as long as it lives.
+                // A busy connection has some with each page, all its life.
                 assert!(takes(&[frame(HEADERS, 40), idle(2), frame(DATA, 500)].concat().repeat(9_000), 4096), "{kind}");
             }
         }

@@ -1,13 +1,13 @@
-//! Responses whose bodies are not framed as RFC 9112 has it, put right on their way to hyper, which refuses them.
+//! Repairs responses whose bodies are not framed as RFC 9112 requires, before they reach hyper, which refuses them.
 //!
-//! | what comes | what is made of it, as browsers do |
+//! | what comes | how it is read, as in browsers |
 //! |---|---|
-//! | `Transfer-Encoding: identity`, once or several times | none: the Content-Length counts, or the close of the connection |
-//! | a `Content-Length` that is no number | none: the close of the connection ends the body |
-//! | a line of a chunked body that LF alone ends | CR and LF end it |
+//! | `Transfer-Encoding: identity`, once or several times | ignored: the Content-Length ends the body, or the close of the connection |
+//! | a `Content-Length` that is not a number | ignored: the close of the connection ends the body |
+//! | a line of a chunked body that ends in LF alone | read as if it ended in CR and LF |
 //!
-//! A header is taken away by another name of the same length, so a response without such faults is never copied. What is looked at is the
-//! head and the lines between chunks; the bytes of chunks are passed over.
+//! A header is hidden by overwriting its name with another of the same length, so a response without such faults is never copied. Only the
+//! head and the lines between chunks are examined; the bytes of chunks are skipped.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -22,52 +22,52 @@ use super::no_head::MAX_HEAD;
 
 /// How a response begins.
 const BEGINNING: &[u8] = b"HTTP/1.";
-/// The headers that are taken away, and what stands in their places.
+/// The headers that are hidden, and the names that replace theirs.
 const LENGTH: (&[u8], &[u8; 14]) = (b"content-length", b"no-body-length");
 const CODING: (&[u8], &[u8; 17]) = (b"transfer-encoding", b"was-transfer-code");
 
-/// A connection whose responses are put right.
+/// A connection whose responses are repaired.
 pub(super) struct Framing<T> {
     below: T,
     state: State,
-    /// The beginning of a head that is not whole yet.
+    /// The beginning of a head that is not complete yet.
     held: Vec<u8>,
-    /// What was put right, as far as it was not read yet.
+    /// Repaired bytes that have not been read yet.
     ready: Vec<u8>,
-    /// Set where something was put right.
+    /// Set when something was repaired.
     is_mended: Arc<AtomicBool>,
 }
 
-/// What comes next.
+/// What the next bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The lines and bytes of a chunked body.
     Chunks(Chunks),
     Head,
-    /// What nobody looks at, up to the next request.
+    /// Bytes that are passed on unexamined, until the next request.
     Rest,
 }
 
-/// Where a chunked body stands.
+/// The position in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chunks {
     /// After the bytes of a chunk.
     AfterData { is_after_cr: bool },
-    /// In a chunk with so many bytes to come.
+    /// In a chunk, with this many bytes to come.
     Data(u64),
-    /// In the line before a chunk, whose digits may be over.
+    /// In the line before a chunk; `is_over` after its digits.
     Size { size: u64, is_over: bool, is_after_cr: bool },
-    /// In the trailer; whether its line has anything.
+    /// In the trailer; `is_empty` while its current line is empty.
     Trailer { is_empty: bool, is_after_cr: bool },
 }
 
 impl<T> Framing<T> {
-    /// `is_mended` is set where something is put right.
+    /// Sets `is_mended` when something is repaired.
     pub(super) fn over(below: T, is_mended: Arc<AtomicBool>) -> Self {
         Self { below, state: State::Rest, held: Vec::new(), ready: Vec::new(), is_mended }
     }
 
-    /// Looks through what has come. Returns how much of it may be read, and before which of its bytes a CR is missing.
+    /// Examines bytes that have come. Returns how many of them may be read, and the positions before which a CR is missing.
     fn look(&mut self, bytes: &mut [u8], mut from: usize) -> (usize, Vec<usize>) {
         let (mut at, mut missing) = (0, Vec::new());
         while at < bytes.len() {
@@ -102,7 +102,7 @@ impl<T> Framing<T> {
         (at, missing)
     }
 
-    /// Puts a whole head right. Returns what comes after it.
+    /// Repairs a complete head. Returns what comes after it.
     fn begin(&self, head: &mut [u8]) -> State {
         let is_http11 = head.get(BEGINNING.len()) == Some(&b'1');
         let status = head.get(9..12).unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ impl<T> Framing<T> {
         if !is_coded {
             rename(&codings, CODING.1);
         }
-        // Beside a number, whoever reads the other one reads another body.
+        // Next to a valid length, an invalid one stays: another reader might go by it and see another body.
         if !has_length {
             rename(&lengths, LENGTH.1);
         }
@@ -156,8 +156,8 @@ impl Chunks {
         Self::Size { size: 0, is_over: false, is_after_cr: false }
     }
 
-    /// Passes over bytes that stand at `offset`, and notes where a CR is missing. Returns how many it has passed, and whether the body is over, or is
-    /// none.
+    /// Skips the bytes, which begin at `offset`, and adds to `missing` where a CR is missing. Returns how many it has skipped, and whether
+    /// the body has ended or is not chunked at all.
     fn pass(&mut self, bytes: &[u8], offset: usize, missing: &mut Vec<usize>) -> (usize, bool) {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -214,7 +214,7 @@ impl Chunks {
     }
 }
 
-/// Where a head ends, after its empty line. Its bytes before `from` were looked at.
+/// The end of a head, after its empty line. Bytes before `from` were already searched.
 fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from.saturating_sub(2);
     while let Some(length) = memchr(b'\n', &bytes[at..]) {
@@ -228,13 +228,13 @@ fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// Whether a Content-Length is a number, or several with commas between them.
+/// Whether a Content-Length is a number, or several separated by commas.
 fn is_number(value: &[u8]) -> bool {
     let mut numbers = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
-/// Bytes with a CR before each of these places.
+/// The bytes with a CR inserted before each position in `missing`.
 fn with_returns(bytes: &[u8], missing: &[usize]) -> Vec<u8> {
     let (mut mended, mut last) = (Vec::with_capacity(bytes.len() + missing.len()), 0);
     for &at in missing {
@@ -260,7 +260,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Framing<T> {
             ready!(Pin::new(&mut this.below).poll_read(context, into))?;
             let bytes = &mut into.filled_mut()[before..];
             if bytes.is_empty() {
-                // It has ended within a head.
+                // The connection has ended within a head.
                 this.state = State::Rest;
                 std::mem::swap(&mut this.ready, &mut this.held);
                 if this.ready.is_empty() {
@@ -296,7 +296,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Framing<T> {
 }
 
 impl<T: AsyncWrite + Unpin> Framing<T> {
-    /// A request was written: a response comes next.
+    /// After a request is written, a response comes next.
     fn written(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) && self.held.is_empty() {
             self.state = State::Head;
@@ -342,7 +342,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a response, which is read in pieces of such a length, and whether it was mended.
+    /// The response as it comes out when it is read in pieces of this length, and whether it was mended.
     fn read(response: &[u8], piece: usize) -> (Vec<u8>, bool) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
@@ -403,7 +403,7 @@ mod tests {
             head("Content-Length: 3"),
             head("Content-Length: 3, 3"),
             head("Content-Length: 3\r\nContent-Length: 3x"),
-            // One that cannot be is a number, and the body is not whole.
+            // An impossible length is still a number, so the body is incomplete.
             head("Content-Length: 99999999999999999999999"),
             head("X-Content-Length: x"),
             head("Transfer-Encoding: identity, gzip"),
@@ -423,7 +423,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
-        /// However it comes in pieces, the same is made of it.
+        /// The result does not depend on how the response is cut into pieces.
         #[test]
         fn pieces_do_not_matter(
             lines in proptest::collection::vec(proptest::sample::select(&["3", "abc", "0", "", "X: y", "3\r", "\r", "0\r", "abc\r", "zz"][..]), 0..12),

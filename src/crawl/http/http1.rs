@@ -1,4 +1,4 @@
-//! A connection that speaks HTTP/1.1. Whoever waits for something on it moves it along, so it needs no task of its own.
+//! An HTTP/1.1 connection. The future that waits on it also drives it, so it needs no task of its own.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -24,18 +24,18 @@ use super::transport::Transport;
 
 type Driver = http1::Connection<TokioIo<Framing<Transport>>, Empty<Bytes>>;
 
-/// A connection that speaks HTTP/1.1, one request at a time. Nothing moves on it while nobody waits: hyper's side of it is polled
-/// together with the response's head, and with each piece of its body. If it is dropped, it is closed.
+/// An HTTP/1.1 connection, for one request at a time. Nothing moves on it unless something waits on it: hyper's connection is polled
+/// together with the response's head and with each piece of its body. Dropping it closes it.
 pub(super) struct Http1 {
     sender: SendRequest<Empty<Bytes>>,
-    /// Moves bytes between the stream and the others. `None` once the connection is closed.
+    /// Moves bytes between the stream and the fields around it. `None` once the connection is closed.
     driver: Option<Driver>,
     quiet: Quiet,
-    /// Set where the response was not framed as it should be.
+    /// Set when the response was framed wrongly.
     is_mended: Arc<AtomicBool>,
-    /// What it is to send next.
+    /// The request to send next.
     request: Option<Get>,
-    /// What it receives.
+    /// The body that is being received.
     body: Option<Incoming>,
     origin: Arc<str>,
     remote_addr: Option<SocketAddr>,
@@ -48,11 +48,11 @@ impl fmt::Debug for Http1 {
 }
 
 impl Http1 {
-    /// Speaks HTTP/1.1.
+    /// Begins to speak HTTP/1.1.
     pub(super) async fn over(transport: Transport, origin: &str) -> hyper::Result<Box<Self>> {
         let (remote_addr, is_mended) = (transport.remote_addr(), Arc::default());
         let (sender, driver) = http1::Builder::new()
-            // Browsers accept such servers. HTTP/0.9 is not accepted: any line that a port sends would be a page.
+            // Browsers accept servers that need these. HTTP/0.9 is not accepted: any line that a port sends would be a page.
             .allow_obsolete_multiline_headers_in_responses(true)
             .allow_spaces_after_header_name_in_responses(true)
             .ignore_invalid_headers_in_responses(true)
@@ -73,7 +73,7 @@ impl Http1 {
         }))
     }
 
-    /// Whose it is.
+    /// The origin that it belongs to.
     pub(super) fn origin(&self) -> &Arc<str> {
         &self.origin
     }
@@ -83,18 +83,18 @@ impl Http1 {
         self.remote_addr
     }
 
-    /// Whether the response, as far as it came, was not framed as it should be, and was read all the same.
+    /// Whether the response, as far as it came, was framed wrongly and was read anyway.
     pub(super) fn is_mended(&self) -> bool {
         self.is_mended.load(Ordering::Relaxed)
     }
 
-    /// Gives it a request without a body. It is sent by whoever waits for the head.
+    /// Takes a request without a body. [`head`](Self::head) sends it.
     pub(super) fn send(&mut self, request: Get) {
         self.is_mended.store(false, Ordering::Relaxed);
         self.request = Some(request);
     }
 
-    /// Waits for the response's head. The connection is of no use where the future is dropped.
+    /// Sends the request, and waits for the response's head. If the future is dropped, the connection is of no more use.
     pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
         let mut request = self.request.take().unwrap_or_default();
         let interim = Arc::new(Interim::default());
@@ -103,7 +103,7 @@ impl Http1 {
         let mut answer = pin!(self.sender.send_request(request.map(|()| Empty::new())));
         let answered = poll_fn(|context| {
             let answered = beside(&self.quiet, &mut self.driver, context, |context| answer.as_mut().poll(context));
-            // The last one may have come together with the head.
+            // The last interim response may have come together with the head.
             if interim.is_beyond() { Poll::Ready(Err(NoHead::Interim)) } else { answered.map_err(NoHead::from) }
         });
         let (parts, body) = answered.await?.into_parts();
@@ -111,7 +111,7 @@ impl Http1 {
         Ok(Response::from_parts(parts, ()))
     }
 
-    /// The bytes of the body that are to come, where the head says so.
+    /// The length of the body, if the head states it.
     pub(super) fn body_length(&self) -> Option<u64> {
         self.body.as_ref()?.size_hint().exact()
     }
@@ -124,7 +124,7 @@ impl Http1 {
                 let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(context)) else {
                     return Poll::Ready(Ok(None));
                 };
-                // A frame without data is a trailer. Nobody reads those.
+                // A frame without data is a trailer, which the crawl ignores.
                 if let Ok(piece) = frame?.into_data() {
                     return Poll::Ready(Ok(Some(piece)));
                 }
@@ -132,14 +132,14 @@ impl Http1 {
         })
     }
 
-    /// Whether it can take a request, as far as this machine has been told: a server may have closed it meanwhile.
+    /// Whether it can take a request, as far as this machine knows: the server may have closed it in the meantime.
     pub(super) fn is_ready(&mut self) -> bool {
         self.driver.take_if(|driver| Pin::new(driver).poll(&mut Context::from_waker(Waker::noop())).is_ready());
         self.driver.is_some() && self.sender.is_ready()
     }
 }
 
-/// Polls what waits for a connection. Where it still waits, the connection is moved along, and it is polled again.
+/// Polls work that waits on a connection. If it is pending, drives the connection and polls the work again.
 fn beside<T>(
     quiet: &Quiet,
     driver: &mut Option<Driver>,
@@ -150,7 +150,7 @@ fn beside<T>(
         if let Poll::Ready(done) = work(context) {
             return Poll::Ready(done);
         }
-        // Whoever waits is told what ended it.
+        // When the connection ends, the work learns the reason.
         driver.take_if(|driver| Pin::new(driver).poll(context).is_ready());
         work(context)
     })
@@ -162,7 +162,7 @@ struct Interim(AtomicU32);
 
 impl Interim {
     fn count(&self) {
-        // Each counts as work for this task. Whoever would drop the connection gets a turn before more is read.
+        // Each counts as work for this task, so that a task that would drop the connection gets a turn before more is read.
         if let Poll::Ready(work) = coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
             work.made_progress();
         }

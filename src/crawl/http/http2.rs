@@ -1,4 +1,4 @@
-//! A connection that speaks HTTP/2: several requests at once, each a stream of it.
+//! An HTTP/2 connection: several requests at once, each a stream.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -21,15 +21,15 @@ use super::request::Get;
 use super::transport::Transport;
 use crate::crawl::lock::lock;
 
-/// Bytes of one body that a server may send before they are read. Most pages as they are sent fit in, so they come in one round trip.
+/// Bytes of one body that a server may send before they are read. Most pages fit as they are sent, so they come in one round trip.
 const STREAM_WINDOW: u32 = 256 << 10;
-/// Bytes of all bodies of a connection that a server may send before they are read: what the connection holds at most.
+/// Bytes of all bodies of a connection that a server may send before they are read: the most that the connection holds.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// A connection that speaks HTTP/2.
+/// An HTTP/2 connection.
 ///
-/// A task of its own moves bytes, but only while there is a stream. Nobody watches a connection without one: what a server floods it
-/// with stays with the server, and its end is found when it is taken again. If it is dropped, it is closed.
+/// Its own task moves bytes, but only while there is a stream. Nothing watches a connection without streams: if a server floods it, the
+/// bytes stay with the server, and a close is noticed when the connection is next taken. Dropping it closes it.
 pub(super) struct Http2 {
     origin: Arc<str>,
     scheme: Scheme,
@@ -44,7 +44,7 @@ pub(super) struct Http2 {
 }
 
 impl Http2 {
-    /// Speaks HTTP/2. It has a stream from the beginning: that of the request it is made for.
+    /// Begins to speak HTTP/2. It has a stream from the beginning: that of the request that it is made for.
     pub(super) async fn over(transport: Transport, origin: &str) -> Result<Arc<Self>, NoHead> {
         let uri = origin.parse::<Uri>().map_err(|error| NoHead::Connect(error.into()))?.into_parts();
         let (Some(scheme), Some(authority)) = (uri.scheme, uri.authority) else {
@@ -55,7 +55,7 @@ impl Http2 {
             .enable_push(false)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .initial_window_size(STREAM_WINDOW)
-            // Until the server says how many it takes.
+            // One, until the server says how many it takes.
             .initial_max_send_streams(1)
             .max_header_list_size(MAX_HEAD)
             .handshake(FrameGuard::of(transport))
@@ -75,7 +75,7 @@ impl Http2 {
         Ok(connection)
     }
 
-    /// Whose it is.
+    /// The origin that it belongs to.
     pub(super) fn origin(&self) -> &Arc<str> {
         &self.origin
     }
@@ -85,12 +85,12 @@ impl Http2 {
         self.remote_addr
     }
 
-    /// By which a request is sent.
+    /// The handle that sends requests.
     pub(super) fn requests(&self) -> SendRequest<Bytes> {
         self.requests.clone()
     }
 
-    /// A request as HTTP/2 has it: the host is no header.
+    /// A request in HTTP/2's form: the host is not a header.
     pub(super) fn request(&self, request: Get) -> Request<()> {
         let (mut parts, ()) = request.into_parts();
         parts.headers.remove(HOST);
@@ -101,19 +101,19 @@ impl Http2 {
         Request::from_parts(parts, ())
     }
 
-    /// Whether it takes further requests, as far as this machine has been told.
+    /// Whether it takes further requests, as far as this machine knows.
     pub(super) fn is_open(&self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         let refused = matches!(self.requests().poll_ready(&mut context), Poll::Ready(Err(_)));
         !self.is_distrusted.load(Ordering::Relaxed) && !refused
     }
 
-    /// Nothing else is asked for on it.
+    /// It takes no more requests.
     pub(super) fn distrust(&self) {
         self.is_distrusted.store(true, Ordering::Relaxed);
     }
 
-    /// It has no stream any more, or one again.
+    /// Records that it has no streams any more, or has one again.
     pub(super) fn set_streams(&self, has_streams: bool) {
         self.has_streams.store(has_streams, Ordering::Release);
         if has_streams {
@@ -121,7 +121,7 @@ impl Http2 {
         }
     }
 
-    /// Reads what the server has said meanwhile. Whether it takes further requests.
+    /// Reads what the server has sent in the meantime. Returns whether it takes further requests.
     pub(super) fn catch_up(&self) -> bool {
         self.poll(&mut Context::from_waker(Waker::noop())).is_pending() && self.is_open()
     }
@@ -129,7 +129,7 @@ impl Http2 {
     /// Moves bytes. Ready once the connection is closed.
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut driver = lock(&self.driver);
-        // Each stream is told what ended it.
+        // Each stream learns what ended the connection.
         driver.take_if(|driver| Pin::new(driver).poll(context).is_ready());
         if driver.is_some() { Poll::Pending } else { Poll::Ready(()) }
     }
@@ -148,7 +148,7 @@ impl fmt::Debug for Http2 {
     }
 }
 
-/// Moves a connection along while it has streams.
+/// Drives a connection while it has streams.
 struct Drive(Weak<Http2>);
 
 impl Future for Drive {

@@ -1,4 +1,4 @@
-//! One request on a connection that others use too.
+//! One request on a shared connection.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -17,12 +17,12 @@ use super::http2::Http2;
 use super::no_head::{MAX_HEADERS, MAX_INTERIM, NoHead};
 use super::request::Get;
 
-/// Where a connection goes that a stream of it has ended.
+/// Takes a connection back when one of its streams ends.
 pub(super) trait GiveBack: Send + Sync + fmt::Debug {
     fn give_back(&self, connection: &Arc<Http2>);
 }
 
-/// One request on a connection that others use too. If it is dropped before its end, the server is told to stop, and the others go on.
+/// One request on a shared connection. If it is dropped before its end, the server is told to stop, and the other streams go on.
 #[derive(Debug)]
 pub(super) struct Http2Stream {
     connection: Arc<Http2>,
@@ -41,7 +41,7 @@ impl Http2Stream {
         self.connection.remote_addr()
     }
 
-    /// Sends a request, when the server takes one more.
+    /// Sends a request, once the server takes one more.
     pub(super) async fn send(&mut self, request: Get) -> Result<(), h2::Error> {
         let mut requests = self.connection.requests();
         let (response, _) = requests.send_request(self.connection.request(request), true)?;
@@ -71,7 +71,7 @@ impl Http2Stream {
         Ok(Response::from_parts(parts, ()))
     }
 
-    /// The bytes of the body that are to come, where the head says so.
+    /// The length of the body, if the head states it.
     pub(super) fn body_length(&self) -> Option<u64> {
         self.length
     }
@@ -80,7 +80,7 @@ impl Http2Stream {
         let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
         let piece = ready!(body.poll_data(context)).transpose()?;
         if let Some(piece) = &piece {
-            // The server may send as much more.
+            // The server may send as much again.
             body.flow_control().release_capacity(piece.len())?;
         }
         Poll::Ready(Ok(piece))
@@ -93,7 +93,7 @@ impl Http2Stream {
 
 impl Drop for Http2Stream {
     fn drop(&mut self) {
-        // These end before the connection counts as unused.
+        // These must end before the connection counts as unused.
         (self.response, self.body) = (None, None);
         self.shared.give_back(&self.connection);
     }

@@ -1,4 +1,4 @@
-//! The addresses of hosts' names, as the connector asks for them.
+//! The addresses of host names, as the connector asks for them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -19,12 +19,12 @@ use crate::crawl::FetchOptions;
 pub(super) enum Names {
     /// By the system. Private addresses are refused.
     System(Arc<Resolver>),
-    /// All to one address, whose port serves where the URL names none. The user asked for it, so no address is refused.
+    /// All names go to one address. Its port is used where the URL names none. The user asked for it, so no address is refused.
     Fixed(SocketAddr),
 }
 
 impl Names {
-    /// `times`: where the time of each lookup is counted.
+    /// `times` records how long each lookup took.
     pub(super) fn new(options: &FetchOptions, lookups: usize, times: &Arc<Mutex<ConnectionTimes>>) -> Self {
         match options.resolve_all_to {
             Some(address) => Self::Fixed(address),
@@ -32,19 +32,19 @@ impl Names {
         }
     }
 
-    /// Those of whoever a user names. No address is refused.
+    /// Names that the user gave, such as a proxy's. No address is refused.
     pub(super) fn of_anybody(lookups: usize) -> Self {
         Self::System(Arc::new(Resolver::new(Guard::open(), lookups, Arc::default())))
     }
 
-    /// Waits until a name was looked up. The next request to it does not wait for that any more.
+    /// Waits until a name is looked up, so that the next request to it need not wait.
     pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if let Self::System(resolver) = self {
             resolver.look_up_ahead(host, is_first_contact).await;
         }
     }
 
-    /// Tells the addresses to which a host's name resolves; none where they are not known. A host that is an address is its own.
+    /// Passes the addresses of a host's name to `tell`; an empty slice if they are unknown. A host that is an address has itself.
     pub(super) async fn tell_addresses<T>(
         &self,
         host: &str,
@@ -74,7 +74,7 @@ impl Names {
         Ok(addresses)
     }
 
-    /// The addresses of a name, with port 0 where the URL says which.
+    /// The addresses of a name. Port 0 stands for the URL's port.
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         match self {
             Self::Fixed(address) => Ok(vec![*address]),

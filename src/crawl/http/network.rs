@@ -8,8 +8,8 @@ use ipnet::IpNet;
 
 /// A block of addresses, as prefix and length (RFC 4632, RFC 4291 section 2.3): `10.0.0.0/8`, `fd00::/8`, or one address.
 ///
-/// An IPv6 address that maps an IPv4 address is that one, so a block of them has 96 bits or more. Bits of the address behind
-/// the prefix count for nothing.
+/// An IPv4-mapped IPv6 address counts as its IPv4 address, so a block of them has 96 bits or more. Bits of the address after the prefix are
+/// ignored.
 ///
 /// ```
 /// use crawler::crawl::Network;
@@ -23,14 +23,14 @@ use ipnet::IpNet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network(IpNet);
 
-/// A text that is no block of addresses, or none that anybody can mean.
+/// A text that is not a block of addresses, or a block that cannot be meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// A block of fewer than 96 bits around a mapped IPv4 address. It has no IPv4 address in it.
+    /// A block of fewer than 96 bits around an IPv4-mapped address. It contains no IPv4 address.
     #[error("it has no IPv4 address in it: write {address}/{bits} or ::ffff:{address}/{}", bits + 96)]
     Mapped {
-        /// The address of the block that may be meant.
+        /// The address of the block that was probably meant.
         address: Ipv4Addr,
         /// The bits of that block.
         bits: u8,
@@ -58,7 +58,7 @@ impl FromStr for Network {
             IpAddr::V4(mapped) if address.is_ipv6() => match bits {
                 96.. => IpNet::new_assert(mapped.into(), bits - 96),
                 ..=32 => return Err(NetworkError::Mapped { address: mapped, bits }),
-                // All that are mapped are in it.
+                // It covers all mapped addresses.
                 _ => return Err(NetworkError::Mapped { address: Ipv4Addr::UNSPECIFIED, bits: 0 }),
             },
             _ => block,
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// It would be a block of IPv6 addresses, none of which is one of IPv4.
+    /// Otherwise it would be a block of IPv6 addresses without a single IPv4 address.
     #[test]
     fn a_mapped_block_has_an_address_of_ipv4() {
         for (text, instead) in [

@@ -1,4 +1,4 @@
-//! Why no head came, or not the whole body, and the limits of a head.
+//! Why no head, or not the whole body, came; and the limits of a head.
 
 use std::error::Error;
 use std::io;
@@ -10,17 +10,17 @@ use super::deadline::Deadline;
 use super::frame_guard::FLOOD;
 use super::tls;
 
-/// Headers of a response, at most.
+/// At most this many headers in a response.
 pub(super) const MAX_HEADERS: usize = 256;
-/// Bytes of a response's head, at most.
+/// At most this many bytes in a response's head.
 pub(super) const MAX_HEAD: u32 = 128 * 1024;
-/// Interim responses before the final one, at most.
+/// At most this many interim responses before the final one.
 pub(super) const MAX_INTERIM: u32 = 10;
 
 /// Why no head came.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoHead {
-    /// The connection broke, or it does not speak HTTP.
+    /// The connection broke, or the server does not speak HTTP.
     #[error(transparent)]
     Broken(#[from] Broken),
     /// There is no connection.
@@ -40,21 +40,20 @@ pub(super) enum NoHead {
 /// How a connection or a stream broke.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
-    /// The server sends frames without end that bring nothing.
+    /// The server floods the connection with frames that bring nothing.
     #[error(transparent)]
     Flood(io::Error),
     #[error(transparent)]
     Http1(#[from] hyper::Error),
     #[error(transparent)]
     Http2(h2::Error),
-    /// What HTTP/2 runs over broke.
+    /// The connection under HTTP/2 broke.
     #[error("the connection broke")]
     Io(#[source] io::Error),
 }
 
 impl Broken {
-    /// Whether a body's chunks or frames were not framed as they are, or went beyond a limit. Only the client's own decoder has errors of these
-    /// kinds: the system's own have a number, and those of TLS are told apart.
+    /// Whether a body's chunks or frames were framed wrongly, or went over a limit.
     pub(super) fn is_misframed(&self) -> bool {
         match self {
             Self::Flood(_) => true,
@@ -64,14 +63,15 @@ impl Broken {
     }
 }
 
-/// The same, of an error of HTTP/1.1.
+/// The same for an HTTP/1.1 error. Only hyper's own decoder makes errors of these kinds without a number: the system's have one, and those
+/// of TLS are excluded.
 pub(super) fn is_misframed(error: &hyper::Error) -> bool {
     let Some(error) = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>) else { return false };
     let is_decoders = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
     is_decoders && error.raw_os_error().is_none() && !causes(error).any(tls::is_tls)
 }
 
-/// Whether a limit of HTTP/1.1's head was passed. hyper has a method that says so, for servers alone; its words say it to all.
+/// Whether a limit on HTTP/1.1's head was exceeded. hyper has a method for that, but for servers only; its message is the same for clients.
 pub(super) fn is_too_large(error: &hyper::Error) -> bool {
     error.is_parse() && error.to_string() == "message head is too large"
 }
@@ -99,23 +99,23 @@ impl From<h2::Error> for NoHead {
 }
 
 impl NoHead {
-    /// Whether the server has said that it did not look at the request: it may be repeated, on whatever connection it was.
+    /// Whether the server has said that it did not process the request. It may then be repeated, whichever connection it was on.
     pub(super) fn is_refused(&self) -> bool {
         self.reset().is_some_and(|reason| reason == Reason::REFUSED_STREAM || reason == Reason::HTTP_1_1_REQUIRED)
     }
 
-    /// Whether the server wants to be asked in HTTP/1.1.
+    /// Whether the server asks for HTTP/1.1.
     pub(super) fn wants_http1(&self) -> bool {
         let Self::Broken(Broken::Http2(error)) = self else { return false };
         error.reason() == Some(Reason::HTTP_1_1_REQUIRED)
     }
 
-    /// Whether the connection ended, and not this request alone. A server may end one just as it is used again.
+    /// Whether the connection ended, and not this request alone. A server may close a connection just as it is reused.
     pub(super) fn is_of_connection(&self) -> bool {
         matches!(self, Self::Broken(_)) && self.reset().is_none()
     }
 
-    /// Whether what came is not HTTP.
+    /// Whether the response is not HTTP.
     pub(super) fn is_nonsense(&self) -> bool {
         match self {
             Self::Broken(Broken::Http1(error)) => error.is_parse(),
@@ -125,12 +125,12 @@ impl NoHead {
         }
     }
 
-    /// Whether a limit of the HTTP/1.1 client was passed.
+    /// Whether a limit of the HTTP/1.1 client was exceeded.
     pub(super) fn is_too_large(&self) -> bool {
         matches!(self, Self::Broken(Broken::Http1(error)) if is_too_large(error))
     }
 
-    /// Why the server ended this stream, where it did.
+    /// Why the server reset this stream, if it did.
     fn reset(&self) -> Option<Reason> {
         match self {
             Self::Broken(Broken::Http2(error)) if error.is_reset() && error.is_remote() => error.reason(),

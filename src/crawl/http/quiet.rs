@@ -1,4 +1,4 @@
-//! A waker that keeps quiet while its task polls what would wake it.
+//! A waker that stays quiet while its task polls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -6,18 +6,19 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// Nobody polls: the task is woken.
+/// The task does not poll: a wake-up is passed on to it.
 const WAITING: u8 = 0;
-/// The task polls. Whoever wakes it now is heard when it is done.
+/// The task polls. A wake-up now is looked at once the poll has returned.
 const POLLING: u8 = 1;
-/// Somebody has woken it while it polled.
+/// The task was woken while it polled.
 const WOKEN: u8 = 2;
 
-/// How often a task polls again because it was woken meanwhile. Then others have their turn: what woke it may be a budget that is used up.
+/// At most this many polls in a row when the task is woken while it polls. Then other tasks get a turn: it may have been woken because its
+/// budget is used up.
 const TURNS: u32 = 4;
 
-/// Where two futures of one task wake each other, each of them would put the task in the runtime's queue again, and that wakes another
-/// thread for it. Polled by this, they are polled again at once.
+/// Two futures of one task that wake each other would each put the task back into the runtime's queue, which wakes another thread for it.
+/// This polls them again in place.
 #[derive(Debug, Default)]
 pub(super) struct Quiet(Arc<Inner>);
 
@@ -28,7 +29,7 @@ struct Inner {
 }
 
 impl Quiet {
-    /// Polls, and again as long as one part wakes another.
+    /// Polls, and polls again while one part wakes another, at most [`TURNS`] times.
     pub(super) fn poll<T>(&self, context: &Context<'_>, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
         let Inner { state, task } = &*self.0;
         task.register(context.waker());

@@ -13,23 +13,23 @@ use super::guard::Guard;
 use super::shortage::{is_shortage, shortage};
 use crate::crawl::lock::lock;
 
-/// How long addresses are kept. The system's resolver does not tell a record's time to live.
+/// How long addresses are kept. The system's resolver does not report a record's time to live.
 const TTL: Duration = Duration::from_secs(300);
 /// How long a failure is kept.
 const NEGATIVE_TTL: Duration = Duration::from_secs(30);
 /// The longest wait for the system's resolver.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Addresses of one name, at most.
+/// At most this many addresses are kept of one name.
 const MAX_ADDRESSES: usize = 16;
-/// Names that are kept, at most.
+/// At most this many names are kept.
 const MAX_NAMES: usize = 16_384;
 
-/// Resolves names to addresses that may be dialed, by the system's resolver, behind a bounded cache. A name that is asked for twice at
-/// once is looked up once.
+/// Resolves names to addresses that may be dialed, by the system's resolver and through a bounded cache. Concurrent requests for a name
+/// share one lookup.
 #[derive(Debug)]
 pub(super) struct Resolver {
     guard: Guard,
-    /// Turns to look a name up. Hosts that never answered have turns of their own: thousands that hang hold up no other.
+    /// Permits for lookups. Hosts that have never answered have their own: thousands that hang do not hold up the others.
     strangers: Arc<Semaphore>,
     acquaintances: Arc<Semaphore>,
     names: Mutex<AHashMap<Box<str>, Arc<OnceCell<Answer>>>>,
@@ -45,16 +45,16 @@ struct Answer {
 /// Why a name has no address to dial.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ResolveError {
-    /// The resolver found no address, in its own words.
+    /// The resolver found no address. The text is the resolver's own.
     #[error("name does not resolve: {0}")]
     Failed(Arc<str>),
-    /// This machine was short of something, in the system's words.
+    /// This machine was short of a resource. The text is the system's own.
     #[error("name cannot be asked for: {0}")]
     Local(Arc<str>),
-    /// The name does not exist or has no address, in the resolver's own words.
+    /// The name does not exist or has no address. The text is the resolver's own.
     #[error("name does not exist: {0}")]
     NoSuchName(Arc<str>),
-    /// All its addresses are refused. This is one of them, and why.
+    /// All its addresses are refused. This is one of them, with the reason.
     #[error("name resolves to {0}, which {1}")]
     Refused(IpAddr, &'static str),
     /// No answer within five seconds.
@@ -70,14 +70,14 @@ impl Resolver {
         Self { guard, strangers, acquaintances: turns(lookups / 4), names: Mutex::default(), times }
     }
 
-    /// Looks a name up ahead of its use, when its turn comes. An address needs no lookup.
+    /// Looks a name up ahead of its use, once a permit is free. An address needs no lookup.
     pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if host.trim_matches(['[', ']']).parse::<IpAddr>().is_err() {
             self.answer(host, self.turns(is_first_contact)).await;
         }
     }
 
-    /// Tells the addresses of a name, once it was looked up; none where it has none.
+    /// Passes a name's addresses to `tell` once it is looked up; an empty slice if it has none.
     pub(super) async fn tell_addresses<T>(
         &self,
         name: &str,
@@ -92,7 +92,7 @@ impl Resolver {
         if is_first_contact { &self.strangers } else { &self.acquaintances }
     }
 
-    /// The addresses of `name`, at most 16, with port 0. Only those that may be connected to.
+    /// The addresses of `name` that may be connected to, at most 16, with port 0.
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let answer = self.answer(name, &self.acquaintances).await;
         let addresses = answer.get().map_or(Err(ResolveError::TimedOut), |answer| answer.addresses.clone())?;
@@ -105,9 +105,9 @@ impl Resolver {
         cell
     }
 
-    /// The cell of `name`'s answer, which is there or will be.
+    /// The cell that holds `name`'s answer, or will hold it.
     fn cell(&self, name: &str) -> Arc<OnceCell<Answer>> {
-        // A panic under the lock leaves the map whole: at worst a name is without its cell.
+        // A panic under the lock leaves the map valid: at worst a name lacks its cell.
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let current = |cell: &OnceCell<Answer>| cell.get().is_none_or(|answer| now < answer.until);
@@ -116,7 +116,7 @@ impl Resolver {
         }
         if names.len() >= MAX_NAMES {
             names.retain(|_, cell| current(cell));
-            // Nearly all are current. To forget them all costs less than a sweep for each further name.
+            // Most are current. Clearing the map costs less than a sweep for each further name.
             if names.len() > MAX_NAMES / 2 {
                 names.clear();
             }
@@ -131,7 +131,7 @@ impl Resolver {
         let asked = name.to_owned();
         let begun = Instant::now();
         let looking = tokio::task::spawn_blocking(move || {
-            // The system's resolver cannot be interrupted. The turn is over when it returns.
+            // The system's resolver cannot be interrupted. The permit is free again when it returns.
             let _turn = turn;
             (asked.as_str(), 0).to_socket_addrs()
         });
@@ -146,7 +146,7 @@ impl Resolver {
         };
         let ttl = match addresses {
             Ok(_) => TTL,
-            // The machine may be better off at the next request.
+            // The shortage may be over by the next request.
             Err(ResolveError::Local(_)) => Duration::ZERO,
             Err(_) => NEGATIVE_TTL,
         };
@@ -171,7 +171,7 @@ impl Resolver {
     }
 }
 
-/// Tells this machine's shortage, a name that does not exist, and a resolver that failed apart.
+/// Distinguishes a shortage on this machine, a name that does not exist, and a resolver that failed.
 fn failed(error: &io::Error) -> ResolveError {
     if is_shortage(error) {
         return ResolveError::Local(error.to_string().into());
@@ -183,8 +183,8 @@ fn failed(error: &io::Error) -> ResolveError {
     }
 }
 
-/// Whether the system's resolver says that a name does not exist, and not that it could not find out. It has numbers for that
-/// (`EAI_NONAME`, `EAI_NODATA`), but the standard library keeps only their words: those of glibc, musl, BSD and macOS.
+/// Whether the system's resolver says that a name does not exist, rather than that it could not find out. It has error codes for that
+/// (`EAI_NONAME`, `EAI_NODATA`), but the standard library keeps only their messages: these are the ones of glibc, musl, BSD and macOS.
 fn is_firm(words: &str) -> bool {
     const FIRM: [&str; 5] = [
         "Name or service not known",

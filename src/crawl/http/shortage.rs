@@ -1,4 +1,4 @@
-//! Tells this machine's shortages from a host's failures.
+//! Distinguishes this machine's shortages from a host's failures.
 
 use std::error::Error;
 use std::io;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::causes::causes;
 
-/// The system's errors where it has no more open files, buffers, ports or memory.
+/// The system's errors for running out of open files, buffers, ports or memory.
 const SHORTAGES: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::ADDRNOTAVAIL, Errno::NOMEM];
 
 /// Whether an error or one of its causes is a shortage of this machine. No host is to blame for that.
@@ -20,7 +20,7 @@ fn is_short(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| SHORTAGES.contains(&errno))
 }
 
-/// The shortage of this moment, if there is one. The system's resolver reports a missing descriptor as it does a missing answer.
+/// The present shortage, if there is one. Needed because the system's resolver reports a missing descriptor just like a missing answer.
 pub(super) fn shortage() -> Option<io::Error> {
     UdpSocket::bind(("127.0.0.1", 0)).err().filter(is_short)
 }
