@@ -33,29 +33,30 @@ use crate::crawl::html::SNIFFED;
 use crate::crawl::lock::lock;
 use crate::frontier::Failure;
 
-/// Bytes that are taken of the body of a redirect or an error, so that its connection may be kept.
+/// At most this many bytes are read of the body of a redirect or an error, so that its connection may be kept.
 const MAX_ASIDE: usize = 64 * 1024;
 /// How long such a body may take.
 const ASIDE_TIME: Duration = Duration::from_secs(1);
-/// Bytes that a body may be short of its length, at most, where it counts as far as it came; so may an eighth of what came.
+/// A body may be short of its stated length by this many bytes, or by an eighth of what came, where the request reads it as far as it came.
 const SHORT: u64 = 64;
-/// From so many pieces of a body on, their size counts.
+/// After this many pieces of a body, their size counts.
 const MANY_PIECES: u64 = 16 * 1024;
-/// Bytes that each of many pieces must have on average: a piece costs as much as a kilobyte.
+/// The least average size of many pieces, in bytes: a piece costs as much as a kilobyte.
 const MIN_PIECE: u64 = 32;
 
-/// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects. A secret is sent to the origin that it is for, and shown to nobody. Cheap to clone; clones share connections and the name cache.
+/// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects. A secret is sent only to the origin that it is
+/// for, and never shown. Cheap to clone; clones share connections and the name cache.
 ///
-/// It brings its own cryptography, and leaves alone whatever provider the process has installed for rustls.
+/// It brings its own cryptography, and leaves alone any provider that the process has installed for rustls.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Arc<dyn Client>,
-    /// An embedder's, which takes its place.
+    /// An embedder's client, which replaces it.
     own: Arc<OnceLock<Arc<dyn Client>>>,
     names: Names,
     times: Arc<Mutex<ConnectionTimes>>,
     accesses: Arc<Accesses>,
-    /// `None` where nobody asked for cookies.
+    /// `None` if the options ask for no cookies.
     cookies: Option<Arc<CookieJar>>,
     canonicalizer: Canonicalizer,
     guard: Guard,
@@ -67,12 +68,13 @@ impl Fetcher {
     /// Prepares the client.
     ///
     /// # Errors
-    /// Where a header cannot be sent, a type is unknown, a secret cannot be read, or the client cannot be set up.
+    /// When a header cannot be sent, a type is unknown, a secret cannot be read, or the client cannot be set up.
     pub fn new(options: &FetchOptions) -> Result<Self, FetcherError> {
         Self::within(options, ResourceLimits::fit(None, u64::MAX), true)
     }
 
-    /// As [`new`](Self::new), with idle connections and lookups by places. `asks_beside`: a host may be asked several things at once.
+    /// As [`new`](Self::new), with idle connections and lookups limited by `places`. `asks_beside`: a host may be sent several requests at
+    /// once.
     pub(in crate::crawl) fn within(
         options: &FetchOptions,
         places: ResourceLimits,
@@ -94,7 +96,7 @@ impl Fetcher {
             times,
             accesses,
             cookies,
-            // The gate bounds the length of URLs.
+            // The gate bounds the length of URLs, so this need not.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
             guard: Guard::new(options),
             wanted: Arc::new(Wanted::new(options)?),
@@ -102,10 +104,10 @@ impl Fetcher {
         })
     }
 
-    /// Fetches with this client from now on, in the place of the one that the options name. All clones of this fetcher do.
+    /// Fetches with this client from now on, instead of the one that the options name. This holds for all clones of this fetcher.
     ///
     /// # Errors
-    /// Where the options ask for what the client does not do, it hides something, or another one was given before.
+    /// When the client does not honor an option that is set, when it would hide pages, or when another client was given before.
     pub fn use_client(&self, client: impl Client + 'static) -> Result<(), FetcherError> {
         clients::check(&self.options, Some(&client))?;
         let unfit = |reason| AccessError::of_option("client", format!("{}: {reason}", client.name()));
@@ -118,10 +120,10 @@ impl Fetcher {
         &**self.own.get().unwrap_or(&self.client)
     }
 
-    /// Looks for what is wrong with the headers, the types and the rules of these options. Secrets are not read.
+    /// Checks the headers, the types and the rules of these options. Secrets are not read.
     ///
     /// # Errors
-    /// Where something cannot be sent, or stands for nothing.
+    /// When a header cannot be sent, or a text has no meaning.
     pub fn check(options: &FetchOptions) -> Result<(), AccessError> {
         clients::check(options, None)?;
         Proxies::check(options)?;
@@ -132,7 +134,7 @@ impl Fetcher {
     /// Fetches one URL, within the total timeout. Holds the body and little else.
     ///
     /// # Errors
-    /// Where there is no response, or one that is not HTTP. Once there is a head, what came of the body is kept: see
+    /// When there is no response, or it is not HTTP. Once there is a head, the part of the body that came is kept: see
     /// [`Response::incomplete`].
     pub async fn fetch(&self, url: &str) -> Result<Response, FetchError> {
         let url = self.canonicalizer.canonicalize(url);
@@ -145,17 +147,17 @@ impl Fetcher {
         self.cookies.as_ref()
     }
 
-    /// How long it took to reach servers so far.
+    /// How long it has taken to reach servers so far.
     pub(in crate::crawl) fn connection_times(&self) -> ConnectionTimes {
         lock(&self.times).clone()
     }
 
-    /// Whether a proxy has failed in such a way, or for so long, that there is no hope.
+    /// Whether the client has failed for good: its proxy has failed for too long, or does not take our sign-in.
     pub(in crate::crawl) fn has_lost_proxy(&self) -> bool {
         self.client().is_lost()
     }
 
-    /// Tells the addresses to which a URL's host resolves; none where they are not known here.
+    /// Passes the addresses of a URL's host to `tell`; an empty slice if they are not known here.
     pub(in crate::crawl) async fn tell_addresses<T>(
         &self,
         url: &CanonicalUrl,
@@ -168,13 +170,13 @@ impl Fetcher {
         self.names.tell_addresses(url.host(), is_first_contact, tell).await
     }
 
-    /// As [`fetch`](Self::fetch), with a say in how.
+    /// As [`fetch`](Self::fetch), with options.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
         let is_found_elsewhere = self.client().finds_host(url);
         self.guard.check(url, is_found_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
         let access = self.accesses.of(url.host());
-        // This comes before any deadline: to wait for a turn to look a name up is no fault of the host's.
+        // This comes before any deadline: waiting for a turn to look a name up does not count against the host.
         if !is_found_elsewhere {
             self.names.look_up_ahead(url.host(), ask.is_first_contact).await;
         }
@@ -209,7 +211,7 @@ impl Fetcher {
         Ok(response)
     }
 
-    /// Has the request sent, and waits for the head. An error says when it was sent.
+    /// Has the client send the request, and waits for the head. An error says when the request was sent.
     async fn head(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
         let client = self.client();
         let asked = client.ask(request);
@@ -217,8 +219,8 @@ impl Fetcher {
         answer.map_err(|error| FetchError { sent_at: error.sent_at.or_else(|| request.sent_at()), ..error })
     }
 
-    /// Reads until the end, a limit or an error. The connection is kept if it was the end. A little is taken of a redirect or an
-    /// error, and it does not matter how that ends.
+    /// Reads until the end, a limit or an error. The connection is kept if the end was reached. Of a redirect or an error, only a little is
+    /// read, and errors while reading it are ignored.
     async fn read_body(
         &self,
         (headers, body): (&HeaderMap, Box<dyn ClientBody>),
@@ -241,7 +243,7 @@ impl Fetcher {
         if is_page {
             return read;
         }
-        // Whatever came is enough.
+        // As much as came is enough.
         response.truncated = false;
         Ok(())
     }
@@ -298,7 +300,7 @@ impl Fetcher {
             }
             let mut pushed = Ok(());
             for part in decoder.parts(&piece) {
-                // To wait for room is no fault of the host's, so the deadlines move.
+                // Waiting for room does not count against the host, so the deadlines move.
                 let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len() + part.len());
                 let waited = ask.make_room(decoder.held() + decoder.growth(part) + wire).await;
                 (begun, total.from) = (begun + waited, total.from + waited);
@@ -322,7 +324,8 @@ impl Fetcher {
             }
             let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
             ask.make_room(decoder.held() + wire).await;
-            // Nobody reads it, so it is not loaded: a new connection costs less. A short rest is, and the connection serves again.
+            // A body that will not be read is not loaded to its end: a new connection costs less. A short rest is loaded, so that the
+            // connection can be reused.
             let rest = body.length().unwrap_or(response.wire_bytes);
             if is_unread && pushed.is_ok() && rest > MAX_ASIDE as u64 {
                 break Ok(());
@@ -353,8 +356,8 @@ impl Fetcher {
         result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }
 
-    /// The deadline for the next piece of a body: that of the idle timeout, or that of the least rate, by which the bytes so far may have
-    /// taken only so long.
+    /// The deadline for the next piece of a body: the idle timeout, or the time by which the minimum rate requires more than the bytes so
+    /// far.
     fn body_clock(&self, wire_bytes: u64, begun: Instant) -> Deadline {
         let options = &self.options;
         let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
@@ -374,14 +377,14 @@ mod tests {
     use super::super::client_choice::ClientChoice;
     use super::*;
 
-    /// What a server has seen of a connection.
+    /// An event that a server has seen on a connection.
     #[derive(Debug, PartialEq, Eq)]
     enum Seen {
         Opened,
         Closed,
     }
 
-    /// A server of its own for each host, which ends no connection.
+    /// Starts a server of its own for a host. It closes no connection.
     fn serve(seen: &Sender<Seen>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -408,8 +411,8 @@ mod tests {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok()
     }
 
-    /// Asks twelve hosts once, of whose connections eight may be kept; then the last host again. Says how many connections were opened, and
-    /// how many were closed, before and after.
+    /// Sends a request to each of twelve hosts, where eight connections may be kept; then another to the last host. Returns how many
+    /// connections were opened and closed by the twelve, and by the last one.
     fn opened_and_closed(client: ClientChoice) -> [(usize, usize); 2] {
         let options = FetchOptions { client, allow_private_addresses: true, ..FetchOptions::default() };
         let places = ResourceLimits { idle_connections: 8, ..ResourceLimits::fit(None, u64::MAX) };
@@ -419,7 +422,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |host: &SocketAddr| {
             let page = runtime.block_on(fetcher.fetch(&format!("http://{host}/"))).unwrap();
-            // The connection comes back to the client beside the page.
+            // The connection goes back to the client while the page is returned.
             runtime.block_on(tokio::task::yield_now());
             assert_eq!(page.body, b"hi");
         };
@@ -436,11 +439,11 @@ mod tests {
         (opened, seen.len() - opened)
     }
 
-    /// "keeps the connections of the hosts that were asked last, as many as may be kept": direct alone; and both keep no more.
+    /// Direct keeps as many connections as it may, of the most recently used hosts. Neither client keeps more.
     #[test]
     fn kept_connections_have_a_bound_over_all_hosts() {
         assert_eq!(opened_and_closed(ClientChoice::DIRECT), [(12, 4), (0, 0)]);
-        // Two are made in each part.
+        // Each generation makes two.
         assert_eq!(opened_and_closed(ClientChoice::REQWEST), [(12, 10), (1, 2)]);
     }
 }

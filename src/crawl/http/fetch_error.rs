@@ -1,4 +1,4 @@
-//! Says why there is no response, or not a whole one, in few plain words.
+//! Says in a few plain words why there is no response, or only part of one.
 
 use std::error::Error;
 use std::io;
@@ -14,20 +14,20 @@ use super::tls;
 use crate::crawl::records::legible;
 use crate::frontier::Failure;
 
-/// What is said of a connection whose end has no words of the system's.
+/// The message for a closed connection when the system has no words for it.
 const CLOSED: &str = "the connection closed before its response";
 
-/// Why there is no response, or not a whole one.
+/// Why there is no response, or only part of one.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct FetchError {
-    /// What kind of failure it is, for the frontier and the record.
+    /// The kind of failure, for the frontier and the record.
     pub failure: Failure,
-    /// What happened: which clock ran out, which address was refused, or the innermost cause's own words. At most 1 kB, with control
+    /// What happened: which clock ran out, which address was refused, or the innermost cause's own message. At most 1 kB, with control
     /// characters escaped.
     pub message: String,
-    /// When the request was sent; `None` where nothing was.
+    /// When the request was sent; `None` if it was not.
     pub sent_at: Option<Instant>,
     /// This machine was short of open files, buffers, ports or memory. The host is not to blame, and nothing was sent.
     pub is_local: bool,
@@ -35,24 +35,24 @@ pub struct FetchError {
 }
 
 impl FetchError {
-    /// For a client, which says what kind of failure it is. Control characters are escaped, and beyond 1 kB the words are cut.
+    /// An error of a client, which names the kind of failure. Control characters are escaped, and the message is cut at 1 kB.
     pub fn new(failure: Failure, message: impl AsRef<str>) -> Self {
         Self { failure, message: legible(message.as_ref()), sent_at: None, is_local: false, source: None }
     }
 
-    /// For a client, by the error that it was: the innermost cause's own words are the message. Where it is a shortage of this machine, no
-    /// host is to blame.
+    /// An error of a client, by its cause: the innermost cause's own message becomes the message. A shortage of this machine is recognized,
+    /// and no host is to blame for it.
     pub fn caused(failure: Failure, error: impl Error + Send + Sync + 'static) -> Self {
         let message = causes(&error).last().map_or_else(String::new, ToString::to_string);
         Self { is_local: is_shortage(&error), source: Some(error.into()), ..Self::new(failure, message) }
     }
 
-    /// For a request that may not be sent any more.
+    /// The error of a request that may no longer be sent.
     pub(super) fn not_allowed() -> Self {
         Self { is_local: true, ..Self::new(Failure::Lost, "this machine may not ask any more") }
     }
 
-    /// For what went wrong at a proxy.
+    /// The error of something that went wrong at a proxy.
     pub(super) fn of_proxy(error: ProxyError) -> Self {
         let failure = match error.fault {
             ProxyFault::Own => Failure::Proxy,
@@ -63,12 +63,12 @@ impl FetchError {
         Self { message, ..Self::caused(failure, error) }
     }
 
-    /// For a body that broke off.
+    /// The error of a body that broke off.
     pub(super) fn in_body(error: Broken) -> Self {
         Self::caused(if error.is_misframed() { Failure::BadResponse } else { Failure::Incomplete }, error)
     }
 
-    /// For a request that got no head.
+    /// The error of a request that got no head.
     pub(super) fn without_head(error: NoHead) -> Self {
         let error = match error {
             NoHead::RanOut(clock) => return clock.ran_out(),
@@ -95,7 +95,7 @@ impl FetchError {
             None => Failure::Incomplete,
         };
         let is_local = matches!(resolve, Some(ResolveError::Local(_)));
-        // The system's words name a cause. The client's do not.
+        // The system's messages name a cause. The client's do not.
         let is_named =
             causes(&error).any(<dyn Error>::is::<io::Error>) || matches!(error, NoHead::Broken(Broken::Http2(_)));
         let is_too_large = error.is_too_large();
@@ -114,7 +114,7 @@ impl FetchError {
         without_head
     }
 
-    /// For a request that was sent, of a client that has no more to say than this error. `is_nonsense`: what came is not HTTP.
+    /// The error of a request that was sent, from a client that knows no more than `error`. `is_nonsense`: the response is not HTTP.
     #[cfg(feature = "reqwest")]
     pub(super) fn unanswered(error: impl Error + Send + Sync + 'static, is_nonsense: bool) -> Self {
         let failure = match () {
@@ -131,7 +131,7 @@ impl FetchError {
         unanswered
     }
 
-    /// What is said of a head that is beyond a limit. The client does not say which.
+    /// The message for a head that is over a limit. The client does not say which limit.
     pub(super) fn too_large() -> String {
         let head = MAX_HEAD >> 10;
         format!(
@@ -156,7 +156,7 @@ pub(super) fn is_of_proxy(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     error.is::<ProxyError>()
 }
 
-/// Whether the system or a connector has waited too long.
+/// Whether the system or a connector timed out.
 pub(super) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     has(error, io::ErrorKind::TimedOut)
 }

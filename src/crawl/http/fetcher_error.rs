@@ -9,15 +9,15 @@ use super::request::Unsendable;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetcherError {
-    /// Something that hosts are sent cannot be, or a secret cannot be read.
+    /// A header or sign-in cannot be sent, an option cannot be used, or a secret cannot be read.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// An option's text cannot stand in a header.
+    /// An option's text cannot be a header's value.
     #[error("{option} = {value:?} cannot be sent in a header")]
     Header {
-        /// The option, by its path.
+        /// The path of the option.
         option: &'static str,
-        /// What was given.
+        /// The text of the option.
         value: String,
     },
     /// The client or its TLS cannot be set up.

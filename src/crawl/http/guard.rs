@@ -7,7 +7,7 @@ use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::frontier::Failure;
 
-/// What the message of a denied address ends with.
+/// The end of a denied address's message.
 pub(crate) const DENIED: &str = "is denied by fetch.deny_networks";
 
 /// Which addresses may be connected to.
@@ -19,7 +19,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// By the options.
+    /// The guard that the options set.
     pub(super) fn new(options: &FetchOptions) -> Self {
         Self {
             allows_private: options.allow_private_addresses,
@@ -28,13 +28,14 @@ impl Guard {
         }
     }
 
-    /// Nothing is refused.
+    /// A guard that refuses nothing.
     pub(super) fn open() -> Self {
         Self { allows_private: true, allowed: Box::default(), denied: Box::default() }
     }
 
-    /// Refuses ports and addresses that must not be asked, and says why. The addresses of a name are checked when they are dialed.
-    /// `is_resolved_elsewhere`: whoever resolves it would take `localhost` for itself (RFC 6761 section 6.3).
+    /// Refuses ports and addresses that must not be connected to, with the reason. The addresses of a name are checked when they are
+    /// dialed. `is_resolved_elsewhere`: a proxy or client resolves the host, and would take `localhost` for its own machine (RFC 6761
+    /// section 6.3).
     pub(super) fn check(&self, url: &CanonicalUrl, is_resolved_elsewhere: bool) -> Result<(), (Failure, String)> {
         let port = url.host_key().port();
         if port == 0 {
@@ -57,7 +58,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Why an address is refused; `None` where it may be connected to. What is denied is so whatever is allowed.
+    /// Why an address is refused; `None` if it may be connected to. Denied networks override allowed ones.
     pub(super) fn refusal(&self, address: IpAddr) -> Option<&'static str> {
         let is_in = |networks: &[Network], address| networks.iter().any(|network| network.contains(address));
         if !self.denied.is_empty() && reached_by(address).any(|reached| is_in(&self.denied, reached)) {
@@ -68,8 +69,9 @@ impl Guard {
     }
 }
 
-/// An address, and those that a connection to it reaches. One that carries an IPv4 address reaches that. The unspecified address reaches
-/// loopback: Linux connects `0.0.0.0` with 127.0.0.1 and `::` with `::1`, and other systems may take 127.0.0.1 for `::` too.
+/// An address, and the others that a connection to it reaches. An IPv6 address that carries an IPv4 address reaches that. The unspecified
+/// address reaches loopback: Linux connects `0.0.0.0` with 127.0.0.1 and `::` with `::1`, and other systems may take 127.0.0.1 for `::`
+/// too.
 fn reached_by(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let carried = match address {
         IpAddr::V4(address) => Some(address),
@@ -83,9 +85,9 @@ fn reached_by(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     std::iter::once(address).chain(carried.map(IpAddr::V4)).chain(loopback.iter().copied())
 }
 
-/// Whether an address belongs to the public internet. By IANA's special-purpose registries (RFC 6890 and its updates) it is not private,
-/// shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that carries an IPv4 address
-/// (mapped, 6to4, NAT64) is judged by that. Teredo and the deprecated forms are refused.
+/// Whether an address belongs to the public internet. By IANA's special-purpose registries (RFC 6890 and its updates), such an address is
+/// not private, shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that carries an IPv4
+/// address (mapped, 6to4, NAT64) is judged by that. Teredo and the deprecated forms are refused.
 fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
@@ -138,7 +140,7 @@ fn carried_by(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Whether a port belongs to another protocol, by the Fetch standard's list of bad ports. Its server could take an HTTP request for
+/// Whether a port belongs to another protocol, by the Fetch standard's list of bad ports. Its server could read an HTTP request as
 /// commands.
 fn is_bad_port(port: u16) -> bool {
     BAD_PORTS.binary_search(&port).is_ok()
@@ -181,7 +183,7 @@ mod tests {
         }
     }
 
-    /// Nutch's filter lets through what is included alone; here what is public needs no permission.
+    /// Nutch's filter lets only included addresses through; here public addresses need no permission.
     #[test]
     fn networks_are_allowed_and_denied() {
         let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
@@ -206,7 +208,7 @@ mod tests {
         assert!(verdict(&options, "10.1.2.3").is_some());
     }
 
-    /// What is denied stays so under each other name that it has.
+    /// A denied address stays denied in every other form.
     #[test]
     fn what_leads_to_a_denied_address_is_denied() {
         for (denied, address, is_denied) in [
@@ -233,7 +235,7 @@ mod tests {
             let refusal = Guard::new(&options).refusal(address.parse().unwrap());
             assert_eq!(refusal.is_some(), is_denied, "{address} where {:?} is denied", options.deny_networks);
         }
-        // Allowed is what is named alone.
+        // Only the addresses that are named are allowed, not their other forms.
         let allowed = vec!["127.0.0.0/8".parse().unwrap()];
         let guard = Guard::new(&FetchOptions { allow_networks: allowed, ..FetchOptions::default() });
         for address in ["0.0.0.0", "::", "64:ff9b::127.0.0.1", "2002:7f00:1::"] {

@@ -1,10 +1,10 @@
-//! Links that a response has in its head: `Link` (RFC 8288) and `Refresh`.
+//! Links in the head of a response: `Link` (RFC 8288) and `Refresh`.
 
 use crate::crawl::html::refresh;
 
-/// Link relations that are followed, as they are on a page.
+/// The link relations that are followed, as on a page.
 const FOLLOWED: [&str; 5] = ["alternate", CANONICAL, "next", "prev", "previous"];
-/// The relation to the URL that a page names as its own (RFC 6596).
+/// The relation by which a page names its own URL (RFC 6596).
 const CANONICAL: &str = "canonical";
 
 /// The target of a link.
@@ -14,8 +14,8 @@ pub(super) struct Target {
     pub(super) is_canonical: bool,
 }
 
-/// The targets of a `Link` header's links that are followed. A link whose context is another page (`anchor`) is not this page's. What
-/// does not parse ends the header.
+/// The targets of a `Link` header's links that are followed. A link whose context is another page (`anchor`) does not count as this page's.
+/// Parsing ends at the first error.
 pub(super) fn targets(header: &str) -> Vec<Target> {
     let mut targets = Vec::new();
     let mut rest = header.trim_start_matches([' ', '\t', ',']);
@@ -27,7 +27,7 @@ pub(super) fn targets(header: &str) -> Vec<Target> {
             if name.eq_ignore_ascii_case("rel") && !has_rel {
                 let has = |known: &str| value.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case(known));
                 (is_followed, is_canonical) = (FOLLOWED.iter().any(|known| has(known)), has(CANONICAL));
-                // Others of the same name do not count (section 3.3).
+                // Later `rel` parameters are ignored (section 3.3).
                 has_rel = true;
             }
             is_elsewhere |= name.eq_ignore_ascii_case("anchor");
@@ -41,12 +41,12 @@ pub(super) fn targets(header: &str) -> Vec<Target> {
     targets
 }
 
-/// Where a `Refresh` header leads, which is read as `<meta http-equiv=refresh>` is; `None` for a mere reload.
+/// The target of a `Refresh` header, read like `<meta http-equiv=refresh>`; `None` for a mere reload.
 pub(super) fn refresh_target(header: &str) -> Option<String> {
     refresh(header).map(str::to_owned)
 }
 
-/// A parameter's name and value, quotes off, and what comes behind it.
+/// A parameter's name, its value without quotes, and the rest of the text.
 fn parse(text: &str) -> (&str, String, &str) {
     let text = text.trim_start();
     let end = text.find(['=', ';', ',']).unwrap_or(text.len());

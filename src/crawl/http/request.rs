@@ -11,19 +11,19 @@ use crate::frontier::{Failure, Validators};
 /// A request without a body.
 pub(super) type Get = Request<()>;
 
-/// What stands in each request to a host.
+/// The headers of every request to a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestHeaders {
-    /// Sent with each request, behind its host.
+    /// Sent with each request, after `Host`.
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// An option's text cannot stand in a header.
+/// An option's text that cannot be a header's value.
 #[derive(Debug)]
 pub(super) struct Unsendable {
-    /// The option, by its path.
+    /// The path of the option.
     pub(super) option: &'static str,
-    /// What was given.
+    /// The text of the option.
     pub(super) value: String,
 }
 
@@ -51,13 +51,13 @@ impl RequestHeaders {
         Ok(Self { headers })
     }
 
-    /// Replaces a header; without a value it is not sent.
+    /// Replaces a header; without a value, the header is not sent.
     pub(super) fn set(&mut self, name: &HeaderName, value: Option<&HeaderValue>) {
         self.headers.retain(|(other, _)| other != name);
         self.headers.extend(value.map(|value| (name.clone(), value.clone())));
     }
 
-    /// Asks for a URL, or whether it has changed.
+    /// A request for a URL; with validators, a conditional one.
     pub(super) fn get(&self, url: &CanonicalUrl, changed: Option<&Validators>) -> Result<Get, FetchError> {
         let target = url.path_and_query().parse::<Uri>().map_err(not_sent)?;
         let host = url.origin().split_once("://").map_or("", |(_, host)| host);
@@ -75,7 +75,7 @@ impl RequestHeaders {
     }
 }
 
-/// Adds a validator. One that cannot stand in a header is left out: the page is sent as a whole then.
+/// Adds a validator. One that cannot be a header's value is left out: the server then sends the whole page.
 fn add(headers: &mut HeaderMap, name: HeaderName, text: Option<&str>) {
     if let Some(value) = text.and_then(|text| HeaderValue::from_str(text).ok()) {
         headers.insert(name, value);

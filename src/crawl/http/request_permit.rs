@@ -7,12 +7,12 @@ use crate::address::CanonicalUrl;
 use crate::crawl::bounds::Share;
 use crate::frontier::Validators;
 
-/// Whether a body will be read, by its type and its first bytes.
+/// Decides by a body's type and first bytes whether it will be read.
 pub(in crate::crawl) type TakesBody = fn(Option<&str>, &[u8]) -> bool;
 
-/// Whether a request may be sent now. It is asked right before: to connect takes time.
+/// Decides whether a request may be sent now. It is asked right before sending, since connecting takes time.
 pub(crate) trait RequestPermit: fmt::Debug + Send + Sync {
-    /// Whether one may.
+    /// Whether a request may be sent now.
     fn may_ask(&self) -> bool;
 }
 
@@ -21,31 +21,32 @@ pub(crate) trait RequestPermit: fmt::Debug + Send + Sync {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) url: &'a CanonicalUrl,
-    /// What is known of it: it is wanted only if it has changed.
+    /// Validators of the known version: the page is wanted only if it has changed.
     pub(in crate::crawl) changed: Option<&'a Validators>,
-    /// Its host has never answered: shorter deadlines hold.
+    /// Its host has never answered: shorter deadlines apply.
     pub(in crate::crawl) is_first_contact: bool,
-    /// The start is enough of a body that nobody will read: one that this does not take, by its type and first bytes, or not the
-    /// page that was asked for. `None` takes all.
+    /// Decides by type and first bytes whether the body will be read. Only the start is kept of a body that will not be, and of a response
+    /// that is not the requested page. `None` keeps every body.
     pub(in crate::crawl) takes: Option<TakesBody>,
-    /// Bytes of the body that are taken; `None` for as many as the options say.
+    /// The most bytes of the body to take; `None` for the options' limit.
     pub(in crate::crawl) max_bytes: Option<usize>,
-    /// It is read as far as it came where its length is a little too long, and as it is where it is not in gzip as its head says.
+    /// A body that is slightly shorter than its stated length counts as complete, and one that is not gzip as its head says is read as it
+    /// is.
     pub(in crate::crawl) reads_so_far: bool,
-    /// It is refused where the options do not want such pages. Else it is taken whatever it is.
+    /// A page that the options do not want is refused. Otherwise every page is taken.
     pub(in crate::crawl) may_refuse: bool,
     /// A digest of the body is wanted.
     pub(in crate::crawl) makes_digest: bool,
-    /// The response is also wanted as it came.
+    /// The exchange, as it came, is wanted too.
     pub(in crate::crawl) keeps_exchange: bool,
-    /// Where room for the body is taken. Without it there is always enough.
+    /// The share of memory that the body's room is taken from. `None` means no limit.
     pub(in crate::crawl) share: Option<&'a mut Share>,
-    /// Who is asked whether it may be sent, if anybody.
+    /// Asked right before sending whether the request still may be sent.
     pub(in crate::crawl) permission: Option<&'a dyn RequestPermit>,
 }
 
 impl<'a> Ask<'a> {
-    /// Asks for the whole body, whatever it is.
+    /// A request for the whole body, whatever it is.
     pub(in crate::crawl) fn whole(url: &'a CanonicalUrl) -> Self {
         Self {
             url,
@@ -62,7 +63,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Takes memory for so many bytes of a body, or gives back the surplus. Returns how long it waited.
+    /// Takes memory for `bytes` of a body, or gives back the surplus. Returns how long it waited.
     pub(in crate::crawl) async fn make_room(&mut self, bytes: usize) -> Duration {
         match &mut self.share {
             Some(share) => share.resize(bytes as u64).await,

@@ -1,4 +1,4 @@
-//! A response, and how the texts of its headers are read.
+//! A response, and how its headers are read.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -15,7 +15,7 @@ use super::wanted::Unwanted;
 use crate::crawl::html::RobotsTag;
 use crate::frontier::{Failure, Validators};
 
-/// Bytes of a validator that is sent back, at most.
+/// At most this many bytes of a validator; a longer one is not sent back.
 const MAX_VALIDATOR: usize = 256;
 
 /// A response, whatever its status.
@@ -24,58 +24,58 @@ const MAX_VALIDATOR: usize = 256;
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The Content-Type header: UTF-8, or else Latin-1. Several stand with commas between them, as in one.
+    /// The Content-Type header: UTF-8, or else Latin-1. Several are joined by commas, like one header.
     pub content_type: Option<String>,
-    /// The Location header as it was written, not resolved yet. Bytes beyond ASCII are escaped, as browsers do.
+    /// The Location header as it was written, not resolved yet. Non-ASCII bytes are escaped, as in browsers.
     pub location: Option<String>,
-    /// Retry-After, as a rest from now; zero for a date that has passed. It has no limit.
+    /// Retry-After, as a delay from now; zero for a date in the past. It is not capped.
     pub retry_after: Option<Duration>,
-    /// Links that stand in the head: those of `Link` headers that are followed on a page too, and where a `Refresh` header leads.
+    /// Links in the head: those of `Link` headers whose relations are also followed on a page, and the target of a `Refresh` header.
     pub links: Vec<String>,
-    /// The first of them that a `Link` header names as the page's own URL: `rel=canonical` (RFC 6596).
+    /// The first of them that a `Link` header names as the page's own URL by `rel=canonical` (RFC 6596).
     pub canonical: Option<String>,
     /// What the X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
-    /// Its head says that it is a challenge in the place of what was asked for.
+    /// Its head says that it is a challenge instead of the page.
     pub(in crate::crawl) challenge: bool,
-    /// With these it can be asked for again on condition that it has changed.
+    /// The validators for a conditional request.
     pub validators: Option<Box<Validators>>,
-    /// The body with its codings undone, up to the limit. With another status than 2xx no more than 64 KiB or a second of it is taken.
+    /// The decoded body, up to the limit. With a status other than 2xx, at most 64 KiB or one second of it is taken.
     pub body: Vec<u8>,
-    /// Bytes of the body with its codings undone, as far as it was loaded. A crawl keeps only the start of a body that it will not read:
-    /// [`body`](Self::body) has fewer then. Of a long one it loads no more either.
+    /// Bytes of the decoded body, as far as it was loaded. Of a body that it will not read, a crawl keeps only the start, so that
+    /// [`body`](Self::body) has fewer. If such a body is long, it does not load the rest either.
     pub body_bytes: u64,
-    /// The body is in a content coding that cannot be undone, and is no text. A text is read as it is, as browsers do.
+    /// The body is in a content coding that cannot be decoded, and is not text. Text is read as it is, as in browsers.
     pub raw: bool,
     /// Bytes of the body on the wire.
     pub wire_bytes: u64,
     /// The body was longer than the limit, or a decompression bomb. The rest was not taken.
     pub truncated: bool,
-    /// Why the body broke off. What had come is kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection closed.
-    /// [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it is
-    /// not in the coding that the header names, or in an unknown one, its chunks are not framed as chunks, or it came in crumbs. `None`
-    /// for another status than 2xx.
+    /// Why the body broke off. The bytes that had come are kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection
+    /// closed. [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it
+    /// is not in the coding that the header names, or in an unknown one, its chunks are framed wrongly, or it came in crumbs. `None` for a
+    /// status other than 2xx.
     pub incomplete: Option<FetchError>,
-    /// It was not framed or coded as its head says, and was read as browsers do.
+    /// It was not framed or coded as its head says, and was read as in browsers.
     pub(in crate::crawl) is_lenient: bool,
-    /// Why its body was not taken: it is a page that is not wanted.
+    /// Why its body was not taken: the page is not wanted.
     pub(in crate::crawl) refused: Option<Unwanted>,
     /// It has set a cookie, or changed one.
     pub(in crate::crawl) has_new_cookies: bool,
     /// When the request was sent.
     pub sent_at: Instant,
-    /// From the request sent to the response's head.
+    /// Time from sending the request to the response's head.
     pub first_byte: Duration,
-    /// From the request sent to the end of the body.
+    /// Time from sending the request to the end of the body.
     pub total: Duration,
-    /// A digest of the decoded body, as much of it as was taken, if that was asked for.
+    /// A digest of the decoded body, as far as it was taken, if requested.
     pub(in crate::crawl) digest: Option<u64>,
-    /// The response as it came, if that was asked for.
+    /// The exchange as it came, if requested.
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,
 }
 
 impl Response {
-    /// A response whose body is still to come. `agent` is the product token that `X-Robots-Tag` is matched with.
+    /// A response whose body is still to come. `agent` is the product token that `X-Robots-Tag` is matched against.
     pub(super) fn begun(
         head: &http::Response<()>,
         agent: &str,
@@ -86,7 +86,7 @@ impl Response {
         let bad =
             |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
         match status {
-            // The client passes over other interim responses. Nobody asked for a switch.
+            // The client skips other interim responses. A switch of protocols was not requested.
             ..200 => return bad("a switch of protocols that nobody asked for"),
             304 if !is_conditional => return bad("304 to a request without conditions"),
             _ => {}
@@ -132,13 +132,13 @@ impl Response {
         })
     }
 
-    /// Whether its status is one of success.
+    /// Whether its status is 2xx.
     pub(in crate::crawl) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 }
 
-/// Whether a head says that a challenge comes in the place of the page: Cloudflare's `cf-mitigated`, and that of AWS WAF.
+/// Whether a head announces a challenge instead of the page: Cloudflare's `cf-mitigated` and AWS WAF's `x-amzn-waf-action`.
 fn is_challenge(headers: &HeaderMap) -> bool {
     let is = |name, words: &[&[u8]]| {
         let value = headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
@@ -177,7 +177,7 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     Some(whole)
 }
 
-/// A Location's text. Bytes beyond ASCII are escaped, so the very bytes that the server named are asked for.
+/// A Location's text. Non-ASCII bytes are escaped, so that exactly the bytes that the server named are requested.
 pub(super) fn location_text(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value {
@@ -190,16 +190,16 @@ pub(super) fn location_text(value: &[u8]) -> String {
     text
 }
 
-/// The forms of an HTTP-date (RFC 9110 section 5.6.7): the one in use, and the obsolete ones. The weekday is cut off before, since it may
-/// be wrong and says nothing more. The time zone is a number.
+/// The forms of an HTTP-date (RFC 9110 section 5.6.7): the current one and the obsolete ones. The weekday is cut off first, since it may be
+/// wrong and adds nothing. The time zone is a number.
 const DATE_FORMATS: [&str; 4] =
     ["%d %b %Y %H:%M:%S %z", "%d-%b-%y %H:%M:%S %z", "%d-%b-%Y %H:%M:%S %z", "%b %e %H:%M:%S %Y %z"];
 
-/// Retry-After (RFC 9110 section 10.2.3), which is seconds or a date, as a rest from `now`; `None` where it is neither.
+/// Retry-After (RFC 9110 section 10.2.3), which is seconds or a date, as a delay from `now`; `None` if it is neither.
 pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // All digits: the parse fails by overflow alone.
+        // All are digits, so parsing can fail only by overflow.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
     let rest = date(value)?.duration_since(now);
@@ -218,21 +218,21 @@ fn date(value: &str) -> Option<Timestamp> {
     DATE_FORMATS.iter().find_map(|format| strtime::parse(format, &text).ok()?.to_timestamp().ok())
 }
 
-/// The codings of a header, in the order in which they were applied. One that is no text counts as unknown.
+/// The codings of a header, in the order in which they were applied. A value that is not text counts as an unknown coding.
 pub(super) fn codings<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("no text"));
     values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
-/// The transfer codings of a body, in the order in which they were applied (RFC 9112 section 6.1), without "chunked" at the end, which
-/// the client undoes. Some proxies name it once more for a body that is chunked once, and nobody chunks one twice.
+/// The transfer codings of a body, in the order in which they were applied (RFC 9112 section 6.1), without the final "chunked", which the
+/// client decodes. Some proxies name it twice for a body that is chunked once; no server chunks a body twice.
 pub(super) fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut codings: Vec<_> = codings.filter(|coding| !coding.is_empty()).collect();
     while codings.pop_if(|last| last.eq_ignore_ascii_case("chunked")).is_some() {}
     codings
 }
 
-/// The validators of a response. Texts that are too long are passed over.
+/// The validators of a response. Those that are too long are ignored.
 fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
     let text = |name: &HeaderName| {
         let text = headers.get(name).and_then(|value| value.to_str().ok());
@@ -258,7 +258,7 @@ mod tests {
             ("Sun Nov  6 08:49:37 1994", Some(30)),
             ("Sun, 06 Nov 1994 08:49:00 GMT", Some(0)),
             ("Sat, 06 Nov 2004 08:49:07 GMT", Some(315_619_200)),
-            // The weekday says nothing that the date does not.
+            // The weekday adds nothing to the date.
             ("Mon, 06 Nov 1994 08:49:37 GMT", Some(30)),
             ("Friday, 06-Nov-94 08:49:37 GMT", Some(30)),
             ("Tue Nov  6 08:49:37 1994", Some(30)),

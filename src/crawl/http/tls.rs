@@ -1,4 +1,4 @@
-//! TLS as the client speaks it.
+//! TLS for the client's connections.
 
 use std::error::Error;
 use std::fmt;
@@ -22,36 +22,36 @@ use super::transport::Transport;
 use super::unverified::Unverified;
 use super::wildcard_name::{ByWildcard, NoWildcard, Unspeakable, greeting};
 
-/// Hosts whose sessions are kept, so that the next connection is spared the certificates and their signatures. A session has the
-/// host's certificates, and takes about 6 kB with them.
+/// At most this many hosts have their sessions kept, which saves the next connection the certificates and their signatures. A session
+/// includes the host's certificates, and takes about 6 kB with them.
 const HOSTS: usize = 4096;
-/// The same, of hosts for which a rule says how TLS is spoken with them. Each rule has so many.
+/// The same for the hosts of each rule that has its own TLS settings.
 const HOSTS_OF_RULE: usize = 64;
-/// rustls counts sessions, and takes it that each host has eight.
+/// rustls counts sessions, and assumes eight per host.
 const SESSIONS: usize = 8;
 
-/// Makes what shakes hands with hosts. The cryptography is chosen here, so nothing is installed for the whole process.
+/// Makes connectors. The cryptography is chosen here, so nothing is installed for the whole process.
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
-    /// `None` on a system without certificates: each handshake fails then, and http works.
+    /// `None` on a system without certificates: every handshake then fails, and only http works.
     verifier: Option<Arc<dyn ServerCertVerifier>>,
 }
 
-/// Shakes hands. Cheap to clone; clones share sessions.
+/// Makes TLS handshakes. Cheap to clone; clones share sessions.
 #[derive(Clone)]
 pub(super) struct Connector {
     http1: TlsConnector,
     /// Offers HTTP/2 too.
     http2: TlsConnector,
-    /// For hosts whose names rustls does not take. It resumes no session: a name that was greeted could be a host of its own.
+    /// For hosts whose names rustls does not accept. It resumes no session: the name in the greeting could be another host's.
     by_wildcard: TlsConnector,
 }
 
 impl Tls {
-    /// Certificates are verified by the system's roots, and those of `ca_files`.
+    /// Verifies certificates by the system's roots and those in `ca_files`.
     ///
     /// # Errors
-    /// Where a file of certificates cannot be read.
+    /// When a file of certificates cannot be read.
     pub(super) fn new(ca_files: &[PathBuf]) -> Result<Self, String> {
         let provider = Arc::new(provider());
         let roots = roots(ca_files)?;
@@ -70,7 +70,7 @@ impl Tls {
         self.connector_with(is_insecure, None, HOSTS)
     }
 
-    /// For the hosts of a rule: an insecure one takes every certificate, and who is identified shows a certificate.
+    /// For the hosts of a rule. `is_insecure` accepts every certificate; `identity` is the certificate that hosts are shown.
     pub(super) fn connector_of_rule(
         &self,
         is_insecure: bool,
@@ -123,11 +123,11 @@ impl Tls {
     }
 }
 
-/// How servers of the user's own are spoken with: as hosts are, by the same cryptography. `certificate` and its key are read again for each
-/// connection, since they may be renewed meanwhile.
+/// The TLS settings for the user's own servers: the same cryptography as for hosts. `certificate` and its key are read again for each
+/// connection, since they may have been renewed.
 ///
 /// # Errors
-/// The file, and what is wrong with it.
+/// Names the file and what is wrong with it.
 #[cfg(feature = "cluster")]
 pub(crate) fn for_servers(
     ca_file: Option<&PathBuf>,
@@ -145,19 +145,19 @@ impl fmt::Debug for Tls {
 }
 
 impl Connector {
-    /// Its settings, for another client.
+    /// Its settings, for use by another client.
     #[cfg(feature = "reqwest")]
     pub(super) fn http1_config(&self) -> ClientConfig {
         ClientConfig::clone(self.http1.config())
     }
 
-    /// The same for all its clones, and for no other while it lives.
+    /// An id that all its clones share, and that no other connector has while it lives.
     #[cfg(feature = "reqwest")]
     pub(super) fn id(&self) -> usize {
         Arc::as_ptr(self.http1.config()).addr()
     }
 
-    /// Shakes hands with a host.
+    /// Makes a TLS connection to a host.
     pub(super) async fn connect(
         &self,
         below: Transport,
@@ -179,7 +179,7 @@ impl fmt::Debug for Connector {
     }
 }
 
-/// An error of TLS in plain words, with the library's own after them; `None` where those have to do.
+/// A TLS error in plain words, followed by the library's own; `None` if only the library's own exist.
 pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
     use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error};
     if let Error::InvalidCertificate(Certificate::Other(other)) = error
@@ -214,7 +214,7 @@ pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
     Some(format!("{words} ({error})"))
 }
 
-/// Whether an error is one of TLS.
+/// Whether an error is a TLS error.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     error.is::<rustls::Error>() || error.is::<Unspeakable>()
 }

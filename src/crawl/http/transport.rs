@@ -1,4 +1,4 @@
-//! What a connection runs over: TCP, or TLS over it, to a host or to a proxy.
+//! The transport of a connection: TCP, or TLS over it, to a host or to a proxy.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -11,18 +11,18 @@ use tokio_rustls::client::TlsStream;
 
 use super::proxy_place::ProxyPlace;
 
-/// What a connection runs over.
+/// The transport of a connection.
 pub(super) enum Transport {
     /// To a host.
     Plain(TcpStream),
     /// To a proxy, in one of its places.
     Proxied(TcpStream, #[expect(dead_code, reason = "it is free again when this is dropped")] ProxyPlace),
-    /// Over any of them: to a host through a proxy that speaks TLS itself, it is TLS over TLS.
+    /// TLS over any of these. To a host through a proxy that speaks TLS itself, it is TLS over TLS.
     Tls(Box<TlsStream<Transport>>),
 }
 
 impl Transport {
-    /// The host's address. Behind a proxy nobody knows it.
+    /// The host's address. Through a proxy it is unknown.
     pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
         match self {
             Self::Plain(tcp) => tcp.peer_addr().ok(),

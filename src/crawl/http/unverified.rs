@@ -1,4 +1,4 @@
-//! Certificates that are not verified, because a user wants it so.
+//! Certificates that are not verified, because the user wants it so.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Takes every certificate. Whoever is on the way may read and change what is sent.
+/// Accepts every certificate. Anyone on the network path may read and change what is sent.
 #[derive(Debug)]
 pub(super) struct Unverified {
     provider: Arc<CryptoProvider>,
@@ -31,7 +31,7 @@ impl ServerCertVerifier for Unverified {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// A signature by a certificate that anybody may have made proves nothing.
+    /// A signature by a certificate that anyone may have made proves nothing, so it is not checked.
     fn verify_tls12_signature(
         &self,
         _message: &[u8],

@@ -1,26 +1,26 @@
-//! Which pages are taken, by what their heads say.
+//! Which pages are taken, judged by their heads.
 
 use super::access::AccessError;
 use crate::crawl::FetchOptions;
 use crate::crawl::media_types::MediaTypes;
 
-/// The errors of pages that were not wanted, as records have them.
+/// The errors of unwanted pages, as written in records.
 const UNWANTED_TYPE: &str = "unwanted_type";
 const TOO_LARGE: &str = "too_large";
 
-/// Whether an error of a record says that the page was not wanted: the user has asked for that, and nothing has failed.
+/// Whether a record's error means that the page was not wanted: the user has asked for that, and nothing has failed.
 pub(in crate::crawl) fn is_unwanted(error: &str) -> bool {
     [UNWANTED_TYPE, TOO_LARGE].contains(&error)
 }
 
-/// Which pages are taken, by what their heads say.
+/// Which pages are taken, judged by their heads.
 #[derive(Debug)]
 pub(super) struct Wanted {
     types: MediaTypes,
     max_bytes: Option<u64>,
 }
 
-/// Why a page was refused, and its body was not read, or not kept.
+/// Why a page was refused, so that its body was not read or not kept.
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct Unwanted {
     /// The error in its record.
@@ -30,10 +30,10 @@ pub(in crate::crawl) struct Unwanted {
 }
 
 impl Wanted {
-    /// By these options.
+    /// The rules of these options.
     ///
     /// # Errors
-    /// Where a word stands for no type.
+    /// When a word names no type.
     pub(super) fn new(options: &FetchOptions) -> Result<Self, AccessError> {
         let types = MediaTypes::new(&options.types);
         let types = types.map_err(|error| AccessError::of_option("types", error.to_string()))?;
@@ -49,13 +49,13 @@ impl Wanted {
         self.refuse_bytes(length.unwrap_or_default())
     }
 
-    /// Why a page with so many bytes is refused.
+    /// Why a page of `bytes` bytes is refused.
     pub(super) fn refuse_bytes(&self, bytes: u64) -> Option<Unwanted> {
         let most = self.max_bytes.filter(|most| bytes > *most)?;
         Some(Unwanted { name: TOO_LARGE, rule: format!("longer than fetch.max_bytes = {most}") })
     }
 
-    /// Bytes of a page that are read, at most.
+    /// The most bytes of a page that are read.
     pub(super) fn most(&self, ours: usize) -> u64 {
         self.max_bytes.unwrap_or(u64::MAX).min(ours as u64)
     }

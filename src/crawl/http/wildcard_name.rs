@@ -1,10 +1,10 @@
-//! Hosts whose names rustls does not take.
+//! Hosts whose names rustls does not accept.
 //!
-//! Sites have names below a wildcard whose first label is none of a host name: `-a.blog.example`, `a-.blog.example` (RFC 1123 section
-//! 2.1). No authority certifies such a name, so a certificate is good for it by a wildcard alone: one that fits `-a.blog.example` fits
-//! every label before `.blog.example`. So the certificate is verified for a label that was drawn at random and is never sent: no
-//! certificate can name it. The greeting has another drawn label, by which the server finds its certificate, and the request names the host itself. A
-//! server that does not want both on one connection answers 421 (RFC 9110 section 15.5.20).
+//! Some sites under a wildcard have a first label that is not valid in a host name: `-a.blog.example`, `a-.blog.example` (RFC 1123 section
+//! 2.1). No authority certifies such a name, so only a wildcard makes a certificate valid for it: a wildcard that fits `-a.blog.example`
+//! fits every label before `.blog.example`. So the certificate is verified for a random label that is never sent: no certificate can name
+//! it. The greeting has another random label, by which the server finds its certificate, and the request names the host itself. A server
+//! that does not accept both on one connection answers 421 (RFC 9110 section 15.5.20).
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, Signatu
 
 use super::cryptography::provider;
 
-/// A name that TLS cannot be spoken with.
+/// A name that no TLS connection can be made to.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
     "no certificate can be for this name: after its first dot, a label begins or ends with a hyphen or has a strange character"
 )]
 pub(super) struct Unspeakable;
 
-/// A certificate that is not for a name.
+/// A certificate without a wildcard for the name.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("only a wildcard is good for a name that begins like this, and the certificate has none that fits")]
 pub(super) struct NoWildcard;
 
-/// What a server is greeted by in place of this name.
+/// The name that a server is greeted by instead of `host`.
 pub(super) fn greeting(host: &str) -> Result<ServerName<'static>, Box<dyn std::error::Error + Send + Sync>> {
     Ok(with_first_label(host, &drawn_label()?).ok_or(Unspeakable)?)
 }
@@ -37,7 +37,7 @@ fn with_first_label(name: &str, label: &str) -> Option<ServerName<'static>> {
     ServerName::try_from(format!("{label}.{below}")).ok()
 }
 
-/// Drawn when it is needed: the first random number of a process takes aws-lc 30 ms.
+/// A random label, drawn only when needed: the first random number of a process takes aws-lc 30 ms.
 fn drawn_label() -> Result<String, Error> {
     let mut drawn = [0; 16];
     provider().secure_random.fill(&mut drawn)?;
@@ -47,8 +47,8 @@ fn drawn_label() -> Result<String, Error> {
     }))
 }
 
-/// Takes a certificate for its wildcard. It is verified for another label than the one in the greeting: a server that has read that one
-/// could show a certificate for it.
+/// Accepts a certificate only for its wildcard. It is verified for a label other than the one in the greeting: a server that has read the
+/// greeting could show a certificate for that label.
 #[derive(Debug)]
 pub(super) struct ByWildcard(pub(super) Arc<dyn ServerCertVerifier>);
 
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::crawl::lock::lock;
 
-    /// Takes every certificate, and notes for which name.
+    /// Accepts every certificate, and records the name.
     #[derive(Debug, Default)]
     struct Noting(Mutex<Vec<String>>);
 

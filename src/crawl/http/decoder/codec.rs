@@ -1,4 +1,4 @@
-//! The content codings that can be undone, each by its crate.
+//! The content codings that can be decoded, each by its crate.
 
 use std::mem::{size_of, size_of_val};
 
@@ -11,18 +11,18 @@ use zstd::zstd_safe::DCtx;
 const ZSTD_WINDOW_LOG: u32 = 23;
 /// The largest window of zlib and gzip, as a power of two.
 const ZLIB_WINDOW_BITS: u8 = 15;
-/// Bytes that inflating takes, its window among them. They are allocated at once.
+/// Bytes that inflating takes, its window included. All are allocated at once.
 const INFLATE: usize = 48 << 10;
-/// Bytes that zstd takes beside the output that it looks back at: its tables, and a block of input and one of output.
+/// Bytes that zstd takes in addition to the output that it looks back at: its tables, one block of input and one of output.
 const ZSTD: usize = 512 << 10;
-/// Bytes of brotli's tables, at most (RFC 7932 section 9.2): three kinds of up to 256 codes of 1,080 entries, some more for the blocks,
-/// and two maps from contexts to codes.
+/// The most bytes of brotli's tables (RFC 7932 section 9.2): three kinds of up to 256 codes of 1,080 entries, some more for the blocks, and
+/// two maps from contexts to codes.
 const BROTLI_TABLES: usize =
     (3 * 256 + 8) * 1_080 * size_of::<HuffmanCode>() + 3 * 256 * size_of::<u32>() + (68 << 8) + 256;
 
 type Brotli = BrotliState<Counted<u8>, Counted<u32>, Counted<HuffmanCode>>;
 
-/// A content coding, and how far it has come.
+/// A content coding and the state of its decoder.
 pub(super) enum Codec {
     Brotli(Box<Brotli>),
     Deflate(Decompress),
@@ -34,7 +34,7 @@ impl Codec {
     pub(super) fn new(name: &str) -> Option<Self> {
         match name {
             "br" => {
-                // Strict: without the "large window", which RFC 7932 does not have.
+                // Strict: without the "large window", which is not in RFC 7932.
                 let state = BrotliState::new_strict(Counted::default(), Counted::default(), Counted::default());
                 Some(Self::Brotli(Box::new(state)))
             }
@@ -59,7 +59,7 @@ impl Codec {
         }
     }
 
-    /// Bytes of memory that it holds after so many bytes of output. A part of a window that nothing was written to takes none.
+    /// Bytes of memory that it holds after `produced` bytes of output. An unwritten part of a window takes none.
     pub(super) fn held(&self, produced: usize) -> usize {
         match self {
             Self::Brotli(state) => state.ringbuffer.slice().len().min(produced) + tables(state),
@@ -68,7 +68,7 @@ impl Codec {
         }
     }
 
-    /// Bytes of memory beside its window that it may take with the next byte.
+    /// Bytes of memory that it may take with the next byte, its window aside.
     pub(super) fn growth(&self) -> usize {
         match self {
             Self::Brotli(state) => BROTLI_TABLES.saturating_sub(tables(state)),
@@ -77,7 +77,7 @@ impl Codec {
         }
     }
 
-    /// Bytes of memory that the input alone has made it take, without any output.
+    /// Bytes of memory that the input alone makes it take, without any output.
     pub(super) fn tables(&self) -> usize {
         match self {
             Self::Brotli(state) => tables(state),
@@ -85,7 +85,7 @@ impl Codec {
         }
     }
 
-    /// Whether a byte behind a whole member begins another one (RFC 1952 section 2.2, RFC 8878 section 3). Otherwise it is litter.
+    /// Whether a byte after a complete member begins another one (RFC 1952 section 2.2, RFC 8878 section 3). Otherwise it is garbage.
     pub(super) fn may_follow(&self, first: u8) -> bool {
         match self {
             Self::Brotli(_) | Self::Deflate(_) => false,
@@ -97,15 +97,15 @@ impl Codec {
     /// Prepares for a member that begins with this byte.
     pub(super) fn begin(&mut self, first: u8) {
         match self {
-            // RFC 9110 means zlib by "deflate", and some servers mean deflate without a header. A zlib header starts with method
-            // 8 and a window of at most 32 KiB. Without a header these bits would be a stored block with nonzero padding.
+            // By "deflate", RFC 9110 means zlib, but some servers mean deflate without a header. A zlib header starts with method 8 and a
+            // window of at most 32 KiB. In headerless data these bits would be a stored block with nonzero padding.
             Self::Deflate(inflate) => inflate.reset(first & 0x8f == 0x08),
             Self::Gzip(inflate) if inflate.total_in() > 0 => *inflate = Decompress::new_gzip(ZLIB_WINDOW_BITS),
             Self::Brotli(_) | Self::Gzip(_) | Self::Zstd(_) => {}
         }
     }
 
-    /// Decodes. `Some(true)` at a member's end, `None` where the input is not in this coding.
+    /// Decodes. `Some(true)` at a member's end, `None` if the input is not in this coding.
     pub(super) fn run(
         &mut self,
         input: &[u8],
@@ -134,7 +134,7 @@ impl Codec {
             Self::Deflate(inflate) | Self::Gzip(inflate) => {
                 let (read_before, written_before) = (inflate.total_in(), inflate.total_out());
                 let status = inflate.decompress(input, output, FlushDecompress::None);
-                // Bounded by the slices' lengths.
+                // Both are bounded by the slices' lengths.
                 *read = usize::try_from(inflate.total_in() - read_before).ok()?;
                 *written = usize::try_from(inflate.total_out() - written_before).ok()?;
                 status.ok().map(|status| status == Status::StreamEnd)
@@ -149,13 +149,13 @@ impl Codec {
     }
 }
 
-/// Bytes that brotli has allocated, beside its window.
+/// Bytes that brotli has allocated, its window excluded.
 fn tables(state: &Brotli) -> usize {
     let all = state.alloc_u8.held + state.alloc_u32.held + state.alloc_hc.held;
     all.saturating_sub(state.ringbuffer.slice().len())
 }
 
-/// Allocates for brotli, and counts the bytes that it holds. A hundred bytes on the wire suffice for 3 MB of tables.
+/// Allocates for brotli, and counts the bytes that are held. A hundred bytes on the wire can make 3 MB of tables.
 #[derive(Default)]
 pub(super) struct Counted<T: Clone + Default> {
     heap: HeapAlloc<T>,

@@ -1,4 +1,4 @@
-//! Undoes a body's content codings piece by piece, within bounds.
+//! Decodes a body's content codings piece by piece, within bounds.
 
 mod codec;
 mod stage;
@@ -16,37 +16,37 @@ use crate::frontier::Failure;
 
 /// The first byte of a gzip member (RFC 1952 section 2.3.1). No text begins with it.
 const GZIP: u8 = 0x1f;
-/// Codings in a row that are undone, at most (RFC 9110 section 8.4 sets no bound).
+/// At most this many codings in a row are decoded (RFC 9110 section 8.4 sets no bound).
 const MAX_CODINGS: usize = 3;
-/// Bytes of output from which on the ratio counts.
+/// The ratio counts from this many bytes of output on.
 const RATIO_FROM: u64 = 1 << 20;
-/// Bytes of room that a Content-Length is believed with.
+/// The most bytes of room that are made on the word of a Content-Length.
 const MAX_EXPECTED: usize = 64 * 1024;
 /// Bytes on the wire between two requests for room.
 const PART: usize = 1024;
-/// Decoded bytes for one on the wire. Only a bomb needs more: deflate reaches 1,032.
+/// Decoded bytes per byte on the wire. Only a bomb needs more: deflate reaches 1,032.
 const MAX_RATIO: u64 = 1_000;
 
-/// Undoes a body's content codings piece by piece. Whatever the input, it holds the output up to its limit, and for each coding 32 KiB,
-/// the codec's window and its tables. It says how much that is.
+/// Decodes a body's content codings piece by piece. Whatever the input, it holds at most the output up to its limit, and for each coding 32
+/// KiB, the codec's window and its tables. [`held`](Self::held) says how much that is.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    /// In the order in which they are undone: the last one applied comes first.
+    /// In decoding order: the coding applied last comes first.
     stages: Vec<Stage>,
     output: Output,
-    /// The first coding that is not known, or one too many: nothing is undone then.
+    /// The first coding that is unknown or one too many. Nothing is then decoded.
     refused: Option<String>,
 }
 
 impl Decoder {
-    /// For the values of all Content-Encoding headers, in order. Takes up to `max_bytes` of output. An unknown coding, or one too many,
-    /// leaves the body as it is. A name has no parameters, and where it has some, they are passed over.
+    /// Takes the values of all Content-Encoding headers, in order, and up to `max_bytes` of output. An unknown coding, or one too many,
+    /// leaves the body as it is. A coding has no parameters; any that stand there are ignored.
     pub(super) fn new<'a>(content_encodings: impl Iterator<Item = &'a str>, max_bytes: usize) -> Self {
         let names = content_encodings.flat_map(|value| value.split(','));
         let names = names.map(|name| name.split(';').next().unwrap_or_default().trim());
         let (mut stages, mut refused) = (Vec::new(), None);
         for name in names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity")) {
-            // A head may name thousands, and each takes a window.
+            // A head may name thousands of codings, and each takes a window.
             let stage = if stages.len() < MAX_CODINGS { Stage::new(name) } else { None };
             let Some(stage) = stage else {
                 stages.clear();
@@ -63,99 +63,99 @@ impl Decoder {
         }
     }
 
-    /// Whether the first bytes of a body show that it is not in gzip, as its head says.
+    /// Whether the head says gzip, but the first byte of the body shows that it is not.
     pub(super) fn is_gzip_in_name_alone(&self, piece: &[u8]) -> bool {
         let is_gzip = |stage: &Stage| matches!(stage.codec, Codec::Gzip(_));
         self.stages.first().is_some_and(is_gzip) && piece.first().is_some_and(|first| *first != GZIP)
     }
 
-    /// So many bytes are to come on the wire. Where they need no decoding, room for them is made at once, up to a bound.
+    /// Announces that `bytes` are to come on the wire. If they need no decoding, room for them is made at once, up to a bound.
     pub(super) fn expect(&mut self, bytes: u64) {
         if self.stages.is_empty() {
             self.output.expected = usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_EXPECTED);
         }
     }
 
-    /// The same, and with a digest of what is decoded, kept or not, where that is wanted.
+    /// With a digest of the decoded bytes, kept or not, if that is wanted.
     pub(super) fn with_digest(mut self, is_wanted: bool) -> Self {
         self.output.digest = is_wanted.then(RunningChecksum::default);
         self
     }
 
-    /// The digest, where one was wanted.
+    /// The digest, if one was wanted.
     pub(super) fn digest(&self) -> Option<u64> {
         self.output.digest.as_ref().map(RunningChecksum::finish)
     }
 
-    /// The coding for which nothing is undone.
+    /// The coding because of which nothing is decoded.
     pub(super) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Whether the body stays as it came, and is no text: it has a byte that no text has in its beginning (WHATWG MIME Sniffing, section 3).
+    /// Whether the body stays as it came and is not text: its beginning has a byte that no text has (WHATWG MIME Sniffing, section 3).
     pub(super) fn is_raw(&self) -> bool {
         let is_binary = |byte: &u8| matches!(byte, 0..=0x08 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
         self.refused.is_some() && self.output.bytes.iter().take(SNIFFED).any(is_binary)
     }
 
-    /// Where this is the body of a page and no text, nothing is read of it, and this is why.
+    /// Fails if this is the body of a page but is not text: nothing can be read of it.
     pub(super) fn check_page(&self, response: &Response) -> Result<(), FetchError> {
         let is_page = response.is_success() && is_html(response.content_type.as_deref(), &[]);
         let Some(coding) = self.refused().filter(|_| is_page && self.is_raw()) else { return Ok(()) };
         Err(FetchError::new(Failure::BadResponse, format!("the content coding {coding:?} cannot be undone")))
     }
 
-    /// Decodes a piece. `wire_bytes` have come so far, with this piece.
+    /// Decodes a piece. `wire_bytes` have come so far, this piece included.
     pub(super) fn push(&mut self, piece: &[u8], wire_bytes: u64) -> Result<(), DecodeError> {
         self.output.push(&mut self.stages, piece, wire_bytes)
     }
 
-    /// Whether every coding has come to its end, or has not begun.
+    /// Whether every coding is at its end, or has not begun.
     pub(super) fn is_whole(&self) -> bool {
         self.stages.iter().all(Stage::is_whole)
     }
 
-    /// The part that is kept of what was decoded so far.
+    /// The part of the decoded bytes that is kept so far.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.output.bytes
     }
 
-    /// Bytes that were decoded so far.
+    /// The number of bytes decoded so far.
     pub(super) fn produced(&self) -> usize {
         self.output.taken
     }
 
-    /// Bytes of memory that it holds, at most: the output that is kept, and what each stage takes.
+    /// The most bytes of memory that it holds: the output that is kept, and each stage.
     pub(super) fn held(&self) -> usize {
         self.output.bytes.len() + self.stages.iter().map(Stage::held).sum::<usize>()
     }
 
-    /// Divides a piece into parts. Each grows to [`growth`](Self::growth) at most.
+    /// Divides a piece into parts. Each adds at most [`growth`](Self::growth).
     pub(super) fn parts<'a>(&self, piece: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let part = if self.stages.is_empty() { piece.len() } else { PART };
         piece.chunks(part.max(1))
     }
 
-    /// How many bytes more it may hold after it has taken a part.
+    /// How many more bytes it may hold after it has taken a part.
     pub(super) fn growth(&self, part: &[u8]) -> usize {
         if self.stages.is_empty() {
             return if self.output.is_kept { part.len() } else { 0 };
         }
         let rest = self.output.max_bytes - self.output.taken;
-        // Other codings than deflate repeat without end.
+        // Codings other than deflate have no bound on how much they repeat.
         let is_bounded = self.stages.iter().all(|stage| matches!(stage.codec, Codec::Deflate(_) | Codec::Gzip(_)));
         let output = if is_bounded && self.stages.len() == 1 { rest.min(PART * 1_032) } else { rest };
         output + self.stages.iter().map(|stage| stage.codec.growth()).sum::<usize>()
     }
 
-    /// From here on keeps no more than so many bytes, and counts the others.
+    /// From here on keeps only the first `kept` bytes, and counts the others.
     pub(super) fn only_count(&mut self, kept: usize) {
         self.output.is_kept = false;
         self.output.bytes.truncate(kept);
         self.output.bytes.shrink_to_fit();
     }
 
-    /// What was decoded.
+    /// The decoded bytes that were kept.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.output.bytes
     }
@@ -164,9 +164,9 @@ impl Decoder {
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,
-    /// Room that is made with the first byte.
+    /// Room that is made at the first byte.
     expected: usize,
-    /// Bytes that came, kept or not.
+    /// Decoded bytes, kept or not.
     taken: usize,
     max_bytes: usize,
     is_kept: bool,
@@ -174,7 +174,7 @@ struct Output {
 }
 
 impl Output {
-    /// Sends a piece through the stages in turn, one step of output at a time. The recursion is as deep as there are stages.
+    /// Sends a piece through the stages in turn, one step of output at a time. The recursion is as deep as the number of stages.
     fn push(&mut self, stages: &mut [Stage], mut piece: &[u8], wire_bytes: u64) -> Result<(), DecodeError> {
         let Some((stage, rest)) = stages.split_first_mut() else { return self.take(piece) };
         loop {
@@ -183,9 +183,9 @@ impl Output {
             stage.produced += step.written as u64;
             self.push(rest, &stage.buffer[..step.written], wire_bytes)?;
             step.result?;
-            // A bomb between two codings costs as much as one behind the last, so each stage is held to the limits.
+            // A bomb between two codings costs as much as one after the last, so each stage is held to the limits.
             let ratio = wire_bytes.saturating_mul(MAX_RATIO).max(RATIO_FROM);
-            // So does one that makes tables.
+            // A bomb that only makes tables costs as much, too.
             if stage.produced > ratio.min(self.max_bytes as u64) || stage.codec.tables() as u64 > ratio {
                 return Err(DecodeError::TooLong);
             }
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Body, whether it is whole, and what stopped it.
+    /// The body, whether it is complete, and the error that stopped it.
     fn decode(header: &str, wire: &[u8], piece: usize, max_bytes: usize) -> (Vec<u8>, bool, Option<DecodeError>) {
         let mut decoder = Decoder::new(std::iter::once(header), max_bytes);
         let mut wire_bytes = 0;
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_bomb_of_nothing_stops_too() {
-        // Empty members cost time and give no output, behind another coding as in the open.
+        // Empty members cost time and give no output, also inside another coding.
         let members = encode("gzip", b"").repeat(10_000);
         assert_eq!(decode("gzip", &members, 4_096, 10 << 20), (vec![], false, Some(DecodeError::TooLong)));
         let wire = encode("br", &members.repeat(10));
@@ -384,11 +384,11 @@ mod tests {
         }
     }
 
-    /// A stream of brotli that makes 3 MB of tables before it says anything, after so many bytes of metadata that nobody reads.
+    /// A brotli stream that makes 3 MB of tables before any output, after `metadata` bytes of ignored metadata.
     fn tables_of_brotli(metadata: usize) -> Vec<u8> {
         let mut bits: Vec<bool> = Vec::new();
         let mut put = |value: usize, count: u32| bits.extend((0..count).map(|bit| value >> bit & 1 == 1));
-        // A window of 64 KiB. Then a block of metadata, of which the length has two bytes; it begins at a whole byte.
+        // A window of 64 KiB. Then a block of metadata with a length of two bytes; its content begins at a byte boundary.
         put(0, 1);
         put(0, 1);
         put(0b11, 2);
@@ -399,7 +399,7 @@ mod tests {
         for _ in 0..metadata {
             put(0, 8);
         }
-        // A block of 65,536 bytes with 256 types of each kind, and each kind of types has codes of one symbol.
+        // A block of 65,536 bytes with 256 types of each kind; each kind's codes have one symbol.
         put(0, 1);
         put(0, 2);
         put(0xffff, 16);
@@ -420,7 +420,7 @@ mod tests {
         for _ in 0..256 {
             put(0, 2);
         }
-        // Two maps, without runs, to 256 codes.
+        // Two maps to 256 codes, without runs.
         for _ in 0..2 {
             many(&mut put);
             put(0, 1);

@@ -1,4 +1,4 @@
-//! One coding of a body, undone member after member, a step of output at a time.
+//! One coding of a body, decoded member by member, one step of output at a time.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::codec::Codec;
 
 /// Bytes that one step of a codec may produce before the limits are checked.
 pub(super) const STEP: usize = 32 * 1024;
-/// Members of a body (gzip members, zstd frames) that are read, at most. Each costs some preparation, however short it is.
+/// At most this many members (gzip members, zstd frames) of a body are read. Each needs preparation, however short it is.
 const MAX_MEMBERS: u32 = 1_000;
 
 /// Why no more of a body is taken.
@@ -15,12 +15,12 @@ pub(in crate::crawl::http) enum DecodeError {
     /// The bytes are not in the coding that the header names.
     #[error("the body is not valid {0}")]
     Corrupt(&'static str),
-    /// There are more bytes than the limit, or it is a bomb.
+    /// The body is longer than the limit, or a bomb.
     #[error("the body is longer than what is taken")]
     TooLong,
 }
 
-/// One coding that is being undone.
+/// One coding that is being decoded.
 pub(super) struct Stage {
     pub(super) codec: Codec,
     state: State,
@@ -30,20 +30,20 @@ pub(super) struct Stage {
     pub(super) produced: u64,
 }
 
-/// Where a stage stands.
+/// The position of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// No byte has come.
     Fresh,
     /// In the middle of a member.
     Running,
-    /// Behind a whole member; another may follow.
+    /// After a complete member; another may follow.
     Between,
-    /// Behind the end. Whatever still comes is dropped.
+    /// After the end. Any further bytes are dropped.
     Done,
 }
 
-/// What one step consumed and produced.
+/// The input that one step has read, and the output that it has written.
 pub(super) struct Step {
     pub(super) read: usize,
     pub(super) written: usize,
@@ -57,7 +57,7 @@ impl Stage {
         Some(Self { codec, state: State::Fresh, members: 0, buffer: vec![0; STEP].into(), produced: 0 })
     }
 
-    /// Whether it has come to a member's end, or has not begun: a response without a body may name a coding.
+    /// Whether it is at a member's end, or has not begun: a response without a body may name a coding.
     pub(super) fn is_whole(&self) -> bool {
         self.state != State::Running
     }
@@ -67,7 +67,7 @@ impl Stage {
         STEP + self.codec.held(usize::try_from(self.produced).unwrap_or(usize::MAX))
     }
 
-    /// Decodes from `input` into the buffer, until either is at its end.
+    /// Decodes from `input` into the buffer, until one of them is exhausted.
     pub(super) fn step(&mut self, input: &[u8]) -> Step {
         let mut step = Step { read: 0, written: 0, result: Ok(()) };
         match (self.state, input.first()) {
@@ -87,7 +87,7 @@ impl Stage {
         }
         match self.codec.run(input, &mut self.buffer, &mut step.read, &mut step.written) {
             Some(true) => self.state = State::Between,
-            // A codec that neither takes nor gives would be called for ever.
+            // A codec that neither reads nor writes would be called for ever.
             Some(false) if step.read > 0 || step.written > 0 || input.is_empty() => {}
             _ => step.result = Err(DecodeError::Corrupt(self.codec.name())),
         }
