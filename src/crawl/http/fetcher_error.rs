@@ -9,7 +9,7 @@ use super::request::Unsendable;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetcherError {
-    /// A header or sign-in cannot be sent, an option cannot be used, or a secret cannot be read.
+    /// An option or an access rule cannot be used, or a secret cannot be read.
     #[error(transparent)]
     Access(#[from] AccessError),
     /// An option's text cannot be a header's value.

@@ -1,4 +1,4 @@
-//! What each host is sent, compiled.
+//! The access rules, compiled: what each host is sent.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
@@ -17,15 +17,15 @@ use crate::crawl::http::certificates::Identity;
 use crate::crawl::http::request::RequestHeaders;
 use crate::crawl::http::tls::{Connector, Tls};
 
-/// What each host is sent, compiled. The longest name that fits a host says all.
+/// The access rules, compiled. The entry of the longest name that fits a host has everything.
 #[derive(Debug)]
 pub(in crate::crawl::http) struct Accesses {
-    /// That of hosts for which there is no rule.
+    /// For hosts without a rule.
     plain: HostHeaders,
     by_host: HostTable<HostHeaders>,
 }
 
-/// Why something that hosts are sent cannot be.
+/// Why an option or an access rule cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}.{key}: {reason}", self.path())]
 #[non_exhaustive]
@@ -36,12 +36,12 @@ pub struct AccessError {
     pub name: String,
     /// The key.
     pub key: String,
-    /// Why. No secret is in it.
+    /// The reason. It contains no secret.
     pub reason: String,
 }
 
 impl AccessError {
-    /// Something that an option of all hosts names cannot be read, or used.
+    /// An option for all hosts cannot be read or used.
     pub(in crate::crawl) fn of_option(key: &str, reason: impl Into<String>) -> Self {
         error("fetch", "", key, reason)
     }
@@ -53,7 +53,7 @@ impl AccessError {
 
 impl Accesses {
     /// # Errors
-    /// Where a name is none, a header cannot be sent, or a secret or a certificate cannot be read.
+    /// When a name is not a host's, a header cannot be sent, or a secret or a certificate cannot be read.
     pub(in crate::crawl::http) fn new(
         options: &FetchOptions,
         headers: RequestHeaders,
@@ -62,7 +62,7 @@ impl Accesses {
         Self::compile(options, headers, Reading { secret: Secret::read, tls: Some(tls) })
     }
 
-    /// Looks for what is wrong, but reads no file and no secret.
+    /// Checks the rules, but reads no file and no secret.
     pub(in crate::crawl::http) fn check(options: &FetchOptions) -> Result<(), AccessError> {
         let reading = Reading { secret: |_| Ok("user:password".to_owned()), tls: None };
         Self::compile(options, RequestHeaders::default(), reading).map(drop)
@@ -100,17 +100,17 @@ impl Accesses {
         Ok(Self { plain, by_host })
     }
 
-    /// What a host is sent. O(labels of its name), and O(1) where there are no rules.
+    /// What a host is sent. O(labels of its name), or O(1) if there are no rules.
     pub(in crate::crawl::http) fn of(&self, host: &str) -> &HostHeaders {
         self.by_host.get(host).unwrap_or(&self.plain)
     }
 }
 
-/// How what is named is read.
+/// How secrets and certificates are read.
 #[derive(Clone, Copy)]
 struct Reading<'a> {
     secret: fn(&Secret) -> Result<String, String>,
-    /// `None` where no certificate is read.
+    /// `None` if no certificate is read.
     tls: Option<&'a Tls>,
 }
 
@@ -118,7 +118,7 @@ struct Reading<'a> {
 #[derive(Clone, Debug)]
 enum Owed {
     Credentials(Credentials),
-    /// Not at all, whatever another rule says.
+    /// No sign-in, whatever another rule says.
     Nothing,
 }
 
@@ -129,7 +129,7 @@ struct Said {
     sign_in: Option<Owed>,
     insecure: Option<bool>,
     identity: Option<Identity>,
-    /// The rule's own.
+    /// The rule's own name.
     name: Box<str>,
     is_group: bool,
 }
@@ -166,14 +166,14 @@ impl Said {
     }
 }
 
-/// What hosts are sent of which this is said, the nearest first.
+/// What a host is sent that these rules apply to, the nearest first.
 fn access_of(
     fitting: &[&Vec<Said>],
     plain: &HostHeaders,
     connector: impl Fn(Option<bool>, Option<&Identity>) -> Result<Option<Connector>, AccessError>,
 ) -> Result<HostHeaders, AccessError> {
     let fitting: Vec<&Said> = fitting.iter().copied().flatten().collect();
-    // A host is in one group: that of the longest name.
+    // A host is in one group only: the one with the longest matching name.
     let group = fitting.iter().find(|said| said.is_group).copied();
     let rules: Vec<&Said> = fitting.into_iter().filter(|said| !said.is_group).chain(group).collect();
     let mut access = plain.clone();
@@ -213,7 +213,7 @@ fn headers_of(lines: &[String]) -> Result<Vec<(HeaderName, Option<HeaderValue>)>
     Ok(headers)
 }
 
-/// The header that signs in, or why there can be none. The reason has no secret in it.
+/// The header that signs in, or the reason why there can be none. The reason contains no secret.
 fn credentials(
     sign_in: &SignIn,
     origins: Vec<Box<str>>,
@@ -256,7 +256,7 @@ mod tests {
         HostAccess { headers: texts(headers), sign_in, sign_in_to: texts(to), ..HostAccess::default() }
     }
 
-    /// What a request for this URL says under these names.
+    /// The values of these headers in a request for this URL.
     fn sent(options: &FetchOptions, url: &str, names: &[&str]) -> Vec<String> {
         let read = |secret: &Secret| Ok(secret.to_string());
         let reading = Reading { secret: read, tls: None };

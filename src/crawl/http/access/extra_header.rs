@@ -2,7 +2,7 @@
 
 use http::header::{HeaderName, HeaderValue};
 
-/// Headers that nobody sets but the client, and why.
+/// Headers that only the client may set, and why.
 const OWNED: &[(&[&str], &str)] = &[
     (
         &["authorization", "cookie", "cookie2", "proxy-authorization"],
@@ -35,7 +35,7 @@ const OWNED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Reads `Name: value`, or says why not. Without a value, the header of this name is not sent.
+/// Reads `Name: value`, or says what is wrong with it. Without a value, the header of this name is not sent.
 pub(super) fn extra_header(line: &str) -> Result<(HeaderName, Option<HeaderValue>), String> {
     let (name, value) = line.split_once(':').ok_or("has no colon: a header is written as Name: value")?;
     let name = header_name(name)?;
@@ -47,7 +47,7 @@ pub(super) fn extra_header(line: &str) -> Result<(HeaderName, Option<HeaderValue
     Ok((name, Some(value)))
 }
 
-/// Reads the name of a header that a user may set, or says why not.
+/// Reads the name of a header that a user may set, or says what is wrong with it.
 pub(super) fn header_name(name: &str) -> Result<HeaderName, String> {
     let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no header's name"))?;
     match OWNED.iter().find(|(names, _)| names.contains(&parsed.as_str())) {

@@ -1,4 +1,4 @@
-//! What a host is sent, and how.
+//! What a host is sent: headers, a sign-in, a certificate.
 
 use std::sync::{Arc, Once};
 
@@ -10,31 +10,31 @@ use crate::crawl::http::request::{Get, RequestHeaders};
 use crate::crawl::http::tls::Connector;
 use crate::frontier::Validators;
 
-/// What a host is sent, and how.
+/// What a host is sent: headers, a sign-in, a certificate.
 #[derive(Clone, Debug)]
 pub(in crate::crawl::http) struct HostHeaders {
     pub(super) headers: RequestHeaders,
     pub(super) sign_in: Option<Credentials>,
-    /// How TLS is spoken with it, where a rule says so.
+    /// The TLS settings for it, if a rule sets them.
     pub(super) tls: Option<Connector>,
-    /// It is shown a certificate.
+    /// It is shown a client certificate.
     pub(super) is_identified: bool,
 }
 
-/// A header with a secret in it, and who gets it.
+/// A header with a secret in it, and the origins that get it.
 #[derive(Clone, Debug)]
 pub(super) struct Credentials {
     pub(super) name: HeaderName,
     /// Marked as sensitive.
     pub(super) value: HeaderValue,
-    /// Who gets it. Where there are none, any host of the rule by https on its own port.
+    /// The origins that get it. If empty: any host of the rule by https on its default port.
     pub(super) origins: Vec<Box<str>>,
-    /// It was told that another origin does not get it.
+    /// Set once the user was warned that another origin does not get it.
     pub(super) told: Arc<Once>,
 }
 
 impl HostHeaders {
-    /// Asks for a URL, or whether it has changed.
+    /// A request for a URL; with validators, a conditional one.
     pub(in crate::crawl::http) fn get(
         &self,
         url: &CanonicalUrl,
@@ -54,12 +54,12 @@ impl HostHeaders {
         Ok(request)
     }
 
-    /// How TLS is spoken with it; `None` where as with all.
+    /// The TLS settings for it; `None` if they are the same as for all hosts.
     pub(in crate::crawl::http) fn tls(&self) -> Option<&Connector> {
         self.tls.as_ref()
     }
 
-    /// Whether what this origin answers may be meant for one user alone.
+    /// Whether this origin's responses may be meant for one user alone.
     pub(in crate::crawl::http) fn is_private(&self, url: &CanonicalUrl) -> bool {
         let is_identified = self.is_identified && url.origin().starts_with("https:");
         is_identified || self.sign_in.as_ref().is_some_and(|sign_in| sign_in.is_for(url))

@@ -1,4 +1,4 @@
-//! Where a secret is kept: a file or an environment variable.
+//! The place of a secret: a file or an environment variable.
 
 use std::fmt;
 use std::fs::File;
@@ -6,10 +6,10 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Bytes of a secret, at most.
+/// At most this many bytes of a secret's file are read.
 const LONGEST: u64 = 16 << 10;
 
-/// Where a secret is kept. It is read when a crawl begins, and stands in no setting, record or log.
+/// The place of a secret. The secret is read when a crawl begins, and appears in no setting, record or log.
 ///
 /// ```
 /// use crawler::crawl::Secret;
@@ -22,12 +22,12 @@ const LONGEST: u64 = 16 << 10;
 pub enum Secret {
     /// The value of this environment variable.
     Environment(String),
-    /// The content of this file, without the end of its last line.
+    /// The content of this file, without the final line break.
     File(PathBuf),
 }
 
 impl Secret {
-    /// Reads it, or says why not. The reason does not have it.
+    /// Reads the secret, or says why it cannot. The reason does not contain it.
     pub(crate) fn read(&self) -> Result<String, String> {
         let text = match self {
             Self::Environment(name) => {
@@ -37,7 +37,7 @@ impl Secret {
                 let mut text = String::new();
                 let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
                 read.map_err(|error| format!("{}: {error}", path.display()))?;
-                // Editors write a byte order mark where nobody sees it.
+                // Some editors write an invisible byte order mark.
                 if text.starts_with('\u{feff}') {
                     text.drain(..'\u{feff}'.len_utf8());
                 }

@@ -1,11 +1,11 @@
-//! How a host knows who asks.
+//! How the crawl signs in at a host.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::secret::Secret;
 
-/// How a host knows who asks: by a header with a secret in it. Forms that are filled in are not this crawler's matter.
+/// How the crawl signs in at a host: by a header with a secret in it. This crawler does not fill in login forms.
 ///
 /// ```
 /// use crawler::crawl::{Secret, SignIn};
@@ -23,7 +23,7 @@ pub enum SignIn {
     Bearer(Secret),
     /// `header NAME SECRET`: a header of this name, whose value is the secret.
     Header(String, Secret),
-    /// `none`: no sign-in, whatever a rule for more hosts says.
+    /// `none`: no sign-in, whatever a more general rule says.
     None,
 }
 

@@ -5,32 +5,32 @@ use std::net::IpAddr;
 use super::cookie_date::cookie_date;
 use crate::address::CanonicalUrl;
 
-/// Bytes of a name and its value, at most (RFC 6265 section 6.1).
+/// The most bytes of a name and its value together (RFC 6265 section 6.1).
 const MOST_BYTES: usize = 4096;
-/// Bytes of an attribute's value, at most. A longer one is passed over.
+/// The most bytes of an attribute's value. A longer one is ignored.
 const MOST_ATTRIBUTE: usize = 1024;
 
-/// A cookie, as RFC 6265 section 5.3 stores it. Servers write what bytes they like, and want the same back: each byte stands as one
-/// letter here, as in Latin-1.
+/// A cookie, as RFC 6265 section 5.3 stores it. Servers write any bytes, and want the same ones back: each byte is one character here, as
+/// in Latin-1.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Cookie {
     pub(super) name: Box<str>,
     pub(super) value: Box<str>,
     pub(super) domain: Box<str>,
     pub(super) path: Box<str>,
-    /// Which of the jar's cookies it was, counted from the first on.
+    /// Its number among all the cookies that the jar has created. A cookie that replaces another keeps that one's number.
     pub(super) created: u64,
-    /// In seconds since 1970; `None` for the end of the session, which is the job's.
+    /// In seconds since 1970; `None` for the end of the session, which is the end of the job.
     pub(super) expires: Option<i64>,
-    /// For the host alone that is its domain.
+    /// Sent only to the host that is its domain.
     pub(super) is_host_only: bool,
     pub(super) is_secure: bool,
     pub(super) is_http_only: bool,
 }
 
 impl Cookie {
-    /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` where it is to be ignored, by the rules there or those on prefixes and
-    /// secure origins that its successor adds. What a line of `cookies.txt` cannot have is ignored too: control characters, of which
+    /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` if it is to be ignored, by the rules there or by its successor's on
+    /// prefixes and secure origins. A cookie that a line of `cookies.txt` cannot hold is ignored too: one with control characters, of which
     /// the successor allows the tab.
     pub(super) fn set(header: &str, url: &CanonicalUrl, now: i64) -> Option<Self> {
         if header.contains(|c: char| c.is_ascii_control() && c != '\t') {
@@ -42,7 +42,7 @@ impl Cookie {
         if name.is_empty() || name.len() + value.len() > MOST_BYTES {
             return None;
         }
-        // Its line has tabs between its fields. Only the last field, the value, can have some of its own.
+        // Tabs separate the fields of its line. Only the last field, the value, can contain tabs.
         if name.contains('\t') {
             return None;
         }
@@ -54,7 +54,7 @@ impl Cookie {
             if of.len() > MOST_ATTRIBUTE {
                 continue;
             }
-            // The last one of its name counts.
+            // The last attribute of its name counts.
             match attribute.to_ascii_lowercase().as_str() {
                 "domain" if !of.is_empty() => domain = of.strip_prefix('.').unwrap_or(of),
                 "expires" => expires = cookie_date(of).or(expires),
@@ -65,7 +65,7 @@ impl Cookie {
                 _ => {}
             }
         }
-        // The same. No URL has a tab in its path, so no request would have this cookie.
+        // Nor can the path contain tabs. No URL has a tab in its path, so no request would have this cookie.
         if path.contains('\t') {
             return None;
         }
@@ -96,7 +96,7 @@ impl Cookie {
         })
     }
 
-    /// Whether it takes the place of another one.
+    /// Whether it replaces another cookie of the same domain.
     pub(super) fn replaces(&self, other: &Self) -> bool {
         self.name == other.name && self.path == other.path && self.is_host_only == other.is_host_only
     }
@@ -105,7 +105,7 @@ impl Cookie {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Whether a request for this URL has it, where its domain is the host's or above it (RFC 6265 section 5.4).
+    /// Whether a request for this URL has it, given that its domain is the host or a parent domain (RFC 6265 section 5.4).
     pub(super) fn is_for(&self, url: &CanonicalUrl) -> bool {
         let path = url.path_and_query().split('?').next().unwrap_or_default();
         (!self.is_host_only || *self.domain == *url.host())
@@ -113,13 +113,13 @@ impl Cookie {
             && path_matches(path, &self.path)
     }
 
-    /// The memory that it takes, roughly.
+    /// Roughly the bytes of memory that it takes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.name.len() + self.value.len() + self.domain.len() + self.path.len()
     }
 }
 
-/// Without white space of ASCII: other letters are bytes of a text.
+/// Trims ASCII white space only: other characters stand for bytes of a text.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_ascii_whitespace())
 }
@@ -153,7 +153,7 @@ fn domain_matches(host: &str, domain: &str) -> bool {
     host == domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')) && !is_address()
 }
 
-/// Whether everybody may register names below this one.
+/// Whether anyone may register names below this one.
 pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
 }

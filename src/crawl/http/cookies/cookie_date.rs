@@ -1,6 +1,6 @@
-//! Dates as cookies have them.
+//! Dates as written in cookies.
 
-/// Reads a date as RFC 6265 section 5.1.1 has it: seconds since 1970.
+/// Reads a date by RFC 6265 section 5.1.1, as seconds since 1970.
 pub(super) fn cookie_date(text: &str) -> Option<i64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(is_delimiter).filter(|token| !token.is_empty()) {
@@ -31,7 +31,7 @@ fn is_delimiter(c: char) -> bool {
     matches!(c, '\t' | ' '..='/' | ';'..='@' | '['..='`' | '{'..='~')
 }
 
-/// A token that begins with so many digits and no more. What follows them does not count.
+/// A token that begins with `least` to `most` digits and no more. The rest of the token is ignored.
 fn digits(token: &str, least: usize, most: usize) -> Option<i64> {
     let count = token.bytes().take_while(u8::is_ascii_digit).count();
     (least..=most).contains(&count).then(|| token[..count].parse().ok())?
@@ -59,7 +59,7 @@ fn days_in(month: i64, year: i64) -> i64 {
     }
 }
 
-/// Days since 1970. A year begins in March here, so that the day that may be missing is its last.
+/// Days since 1970. Years begin in March here, so that a leap day is the last of its year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

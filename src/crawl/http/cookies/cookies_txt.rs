@@ -1,14 +1,14 @@
-//! Cookies in a file, as browsers' extensions, curl and wget write it: `cookies.txt`.
+//! Cookies in a file in the `cookies.txt` format of browser extensions, curl and wget.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use super::cookie::{Cookie, is_public_suffix};
 
-/// What stands in front of a cookie that no script may see.
+/// The prefix of a cookie that scripts may not see.
 const HTTP_ONLY: &str = "#HttpOnly_";
 
-/// Reads all cookies of a file. An error has the number of a line, and nothing that stands in it.
+/// Reads all cookies of a file. An error has the number of the line, and nothing of its content.
 pub(super) fn read(path: &Path) -> Result<Vec<Cookie>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(|error| named(&error))?;
@@ -28,7 +28,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Cookie>, String> {
 
 fn cookie(line: &str, is_http_only: bool) -> Result<Cookie, &'static str> {
     let fields: Vec<&str> = line.splitn(7, '\t').collect();
-    // Some writers leave out the last field where it is empty.
+    // Some writers leave out the last field if it is empty.
     let Some((&[domain, below, path, secure, expires, name], value)) = fields.split_first_chunk() else {
         return Err("not seven fields with tabs between them");
     };
@@ -51,7 +51,7 @@ fn cookie(line: &str, is_http_only: bool) -> Result<Cookie, &'static str> {
         name: name.into(),
         value: value.into(),
         path: path.into(),
-        // Zero, and what some write in its place, is the end of the session.
+        // Zero, or a negative number as some write, means the end of the session.
         expires: (expires > 0).then_some(expires),
         is_host_only: !is_true(below) || is_public_suffix(&domain),
         is_secure: is_true(secure),
@@ -61,17 +61,17 @@ fn cookie(line: &str, is_http_only: bool) -> Result<Cookie, &'static str> {
     })
 }
 
-/// Bytes as letters: each as the one of its number.
+/// Bytes as characters: each becomes the character of its number.
 pub(super) fn as_letters(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// The bytes again.
+/// The inverse of [`as_letters`].
 pub(super) fn as_bytes(letters: &str) -> Vec<u8> {
     letters.chars().filter_map(|letter| u8::try_from(letter).ok()).collect()
 }
 
-/// All cookies as a file has them, those that were created first in front.
+/// The content of a file with all cookies, in the order of their creation.
 pub(super) fn write<'a>(cookies: impl Iterator<Item = &'a Cookie>) -> Vec<u8> {
     let mut cookies: Vec<&Cookie> = cookies.collect();
     cookies.sort_unstable_by_key(|cookie| cookie.created);

@@ -16,11 +16,11 @@ use crate::address::{CanonicalUrl, suffixes};
 use crate::crawl::FetchOptions;
 use crate::crawl::lock::lock;
 
-/// Cookies of a domain, at most: as many as RFC 6265 section 6.1 asks for. The one that was set longest ago makes room.
+/// The most cookies of a domain: as many as RFC 6265 section 6.1 asks for. An expired one makes room, or else the one created first.
 const PER_DOMAIN: usize = 50;
-/// Bytes of all cookies, at most. The domain that was used longest ago makes room.
+/// The most bytes of all cookies. The least recently used domain makes room.
 const MOST_BYTES: usize = 16 << 20;
-/// Bytes of cookies in one request, at most. Servers refuse longer heads.
+/// The most bytes of cookies in one request. Servers refuse longer heads.
 const MOST_SENT: usize = 16 << 10;
 
 /// The cookies of a crawl (RFC 6265).
@@ -35,14 +35,14 @@ struct Cookies {
     /// The number of the next use.
     uses: u64,
     bytes: usize,
-    /// Cookies that were ever created.
+    /// The number of cookies ever created.
     created: u64,
-    /// How often anything has changed, and how often it had when all of it was last written.
+    /// The number of changes so far; `saved` is its value at the last write.
     changes: u64,
     saved: u64,
 }
 
-/// A domain's cookies, those that were created first in front.
+/// A domain's cookies, in the order of their creation.
 #[derive(Default)]
 struct Domain {
     cookies: Vec<Cookie>,
@@ -50,7 +50,7 @@ struct Domain {
 }
 
 impl CookieJar {
-    /// One with the cookies of the files that the options name; `None` where nobody asked for cookies.
+    /// A jar with the cookies of the files that the options name; `None` if the options ask for no cookies.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -63,7 +63,7 @@ impl CookieJar {
         Ok(Some(Arc::new(jar)))
     }
 
-    /// Takes what a response sets. Whether anything has changed by it.
+    /// Takes the cookies that a response sets. Returns whether anything has changed.
     pub(in crate::crawl::http) fn take(&self, headers: &HeaderMap, url: &CanonicalUrl) -> bool {
         let mut is_changed = false;
         for value in headers.get_all(SET_COOKIE) {
@@ -76,7 +76,7 @@ impl CookieJar {
         is_changed
     }
 
-    /// Adds the cookies to a request that its URL is to have.
+    /// Adds to a request the cookies for its URL.
     pub(in crate::crawl::http) fn add_to(&self, headers: &mut HeaderMap, url: &CanonicalUrl) {
         let text = lock(&self.0).of(url, now());
         if let Some(mut value) =
@@ -90,7 +90,7 @@ impl CookieJar {
     /// Adds the cookies of a file.
     ///
     /// # Errors
-    /// Where it cannot be read, or a line of it is none; the message has nothing of the line.
+    /// When it cannot be read, or a line is not a cookie; the message has nothing of the line.
     pub(in crate::crawl) fn load(&self, path: &Path) -> Result<(), String> {
         let (read, now) = (cookies_txt::read(path)?, now());
         let mut cookies = lock(&self.0);
@@ -100,8 +100,8 @@ impl CookieJar {
         Ok(())
     }
 
-    /// Writes all cookies, as a file has them, unless none have changed since that was last done. Where `write` fails, they are written the
-    /// next time.
+    /// Passes all cookies in file format to `write`, unless none have changed since the last time. If `write` fails, they are written next
+    /// time.
     ///
     /// # Errors
     /// As `write`.
@@ -114,7 +114,7 @@ impl CookieJar {
             let all = cookies.by_domain.values().flat_map(|domain| &domain.cookies);
             (cookies_txt::write(all.filter(|cookie| !cookie.is_expired(now))), cookies.changes)
         };
-        // The crawl takes cookies while the disk does.
+        // Unlocked, so that the crawl can take cookies while the disk writes.
         write(&text)?;
         lock(&self.0).saved = changes;
         Ok(())
@@ -122,14 +122,14 @@ impl CookieJar {
 }
 
 impl Cookies {
-    /// Stores a cookie, or removes one by it. Whether anything has changed.
+    /// Stores a cookie, or removes an existing one if this one has expired. Returns whether anything has changed.
     fn put(&mut self, mut cookie: Cookie, is_https: bool, now: i64) -> bool {
         let known = self.by_domain.get_mut(&cookie.domain);
         let at = known.as_ref().and_then(|domain| domain.cookies.iter().position(|other| cookie.replaces(other)));
         if let (Some(domain), Some(at)) = (known, at) {
             let there = &mut domain.cookies[at];
             cookie.created = there.created;
-            // Whoever has only http cannot put something else in the place of what https has set.
+            // A server on http cannot replace a secure cookie.
             if *there == cookie || there.is_secure && !is_https {
                 return false;
             }
@@ -166,7 +166,7 @@ impl Cookies {
         true
     }
 
-    /// A domain is used now.
+    /// Marks a domain as used now.
     fn touch(&mut self, name: &str) {
         let domain = self.by_domain.entry(name.into()).or_default();
         let name = self.by_use.remove(&domain.last_use).filter(|of| **of == *name).unwrap_or_else(|| name.into());
@@ -175,7 +175,7 @@ impl Cookies {
         self.by_use.insert(self.uses, name);
     }
 
-    /// What a request for this URL says (RFC 6265 section 5.4).
+    /// The `Cookie` header of a request for this URL (RFC 6265 section 5.4).
     fn of(&mut self, url: &CanonicalUrl, now: i64) -> String {
         if self.by_domain.is_empty() {
             return String::new();
@@ -186,7 +186,7 @@ impl Cookies {
         }
         let all = domains.iter().filter_map(|name| self.by_domain.get(*name)).flat_map(|domain| &domain.cookies);
         let mut sent: Vec<&Cookie> = all.filter(|cookie| cookie.is_for(url) && !cookie.is_expired(now)).collect();
-        // Those with longer paths first, and of equal ones those that were created first.
+        // Longer paths come first; at equal length, the cookie created first.
         sent.sort_unstable_by_key(|cookie| (std::cmp::Reverse(cookie.path.len()), cookie.created));
         let mut text = String::new();
         for Cookie { name, value, .. } in sent {
@@ -205,7 +205,7 @@ fn now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// It shows none of its cookies.
+/// Shows none of its cookies.
 impl fmt::Debug for CookieJar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CookieJar").field("domains", &lock(&self.0).by_domain.len()).finish_non_exhaustive()
@@ -223,7 +223,7 @@ mod tests {
         Canonicalizer::new(&KeyRules::default()).canonicalize(text).unwrap()
     }
 
-    /// A jar into which these were set, each by a URL.
+    /// A jar in which these were set, each by a URL.
     fn jar(set: &[(&str, &str)]) -> Cookies {
         let mut cookies = Cookies::default();
         for (from, header) in set {
@@ -238,7 +238,7 @@ mod tests {
     fn who_gets_what_was_set() {
         let site = "https://www.shop.example/a/b?c=/d";
         for (set, to, sent) in [
-            // The host alone, and the folder of the page.
+            // Only the host, and the page's folder.
             ("n=v", "https://www.shop.example/a/", "n=v"),
             ("n=v", "https://www.shop.example/a", "n=v"),
             ("n=v", "https://www.shop.example/ab", ""),
@@ -249,7 +249,7 @@ mod tests {
             ("n=v; path=/", "http://www.shop.example:8080/", "n=v"),
             ("n=v; path=/; SECURE", "http://www.shop.example/", ""),
             ("n=v; path=/; secure=no", "https://www.shop.example/", "n=v"),
-            // A domain, and all below it; none above, beside or of everybody.
+            // A domain and all its subdomains; no parent, sibling or public suffix.
             ("n=v; path=/; domain=shop.example", "https://shop.example/", "n=v"),
             ("n=v; path=/; Domain=.SHOP.example", "https://a.b.shop.example/", "n=v"),
             ("n=v; path=/; domain=shop.example", "https://othershop.example/", ""),
@@ -272,7 +272,7 @@ mod tests {
             ("n=v; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT", "https://www.shop.example/", ""),
             ("n=v; path=/; expires=nonsense", "https://www.shop.example/", "n=v"),
             ("n=v; path=/; max-age=x5", "https://www.shop.example/", "n=v"),
-            // What is a name and what a value.
+            // Names and values.
             ("n = v w ; path=/", "https://www.shop.example/", "n=v w"),
             ("n=\"v\"; path=/", "https://www.shop.example/", "n=\"v\""),
             ("n=a=b; path=/", "https://www.shop.example/", "n=a=b"),
@@ -280,7 +280,7 @@ mod tests {
             ("=v; path=/", "https://www.shop.example/", ""),
             ("n; path=/", "https://www.shop.example/", ""),
             ("n=v\u{7f}; path=/", "https://www.shop.example/", ""),
-            // Names that promise something.
+            // Names with a special prefix.
             ("__Host-n=v; path=/; secure", "https://www.shop.example/", "__Host-n=v"),
             ("__Host-n=v; path=/", "https://www.shop.example/", ""),
             ("__Host-n=v; secure", "https://www.shop.example/a/", ""),
@@ -298,17 +298,17 @@ mod tests {
             // Public suffixes: of a registry, and of a company.
             (&[("https://a.co.uk/", "n=v; domain=co.uk")][..], "https://b.co.uk/", ""),
             (&[("https://a.github.io/", "n=v; domain=github.io")], "https://b.github.io/", ""),
-            // A host that is one has its own.
+            // A host that is itself a public suffix has its own cookies.
             (&[("https://github.io/", "n=v; domain=github.io")], "https://github.io/", "n=v"),
             (&[("https://github.io/", "n=v; domain=github.io")], "https://a.github.io/", ""),
             // Addresses have no domains.
             (&[("http://127.0.0.1/", "n=v; domain=0.0.1")], "http://127.0.0.1/", ""),
             (&[("http://127.0.0.1/", "n=v; domain=127.0.0.1")], "http://127.0.0.1/", "n=v"),
             (&[("http://[::1]/", "n=v")], "http://[::1]/", "n=v"),
-            // Who speaks http neither sets a secure one nor replaces it.
+            // Over http, a secure cookie can be neither set nor replaced.
             (&[("http://a.example/", "n=v; secure")], "https://a.example/", ""),
             (&[("https://a.example/", "n=v; secure"), ("http://a.example/", "n=w")], "https://a.example/", "n=v"),
-            // The last one counts, in its old place; a longer path goes first.
+            // The last one counts, in the old one's position; a longer path goes first.
             (
                 &[("http://a.example/", "a=1"), ("http://a.example/", "b=1"), ("http://a.example/", "a=2")],
                 "http://a.example/",
@@ -319,7 +319,7 @@ mod tests {
                 "http://a.example/x/",
                 "b=1; a=1",
             ),
-            // Of equal paths, the older one, whatever domain it is of.
+            // At equal paths, the older one first, whatever its domain.
             (
                 &[("http://x.a.example/", "a=1; domain=a.example"), ("http://x.a.example/", "b=1")],
                 "http://x.a.example/",
@@ -349,7 +349,7 @@ mod tests {
             headers.insert(SET_COOKIE, HeaderValue::from_bytes(value).unwrap());
             let jar = CookieJar::default();
             assert!(jar.take(&headers, &to));
-            // A byte order mark is none of the file.
+            // A byte order mark is not part of the content.
             jar.save(|text| std::fs::write(&path, [b"\xef\xbb\xbf", text].concat())).unwrap();
             let again = CookieJar::default();
             again.load(&path).unwrap();

@@ -1,12 +1,13 @@
-//! Where a proxy is, and how it is spoken to.
+//! The address of a proxy, with its protocol.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::address::{Canonicalizer, KeyRules};
 
-/// Where a proxy is, and how it is spoken to: `http://`, `https://`, `socks5://` or `socks5h://`, a host, and a port where it is not
-/// 80, 443 or 1080. It has no user and no password: those are [`FetchOptions::proxy_sign_in`](crate::crawl::FetchOptions::proxy_sign_in).
+/// The address of a proxy, with its protocol: `http://`, `https://`, `socks5://` or `socks5h://`, a host, and a port unless it is the
+/// default, 80, 443 or 1080. It has no user and no password: those are in
+/// [`FetchOptions::proxy_sign_in`](crate::crawl::FetchOptions::proxy_sign_in).
 ///
 /// ```
 /// use crawler::crawl::ProxyAddress;
@@ -24,15 +25,15 @@ pub struct ProxyAddress {
     port: u16,
 }
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProxyKind {
     Http,
-    /// HTTP, over TLS.
+    /// HTTP over TLS.
     Https,
-    /// Names are resolved here.
+    /// SOCKS 5. Names are resolved here.
     Socks5,
-    /// Names are resolved by the proxy.
+    /// SOCKS 5. Names are resolved by the proxy.
     Socks5h,
 }
 
@@ -59,7 +60,7 @@ impl ProxyAddress {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Whether hosts' names are resolved by the proxy, so that nobody here knows their addresses.
+    /// Whether the proxy resolves host names, so that their addresses are unknown here.
     pub fn resolves_names(&self) -> bool {
         self.kind != ProxyKind::Socks5
     }
@@ -93,7 +94,7 @@ impl fmt::Display for ProxyAddress {
     }
 }
 
-/// Which proxy is asked in the place of hosts.
+/// The choice of a proxy.
 ///
 /// ```
 /// use crawler::crawl::ProxyChoice;
@@ -106,8 +107,8 @@ impl fmt::Display for ProxyAddress {
 pub enum ProxyChoice {
     /// This one.
     At(ProxyAddress),
-    /// Those that the environment names, as curl takes them: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, or the same in
-    /// capitals. `HTTP_PROXY` does not count where there is a `REQUEST_METHOD`: to a CGI program, whoever asks can set it.
+    /// The proxies that the environment names, read as by curl: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, or the same in
+    /// capitals. `HTTP_PROXY` is ignored if there is a `REQUEST_METHOD`: in a CGI program, the sender of a request can set it.
     Environment,
 }
 

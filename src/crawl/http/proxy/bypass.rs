@@ -1,21 +1,21 @@
-//! Hosts that are asked without a proxy.
+//! Hosts that are reached without a proxy.
 
 use std::net::IpAddr;
 
 use crate::crawl::http::network::Network;
 
-/// Hosts that are asked without a proxy, as curl reads `no_proxy`: `example.org` and `.example.org` stand for the host and all below
-/// it, `*` for every host, and addresses or blocks of them for hosts that are addresses.
+/// Hosts that are reached without a proxy, as curl reads `no_proxy`: `example.org` and `.example.org` mean the host and all its subdomains,
+/// `*` means every host, and addresses or blocks of them mean hosts that are addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bypass {
     every: bool,
-    /// In lower case, without dots at their ends.
+    /// In lower case, without dots at either end.
     names: Vec<String>,
     networks: Vec<Network>,
 }
 
 impl Bypass {
-    /// Reads a list, or says which of it is no host.
+    /// Reads a list, or says which entry is not a host.
     pub(super) fn of<'a>(list: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut bypass = Self::default();
         for text in list.into_iter().map(str::trim).filter(|text| !text.is_empty()) {
@@ -34,7 +34,7 @@ impl Bypass {
         Ok(bypass)
     }
 
-    /// Whether this host is asked without a proxy. O(entries).
+    /// Whether this host is reached without a proxy. O(entries).
     pub(super) fn has(&self, host: &str) -> bool {
         if self.every {
             return true;

@@ -4,10 +4,10 @@ use super::address::ProxyAddress;
 use super::bypass::Bypass;
 use super::sign_in::ProxySignIn;
 
-/// A proxy that the environment names, and how it knows who asks, where that is said with it.
+/// A proxy that the environment names, and its sign-in, if that is part of its address.
 pub(super) type NamedProxy = (ProxyAddress, Option<ProxySignIn>);
 
-/// The proxies that the environment names, as curl takes them.
+/// The proxies that the environment names, read as by curl.
 #[derive(Debug, Default)]
 pub(super) struct EnvironmentProxies {
     pub(super) http: Option<NamedProxy>,
@@ -16,15 +16,15 @@ pub(super) struct EnvironmentProxies {
 }
 
 impl EnvironmentProxies {
-    /// Reads them with `variable`.
+    /// Reads the environment through `variable`.
     ///
     /// # Errors
-    /// The variable that names none, and why. Its value is not in it: there may be a password.
+    /// Names the variable that is invalid, and why. Its value is left out, since it may contain a password.
     pub(super) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let given = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let first = |names: [&str; 2]| {
             let [lower, upper] = names;
-            // A CGI program has the headers of its request as `HTTP_...`, and so one named `Proxy` as this.
+            // A CGI program gets the headers of its request as `HTTP_...`, so a header `Proxy` becomes this variable.
             let upper = Some(upper).filter(|name| *name != "HTTP_PROXY" || given("REQUEST_METHOD").is_none());
             [Some(lower), upper].into_iter().flatten().find_map(|name| Some((name.to_owned(), given(name)?)))
         };
@@ -47,7 +47,7 @@ impl EnvironmentProxies {
     }
 }
 
-/// An address, perhaps with a user and a password before it, and perhaps without a scheme.
+/// Reads an address that may have a user and a password, and may lack a scheme.
 fn parse(text: &str) -> Option<NamedProxy> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     let (userinfo, authority) = match rest.rsplit_once('@') {
@@ -64,7 +64,7 @@ fn parse(text: &str) -> Option<NamedProxy> {
     Some((format!("{scheme}://{authority}").parse().ok()?, sign_in))
 }
 
-/// Undoes `%` escapes (RFC 3986 section 2.1).
+/// Decodes `%` escapes (RFC 3986 section 2.1).
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -7,7 +7,7 @@ use std::error::Error;
 #[error("{message}")]
 pub(in crate::crawl::http) struct ProxyError {
     pub(in crate::crawl::http) fault: ProxyFault,
-    /// No secret is in it, and nothing that the proxy has written.
+    /// It contains no secret, and nothing that the proxy has written.
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -15,11 +15,11 @@ pub(in crate::crawl::http) struct ProxyError {
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::crawl::http) enum ProxyFault {
-    /// The proxy's own: it cannot be reached, does not speak as a proxy does, or wants another sign-in. No host is to blame.
+    /// The proxy's own: it cannot be reached, does not answer like a proxy, or wants another sign-in. No host is to blame.
     Own,
-    /// It does not reach the host.
+    /// The host's: the proxy does not reach it.
     Host,
-    /// It is not allowed to ask the host, or does not want to.
+    /// The proxy refuses to connect to the host.
     Refusal,
 }
 

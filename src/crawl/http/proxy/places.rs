@@ -1,4 +1,4 @@
-//! How many connections a proxy may have at once.
+//! The limit on a proxy's connections.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use crate::crawl::http::idle_connections::IdleConnections;
 use crate::crawl::http::proxy_place::ProxyPlace;
 
-/// How many connections a proxy may have at once: kept ones have a place, too.
+/// The limit on a proxy's connections. Kept connections take places, too.
 #[derive(Debug)]
 pub(super) struct ProxyPlaces(Arc<Semaphore>);
 
@@ -16,7 +16,7 @@ impl ProxyPlaces {
         Self(Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// Waits for a place. Connections that nobody uses are closed for it, the one that was idle for longest first.
+    /// Waits for a place. Closes idle connections to get one, the one that has been idle longest first.
     pub(super) async fn take(&self, idle: &IdleConnections) -> ProxyPlace {
         let taken = loop {
             if let Ok(place) = Arc::clone(&self.0).try_acquire_owned() {

@@ -1,4 +1,4 @@
-//! Which proxy is asked in the place of which host.
+//! Chooses the proxy for each URL.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,20 +13,20 @@ use crate::crawl::FetchOptions;
 use crate::crawl::http::access::AccessError;
 use crate::crawl::http::tls::Tls;
 
-/// Which proxy is asked in the place of which host.
+/// Chooses the proxy for each URL.
 #[derive(Debug, Default)]
 pub(in crate::crawl::http) struct Proxies {
     http: Option<Arc<Proxy>>,
     https: Option<Arc<Proxy>>,
-    /// Of the options, and of the environment.
+    /// From the options, and from the environment.
     bypass: [Bypass; 2],
 }
 
 impl Proxies {
-    /// By the options, and the environment where they say so.
+    /// Reads the options, and the environment if they say so.
     ///
     /// # Errors
-    /// Where something names no proxy, or a secret cannot be read.
+    /// When a text does not name a proxy, or a secret cannot be read.
     pub(in crate::crawl::http) fn new(options: &FetchOptions, tls: &Tls, lookups: usize) -> Result<Self, AccessError> {
         let of_options = bypass_of(options)?;
         let (http, https, of_environment) = match &options.proxy {
@@ -59,7 +59,7 @@ impl Proxies {
         Ok(Self { http, https, bypass: [of_options, of_environment] })
     }
 
-    /// Looks for what is wrong with the options. Nothing is read.
+    /// Checks the options. Reads no secret and no environment.
     pub(in crate::crawl::http) fn check(options: &FetchOptions) -> Result<(), AccessError> {
         bypass_of(options)?;
         if let Some(ProxyChoice::At(address)) = &options.proxy
@@ -70,14 +70,14 @@ impl Proxies {
         Ok(())
     }
 
-    /// The proxy that is asked for this URL, if one is.
+    /// The proxy for this URL, if there is one.
     pub(in crate::crawl::http) fn of(&self, url: &CanonicalUrl) -> Option<&Proxy> {
         let proxy = if url.origin().starts_with("https:") { &self.https } else { &self.http };
         let proxy = proxy.as_deref()?;
         (!self.bypass.iter().any(|bypass| bypass.has(url.host()))).then_some(proxy)
     }
 
-    /// Whether nothing is to be hoped for from one of them.
+    /// Whether one of them has failed for good.
     pub(in crate::crawl::http) fn are_lost(&self) -> bool {
         [&self.http, &self.https].into_iter().flatten().any(|proxy| proxy.standing().is_lost(Instant::now()))
     }
@@ -88,7 +88,7 @@ fn bypass_of(options: &FetchOptions) -> Result<Bypass, AccessError> {
     bypass.map_err(|reason| AccessError::of_option("no_proxy", reason))
 }
 
-/// Networks that are denied cannot be held to where a proxy resolves names.
+/// Denied networks cannot be enforced if a proxy resolves names.
 fn check_networks(options: &FetchOptions) -> Result<(), AccessError> {
     if options.deny_networks.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! One proxy: what is sent to it, and the connections through it.
+//! One proxy: the requests to it, and the connections through it.
 
 use std::error::Error;
 use std::io;
@@ -29,7 +29,7 @@ use crate::crawl::http::shortage::is_shortage;
 use crate::crawl::http::tls::{Connector, Tls};
 use crate::crawl::http::transport::Transport;
 
-/// Addresses of a name that a SOCKS proxy is asked for in turn, at most.
+/// At most this many addresses of a name are tried in turn through a SOCKS proxy.
 const MOST_ADDRESSES: usize = 3;
 
 /// One proxy.
@@ -38,11 +38,11 @@ pub(in crate::crawl::http) struct Proxy {
     address: ProxyAddress,
     uri: Uri,
     sign_in: Option<ProxySignIn>,
-    /// The same, as the value of a header.
+    /// The sign-in as the value of a header.
     header: Option<HeaderValue>,
     user_agent: String,
     dialer: Dialer,
-    /// Where it is spoken to over TLS.
+    /// Set if it is spoken to over TLS.
     tls: Option<Connector>,
     standing: ProxyStanding,
     places: ProxyPlaces,
@@ -69,17 +69,17 @@ impl Proxy {
         Ok(Self { address, uri, sign_in, header, user_agent, dialer, tls, standing, places })
     }
 
-    /// Whether a URL's request is sent to it as it is, and not through a tunnel to the host: one for http, over HTTP.
+    /// Whether it forwards a URL's request, instead of opening a tunnel to the host: an HTTP proxy does so for http.
     pub(in crate::crawl::http) fn forwards(&self, url: &CanonicalUrl) -> bool {
         matches!(self.address.kind(), ProxyKind::Http | ProxyKind::Https) && url.origin().starts_with("http:")
     }
 
-    /// Whether it resolves hosts' names.
+    /// Whether it resolves host names.
     pub(in crate::crawl::http) fn resolves_names(&self) -> bool {
         self.address.resolves_names()
     }
 
-    /// Makes a request one to this proxy, which forwards it (RFC 9112 section 3.2.2), and the only one of its connection.
+    /// Addresses a request to this proxy, which forwards it (RFC 9112 section 3.2.2), and makes it the only one of its connection.
     pub(in crate::crawl::http) fn address(&self, request: &mut Get, url: &CanonicalUrl) {
         if let Ok(uri) = format!("{}{}", url.origin(), url.path_and_query()).parse() {
             *request.uri_mut() = uri;
@@ -90,10 +90,10 @@ impl Proxy {
         }
     }
 
-    /// Takes note of the status of a response that it forwarded, or made.
+    /// Records the status of a response that it forwarded or made.
     ///
     /// # Errors
-    /// It does not take our sign-in.
+    /// When it does not take our sign-in.
     pub(in crate::crawl::http) fn judge(&self, status: StatusCode) -> Result<(), ProxyError> {
         if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
             return Err(self.wants_sign_in());
@@ -102,7 +102,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Takes note that a request which was forwarded has no answer. The error says so where that is the proxy's own fault.
+    /// Records that a forwarded request got no answer. Returns an error if that is the proxy's own fault.
     pub(in crate::crawl::http) fn said_nothing(&self) -> Option<ProxyError> {
         let is_own = self.standing.said_nothing(Instant::now());
         is_own.then(|| ProxyError::new(ProxyFault::Own, format!("the proxy {} does not answer", self.address)))
@@ -117,7 +117,7 @@ impl Proxy {
         self.places.take(idle).await
     }
 
-    /// A connection to the proxy, which forwards requests.
+    /// Connects to the proxy.
     pub(in crate::crawl::http) async fn dial(
         &self,
         place: ProxyPlace,
@@ -136,7 +136,7 @@ impl Proxy {
         })
     }
 
-    /// A connection to the host, through the proxy. A proxy that does not resolve names is told one of `addresses`.
+    /// Connects to the host through the proxy. A proxy that does not resolve names is given one of `addresses`.
     pub(in crate::crawl::http) async fn tunnel(
         &self,
         url: &CanonicalUrl,
@@ -180,7 +180,7 @@ impl Proxy {
         }
     }
 
-    /// Asks for a way to a host. An error of the connection is one; what the proxy answers stands inside.
+    /// Requests a tunnel to a host. The outer error is the connection's; the inner one is the proxy's refusal.
     async fn ask(&self, transport: &mut Transport, host: &str, port: u16) -> io::Result<Option<ProxyError>> {
         if matches!(self.address.kind(), ProxyKind::Http | ProxyKind::Https) {
             let headers = self.headers();
@@ -188,7 +188,7 @@ impl Proxy {
             return Ok(match status {
                 200..300 => None,
                 407 => Some(self.wants_sign_in()),
-                // It answers for the host, or says that it does not get there.
+                // Below 500, the proxy refuses; from 500 on, it does not reach the host.
                 status => Some(self.refuses(status < 500, &status.to_string())),
             });
         }

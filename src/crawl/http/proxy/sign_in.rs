@@ -1,4 +1,4 @@
-//! How a proxy knows who asks.
+//! The sign-in at a proxy.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use http::header::HeaderValue;
 
 use crate::crawl::http::access::Secret;
 
-/// A user and a password. They are sent to the proxy alone, and shown nowhere.
+/// A user and a password. They are sent only to the proxy, and shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ProxySignIn {
     user: String,
@@ -18,7 +18,7 @@ impl ProxySignIn {
     /// Reads `user:password`.
     ///
     /// # Errors
-    /// Where it cannot be read, or is not of that form. The reason does not have it.
+    /// When the secret cannot be read, or is not of that form. The reason does not contain it.
     pub(super) fn read(secret: &Secret) -> Result<Self, String> {
         let text = secret.read()?;
         let (user, password) =
@@ -26,7 +26,7 @@ impl ProxySignIn {
         Self::new(user.to_owned(), password.to_owned()).ok_or_else(|| format!("{secret}: {}", Self::UNFIT))
     }
 
-    /// What is wrong where there is none.
+    /// The reason why [`new`](Self::new) returns `None`.
     pub(super) const UNFIT: &str = "user and password have at most 255 bytes each, and no control character";
 
     pub(super) fn new(user: String, password: String) -> Option<Self> {
@@ -46,7 +46,7 @@ impl ProxySignIn {
     pub(super) fn socks5_message(&self) -> Vec<u8> {
         let mut message = vec![1];
         for text in [&self.user, &self.password] {
-            // Neither is longer than one byte tells.
+            // Both lengths fit in one byte.
             message.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
             message.extend(text.as_bytes());
         }

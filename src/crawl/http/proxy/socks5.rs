@@ -1,4 +1,4 @@
-//! A way through a SOCKS proxy of version 5 (RFC 1928), with user and password (RFC 1929).
+//! Connects through a SOCKS 5 proxy (RFC 1928), with user and password (RFC 1929).
 
 use std::io;
 use std::net::IpAddr;
@@ -17,18 +17,18 @@ const CONNECT: u8 = 1;
 /// How a SOCKS proxy answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SocksAnswer {
-    /// What it was asked for is there.
+    /// It granted the request.
     Granted,
     /// It wants another sign-in.
     SignIn,
-    /// The host was not reached, or not asked: the number of the reason.
+    /// It did not reach the host, or refused to: the number of the reason.
     Refused(u8),
 }
 
-/// Says who asks.
+/// Greets the proxy and signs in.
 ///
 /// # Errors
-/// Where the connection breaks, or what comes is no SOCKS.
+/// When the connection breaks, or the answer is not SOCKS.
 pub(super) async fn greet(transport: &mut Transport, sign_in: Option<&ProxySignIn>) -> io::Result<SocksAnswer> {
     let methods: &[u8] = if sign_in.is_some() { &[2, NO_SIGN_IN, PASSWORD] } else { &[1, NO_SIGN_IN] };
     send(transport, &[&[VERSION], methods].concat()).await?;
@@ -40,7 +40,7 @@ pub(super) async fn greet(transport: &mut Transport, sign_in: Option<&ProxySignI
             send(transport, &sign_in.socks5_message()).await?;
             let [version, status] = read(transport).await?;
             match (version, status) {
-                // Some answer with the version of the protocol around it.
+                // Some proxies answer with the version of SOCKS instead of the sign-in's.
                 (1 | VERSION, 0) => Ok(SocksAnswer::Granted),
                 (1 | VERSION, _) => Ok(SocksAnswer::SignIn),
                 _ => Err(nonsense()),
@@ -50,10 +50,10 @@ pub(super) async fn greet(transport: &mut Transport, sign_in: Option<&ProxySignI
     }
 }
 
-/// Asks for a way to a host, which is a name or an address.
+/// Requests a connection to a host, which is a name or an address.
 ///
 /// # Errors
-/// Where the connection breaks, what comes is no answer, or the name is too long for one.
+/// When the connection breaks, the answer is not SOCKS, or the name is too long for a request.
 pub(super) async fn ask(transport: &mut Transport, host: &str, port: u16) -> io::Result<SocksAnswer> {
     let mut request = vec![VERSION, CONNECT, 0];
     match host.trim_matches(['[', ']']).parse() {
@@ -81,7 +81,7 @@ pub(super) async fn ask(transport: &mut Transport, host: &str, port: u16) -> io:
         return Ok(SocksAnswer::Refused(reply));
     }
     let [_, kind] = read(transport).await?;
-    // The address that it asks from, and its port. Nobody needs them.
+    // The address and port that the proxy connects from are read and ignored.
     match kind {
         1 => _ = read::<6>(transport).await?,
         3 => {
@@ -110,7 +110,7 @@ fn nonsense() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
-/// Why a host was not reached, in the words of RFC 1928 section 6.
+/// Why a host was not reached, by RFC 1928 section 6.
 pub(super) fn reason(reply: u8) -> &'static str {
     match reply {
         1 => "general failure",
@@ -125,7 +125,7 @@ pub(super) fn reason(reply: u8) -> &'static str {
     }
 }
 
-/// Whether a reason is the proxy's will, and not that the host was not reached.
+/// Whether a reason means that the proxy refused, rather than that it did not reach the host.
 pub(super) fn is_refusal(reply: u8) -> bool {
     matches!(reply, 2 | 7 | 8)
 }

@@ -1,4 +1,4 @@
-//! How a proxy has fared.
+//! A record of a proxy's answers and failures.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::crawl::lock::lock;
 
-/// So many requests in a row to which a proxy says nothing, or no sense, are its own fault. A few of them may be the fault of hosts
-/// that it waits for.
+/// From this many requests in a row without a valid answer on, the fault is the proxy's own. A few may be the fault of hosts that it waits
+/// for.
 const MOST_SILENT: u32 = 8;
 
-/// How a proxy has fared: what an answer that does not come says of it, and whether there is hope.
+/// A record of a proxy's answers and failures: decides whose fault a missing answer is, and when the proxy has failed for good.
 #[derive(Debug)]
 pub(super) struct ProxyStanding {
     /// It has answered, and nothing has gone wrong since.
@@ -25,7 +25,7 @@ struct Troubles {
     has_answered: bool,
     silent: u32,
     failing_since: Option<Instant>,
-    /// It does not take our sign-in. Time does not mend that.
+    /// It does not take our sign-in. Waiting does not help.
     refuses_us: bool,
 }
 
@@ -34,7 +34,7 @@ impl ProxyStanding {
         Self { is_well: AtomicBool::new(false), troubles: Mutex::default(), patience }
     }
 
-    /// It has answered as a proxy does, whatever it said.
+    /// It has answered like a proxy, whatever the answer.
     pub(super) fn answered(&self) {
         if self.is_well.load(Ordering::Relaxed) {
             return;
@@ -52,8 +52,8 @@ impl ProxyStanding {
         troubles.failing_since.get_or_insert(now);
     }
 
-    /// It has said nothing, or nothing that makes sense. Whether that is its own fault: it is where it has answered nobody, or has not
-    /// answered many in a row. Otherwise it is that of the host that was to be asked.
+    /// It has not answered, or not validly. Returns whether that is its own fault: it is if the proxy has not answered since it was last
+    /// unreachable, or ever, or has left [`MOST_SILENT`] requests in a row unanswered. Otherwise it is the host's.
     pub(super) fn said_nothing(&self, now: Instant) -> bool {
         self.is_well.store(false, Ordering::Relaxed);
         let mut troubles = lock(&self.troubles);
@@ -71,7 +71,7 @@ impl ProxyStanding {
         lock(&self.troubles).refuses_us = true;
     }
 
-    /// Whether nothing is to be hoped for.
+    /// Whether it has failed for good.
     pub(super) fn is_lost(&self, now: Instant) -> bool {
         if self.is_well.load(Ordering::Relaxed) {
             return false;

@@ -1,4 +1,4 @@
-//! A way through an HTTP proxy: CONNECT (RFC 9110 section 9.3.6).
+//! Tunnels through an HTTP proxy: CONNECT (RFC 9110 section 9.3.6).
 
 use std::io;
 
@@ -6,15 +6,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::crawl::http::transport::Transport;
 
-/// Bytes of an answer's head, at most.
+/// The most bytes of an answer's head.
 const MAX_HEAD: usize = 16 << 10;
-/// Interim answers before the final one, at most.
+/// The most interim answers before the final one.
 const MAX_INTERIM: usize = 10;
 
-/// Asks for a way to `authority`, and returns the status of the answer. Behind a status of 2xx the connection is the host's.
+/// Requests a tunnel to `authority`, and returns the status of the answer. After a 2xx status, the connection leads to the host.
 ///
 /// # Errors
-/// Where the connection breaks, or what comes is no answer.
+/// When the connection breaks, or the answer is not HTTP/1.
 pub(super) async fn ask(transport: &mut Transport, authority: &str, headers: &[u8]) -> io::Result<u16> {
     let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n").into_bytes();
     request.extend_from_slice(headers);
@@ -36,7 +36,7 @@ pub(super) async fn ask(transport: &mut Transport, authority: &str, headers: &[u
         let status = status_of(&head[..end]).ok_or_else(nonsense)?;
         head.drain(..end);
         match status {
-            // The host speaks when it is spoken to.
+            // The host does not speak before it is spoken to.
             200..300 if head.is_empty() => return Ok(status),
             200..300 => return Err(nonsense()),
             100..200 => {}
@@ -50,7 +50,7 @@ fn nonsense() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
-/// Where what is behind the empty line begins.
+/// The position after the empty line.
 fn end_of_head(bytes: &[u8]) -> Option<usize> {
     let ends = |end: &[u8]| bytes.windows(end.len()).position(|window| window == end).map(|at| at + end.len());
     ends(b"\r\n\r\n").into_iter().chain(ends(b"\n\n")).min()
