@@ -9,7 +9,7 @@ use crate::crawl::latencies::Latencies;
 #[serde(default)]
 #[non_exhaustive]
 pub struct ConnectionTimes {
-    /// Names, looked up by the system.
+    /// Lookups of names by the system.
     pub lookup: Latencies,
     /// TCP connections.
     pub connect: Latencies,

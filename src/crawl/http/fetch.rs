@@ -356,8 +356,8 @@ impl Fetcher {
         result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }
 
-    /// The deadline for the next piece of a body: the idle timeout, or the time by which the minimum rate requires more than the bytes so
-    /// far.
+    /// The deadline for the next piece of a body: the idle timeout, or the time by which the minimum rate, after its grace, requires more
+    /// bytes than have come.
     fn body_clock(&self, wire_bytes: u64, begun: Instant) -> Deadline {
         let options = &self.options;
         let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));

@@ -76,7 +76,7 @@ impl Unused {
         }
     }
 
-    /// Whether it can take a request, as far as this machine has been told.
+    /// Whether it can take a request, as far as this machine knows.
     fn is_ready(&mut self) -> bool {
         match self {
             Self::Http1(connection) => connection.is_ready(),

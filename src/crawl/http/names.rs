@@ -17,7 +17,7 @@ use crate::crawl::FetchOptions;
 /// Resolves names for the client.
 #[derive(Clone, Debug)]
 pub(super) enum Names {
-    /// By the system. Private addresses are refused.
+    /// By the system's resolver. Its guard may refuse addresses, such as private ones.
     System(Arc<Resolver>),
     /// All names go to one address. Its port is used where the URL names none. The user asked for it, so no address is refused.
     Fixed(SocketAddr),

@@ -122,7 +122,7 @@ enum Owed {
     Nothing,
 }
 
-/// What one rule says.
+/// One rule, compiled.
 #[derive(Clone, Debug)]
 struct Said {
     headers: Vec<(HeaderName, Option<HeaderValue>)>,

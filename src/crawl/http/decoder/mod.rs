@@ -40,7 +40,7 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// Takes the values of all Content-Encoding headers, in order, and up to `max_bytes` of output. An unknown coding, or one too many,
-    /// leaves the body as it is. A coding has no parameters; any that stand there are ignored.
+    /// leaves the body as it is. A coding has no parameters; any that are given are ignored.
     pub(super) fn new<'a>(content_encodings: impl Iterator<Item = &'a str>, max_bytes: usize) -> Self {
         let names = content_encodings.flat_map(|value| value.split(','));
         let names = names.map(|name| name.split(';').next().unwrap_or_default().trim());
