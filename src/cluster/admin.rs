@@ -1,4 +1,4 @@
-//! What whoever looks after a cluster may ask and tell.
+//! What an operator may ask of a cluster, and tell it.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::gate::DropRule;
 use crate::lending::Clock;
 use crate::report::Report;
 
-/// How long the servers may take to keep what is dropped.
+/// How long the servers may take to store a list of what is dropped.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A crawl on many machines, as it is seen from outside.
+/// A crawl on many machines, as seen from outside.
 #[derive(Debug)]
 pub struct ClusterAdmin {
     nats: std::sync::Arc<Nats>,
@@ -62,7 +62,7 @@ impl ClusterAdmin {
         Ok(end.map_err(|error| self.unreachable(error))?.is_some())
     }
 
-    /// Whether no node owns a partition any more: then all have counted what they did.
+    /// Whether no node owns a partition any more: by then, all have stored their last counts.
     ///
     /// # Errors
     /// Where the servers do not answer.
@@ -76,7 +76,7 @@ impl ClusterAdmin {
         Ok(true)
     }
 
-    /// The one report of all partitions, as far as they have counted.
+    /// One report of all partitions, by the latest counts of each.
     ///
     /// # Errors
     /// Where the servers do not answer, or a log cannot be read.
@@ -85,16 +85,17 @@ impl ClusterAdmin {
         merged(&self.nats, self.terms.partitions, has_ended, options).await
     }
 
-    /// The settings of whoever began the crawl, as a file; `None` where they were too long to be kept.
+    /// The settings of the node that began the crawl, as a file; `None` where they were too long to be kept.
     pub fn settings(&self) -> Option<&str> {
         Some(self.terms.settings.as_str()).filter(|settings| !settings.is_empty())
     }
 
-    /// Says why URLs were not fetched, by the logs of their partitions: what counts is there, whether or not a node is. Each partition is
-    /// read as a new owner reads it, into a directory for temporary files. Page records are with the nodes, and not looked up.
+    /// Says why URLs were not fetched, by the logs of their partitions: these have all that counts, whether or not a node is running. Each
+    /// partition is read as a new owner reads it, into a directory for temporary files. Page records are on the nodes, and are not looked
+    /// up.
     ///
     /// # Errors
-    /// Where the servers do not answer, a log cannot be read, or an option is another than the crawl's.
+    /// Where the servers do not answer, a log cannot be read, or an option differs from the crawl's.
     pub async fn explain(
         &self,
         options: &CrawlOptions,
@@ -106,14 +107,15 @@ impl ClusterAdmin {
     /// What was dropped from the crawl.
     ///
     /// # Errors
-    /// Where the servers do not answer, or what they have is no list.
+    /// Where the servers do not answer, or their list cannot be parsed.
     pub async fn dropped(&self) -> Result<Vec<DropRule>, ClusterError> {
         let list = drops::read(&*self.nats).await;
         list.map(|(_, rules)| rules).map_err(|error| self.unreachable(error))
     }
 
-    /// Asks nothing more of what these rules name, in all partitions and whoever owns them; or, with `is_undone`, asks for it again. The servers
-    /// keep it for the whole of the crawl, and nodes go by it within seconds: [`have_heard`](Self::have_heard) tells. Returns what was dropped before.
+    /// Stops fetching what these rules name, in all partitions, whichever nodes own them; with `is_undone`, allows it again. The servers
+    /// keep the list for the whole crawl, and nodes apply it within seconds: [`have_heard`](Self::have_heard) tells. Returns what was
+    /// dropped before.
     ///
     /// # Errors
     /// Where the servers do not answer, or more would be dropped than can be.
@@ -124,7 +126,7 @@ impl ClusterAdmin {
         changed.map_err(silent)?.map(|(before, _)| before)
     }
 
-    /// Of how many partitions that are owned, how many go by the newest list of what is dropped.
+    /// How many partitions have an owner, and how many of these apply the newest list of what is dropped.
     ///
     /// # Errors
     /// Where the servers do not answer.
@@ -150,7 +152,7 @@ impl ClusterAdmin {
         Ok(owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node))
     }
 
-    /// What a partition has said of itself.
+    /// The state that a partition has last published.
     async fn state(&self, partition: u32) -> Result<StateValue, Unreachable> {
         let state = self.nats.last(&ClusterSubject::Key(ClusterKey::State(partition))).await?;
         Ok(state.and_then(|state| values::read(&state.bytes)).unwrap_or_default())
@@ -161,7 +163,7 @@ impl ClusterAdmin {
         self.terms.partitions
     }
 
-    /// The nodes, and how the partitions stand, a line each.
+    /// The state of the partitions in one line, then one line for each node.
     ///
     /// # Errors
     /// Where the servers do not answer.
@@ -183,7 +185,7 @@ impl ClusterAdmin {
         let mut text =
             format!("crawl {}: {} partitions, {taken} owned, {idle} idle{ended}\n", self.crawl, self.terms.partitions);
         if unread > 0 {
-            // A text takes all that is written to it.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(text, "!! {unread} letters could not be read: they are kept in the log, as unread.P");
         }
         for subject in self.nats.keys(KeyKind::Node).await? {
@@ -199,7 +201,7 @@ impl ClusterAdmin {
         Ok(text)
     }
 
-    /// Tells a node to give back what it has, and to end. Returns whether it is there.
+    /// Tells a node to give back its partitions and to end. Returns whether there is such a node.
     ///
     /// # Errors
     /// Where the servers do not answer.

@@ -1,4 +1,4 @@
-//! Pages that were fetched and are not in the log yet: they would be fetched again, should their node be killed.
+//! Pages that were fetched and are not in the log yet. They would be fetched again if their node were killed.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use tokio::time::sleep;
 
 use super::node_context::FetchThrottle;
 
-/// Where a node has so many, the next page has its partition publish at once, and not with the others.
+/// Once a node has this many unlogged pages, the next page makes its partition publish at once, and not with the others.
 const MANY: u64 = 128;
-/// Where a node has so many, a partition that publishes fetches nothing new until it is done. A page more comes of each request in flight.
+/// Once a node has this many, a partition that is publishing fetches nothing new until it is done. Each request in flight may still add a
+/// page.
 const MOST: u64 = 192;
-/// Where to publish takes longer, nothing new is fetched until it is done.
+/// If publishing takes longer, nothing new is fetched until it is done.
 const SLOW: Duration = Duration::from_millis(200);
 
 /// The pages of one partition that are not in the log, and a sum over all partitions of its node.
@@ -22,21 +23,21 @@ const SLOW: Duration = Duration::from_millis(200);
 pub(crate) struct Backlog {
     of_node: Arc<AtomicU64>,
     own: AtomicU64,
-    /// One came and there were many.
+    /// A page came, and the node had at least `MANY`.
     many: Notify,
-    /// One came and there were too many.
+    /// A page came, and the node had at least `MOST`.
     most: Notify,
 }
 
 impl Backlog {
-    /// Empty, of a node that has so many.
+    /// Empty, for a node with this count of unlogged pages.
     pub(crate) fn new(of_node: &Arc<AtomicU64>) -> Self {
         Self { of_node: Arc::clone(of_node), own: AtomicU64::new(0), many: Notify::default(), most: Notify::default() }
     }
 
     /// A page was fetched.
     pub(crate) fn add(&self) {
-        // First, so that nobody takes from it what is not there yet.
+        // The node's count first: `take` must never subtract a page that is not in it yet.
         let of_node = self.of_node.fetch_add(1, Ordering::Relaxed) + 1;
         self.own.fetch_add(1, Ordering::Release);
         if of_node >= MANY {
@@ -47,23 +48,23 @@ impl Backlog {
         }
     }
 
-    /// The partition's own.
+    /// The count of this partition alone.
     pub(crate) fn own(&self) -> u64 {
         self.own.load(Ordering::Acquire)
     }
 
-    /// So many of its own are in the log.
+    /// This many of the partition's pages are in the log.
     pub(crate) fn take(&self, pages: u64) {
         self.own.fetch_sub(pages, Ordering::Relaxed);
         self.of_node.fetch_sub(pages, Ordering::Relaxed);
     }
 
-    /// Resolves once the node has many, and one of them has come to this partition since it was asked last.
+    /// Resolves once this partition has added a page, since the last call, while the node had at least `MANY`.
     pub(crate) async fn is_long(&self) {
         self.many.notified().await;
     }
 
-    /// Publishes. Where that takes long, or too many come meanwhile, nothing new is fetched until it is done.
+    /// Publishes. If that takes longer than `SLOW`, or the node reaches `MOST` meanwhile, nothing new is fetched until it is done.
     pub(crate) async fn braked<R>(&self, brake: &FetchThrottle, publishing: impl Future<Output = R>) -> R {
         let mut publishing = std::pin::pin!(publishing);
         tokio::select! {
@@ -81,7 +82,7 @@ impl Backlog {
 
 impl Drop for Backlog {
     fn drop(&mut self) {
-        // Nobody will publish them here.
+        // They will not be published here any more.
         self.take(self.own());
     }
 }

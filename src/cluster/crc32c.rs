@@ -1,11 +1,11 @@
-//! CRC-32C (Castagnoli), by which a message is known to be whole (RFC 3720 appendix B.4).
+//! CRC-32C (Castagnoli), the checksum that shows that a message is whole (RFC 3720 appendix B.4).
 
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// Bytes that are summed at once.
+/// Bytes that are processed at once.
 const STEP: usize = 8;
 
-/// The checksum of each byte by itself, and behind it that of the byte with so many zeros.
+/// Table `n` has the checksum of each byte followed by `n` zero bytes.
 const TABLES: [[u32; 256]; STEP] = {
     let mut tables = [[0; 256]; STEP];
     let (mut byte, mut number) = (0, 0_u32);
@@ -31,8 +31,8 @@ const TABLES: [[u32; 256]; STEP] = {
     tables
 };
 
-/// The checksum of these bytes: eight at a time, each by the table of those behind it (Kounavis and Berry, "Novel Table Lookup-Based
-/// Algorithms for High-Performance CRC Generation", 2008).
+/// The checksum of these bytes, eight at a time: each byte goes through the table for the number of bytes after it (Kounavis and Berry,
+/// "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation", 2008).
 pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     let (steps, rest) = bytes.as_chunks::<STEP>();
     let sum = steps.iter().fold(!0_u32, |sum, step| {
@@ -43,16 +43,16 @@ pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     !rest.iter().fold(sum, |sum, byte| sum >> 8 ^ TABLES[0][usize::from(sum.to_le_bytes()[0] ^ byte)])
 }
 
-/// Appends the checksum of all that is there.
+/// Appends the checksum of the bytes.
 pub(super) fn seal(bytes: &mut Vec<u8>) {
     let sum = crc32c(bytes);
     bytes.extend(sum.to_le_bytes());
 }
 
-/// What stands before the checksum.
+/// The bytes before the checksum.
 ///
 /// # Errors
-/// Where it is not that of these bytes.
+/// Where the checksum does not match them.
 pub(super) fn unseal(bytes: &[u8]) -> Result<&[u8], &'static str> {
     let (content, sum) = bytes.split_last_chunk().ok_or("shorter than its checksum")?;
     if crc32c(content) == u32::from_le_bytes(*sum) { Ok(content) } else { Err("its checksum is another") }

@@ -1,8 +1,9 @@
-//! What a user has dropped from a crawl on many machines: hosts and URLs that are not asked for any more.
+//! Hosts and URLs that a user has dropped from a crawl on many machines: they are not requested any more.
 //!
-//! One key of the crawl's bucket has the list, so no node's death can take it. Each node reads it before it takes a partition, and once a second
-//! from then on, and its partitions go by it as a job does: what waits is set aside with its reason, and links to it are refused. A partition
-//! says by which list it goes, so the user learns when all of them do. A crawl does not end before, or what was taken back would be lost.
+//! The list is one key of the crawl's bucket, so no node's death can lose it. Each node reads it before it takes a partition, and once a
+//! second from then on. Its partitions apply the list as a job does: queued URLs are set aside with the reason, and links to dropped URLs
+//! are refused. A partition publishes which list it applies, so the user learns when all of them do. A crawl does not end before, or the
+//! URLs of a rule that was taken back would be lost.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +33,7 @@ impl DropList {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest list; of message 0 and empty where nothing was ever dropped.
+    /// The newest list; message 0 and an empty list where nothing was ever dropped.
     pub(crate) fn newest(&self) -> (u64, Vec<DropRule>) {
         self.list().clone()
     }
@@ -42,7 +43,8 @@ impl DropList {
         self.list().0
     }
 
-    /// Reads the list as it is now. What cannot be reached is tried again. One that is none of ours is told, and the one before it holds.
+    /// Reads the list as it is now. Retries while the servers cannot be reached. If the list cannot be parsed, that is logged, and the one
+    /// before it holds.
     pub(crate) async fn read_on<T: ClusterTransport>(&self, transport: &T) {
         let mut backoff = Backoff::new();
         let message = loop {
@@ -61,36 +63,37 @@ impl DropList {
     }
 }
 
-/// What one partition goes by.
+/// The list that one partition applies.
 #[derive(Debug)]
 pub(crate) struct PartDrops {
     inlet: PartitionHandle,
-    /// The message of the list that it goes by.
+    /// The message of the list that it applies.
     heard: AtomicU64,
-    /// Held while it takes another one.
+    /// Held while a newer list is applied.
     turn: Mutex<()>,
 }
 
 impl PartDrops {
-    /// A partition that was opened by this list.
+    /// A partition that was opened with this list.
     pub(crate) fn new(inlet: PartitionHandle, heard: u64) -> Self {
         Self { inlet, heard: AtomicU64::new(heard), turn: Mutex::default() }
     }
 
-    /// The message of the list that it goes by.
+    /// The message of the list that it applies.
     pub(crate) fn heard(&self) -> u64 {
         self.heard.load(Ordering::Acquire)
     }
 
-    /// Takes this list, if it is newer. `seeds` are the partition's: those that were refused while they were dropped are taken again. Where the
-    /// journal's storage fails, it goes by the one before until the next call. It sets aside what waits, and writes that down, so it blocks.
+    /// Applies this list, if it is newer. `seeds` are the partition's seeds: those that were refused while they were dropped are admitted
+    /// again. If the journal's storage fails, the list before holds until the next call. Blocks, since it sets aside what is queued and
+    /// writes that down.
     pub(crate) fn go_by(&self, (message, rules): (u64, Vec<DropRule>), seeds: impl FnOnce() -> Vec<Found>) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if message <= self.heard() {
             return;
         }
         let taken = self.inlet.go_by_drops(&rules).and_then(|is_undone| {
-            // Of its seeds it knows those that were never dropped.
+            // Seeds that were never dropped are known already, and change nothing.
             if is_undone { Ok(self.inlet.take(seeds(), || {})?) } else { Ok(()) }
         });
         match taken {
@@ -100,10 +103,10 @@ impl PartDrops {
     }
 }
 
-/// The list of a crawl, and the message that has it; of message 0 and empty where nothing was ever dropped.
+/// The list of a crawl, and the message that has it; message 0 and an empty list where nothing was ever dropped.
 ///
 /// # Errors
-/// Where the servers do not answer, or what they have is no list.
+/// Where the servers do not answer, or their list cannot be parsed.
 pub(super) async fn read<T: ClusterTransport>(transport: &T) -> Result<(u64, Vec<DropRule>), Unreachable> {
     let Some(message) = transport.last(&KEY).await? else { return Ok((0, Vec::new())) };
     let reason = "the key dropped of the crawl is no list of rules: remove it, and drop again";
@@ -111,8 +114,8 @@ pub(super) async fn read<T: ClusterTransport>(transport: &T) -> Result<(u64, Vec
     Ok((message.sequence, rules))
 }
 
-/// Adds rules to the list of a crawl, or takes them out of it. `token` tells this change from others. Returns what was dropped before, and the
-/// message that has the list now.
+/// Adds rules to the list of a crawl, or removes them from it. `token` tells this change from others. Returns what was dropped before, and
+/// the message that has the list now.
 ///
 /// # Errors
 /// Where the servers do not answer, or the list would be too long.
@@ -148,7 +151,7 @@ pub(super) async fn change<T: ClusterTransport>(
     }
 }
 
-/// The rules of a list; `None` where it is none. Of a key that was removed a message without bytes is left.
+/// The rules of a list; `None` where it cannot be parsed. A key that was removed leaves a message without bytes.
 fn rules(bytes: &[u8]) -> Option<Vec<DropRule>> {
     let value = if bytes.is_empty() { DroppedValue::default() } else { values::read(bytes)? };
     value.rules.iter().map(|text| DropRule::parse(text).ok()).collect()

@@ -1,17 +1,17 @@
 //! When a crawl is over.
 //!
 //! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all link batches up to a
-//! number. That may be out of date. So it counts only as long as its log and its link batches end where it has said, and what it goes by is
-//! the newest list of what is dropped, since one that was taken back has work for it; and it is looked at twice. What it could be given
-//! between the looks is a link batch. Whoever sends one was given something itself. The first of these was given by a link batch that was
-//! there at the first look, and then one partition had not read all.
+//! number. That may be out of date. So it counts only if the log and the link batches still end where the partition said, and if it applies
+//! the newest list of what is dropped, since a rule that was taken back gives it work. And all partitions are checked twice. Between the
+//! checks, only a link batch can give a partition work. Its sender was itself given work by a link batch, and so on back to one that was
+//! there at the first check. But then its partition had not read all of its link batches, and the first check would have failed.
 
 use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::is_last;
 use super::transport::{ClusterTransport, Unreachable};
 use super::values::{self, StateValue};
 
-/// Looks whether all partitions are idle. Where they are, returns which words of theirs say so.
+/// Checks whether all partitions are idle. If so, returns the messages that say so.
 ///
 /// # Errors
 /// Where the servers do not answer.

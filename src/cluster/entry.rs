@@ -1,4 +1,4 @@
-//! What the log of a partition is made of.
+//! The messages in the log of a partition.
 
 use super::crc32c::{seal, unseal};
 use crate::bytes::Fields;
@@ -18,8 +18,8 @@ const VERSION: u8 = 1;
 ///     CRC-32C   u32, of all before
 /// ```
 ///
-/// Two owners never write the same message, since each has drawn its token. So an owner whose answer was lost can tell its own message
-/// from another's. And each names the message that it follows, so that the log says by itself which messages count.
+/// Two owners never write the same message, since each has drawn its own token. So an owner whose answer was lost can tell its own message
+/// from another's. Each message also names the one that it follows, so the log by itself says which messages count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogEntry {
     pub(crate) token: u64,
@@ -36,7 +36,7 @@ pub(crate) enum EntryKind {
         number: u64,
         node: String,
     },
-    /// The journal has these bytes.
+    /// Bytes that the journal has written.
     Journal(JournalPiece),
     /// What was counted so far, for the next owner and for the report.
     Counts(Vec<u8>),
@@ -47,11 +47,11 @@ pub(crate) enum EntryKind {
 /// Bytes of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JournalPiece {
-    /// Where the segment begins that they are in.
+    /// Where the segment of these bytes begins.
     pub(crate) segment: u64,
-    /// Their position.
+    /// The position of the bytes.
     pub(crate) at: u64,
-    /// The journal up to their end has what the link batches up to this sequence brought.
+    /// Up to the end of these bytes, the journal has all that link batches up to this sequence brought.
     pub(crate) read: u64,
     pub(crate) bytes: Vec<u8>,
 }
@@ -90,7 +90,7 @@ impl LogEntry {
     /// Reads a message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is not such a message.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, &'static str> {
         let mut fields = Fields::of(unseal(bytes)?);
         if fields.u8()? != VERSION {

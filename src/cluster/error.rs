@@ -10,45 +10,45 @@ use crate::job::JobError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// The crawl of that name was begun with something else.
+    /// A crawl of that name was begun with something else.
     #[error("the crawl {crawl} was begun with another {what}: {theirs}, not {ours}")]
     Another {
         /// Its name.
         crawl: String,
-        /// What is another.
+        /// Which setting differs.
         what: &'static str,
         /// What it was begun with.
         theirs: String,
         /// What is asked for.
         ours: String,
     },
-    /// The crawl is of another version.
+    /// The crawl was begun by another version.
     #[error("the crawl {crawl} was begun by another version of crawler, whose messages this one does not know")]
     Version {
         /// Its name.
         crawl: String,
     },
-    /// The job directory is of another crawl.
+    /// The job directory belongs to another crawl.
     #[error("{directory} holds a node of another crawl, {theirs}")]
     Foreign {
         /// The directory.
         directory: String,
-        /// The crawl.
+        /// The crawl that it belongs to.
         theirs: String,
     },
-    /// What a partition is made of cannot be opened or kept.
+    /// The crawl of a partition cannot be opened or kept.
     #[error(transparent)]
     Crawl(#[from] CrawlError),
-    /// The directory of the job, or of a partition.
+    /// The directory of the job, or of a partition, cannot be used.
     #[error(transparent)]
     Job(#[from] JobError),
     /// The servers have lost the crawl.
     #[error("the servers do not have {what} of this crawl any more: it was deleted, or their store was lost")]
     Gone {
-        /// What of it.
+        /// What they do not have.
         what: String,
     },
-    /// What the crawl has at the servers cannot be read, or is not whole.
+    /// What the servers have of the crawl cannot be read, or is incomplete.
     #[error("the log of the crawl is damaged: {0}")]
     Log(String),
     /// There is no such crawl.
@@ -72,7 +72,7 @@ pub enum ClusterError {
     NoNode {
         /// The directory.
         directory: String,
-        /// Why what it says of itself cannot be read.
+        /// Why its description of itself cannot be read.
         source: io::Error,
     },
     /// Servers did not let us in.
@@ -81,12 +81,12 @@ pub enum ClusterError {
         /// The servers.
         addresses: String,
     },
-    /// What servers should know us by cannot be used.
+    /// The credentials for the servers cannot be used.
     #[error("{key}: {reason}")]
     SignIn {
-        /// The setting that says it.
+        /// The setting that names them.
         key: &'static str,
-        /// Why not. It has no secret.
+        /// Why not. It contains no secret.
         reason: String,
     },
     /// Something cannot be kept on this machine.
@@ -97,7 +97,7 @@ pub enum ClusterError {
         /// Why.
         source: io::Error,
     },
-    /// More was dropped than can be.
+    /// More rules than can be dropped.
     #[error("no more than {rules} hosts and patterns, of {bytes} bytes, can be dropped from a crawl on many machines")]
     TooManyDrops {
         /// Rules, at most.
@@ -125,7 +125,7 @@ impl From<SuccessionError> for ClusterError {
 }
 
 impl ClusterError {
-    /// For `map_err`: what a directory says of itself cannot be read.
+    /// For `map_err`: a directory's description of itself cannot be read.
     pub(crate) fn reading(directory: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let directory = directory.display().to_string();
         move |source| Self::NoNode { directory, source }

@@ -1,4 +1,4 @@
-//! A transport within one process, which loses, doubles and delays as it is told.
+//! A transport within one process, which loses, duplicates and delays messages as it is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::subject::{ClusterSubject, KeyKind};
 use super::transport::{Arrival, Arrivals, ClusterTransport, Message, PublishError, Unreachable};
 
-/// Keeps messages in memory. Nothing waits for a clock: a rest is a turn of the others.
+/// Keeps messages in memory. Nothing waits for a clock: a rest lets the other tasks run once.
 #[derive(Debug)]
 pub(crate) struct InProcess(Mutex<Kept>);
 
@@ -21,12 +21,12 @@ struct Kept {
     sequence: u64,
     logs: BTreeMap<ClusterSubject, Vec<Message>>,
     ids: BTreeSet<String>,
-    /// On their way, although whoever sent them was told nothing.
+    /// Messages on their way, although their sender got no answer.
     late: Vec<(ClusterSubject, Vec<u8>)>,
     dice: u64,
-    /// Of a hundred calls, so many go wrong.
+    /// How many calls in a hundred go wrong.
     percent: u64,
-    /// Those who are told of what is kept.
+    /// Receivers that are told of each message that is kept.
     listeners: Vec<(ClusterSubject, UnboundedSender<Arrival>)>,
 }
 
@@ -62,23 +62,23 @@ impl Kept {
         Ok(self.sequence)
     }
 
-    /// Something that was on its way may arrive.
+    /// A late message may arrive.
     fn arrive(&mut self) {
         if !self.late.is_empty() && self.draw(4) == 0 {
             let at = self.draw(self.late.len() as u64);
             let (subject, bytes) = self.late.swap_remove(usize::try_from(at).expect("few"));
-            // It was looked at when it was sent, and not again: so does a cluster of servers.
+            // It was checked when it was sent, and is not checked again: a cluster of servers does the same.
             let _ = self.keep(&subject, bytes, None);
         }
     }
 
-    /// Whether nothing came since what a message is to follow.
+    /// Whether nothing came since the message that this one must follow.
     fn takes(&self, subject: &ClusterSubject, after: Option<u64>) -> bool {
         let last = self.logs.get(subject).and_then(|log| log.last()).map_or(0, |last| last.sequence);
         after.is_none_or(|after| after == last)
     }
 
-    /// Puts a message on its way, if nothing came since what it is to follow.
+    /// Puts a message on its way, if nothing came since the one that it must follow.
     fn send_late(&mut self, subject: &ClusterSubject, bytes: Vec<u8>, after: Option<u64>) {
         if self.takes(subject, after) {
             self.late.push((subject.clone(), bytes));
@@ -113,7 +113,7 @@ impl InProcess {
         self.with(|kept| kept.logs.get(subject).map_or(0, Vec::len))
     }
 
-    /// Changes a byte of a message, by its place among those of its subject.
+    /// Changes a byte of a message, given its place among those of its subject.
     pub(crate) fn damage(&self, subject: &ClusterSubject, at: usize) {
         self.with(|kept| kept.logs.get_mut(subject).expect("a subject with messages")[at].bytes[20] ^= 1);
     }
@@ -126,7 +126,7 @@ impl InProcess {
         });
     }
 
-    /// Lets others have their turn, a few times.
+    /// Lets other tasks run, a few times.
     async fn wander(&self) {
         for _ in 0..self.draw(3) {
             Turn(false).await;
@@ -134,7 +134,7 @@ impl InProcess {
     }
 }
 
-/// One turn of the others.
+/// Lets the other tasks run once.
 struct Turn(bool);
 
 impl Future for Turn {
@@ -159,7 +159,7 @@ impl ClusterTransport for InProcess {
     ) -> Result<u64, PublishError> {
         self.wander().await;
         if after.is_some() && self.with(|kept| kept.fails() && kept.takes(subject, after)) {
-            // Of two that are on their way at once, a cluster of servers keeps both, and says so to both.
+            // Of two messages that are on their way at once, a cluster of servers keeps both, and acknowledges both.
             self.wander().await;
             return self.with(|kept| kept.keep(subject, bytes, None));
         }

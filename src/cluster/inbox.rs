@@ -1,4 +1,4 @@
-//! What others have found for a partition: link batches are taken in their order, each once.
+//! Link batches that others have sent to a partition: they are taken in order, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::transport::{Backoff, ClusterTransport, Message};
 use crate::address::Canonicalizer;
 use crate::crawl::PartitionHandle;
 
-/// Link batches that one writer has on the way at once are fewer than these.
+/// A writer has fewer link batches than this on the way at once.
 const WINDOW: u64 = 4096;
 
-/// How often the log is looked at where nothing is told.
+/// How often the log is read while no message is announced.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Takes what others have found for a partition.
+/// Takes in what others have found for a partition.
 #[derive(Debug)]
 pub(crate) struct Inbox<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
@@ -31,14 +31,14 @@ pub(crate) struct Inbox<T: ClusterTransport> {
 }
 
 impl<T: ClusterTransport> Inbox<T> {
-    /// Takes link batches without end; ends where what they bring cannot be kept, which ends the crawl too.
+    /// Takes in link batches without end. It ends only where their links cannot be kept, which ends the crawl too.
     pub(crate) async fn run(self) {
         let subject = ClusterSubject::Found(self.partition);
         let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Dedup::default(), Backoff::new());
         let (mut arrivals, mut is_told) = (None, false);
         loop {
             if arrivals.is_none() {
-                // Before the look, so that nothing comes between them.
+                // Before the log is read, so that nothing comes between the two.
                 arrivals = self.transport.arrivals(&subject).await.ok();
             }
             let found = match &mut arrivals {
@@ -49,7 +49,8 @@ impl<T: ClusterTransport> Inbox<T> {
                 _ => self.transport.next(&subject, read).await.ok().flatten(),
             };
             let Some(message) = found else {
-                // Where all was read, what comes is told. Where one was not told of, or nothing was for long, the log is looked at.
+                // Once the log is read to its end, new messages are announced. After a missed one, or a long silence, the log is read
+                // again.
                 is_told = !is_told && arrivals.is_some();
                 if arrivals.is_none() {
                     backoff.rest(&*self.transport).await;
@@ -84,7 +85,7 @@ impl<T: ClusterTransport> Inbox<T> {
         Ok(())
     }
 
-    /// Keeps a link batch that nobody can read where somebody may look at it.
+    /// Keeps a link batch that cannot be read, so that an operator can look at it.
     async fn put_aside(&self, message: &Message, reason: &str) {
         let (partition, sequence) = (self.partition, message.sequence);
         tracing::error!(partition, sequence, reason, "a letter that cannot be read: it is kept, as unread.P");
@@ -98,16 +99,16 @@ impl<T: ClusterTransport> Inbox<T> {
     }
 }
 
-/// Which link batches were taken. One that was sent again, since its answer was lost, comes twice.
+/// The link batches that were taken. One that was sent again because its answer was lost comes twice.
 #[derive(Debug, Default)]
 struct Dedup(BTreeMap<u64, Taken>);
 
 /// The link batches of one writer.
 #[derive(Debug, Default)]
 struct Taken {
-    /// All up to this one count as taken.
+    /// All serials up to this one count as taken.
     up_to: u64,
-    /// Those behind it that were.
+    /// The serials after it that were taken.
     behind: BTreeSet<u64>,
 }
 
@@ -118,7 +119,8 @@ impl Dedup {
         if id.serial <= taken.up_to || !taken.behind.insert(id.serial) {
             return false;
         }
-        // A writer counts the link batches to all partitions, so there are gaps. What is far behind the newest is no longer on the way.
+        // A writer counts its link batches to all partitions, so there are gaps. One that is `WINDOW` before the newest is no longer on the
+        // way.
         taken.up_to = taken.up_to.max(id.serial.saturating_sub(WINDOW));
         taken.behind = taken.behind.split_off(&(taken.up_to + 1));
         true

@@ -31,13 +31,13 @@ pub struct PartitionPlace {
     pub partition: u32,
     /// The node that owns the partition, and its machine and directory; `None` where none does.
     pub owner: Option<(String, String)>,
-    /// It stands in a link batch that the partition has not taken in yet.
+    /// It is in a link batch that the partition has not taken in yet.
     pub is_in_letter: bool,
 }
 
-/// Asks the logs of the partitions of these URLs, as a new owner would read them: nobody is disturbed by it, and nobody need be there.
-/// Page records are with the nodes, and not looked up.
-/// Takes the memory and the time of a new owner for each partition asked, and a directory for temporary files.
+/// Answers by the logs of these URLs' partitions, as a new owner would read them: no node is disturbed, and none need be running. Page
+/// records are on the nodes, and are not looked up. Takes the memory and the time of a new owner for each partition asked, and a directory
+/// for temporary files.
 ///
 /// # Errors
 /// Where the servers do not answer, or a log is damaged; where the directory cannot be used.
@@ -49,7 +49,7 @@ pub(super) async fn ask<T: ClusterTransport>(
 ) -> Result<Vec<(Explanation, PartitionPlace)>, ClusterError> {
     let mut options = terms.of_partition(options.clone()).frontier;
     (_, options.scope.dropped) = drops::read(transport).await.map_err(|error| ClusterError::Log(error.0))?;
-    // No limit of length: it may be lower here than where a URL was found.
+    // No limit of length: the one here may be lower than that of the node that found a URL.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let roots = RootList::default();
     match terms.roots {
@@ -84,7 +84,7 @@ pub(super) async fn ask<T: ClusterTransport>(
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// The node that owns a partition, and what people call it.
+/// The node that owns a partition, and its name for people.
 async fn owner<T: ClusterTransport>(transport: &T, partition: u32) -> Result<Option<(String, String)>, Unreachable> {
     let owner = transport.last(&ClusterSubject::Key(ClusterKey::Owner(partition))).await?;
     let Some(node) = owner.and_then(|owner| values::read::<OwnerValue>(&owner.bytes)?.node) else { return Ok(None) };
@@ -93,7 +93,7 @@ async fn owner<T: ClusterTransport>(transport: &T, partition: u32) -> Result<Opt
     Ok(Some((node, name.unwrap_or_default())))
 }
 
-/// What stands in the link batches that a partition has not taken in yet.
+/// The URLs in the link batches that a partition has not taken in yet.
 async fn link_batches<T: ClusterTransport>(
     transport: &T,
     partition: u32,
@@ -103,13 +103,13 @@ async fn link_batches<T: ClusterTransport>(
     let mut all = Vec::new();
     while let Some(message) = transport.next(&ClusterSubject::Found(partition), read).await? {
         read = message.sequence;
-        // One that cannot be read is the owner's to keep and to count.
+        // One that cannot be read is for the owner to keep and to count.
         all.extend(link_batch::open(&message.bytes, canonicalizer).into_iter().flat_map(|(_, found)| found));
     }
     Ok(all.into_iter().map(|found| found.url).collect())
 }
 
-/// A directory for temporary files, which goes with it.
+/// A directory for temporary files, which is removed when this is dropped.
 struct Room(PathBuf);
 
 impl Room {
@@ -120,7 +120,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // Whoever clears such directories takes it else.
+        // If this fails, the cleaner of such directories takes it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,15 +1,15 @@
-//! Until when a node may act as what it was.
+//! The lease of a node: until when it may begin requests.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The part of its life in which a node may begin requests: three quarters. In the last one, what is in flight can end.
+/// The part of the lease's life in which requests may begin: three quarters. In the last quarter, requests in flight can end.
 const ASKS: (u32, u32) = (3, 4);
-/// How often in its life it is renewed.
+/// How often in its life the lease is renewed.
 const RENEWALS: u32 = 5;
 
-/// Until when a node may act as what it was. Its own clock counts, which never steps: others wait for the whole of its life by theirs, from
-/// when they saw it renewed, which was later.
+/// The lease of a node. The node's own clock counts, which never steps. Others wait for the whole of the lease's life by theirs, and start
+/// later: when they see it renewed.
 #[derive(Debug)]
 pub(crate) struct NodeLease {
     life: Duration,
@@ -21,7 +21,7 @@ pub(crate) struct NodeLease {
 }
 
 impl NodeLease {
-    /// One that is not held yet.
+    /// A lease that is not held yet.
     pub(crate) fn new(life: Duration) -> Self {
         Self { life, started: Instant::now(), asks_until: AtomicU64::new(0), is_lost: AtomicBool::new(false) }
     }
@@ -35,13 +35,13 @@ impl NodeLease {
         self.life / RENEWALS
     }
 
-    /// It was renewed by a message that was not sent before this.
+    /// The lease was renewed, by a message that was sent at this time or later.
     pub(crate) fn renewed(&self, at: Instant) {
         let until = at.duration_since(self.started) + self.life * ASKS.0 / ASKS.1;
         self.asks_until.fetch_max(u64::try_from(until.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// When requests may not begin any more, unless it is renewed.
+    /// When requests may no longer begin, unless the lease is renewed.
     pub(crate) fn asks_until(&self) -> Instant {
         self.started + Duration::from_micros(self.asks_until.load(Ordering::Relaxed))
     }
@@ -51,13 +51,13 @@ impl NodeLease {
         !self.is_lost() && Instant::now() < self.asks_until()
     }
 
-    /// Whether it was renewed not long ago.
+    /// Whether it was renewed recently.
     pub(crate) fn is_fresh(&self) -> bool {
         let left = self.asks_until().saturating_duration_since(Instant::now());
         left + 2 * self.interval() >= self.life * ASKS.0 / ASKS.1
     }
 
-    /// Others have taken the node for dead, and may own what it did.
+    /// Others have taken the node for dead, and may own its partitions.
     pub(crate) fn lose(&self) {
         self.is_lost.store(true, Ordering::Relaxed);
     }

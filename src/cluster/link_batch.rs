@@ -1,4 +1,4 @@
-//! URLs that a node has found for a partition, on their way.
+//! Link batches: URLs that a node has found for a partition, as one message.
 
 use super::crc32c::{seal, unseal};
 use crate::address::Canonicalizer;
@@ -9,17 +9,17 @@ use crate::gate::{Found, Via};
 const VERSION: u8 = 2;
 /// URLs in a link batch, at most.
 pub(crate) const MOST_URLS: u16 = 256;
-/// Bytes of a link batch after which no more URLs go into it.
+/// A link batch of this many bytes takes no more URLs.
 pub(crate) const MOST_BYTES: usize = 64 << 10;
-/// How URLs may have been found, each by its place here. New ones go to the end.
+/// The ways in which a URL may be found: each is written as its place here. New ones go to the end.
 const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
-/// A URL has a priority of its own.
+/// The flag of a URL that has a priority of its own.
 const HAS_PRIORITY: u8 = 0x80;
 
-/// Who has written a link batch, and its number among the link batches of that writer. A link batch that is sent twice has one such name.
+/// The writer of a link batch, and its number among that writer's link batches. A link batch that is sent twice keeps its ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LetterId {
-    /// The number that its writer has drawn.
+    /// The token that its writer has drawn.
     pub(crate) token: u64,
     pub(crate) serial: u64,
 }
@@ -78,7 +78,7 @@ impl LinkBatchDraft {
 /// Reads a link batch.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is not a link batch.
 pub(crate) fn open(bytes: &[u8], canonicalizer: &Canonicalizer) -> Result<(LetterId, Vec<Found>), &'static str> {
     let mut fields = Fields::of(unseal(bytes)?);
     if fields.u8()? != VERSION {

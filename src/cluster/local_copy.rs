@@ -1,11 +1,11 @@
-//! What this machine has of a partition that it owned before, so that its next owner here need not ask the servers for it.
+//! The local copy of a partition that this machine owned before, so that its next owner here need not ask the servers for it.
 //!
-//! Beside the files of a partition stands what the log said when they were written: with its owner's first round, and as often as counts go
-//! to the log. The journal up to there is the log's, byte by byte, and so are checkpoints that end before it. All behind it is taken away.
-//! What the log has since is read as after a snapshot; where its beginning was purged, the snapshots of the servers serve.
+//! The state of the log is stored beside the partition's files: after its owner's first round, and whenever counts go to the log. The
+//! journal up to that state is the log's, byte by byte, and so are checkpoints that end before it. Everything after it is removed. Later
+//! messages of the log are then read as after a snapshot; if some of them were purged, the servers' snapshots are used instead.
 //!
-//! The files are not synced for this: a kill leaves all that was written, but a power cut may not. So it counts only until the machine starts
-//! anew.
+//! The files are not synced for this: a kill leaves all that was written, but a power cut may not. So the copy counts only until the
+//! machine starts anew.
 //!
 //! ```text
 //! fold:  0  version   u8
@@ -28,14 +28,14 @@ use crate::job::checkpoint::Checkpoints;
 use crate::job::journal::{Disk, segment_start};
 
 const VERSION: u8 = 1;
-/// What the log said.
+/// The file with the state of the log.
 const FOLD: &str = "fold";
-/// The files of the partition.
+/// The directory with the files of the partition.
 pub(super) const FRONTIER: &str = "frontier";
-/// Those that were there before.
+/// The directory with the files that were there, while those to keep are moved back.
 const BEFORE: &str = "before";
 
-/// Keeps what the log says. What the journal has up to there is with the operating system.
+/// Stores the state of the log. The journal up to there is already with the operating system.
 pub(super) fn keep(directory: &Path, job: u64, fold: &LogState) -> io::Result<()> {
     let mut bytes = vec![VERSION];
     let Some(start) = start_of_machine() else { return Ok(()) };
@@ -48,8 +48,8 @@ pub(super) fn keep(directory: &Path, job: u64, fold: &LogState) -> io::Result<()
     fs::rename(beside, directory.join(FOLD))
 }
 
-/// Takes what the directory has: leaves in it the files up to where the log had come, and returns what that said there. `None` where
-/// nothing serves.
+/// Restores the directory to the stored state of the log: keeps the files up to there, removes the rest, and returns the state. `None`
+/// where the copy cannot be used.
 pub(super) fn take(directory: &Path, job: u64) -> Option<LogState> {
     let fold = fs::read(directory.join(FOLD)).ok().and_then(|bytes| read(&bytes, job))?;
     let [frontier, before] = [FRONTIER, BEFORE].map(|name| directory.join(name));
@@ -68,13 +68,13 @@ fn read(bytes: &[u8], job: u64) -> Option<LogState> {
     fields.end().is_ok().then_some(fold)
 }
 
-/// A number that the machine has until it starts anew; `None` where it tells none.
+/// A number that the machine keeps until it starts anew; `None` where there is none.
 fn start_of_machine() -> Option<u64> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(FingerprintKey::from_u64(0).fingerprint(id.trim()).bits())
 }
 
-/// Moves the files that belong to a journal up to `end`. Returns whether it is there up to its end.
+/// Moves the files that belong to a journal up to `end`. Returns whether the journal is complete up to there.
 fn choose(from: &Path, to: &Path, job: u64, end: u64) -> Option<bool> {
     let mut checkpoints = Checkpoints::look(Disk::for_reading(from), job).ok()?;
     let (_, files) = checkpoints.copies(Position::from_u64(end)).ok()??;

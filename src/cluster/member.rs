@@ -36,9 +36,9 @@ pub struct ClusterOptions {
     pub crawl: String,
     /// Its partitions, up to 1,024.
     pub partitions: u32,
-    /// What of a URL says which of them it is in.
+    /// Which part of a URL decides its partition.
     pub partition_by: PartitionBy,
-    /// How long a node that says nothing may live.
+    /// How long a silent node counts as alive.
     pub lease: Duration,
     /// The node's job directory.
     pub directory: PathBuf,
@@ -46,20 +46,20 @@ pub struct ClusterOptions {
     pub options: CrawlOptions,
     /// The seeds; none where another node gives them.
     pub seeds: Vec<CanonicalUrl>,
-    /// Its settings as a file, for those who [ask](super::ClusterAdmin::explain) what became of it.
+    /// The node's settings as a file, for a later [`explain`](super::ClusterAdmin::explain).
     pub settings: String,
-    /// What is kept of each page in that directory, beside its record.
+    /// What is kept of each page in that directory, besides its record.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// Each refused link is listed there.
+    /// Whether each refused link is listed there.
     pub skipped: bool,
     /// Where bodies are kept, if they are. Nodes may share it.
     pub bodies: Option<PathBuf>,
-    /// Each request and each refused link is logged.
+    /// Whether each request and each refused link is logged.
     pub logs_all: bool,
 }
 
 impl ClusterOptions {
-    /// A number that a node has for as long as it has its directory, and no other node has.
+    /// A number for a node's job directory, which no other directory has.
     pub fn number_of(crawl: &str, directory: &Path) -> u64 {
         let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
         let place = format!("{crawl}\n{}\n{}", machine(), directory.display());
@@ -76,24 +76,24 @@ pub struct Member {
     means: FetchResources,
     outputs: PartOutputs,
     stop: Stop,
-    /// Drawn once for its directory.
+    /// Drawn once for the job directory.
     place: u64,
-    /// The node that it is now; after others have taken it for dead, it is another one.
+    /// The node that this process is now. Once others have taken it for dead, the process joins as another node.
     context: Arc<Mutex<Option<Arc<NodeContext<Nats>>>>>,
     _lock: Lock,
 }
 
 /// Refused links, as in a job of one machine.
 const SKIPPED: &str = "skipped.jsonl";
-/// What this directory is of.
+/// The file that describes the job directory.
 const ABOUT: &str = "cluster.toml";
 
 impl Member {
     /// Connects, agrees with the others on what is crawled, and takes the job directory.
     ///
     /// # Errors
-    /// Where no server can be reached or lets us in, the crawl of that name was begun with something else, or the directory is another
-    /// crawl's or another process's.
+    /// Where no server can be reached or lets us in, the crawl of that name was begun with something else, or the directory belongs to
+    /// another crawl or process.
     pub async fn join(options: ClusterOptions) -> Result<(Self, NodeFiles), ClusterError> {
         let ClusterOptions { servers, crawl, directory, seeds, .. } = &options;
         let by = options.partition_by;
@@ -102,7 +102,7 @@ impl Member {
         let means = FetchResources::new(&options.options)?;
         let nats = Nats::connect(servers, crawl, !seeds.is_empty()).await?;
         if !seeds.is_empty() {
-            // Where a crawl begins, its seeds go to a log before its terms are whole.
+            // A new crawl stores its seeds in a log before its terms are complete.
             let begun = find(&*nats, crawl, &servers.to_string()).await?;
             let partitions = begun.map_or(partitions, |(_, terms)| terms.partitions);
             nats.open_logs(partitions, true, servers).await?;
@@ -124,7 +124,7 @@ impl Member {
         Ok((Self { options, nats, terms, means, outputs, stop, place, context, _lock: lock }, NodeFiles(thread)))
     }
 
-    /// Gives the numbers of what this process crawls, from any thread.
+    /// Returns a function that gives this process's progress, from any thread.
     pub fn watch(&self) -> impl Fn() -> Progress + Send + Sync + 'static {
         let context = Arc::clone(&self.context);
         let started = std::time::Instant::now();
@@ -141,7 +141,7 @@ impl Member {
         self.stop.clone()
     }
 
-    /// Crawls until the crawl is over, or it is told to stop. Others may still be at work then.
+    /// Crawls until the crawl is over, or this process is told to stop. Other processes may still be at work then.
     ///
     /// # Errors
     /// Where a partition cannot be read or kept here.
@@ -156,10 +156,10 @@ impl Member {
         let _ends = deadline.map(|deadline| AbortOnDrop(deadline.abort_handle()));
         loop {
             let context = Arc::new(self.context()?);
-            // All must know what is in scope before the first of them begins.
+            // All partitions must know what is in scope before the first of them begins.
             let roots = self.terms.roots.unwrap_or_default();
             context.roots.read_to(&*self.nats, &context.canonicalizer(), roots).await?;
-            // So must it be what is asked for no more.
+            // They must know what is dropped, too.
             context.drops.read_on(&*self.nats).await;
             let name = format!("{}:{}", machine(), self.options.directory.display());
             *self.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&context));
@@ -171,7 +171,7 @@ impl Member {
         }
     }
 
-    /// What the partitions of a new node stand on.
+    /// The context that the partitions of a new node share.
     fn context(&self) -> Result<NodeContext<Nats>, ClusterError> {
         let ClusterOptions { directory, lease, options, crawl, .. } = &self.options;
         let node = format!("{:08x}", draw() >> 32);
@@ -180,12 +180,13 @@ impl Member {
         let mut options = self.terms.of_partition(options.clone());
         let count = self.terms.partitions;
         let places = ResourceLimits::fit(options.workers, options.memory);
-        // Partitions are not equally busy. Where a node owns them all, open files may run short, and then each fetches less.
+        // Partitions are not equally busy, so each may have twice its share. A node that owns them all may run short of open files; then
+        // each fetches less.
         let share = 2 * places.fetches / usize::try_from(count).unwrap_or(1).max(1);
         options.workers = Some(share.max(LEAST_FETCHES).min(places.fetches));
-        // What is needed of a partition is with the servers, and nobody looks into its journal here.
+        // The servers have all that is needed of a partition, and nobody reads its journal here.
         options.job.open.keep_journal = false;
-        // That is the node's, and not the partition's.
+        // That limit is the node's, not the partition's.
         options.max_duration = None;
         options.job.open.journal.segment_bytes = SEGMENT;
         Ok(NodeContext {
@@ -212,13 +213,13 @@ impl Member {
     }
 }
 
-/// Bytes of a segment of a partition's journal. One URL that waits keeps its segment in each snapshot.
+/// Bytes of a segment of a partition's journal. A single waiting URL keeps its segment in each snapshot.
 const SEGMENT: u64 = 4 << 20;
 
-/// Fetches that a partition may have at once, at least, where the node may have so many.
+/// Fetches that a partition may have at once, at least, where the node may have as many.
 const LEAST_FETCHES: usize = 8;
 
-/// What a node's job directory says of itself.
+/// The description in a node's job directory.
 struct About<'a> {
     crawl: &'a str,
     terms: &'a ClusterTerms,
@@ -238,7 +239,7 @@ impl About<'_> {
         replace(&directory.join(ABOUT), text.as_bytes())
     }
 
-    /// The node that the directory was of, and its place; `None` where it is new.
+    /// The node that used the directory last, and its place; `None` where the directory is new.
     fn read(directory: &Path, terms: &ClusterTerms) -> Result<Option<(String, u64)>, ClusterError> {
         let text = match fs::read_to_string(directory.join(ABOUT)) {
             Ok(text) => text,
@@ -272,17 +273,17 @@ impl ClusterOptions {
     }
 }
 
-/// The crawl and the node that a job directory is of.
+/// The crawl and the node of a job directory.
 ///
 /// # Errors
-/// Where it is none of a node.
+/// Where it is not a node's directory.
 pub fn node_of(directory: &Path) -> Result<(String, String), ClusterError> {
     let text = fs::read_to_string(directory.join(ABOUT)).map_err(ClusterError::reading(directory))?;
     let named = value_of(&text, "crawl").zip(value_of(&text, "node"));
     named.ok_or_else(|| ClusterError::reading(directory)(io::ErrorKind::InvalidData.into()))
 }
 
-/// What stands behind a name in what a directory says of itself.
+/// The value after a name in a directory's description.
 fn value_of(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
     line.map(|value| value.trim_matches('"').to_owned())
@@ -293,7 +294,7 @@ fn value_of(text: &str, name: &str) -> Option<String> {
 pub struct NodeFiles(KeeperThread);
 
 impl NodeFiles {
-    /// Waits until all is written and safe. The member and all that [watch](Member::watch) it must be gone. Blocks.
+    /// Waits until everything is written and safe. The member and all that [watch](Member::watch) it must be dropped first. Blocks.
     ///
     /// # Errors
     /// Where a write failed, or another program has changed a file.
@@ -302,7 +303,7 @@ impl NodeFiles {
     }
 }
 
-/// The name of this machine, as far as it has one.
+/// The name of this machine, if it has one.
 fn machine() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() { "a machine".to_owned() } else { name.trim().to_owned() }

@@ -2,52 +2,53 @@
 //!
 //! # How it works
 //!
-//! The hosts of a crawl are shared out over partitions, by a hash of a host's name that all machines agree on. **A partition is a whole
-//! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. What its journal writes goes to a log
-//! that the servers keep. Who takes a partition over makes the same journal of it, byte by byte, and goes on as any job does that was
-//! killed. So filters, queues, clocks and robots rules come back by the way that is used on one machine, too.
+//! The hosts of a crawl are divided among partitions, by a hash of the host's name that all machines agree on. **A partition is a whole
+//! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. What its journal writes also goes to a
+//! log that the servers keep. A new owner rebuilds the same journal from it, byte by byte, and resumes as any killed job does. So filters,
+//! queues, clocks and robots rules are restored in the way that is used on one machine, too.
 //!
 //! | what | where |
 //! |---|---|
 //! | which partition a URL is in, which node should own it | `partitions` |
-//! | a link to another partition's host is put into a link batch, and the link batches of a node go together | `outbox`, `post`, `recent_set`, `link_batch` |
-//! | link batches are taken in, each once | `inbox` |
-//! | the journal's bytes, links and records go out in their order, and soon | `publisher`, `pieces`, `entry`; `backlog` |
-//! | one owner after the other, and none beside | `succession` |
+//! | links to another partition's hosts are collected in link batches, and a node's link batches are sent together | `outbox`, `outbound`, `recent_set`, `link_batch` |
+//! | each link batch is taken in once | `inbox` |
+//! | the journal's bytes, links and records go out in order, and soon | `publisher`, `pieces`, `entry`; `backlog` |
+//! | a partition has one owner after the other, and never two | `succession` |
 //! | a partition's files go to the servers, so that its log need not be kept from the beginning | `snapshot`, `snapshot_maker` |
-//! | a partition that this machine had before is taken from its own disk | `local_copy` |
+//! | a partition that this machine owned before is restored from its own disk | `local_copy` |
 //! | a partition is read, opened, crawled and given back | `owner` |
 //! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
 //! | all nodes agree on what is crawled, and how politely; its seeds | `terms`, `roots` |
-//! | what the user drops while it is crawled | `drops` |
-//! | servers that say nothing, have lost the crawl, or have another time | `server_watch` |
+//! | what the user drops during the crawl | `drops` |
+//! | servers that are silent, have lost the crawl, or have a different time | `server_watch` |
 //! | the crawl is over; one report of all partitions | `ending`, `totals` |
 //! | why a URL was not fetched | `inquiry` |
 //! | what carries the messages | `transport`; `nats` |
 //!
 //! # What is promised
 //!
-//! 1. **No URL is lost.** The log has a page only when its links are acknowledged, and its record, with all else that is kept of it, is with the
-//!    operating system of the machine that has fetched it. What the log does not have was never fetched, and is fetched by whoever is next.
-//! 2. **No page is fetched twice but what was in flight**, or fetched and not yet in the log: a new owner goes on where the log ends. Where a
-//!    node has 192 pages that are not in the log, or it takes a fifth of a second to get them there, nothing new is fetched. `crawler merge`
-//!    leaves out the records of pages that were fetched again.
+//! 1. **No URL is lost.** A page is in the log only once its links are acknowledged and its record, with everything else that is kept of
+//!    it, is with the operating system of the machine that fetched it. A page that is not in the log counts as never fetched, and the next
+//!    owner fetches it.
+//! 2. **No page is fetched twice** unless it was in flight, or fetched and not yet in the log: a new owner resumes at the end of the log.
+//!    Once a node has 192 pages that are not in the log, or publishing takes a fifth of a second, the partition that publishes fetches
+//!    nothing new. `crawler merge` leaves out the records of pages that were fetched again.
 //! 3. **One owner at a time writes.** Each message of a log names the one before it, and the servers refuse all others.
-//! 4. **One owner at a time asks.** A node that has not renewed its lease begins no request after three quarters of its life. Others wait
-//!    for the whole of it, each by its own clock, which never steps.
+//! 4. **One owner at a time fetches.** A node whose lease is not renewed begins no request after three quarters of the lease's life. Others
+//!    wait for all of it, each by its own clock, which never steps.
 //!
-//! The log and the link batches are kept from the older of a partition's two last snapshots on. So what the servers keep, and a new owner
-//! reads, goes by what the partition is, and not by how long it has been crawled.
+//! The servers keep the log and the link batches from the older of a partition's last two snapshots on. So what they keep, and what a new
+//! owner reads, depends on the size of the partition and not on how long it has been crawled.
 //!
-//! Records, archives, links and bodies are files of the node that has fetched a page (`PartOutputs`). What a power cut of a node takes are
-//! those that its disk did not have yet: it has them as often as a job has checkpoints.
+//! Records, archives, links and bodies are files of the node that fetched the page (`PartOutputs`). A power cut of a node loses what was
+//! not on its disk yet: files are synced as often as a job makes checkpoints.
 //!
 //! # Subjects
 //!
-//! A crawl has a log for each 32 partitions, eight at most. All that it has begins with `crawler.NAME.log.L.`, for log `L`: `journal.P`,
-//! `found.P`, `snapshot.P`, `named.P`, `unread.P` for each of its partitions `P`, and in the first log `roots`. What was kept there is told
-//! to whoever listens at the same subject with `told` for `log`. The keys are those of a bucket,
-//! `$KV.crawler-NAME.`: `crawl`, `dropped`, `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
+//! A crawl has one log for each 32 partitions, at most eight. Subjects in a log begin with `crawler.NAME.log.L.`, for log `L`: `journal.P`,
+//! `found.P`, `snapshot.P`, `named.P`, `unread.P` for each of its partitions `P`, and in the first log `roots`. The servers republish each
+//! stored message on the same subject with `told` for `log`. The keys are those of a bucket, `$KV.crawler-NAME.`: `crawl`, `dropped`,
+//! `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
 
 mod admin;
 mod backlog;

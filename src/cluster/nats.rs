@@ -1,10 +1,10 @@
-//! The transport over NATS and its kept streams: the one door to its client.
+//! The transport over NATS and its stored streams: the only module that uses its client.
 //!
-//! A crawl has a stream of keys, of which the last values are kept, and up to eight logs, over which its partitions are spread: each stream
-//! has a leader among the servers, who orders all that is written to it. All have three replicas where there are three servers. A message
-//! is acknowledged once most of them have it. The leader then also publishes it to whoever listens, with its sequence and that of the one
-//! before it of its subject: nobody need ask for what is new, and what was missed is told by the next. A log that was made before
-//! servers were asked to do so is read instead.
+//! A crawl has one stream for its keys, which keeps their last values, and up to eight logs, over which its partitions are spread. Each
+//! stream has a leader among the servers, which orders all that is written to it. All streams have three replicas where there are three
+//! servers. A message is acknowledged once most of them have it. The leader then also republishes it to subscribers, with its sequence and
+//! that of the message before it on its subject: so nobody need poll, and the next message reveals a missed one. A log that was made before
+//! servers were asked to republish is read instead.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -24,23 +24,23 @@ use super::subject::{ClusterKey, ClusterSubject, KeyKind};
 use super::transport::{Arrival, Arrivals, Backoff, ClusterTransport, Message, PublishError, Unreachable};
 use crate::crawl::tls_for_servers;
 
-/// How long an answer is waited for. To elect another leader takes a cluster a few seconds.
+/// How long to wait for an answer. A cluster needs a few seconds to elect another leader.
 const ANSWER: Duration = Duration::from_secs(3);
-/// Servers that have each message, where there are so many.
+/// Servers that have each message, where there are as many.
 const REPLICAS: usize = 3;
 /// Logs of a crawl, at most.
 const MOST_LOGS: u32 = 8;
-/// Partitions that are worth a log.
+/// Partitions for each log, up to `MOST_LOGS` logs.
 const PARTITIONS: u32 = 32;
-/// Messages on their way to be acknowledged, at most.
+/// Messages that await their acknowledgment at once, at most.
 const IN_FLIGHT: usize = 200;
-/// Messages of a subject that a reader was told of and has not taken, at most. Where there are more, it reads them from the log.
+/// Announced messages of a subject that a reader has not taken yet, at most. Beyond these, it reads them from the log.
 const UNTAKEN: usize = 256;
-/// How long what was just made may answer oddly.
+/// How long servers that have just begun may refuse to find or make a stream.
 const SETTLES: Duration = Duration::from_secs(15);
 /// What servers say of a stream that they do not have.
 const NOT_FOUND: &str = "stream not found";
-/// How long a crawl waits for a connection when it begins.
+/// How long to wait for a connection when a crawl begins.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// The messages of one crawl, kept by NATS servers.
@@ -50,7 +50,7 @@ pub(crate) struct Nats {
     client: Client,
     crawl: String,
     keys: Stream,
-    /// None until it is known how many there are.
+    /// Unset until it is known how many there are.
     logs: OnceLock<Vec<Stream>>,
 }
 
@@ -70,7 +70,7 @@ impl Nats {
         }
         let context =
             ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).max_ack_inflight(IN_FLIGHT).build(client.clone());
-        // As a bucket of keys is made, so that its tools can show it.
+        // Made as a NATS key-value bucket is, so that NATS tools can show it.
         let keys = Config {
             name: format!("KV_crawler-{crawl}"),
             subjects: vec![format!("{}>", of_keys(crawl))],
@@ -83,7 +83,7 @@ impl Nats {
         Ok(Arc::new(Self { context, client, crawl: crawl.to_owned(), keys, logs: OnceLock::new() }))
     }
 
-    /// Finds the logs of so many partitions or, with `makes`, makes them. Nothing but keys can be read or published before.
+    /// Finds the logs of this many partitions or, with `makes`, makes them. Before that, only keys can be read or published.
     ///
     /// # Errors
     /// Where they are not there, or the servers do not answer.
@@ -106,12 +106,12 @@ impl Nats {
             };
             logs.push(stream(&self.context, log, makes, &servers.to_string(), &self.crawl).await?);
         }
-        // Only whoever has just connected opens them.
+        // Only the task that has just connected opens them.
         self.logs.get_or_init(|| logs);
         Ok(())
     }
 
-    /// The stream of a subject, and the whole of its name.
+    /// The stream of a subject, and the subject's full name.
     fn place(&self, subject: &ClusterSubject) -> Result<(&Stream, String), Unreachable> {
         if matches!(subject, ClusterSubject::Key(_)) {
             return Ok((&self.keys, format!("{}{subject}", of_keys(&self.crawl))));
@@ -122,13 +122,13 @@ impl Nats {
     }
 }
 
-/// Whether servers of this version are older than those that are known to keep what they acknowledge.
+/// Whether a version is older than the first that is known to keep what it acknowledges.
 fn is_older(version: &str) -> bool {
     let numbers = version.split(['.', '-']).map_while(|number| number.parse().ok());
     numbers.collect::<Vec<u32>>().as_slice() < &[2, 12, 3]
 }
 
-/// How many logs so many partitions are spread over. It never changes: where a message is, follows from it.
+/// How many logs this many partitions are spread over. This must never change: it decides where a message is.
 fn logs_of(partitions: u32) -> u32 {
     partitions.div_ceil(PARTITIONS).min(MOST_LOGS)
 }
@@ -138,17 +138,17 @@ fn base() -> Config {
     Config { num_replicas: REPLICAS, discard: DiscardPolicy::New, ..Config::default() }
 }
 
-/// What the subjects of the keys begin with.
+/// The prefix of the subjects of keys.
 fn of_keys(crawl: &str) -> String {
     format!("$KV.crawler-{crawl}.")
 }
 
-/// What the subjects of a log begin with.
+/// The prefix of the subjects of a log.
 fn of_log(crawl: &str, number: impl Display) -> String {
     format!("crawler.{crawl}.log.{number}.")
 }
 
-/// Where servers tell of what was kept of a subject.
+/// Where servers republish the messages of a subject.
 fn echo(subject: &str) -> String {
     subject.replacen(".log.", ".told.", 1)
 }
@@ -168,7 +168,7 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
             options = signed.map_err(|error| unusable(format!("the credentials cannot be used: {error}")))?;
         }
     }
-    // The library's own would be made by the process's provider, and install one where there is none.
+    // The library's own configuration would use the process's provider, and install one where there is none.
     let tls = tls_for_servers(servers.ca_file.as_ref(), servers.certificate.as_ref());
     let of_files = |reason| ClusterError::SignIn { key: "cluster.ca_file or cluster.certificate", reason };
     let tls = tls.map_err(of_files)?;
@@ -181,7 +181,7 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
     })
 }
 
-/// Finds a stream, or makes it. Just after servers have begun, they may refuse for a moment.
+/// Finds a stream, or makes it. Servers that have just begun may refuse for a moment.
 async fn stream(
     context: &Context,
     mut config: Config,
@@ -198,7 +198,7 @@ async fn stream(
                 Ok(stream) => return Ok(stream),
                 Err(made) => {
                     let reason = chain(&made);
-                    // A server alone keeps one copy.
+                    // A single server keeps one copy.
                     if reason.contains("non-clustered") {
                         config.num_replicas = 1;
                     }
@@ -241,7 +241,7 @@ fn found(
     }
 }
 
-/// What a server has told of a message, once most of them had it; `None` where it says not behind which one it stands.
+/// A message that a server has republished, once most of them had it; `None` where it does not name the message before it.
 fn arrival(message: &async_nats::Message) -> Option<Arrival> {
     let headers = message.headers.as_ref()?;
     let number = |name| headers.get(name)?.as_str().parse().ok();
@@ -284,7 +284,7 @@ impl ClusterTransport for Nats {
     }
 
     async fn purge(&self, subject: &ClusterSubject, before: u64) -> Result<(), Unreachable> {
-        // Servers take these for no number at all, and would purge the whole subject.
+        // Servers take such a number for none, and would purge the whole subject.
         if before <= 1 {
             return Ok(());
         }
@@ -311,7 +311,7 @@ impl ClusterTransport for Nats {
         let mut subscription = subscribed.map_err(|error| Unreachable(chain(&error)))?;
         Ok(Arrivals::new(move |context| {
             loop {
-                // Where the connection is closed for good, nothing is told any more.
+                // Once the connection is closed for good, nothing more is announced.
                 let Some(message) = ready!(futures_util::StreamExt::poll_next_unpin(&mut subscription, context)) else {
                     return Poll::Pending;
                 };

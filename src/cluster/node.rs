@@ -1,4 +1,4 @@
-//! One node of a cluster, from its first renewal to its farewell.
+//! One node of a cluster, from its first renewal until it deregisters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use super::values::{self, MarkValue, NodeValue, OwnerValue};
 use crate::crawl::{FinishReason, Stop};
 use crate::lending::Clock;
 
-/// It looks at the other nodes at least this often.
+/// The node looks at the others at least this often.
 const LOOK: Duration = Duration::from_secs(1);
 /// Renewals between two comparisons of the clock with the servers'.
 const COMPARES: u64 = 50;
-/// How long a farewell may take.
+/// How long to give a partition back, or to deregister, may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How a node has ended.
@@ -45,7 +45,7 @@ pub(crate) enum NodeEnd {
 #[derive(Debug)]
 struct Owned {
     commands: watch::Sender<Command>,
-    /// The message that says that it is ours.
+    /// The message that claims it for this node.
     claim: u64,
 }
 
@@ -58,11 +58,11 @@ pub(crate) struct Node<T: ClusterTransport> {
     watch: ServerWatch,
     owned: BTreeMap<u32, Owned>,
     owners: JoinSet<(u32, Result<OwnerEnd, ClusterError>)>,
-    /// It takes nothing any more, and gives back what it has.
+    /// The node takes no more partitions, and gives back those that it has.
     leaving: watch::Sender<bool>,
     end: NodeEnd,
     failed: Option<ClusterError>,
-    /// What all partitions said when they were last found idle.
+    /// The messages that said so when all partitions were last found idle.
     idle: Option<Vec<u64>>,
 }
 
@@ -82,10 +82,10 @@ impl<T: ClusterTransport> Node<T> {
         }
     }
 
-    /// Owns its share of the partitions until the crawl is over, or it is told to go.
+    /// Owns its share of the partitions until the crawl is over, or the node is told to go.
     ///
     /// # Errors
-    /// Where a partition cannot be read or kept. The others were given back.
+    /// Where a partition cannot be read or kept. The others are given back.
     pub(crate) async fn run(mut self, stop: Stop) -> Result<NodeEnd, ClusterError> {
         let context = Arc::clone(&self.context);
         let renewing = tokio::spawn(renew(Arc::clone(&context), self.name.clone(), self.leaving.subscribe()));
@@ -123,7 +123,7 @@ impl<T: ClusterTransport> Node<T> {
                         self.leave(NodeEnd::Lost);
                         self.tell(Command::Drop);
                     } else if context.lease.may_ask() {
-                        // What does not answer now may do so the next time.
+                        // A server that does not answer now may do so the next time.
                         if let Ok(Err(error)) = timeout(context.lease.life(), self.look()).await {
                             tracing::debug!(%error, "the servers do not answer");
                         }
@@ -146,7 +146,7 @@ impl<T: ClusterTransport> Node<T> {
         self.failed.map_or(Ok(self.end), Err)
     }
 
-    /// Says that the servers are silent. Why there is no use in waiting for them, if there is none.
+    /// Warns if the servers are silent. Returns why it is useless to wait for them, if it is.
     async fn watch_servers(&mut self) -> Option<ClusterError> {
         let lease = &self.context.lease;
         let (life, now) = (lease.life(), std::time::Instant::now());
@@ -162,7 +162,7 @@ impl<T: ClusterTransport> Node<T> {
         missing.filter(|_| is_gone).map(|what| ClusterError::Gone { what })
     }
 
-    /// Takes nothing any more, and gives back what it has.
+    /// Takes no more partitions, and gives back those that the node has.
     fn leave(&mut self, end: NodeEnd) {
         self.end = end;
         self.leaving.send_replace(true);
@@ -181,7 +181,7 @@ impl<T: ClusterTransport> Node<T> {
             Ok(OwnerEnd::Released) => self.give_back(partition, claim).await,
             Ok(OwnerEnd::Fenced) => {
                 tracing::info!(partition, "owned no more");
-                // Should it be ours all the same, whoever is to own it finds it free.
+                // Should the claim still be ours, the next owner finds the partition free.
                 if self.end != NodeEnd::Lost {
                     self.give_back(partition, claim).await;
                 }
@@ -201,11 +201,11 @@ impl<T: ClusterTransport> Node<T> {
     async fn give_back(&self, partition: u32, claim: u64) {
         let value = values::to_bytes(&OwnerValue { node: None, token: draw() });
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
-        // Where it is somebody else's by now, or nobody answers, others find out that we are gone.
+        // If another node has it by now, or no server answers, others find out that this node is gone.
         let _ = timeout(FAREWELL, append(&*self.context.transport, &key, claim, value)).await;
     }
 
-    /// Looks at the others, and takes and gives back partitions.
+    /// Looks at the other nodes, and takes or gives back partitions.
     async fn look(&mut self) -> Result<(), Unreachable> {
         let context = Arc::clone(&self.context);
         let transport = &*context.transport;
@@ -232,7 +232,7 @@ impl<T: ClusterTransport> Node<T> {
         self.look_for_the_end().await
     }
 
-    /// Takes a partition, if nobody has it.
+    /// Takes a partition, if no node has it.
     async fn claim(&mut self, partition: u32) -> Result<(), Unreachable> {
         let context = Arc::clone(&self.context);
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
@@ -246,7 +246,7 @@ impl<T: ClusterTransport> Node<T> {
                 let value = values::to_bytes(&OwnerValue { node: Some(context.node.clone()), token: draw() });
                 match append(&*context.transport, &key, claim, value).await {
                     Ok(sequence) => claim = sequence,
-                    // Somebody was quicker.
+                    // Another node was quicker.
                     Err(_) => return Ok(()),
                 }
             }
@@ -257,7 +257,7 @@ impl<T: ClusterTransport> Node<T> {
         Ok(())
     }
 
-    /// The owner of the first partition looks whether all of them are idle.
+    /// The owner of the first partition checks whether all of them are idle.
     async fn look_for_the_end(&mut self) -> Result<(), Unreachable> {
         let is_quiet = self.context.parts().values().all(|part| part.inlet.is_drained());
         if !self.owned.contains_key(&0) || !is_quiet {
@@ -275,7 +275,7 @@ impl<T: ClusterTransport> Node<T> {
     }
 }
 
-/// What the servers do not have any more of the crawl; `None` where they have all of it.
+/// What the servers no longer have of the crawl; `None` where they have all of it.
 async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option<String>, Unreachable> {
     let missing = context.transport.missing().await?;
     if missing.is_some() {
@@ -287,7 +287,8 @@ async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option
     Ok(if is_ours { None } else { Some("the terms".to_owned()) })
 }
 
-/// Compares this machine's clock with the servers', who kept the last message of a subject after `sent`, and says where it is wrong.
+/// Compares this machine's clock with that of the servers, which kept the last message of a subject after `sent`. Says when the clock turns
+/// wrong, and when it is right again.
 async fn compare_clocks<T: ClusterTransport>(context: &NodeContext<T>, subject: &ClusterSubject, sent: SystemTime) {
     let asked = timeout(context.lease.interval(), context.transport.kept_at(subject)).await;
     let Ok(Ok(Some(kept))) = asked else { return };
@@ -304,12 +305,12 @@ async fn compare_clocks<T: ClusterTransport>(context: &NodeContext<T>, subject: 
     }
 }
 
-/// A number that nobody else has drawn.
+/// A random number that nobody else draws.
 pub(crate) fn draw() -> u64 {
     std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
 }
 
-/// Renews the lease of a node, without end: until others have taken it for dead.
+/// Renews the lease of a node, until others have taken it for dead.
 async fn renew<T: ClusterTransport>(context: Arc<NodeContext<T>>, name: String, leaving: watch::Receiver<bool>) {
     let key = ClusterSubject::Key(ClusterKey::Node(context.node.clone()));
     let (mut last, mut beat, mut renewals) = (0, draw(), 0_u64);
@@ -331,7 +332,7 @@ async fn renew<T: ClusterTransport>(context: Arc<NodeContext<T>>, name: String, 
             return context.lease.lose();
         };
         last = sequence;
-        // Before the first partition is opened, and now and then.
+        // Before the first partition is opened, and after each `COMPARES` renewals.
         if renewals.is_multiple_of(COMPARES) {
             compare_clocks(&context, &key, sent_at).await;
         }
@@ -341,7 +342,7 @@ async fn renew<T: ClusterTransport>(context: Arc<NodeContext<T>>, name: String, 
     }
 }
 
-/// Nothing is fetched while the lease is not renewed in time.
+/// Pauses all partitions while the lease is not renewed in time.
 async fn govern<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_millis(20);
     let set_late = |is_late| context.parts().values().for_each(|part| part.brake.set_late(is_late));
@@ -359,7 +360,7 @@ async fn govern<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     }
 }
 
-/// Opens the scope of all partitions for what seeds redirect to.
+/// Widens the scope of all partitions by what seeds redirect to.
 async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_secs(1);
     let (mut known, mut was_wider) = (0, false);
@@ -368,7 +369,7 @@ async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
         for found in context.roots.from(known) {
             context.parts().values().for_each(|part| part.inlet.widen(&found));
         }
-        // Other nodes know it a step later.
+        // Other nodes learn of it up to one step later.
         let is_wider = count > known;
         if is_wider || was_wider {
             context.post.forget_sent();
@@ -378,7 +379,7 @@ async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     }
 }
 
-/// Keeps all partitions to the newest list of what is dropped.
+/// Makes all partitions apply the newest list of what is dropped.
 async fn drop_on<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_secs(1);
     let mut was_shorter = false;
@@ -390,7 +391,7 @@ async fn drop_on<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
         for (number, drops) in parts {
             context.go_by_drops(number, &drops).await;
         }
-        // What was sent was refused there, and may be taken now. Other nodes know it a step later.
+        // Links to a dropped URL were refused there, and may be admitted now. Other nodes learn of it up to one step later.
         let is_shorter = before != now && was.iter().any(|rule| !is.contains(rule));
         if is_shorter || was_shorter {
             context.post.forget_sent();
@@ -400,13 +401,13 @@ async fn drop_on<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     }
 }
 
-/// Says that this node is gone: nobody need wait for its lease to end.
+/// Marks this node as gone, so that nobody waits for its lease to end.
 async fn deregister<T: ClusterTransport>(context: &NodeContext<T>) {
     let key = ClusterSubject::Key(ClusterKey::Node(context.node.clone()));
     mark_dead(&*context.transport, &key).await;
 }
 
-/// Says that a node is gone.
+/// Marks a node as gone.
 pub(crate) async fn mark_dead<T: ClusterTransport>(transport: &T, key: &ClusterSubject) {
     loop {
         let Ok(last) = transport.last(key).await else {

@@ -1,4 +1,4 @@
-//! What all partitions of a node stand on.
+//! What all partitions of a node share.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ use crate::lending::Clock;
 /// Partitions that are opened at once, at most: each reads its log.
 const OPENING: usize = 4;
 
-/// What all partitions of a node stand on.
+/// What all partitions of a node share.
 #[derive(Debug)]
 pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
@@ -38,19 +38,19 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) id: u64,
     /// This node.
     pub(crate) node: String,
-    /// Drawn once for its directory.
+    /// Drawn once for the job directory.
     pub(crate) place: u64,
     /// The node's job directory.
     pub(crate) directory: PathBuf,
-    /// Where page records go, and what else is kept of pages.
+    /// Where page records go, and all else that is kept of pages.
     pub(crate) outputs: PartOutputs,
-    /// Each request and each refused link is logged.
+    /// Whether each request and each refused link is logged.
     pub(crate) logs_all: bool,
     pub(crate) lease: Arc<NodeLease>,
-    /// By how many microseconds this machine's clock is ahead of the servers', as far as that matters.
+    /// By how many microseconds this machine's clock is ahead of the servers'; 0 where it is near enough.
     pub(crate) clock_ahead: AtomicI64,
     pub(crate) roots: RootList,
-    /// What is dropped, as far as it is known here.
+    /// What is dropped, as far as this node knows.
     pub(crate) drops: DropList,
     pub(crate) opening: Semaphore,
     pub(crate) post: Arc<Outbound>,
@@ -58,7 +58,7 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) backlog: Arc<AtomicU64>,
     /// When the node began.
     pub(crate) begun: Instant,
-    /// The partitions that are open.
+    /// The partitions that are open here.
     pub(crate) parts: Mutex<BTreeMap<u32, OpenPart>>,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Debug for OpenPart {
 #[derive(Debug)]
 pub(crate) struct FetchThrottle {
     stop: Stop,
-    /// Too much of what it has done is not in the log yet, or for too long.
+    /// Too many of its pages are not in the log yet, or publishing takes too long.
     is_behind: AtomicBool,
     /// The node's lease was not renewed in time.
     is_late: AtomicBool,
@@ -129,17 +129,17 @@ impl<T: ClusterTransport> NodeContext<T> {
         self.id.wrapping_add(partition.into())
     }
 
-    /// When all partitions next do together what each does so often: their messages share reads, writes and turns then.
+    /// The next time at which all partitions together do what each does at this interval: so their messages share reads, writes and turns.
     pub(crate) fn beat(&self, every: Duration) -> Instant {
         self.begun + next_beat(self.begun.elapsed(), every)
     }
 
-    /// The clock of a partition. It is right by the servers', so that the next owner does not wait for times that never were.
+    /// The clock of a partition, set right by the servers', so that the next owner does not wait for times that never were.
     pub(crate) fn clock(&self) -> Clock {
         Clock::start().set_back(self.clock_ahead.load(Ordering::Relaxed))
     }
 
-    /// How many partitions may be opened at once.
+    /// Limits how many partitions are opened at once.
     pub(crate) fn turns() -> Semaphore {
         Semaphore::new(OPENING)
     }
@@ -148,7 +148,7 @@ impl<T: ClusterTransport> NodeContext<T> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A partition goes by the newest list of what is dropped that the node has read.
+    /// Makes a partition apply the newest list of what is dropped that the node has read.
     pub(crate) async fn go_by_drops(self: &Arc<Self>, partition: u32, drops: &Arc<PartDrops>) {
         if self.drops.message() <= drops.heard() {
             return;
@@ -166,7 +166,7 @@ impl<T: ClusterTransport> NodeContext<T> {
         self.roots.from(0).into_iter().filter(is_its).collect()
     }
 
-    /// The numbers of all partitions that are open here, together.
+    /// The progress of all partitions that are open here, summed up.
     pub(crate) fn progress(&self) -> Progress {
         let mut sum = Progress::default();
         for part in self.parts().values() {
@@ -199,7 +199,7 @@ impl<T: ClusterTransport> NodeContext<T> {
     }
 }
 
-/// The first multiple of a time behind another.
+/// The first multiple of `every` after `elapsed`.
 fn next_beat(elapsed: Duration, every: Duration) -> Duration {
     let beats = elapsed.as_nanos() / every.as_nanos() + 1;
     every * u32::try_from(beats).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! The post of a node: what its partitions have found for others, in link batches that are filled as pages come and are sent together.
+//! What the partitions of a node have found for others, in link batches that are filled as pages come and are sent together.
 
 use std::collections::BTreeMap;
 use std::iter::repeat;
@@ -17,33 +17,35 @@ use super::transport::ClusterTransport;
 use crate::address::Fingerprint;
 use crate::gate::Found;
 
-/// Link batches on their way at once.
+/// Link batches on their way at once, at most.
 const LETTERS: usize = 64;
-/// The link batches before so many are delivered before the next are sent: those who take them know one that comes twice among so many.
+/// After each stretch of this many link batches, all of them are delivered before the next are sent: receivers recognize a duplicate only
+/// within such a window.
 const STRETCH: u64 = 1024;
 
-/// What the partitions of a node have found for others. It goes in bags, one after the other.
+/// What the partitions of a node have found for others. It is sent in bags, one after the other: a bag has all link batches that were begun
+/// since the bag before it was closed.
 #[derive(Debug)]
 pub(crate) struct Outbound {
     token: u64,
     drafts: Mutex<Drafts>,
-    /// All bags up to this one are where no crash of a server can take them.
+    /// No crash of a server can lose the bags up to this one.
     delivered: watch::Sender<u64>,
-    /// Somebody waits for a bag.
+    /// A partition waits for a bag.
     wanted: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Drafts {
-    /// Link batches by where they go; the last one of each may get more.
+    /// Link batches by destination; the last one of each may take more URLs.
     link_batches: BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>,
-    /// Bags that have begun their way.
+    /// Bags that were closed.
     bags: u64,
     recent: RecentSet,
 }
 
 impl Outbound {
-    /// Empty. The number was drawn for this node.
+    /// Empty. The token was drawn for this node.
     pub(crate) fn new(token: u64) -> Self {
         Self { token, drafts: Mutex::default(), delivered: watch::Sender::new(0), wanted: Notify::default() }
     }
@@ -52,8 +54,8 @@ impl Outbound {
         self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was found, and to whom it goes; to all where the flag is set. Returns how many were sent not long ago, and are not sent
-    /// again; and the number of the bag with the last of them all.
+    /// Takes what was found, and the partition it goes to; with the flag, it also goes to all partitions. Returns how many were sent
+    /// recently, and are not sent again; and the number of the bag with the last of them all.
     pub(crate) fn take(&self, found: Vec<(Found, Fingerprint)>, to: impl Fn(&Found) -> (u32, bool)) -> (u64, u64) {
         let (mut drafts, mut recent) = (self.drafts(), 0);
         for (found, fingerprint) in found {
@@ -72,7 +74,7 @@ impl Outbound {
         (recent, drafts.bags + u64::from(is_open))
     }
 
-    /// The scope is wider: what was sent may be taken now.
+    /// The scope is wider: links that were sent and refused may be admitted now.
     pub(crate) fn forget_sent(&self) {
         self.drafts().recent.forget();
     }
@@ -91,7 +93,7 @@ impl Outbound {
         }
     }
 
-    /// Carries one bag after the other, each when somebody waits for it. Without end.
+    /// Sends one bag after the other, each when a partition waits for it. Without end.
     pub(crate) async fn carry<T: ClusterTransport>(&self, transport: Arc<T>) {
         let mut serial = 0;
         loop {
@@ -113,8 +115,8 @@ impl Outbound {
     }
 }
 
-/// Waits for a link batch to arrive; `false` where none is on its way. One that cannot be sent for a fault of ours ends the node: it is not
-/// lost.
+/// Waits for a link batch to arrive; `false` where none is on its way. If a bug of ours keeps one from being sent, the node ends, so that
+/// it is not lost.
 async fn arrive(sending: &mut JoinSet<u64>) -> bool {
     match sending.join_next().await {
         Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
@@ -133,7 +135,7 @@ impl Drafts {
         }
     }
 
-    /// Closes the bag that is open, if there is one. Returns the number of the last one that was closed, and what is in this one.
+    /// Closes the open bag, if there is one. Returns the number of the bag that was closed last, and what is in this one.
     fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>) {
         let link_batches = mem::take(&mut self.link_batches);
         self.bags += u64::from(!link_batches.is_empty());
@@ -161,7 +163,7 @@ mod tests {
             let fingerprint = url.fingerprint(key);
             (Found { depth: 1, ..Found::seed(url) }, fingerprint)
         };
-        // A server that fails now and then, and answers of what it has kept are lost.
+        // A server that fails now and then, and whose answers of what it has kept are lost.
         let (transport, post) = (InProcess::new(3, 20), Arc::new(Outbound::new(5)));
         let to = |found: &Found| (u32::from(found.url.key().len().is_multiple_of(2)), found.depth == 0);
         assert_eq!(post.take((0..300).map(found).collect(), to), (0, 1));
@@ -174,9 +176,9 @@ mod tests {
         });
         post.delivered(1).await;
         assert!(post.has_delivered(1) && !post.has_delivered(2));
-        // What was sent is in no new bag; a root is in two link batches.
+        // A URL that was sent is in no new bag; a root is in two link batches.
         assert_eq!(post.take(vec![found(599)], to), (1, 1));
-        // Of a link, whoever took it may have said that it is out of scope.
+        // The receiver of a link may have refused it as out of scope.
         let (mut root, fingerprint) = found(599);
         root.depth = 0;
         assert_eq!(post.take(vec![(root, fingerprint)], to), (0, 2));

@@ -1,4 +1,4 @@
-//! What a partition has found for others: it goes to the post of its node.
+//! What a partition has found for others: it goes to the `Outbound` of its node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::address::{CanonicalUrl, Fingerprint};
 use crate::crawl::{ClusterPlace, RemotePartitions, RequestPermit};
 use crate::gate::Found;
 
-/// Where a partition gives what it has found for others.
+/// Where a partition puts what it has found for others.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) partition: u32,
@@ -23,24 +23,24 @@ pub(crate) struct Outbox {
     pub(crate) epoch: u64,
     /// The number of the next record.
     pub(crate) records: AtomicU64,
-    /// Seeds open the scope, so what they redirect to is everybody's concern.
+    /// Whether seeds define the scope: then all partitions must know where they redirect to.
     pub(crate) has_roots: bool,
     pub(crate) post: Arc<Outbound>,
-    /// The bag with the last of what it has found.
+    /// The bag with the last link that was found.
     pub(crate) bag: AtomicU64,
-    /// Told when URLs come.
+    /// Notified when URLs come.
     pub(crate) told: Arc<Notify>,
-    /// Told of each record.
+    /// Counts each record.
     pub(crate) backlog: Arc<Backlog>,
 }
 
 impl Outbox {
-    /// Returns once all that was found so far is where no crash can take it.
+    /// Returns once no crash can lose what was found so far.
     pub(crate) async fn delivered(&self) {
         self.post.delivered(self.bag.load(Ordering::Acquire)).await;
     }
 
-    /// Whether all of it is there.
+    /// Whether all of it is delivered.
     pub(crate) fn is_empty(&self) -> bool {
         self.post.has_delivered(self.bag.load(Ordering::Acquire))
     }

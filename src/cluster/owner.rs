@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Own,
     /// End in good order, and give it back.
     Release,
-    /// Leave it: others own it, or may do so.
+    /// Abandon it: others own it, or may do so.
     Drop,
 }
 
@@ -48,11 +48,11 @@ pub(crate) enum OwnerEnd {
     Fenced,
     /// In good order. All is in the log.
     Released,
-    /// In good order, but by itself: the disk is nearly full, the filter is full, records cannot be written.
+    /// In good order, but by itself: the disk is nearly full, the filter is full, or records cannot be written.
     Stopped(FinishReason),
 }
 
-/// Owns a partition: reads its log, makes its journal again, and crawls it until it is told otherwise.
+/// Owns a partition: reads its log, rebuilds its journal, and crawls it until it is told otherwise.
 ///
 /// # Errors
 /// Where its log is damaged, or its files cannot be kept.
@@ -68,7 +68,7 @@ pub(crate) async fn own<T: ClusterTransport>(
         };
         tokio::select! {
             opened = opening => opened?,
-            // Nothing was done yet, but that an epoch may have begun.
+            // Nothing was done yet, except that an epoch may have begun.
             _ = commands.wait_for(|command| *command != Command::Own) => return Ok(OwnerEnd::Fenced),
         }
     };
@@ -81,7 +81,7 @@ pub(crate) async fn own<T: ClusterTransport>(
     let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
     let (brake, drops) = (Arc::clone(&parts.brake), Arc::clone(&parts.drops));
     context.parts().insert(partition, parts);
-    // Who watches the lease sees it from here on, and so does whoever reads what is dropped.
+    // From here on, the watcher of the lease and the reader of what is dropped see the partition. It may have missed what they did before.
     brake.set_late(!context.lease.may_ask());
     context.go_by_drops(partition, &drops).await;
     let mut command = Command::Own;
@@ -121,14 +121,14 @@ pub(crate) async fn own<T: ClusterTransport>(
     Ok(if command == Command::Release { OwnerEnd::Released } else { OwnerEnd::Stopped(finished.reason) })
 }
 
-/// Ends a crawl that another owner goes on with.
+/// Ends a crawl that another owner continues.
 async fn overtaken(
     published: Result<Result<(), Fenced>, tokio::task::JoinError>,
     crawling: JoinHandle<Finished>,
     stop: &crate::crawl::Stop,
 ) -> Result<OwnerEnd, ClusterError> {
     stop.now();
-    // What it has done since is nobody's; only that it ends matters.
+    // What it has done since counts for nothing; it only has to end.
     let _ = crawling.await;
     published.map_err(panicked).map(|_| OwnerEnd::Fenced)
 }
@@ -146,7 +146,7 @@ struct Opened<T: ClusterTransport> {
     inbox: Inbox<T>,
 }
 
-/// What came of an opening.
+/// How an opening ended.
 #[derive(Debug)]
 enum Opening<T: ClusterTransport> {
     Opened(Box<Opened<T>>),
@@ -162,7 +162,7 @@ async fn open<T: ClusterTransport>(
     partition: u32,
 ) -> Result<Option<Opened<T>>, ClusterError> {
     let directory = context.directory_of(partition);
-    // Asked first: what comes behind it may be said meanwhile.
+    // Read before the log, which may grow meanwhile.
     let said = said(&*context.transport, partition).await;
     let own = own_copy(context, partition).await.filter(|(fold, ..)| fold.seen() >= said);
     if let Some((fold, snapshot, whole)) = own {
@@ -176,7 +176,7 @@ async fn open<T: ClusterTransport>(
         }
     }
     if directory.exists() {
-        // It is of an earlier owner: what counts is the log.
+        // These are files of an earlier owner: only the log counts.
         fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
     }
     let (fold, snapshot) = restore_to(&*context.transport, partition, &directory.join(FRONTIER), said).await?;
@@ -195,7 +195,7 @@ async fn open<T: ClusterTransport>(
     }
 }
 
-/// The message up to which the log of a partition was there when its owner said last whether it is idle; 0 where none has.
+/// The last message of the log when the partition's owner last published its state; 0 where none did.
 async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
     let mut backoff = Backoff::new();
     loop {
@@ -206,10 +206,10 @@ async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
     }
 }
 
-/// What the servers have of a partition, up to what was said of it. One that has just begun to lead may not have all of it at once.
+/// Restores a partition from the servers, up to `said` at least. A server that has just begun to lead may not have all of it at once.
 ///
 /// # Errors
-/// Where the log is damaged, or they answer again and again that it ends before.
+/// Where the log is damaged, or the servers answer again and again that it ends before `said`.
 async fn restore_to<T: ClusterTransport>(
     transport: &T,
     partition: u32,
@@ -229,7 +229,7 @@ async fn restore_to<T: ClusterTransport>(
     Err(ClusterError::Log(format!("partition {partition}: it had message {said}, and ends at {seen}")))
 }
 
-/// What this machine has of a partition, with what the log has behind it; the newest snapshot of it; and up to where its journal is whole
+/// The local copy of a partition, with what the log has after it; its newest snapshot; and the position up to which its journal is whole
 /// here. `None` where the servers must be asked for more.
 async fn own_copy<T: ClusterTransport>(
     context: &NodeContext<T>,
@@ -243,8 +243,8 @@ async fn own_copy<T: ClusterTransport>(
     Some((fold, newest(&*context.transport, partition).await, whole))
 }
 
-/// Begins an epoch behind what was read, and opens the crawl over the files that are there. Their journal should be whole up to `whole`;
-/// behind that the log may end within a record.
+/// Begins an epoch after what was read, and opens the crawl over the files that are there. Their journal should be whole up to `whole`;
+/// after that, the log may end within a record.
 async fn open_from<T: ClusterTransport>(
     context: &Arc<NodeContext<T>>,
     partition: u32,
@@ -307,8 +307,8 @@ async fn open_from<T: ClusterTransport>(
     Ok(Opening::Opened(Box::new(Opened { crawl, parts, publisher, inbox })))
 }
 
-/// Opens the crawl over the journal that was made again, and tells of all that is written from where the log ends. `None` where the journal
-/// ends before `whole`. These rules are what the user has dropped.
+/// Opens the crawl over the rebuilt journal, and publishes everything written after the end of the log. `None` where the journal ends
+/// before `whole`. `dropped` has the rules that the user has dropped.
 fn open_crawl<T: ClusterTransport>(
     context: &NodeContext<T>,
     partition: u32,
@@ -332,7 +332,7 @@ fn open_crawl<T: ClusterTransport>(
     let mut options = context.options.clone();
     options.frontier.scope.dropped = dropped;
     let (crawl, cut) = Crawl::open_part(&options, &job, part)?;
-    // A torn end was cut off. The log has it, and the first piece of this owner replaces it.
+    // A torn end was cut off. The log has it, and this owner's first piece replaces it.
     let kept = cut.and_then(|cut| {
         let name = cut.path.file_name()?.to_str()?.strip_prefix("journal-")?.to_owned();
         Some(u64::from_str_radix(&name, 16).ok()? + cut.offset)
@@ -346,7 +346,7 @@ fn open_crawl<T: ClusterTransport>(
     Ok(Some(crawl))
 }
 
-/// Gives a partition its seeds, and tells it of all others: they say what is in scope.
+/// Adds a partition's seeds, and shows it all others where seeds define the scope.
 fn add_seeds(
     crawl: &Crawl<JobJournal>,
     roots: &RootList,
@@ -358,7 +358,7 @@ fn add_seeds(
     let (mut taken, mut refused) = (0, 0);
     for found in roots.from(0) {
         if found.via == Via::Seed && partitions.of(&found.url) == partition {
-            // To give a seed again costs a look, and counts nothing.
+            // To add a seed again costs a lookup, and counts nothing.
             let refusal = if is_first { crawl.seed(found.url)? } else { crawl.seed_again(found.url)? };
             match refusal {
                 None => taken += 1,
@@ -376,7 +376,7 @@ fn add_seeds(
     crawl.sync()
 }
 
-/// Opens the scope for what a seed of another partition opens.
+/// Widens the scope by what another partition's seed allows.
 fn widen(crawl: &Crawl<JobJournal>, found: &Found) {
     let _ = crawl.gate().check(found);
 }

@@ -6,12 +6,12 @@ use crate::gate::domain;
 /// The most partitions that a crawl may have.
 pub(crate) const MOST: u32 = 1024;
 
-/// What of a URL says which partition it is in.
+/// Which part of a URL decides its partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PartitionBy {
     /// Its registrable domain: all hosts of a site together.
     Domain,
-    /// Its host's name: http and https of it, and all ports.
+    /// Its host's name: http and https together, and all ports.
     #[default]
     Host,
 }
@@ -46,9 +46,9 @@ impl Partitions {
         u32::try_from(bits % u64::from(self.count.max(1))).unwrap_or_default()
     }
 
-    /// The node that should own a partition: that for which its place draws the highest number. So a node that comes takes its share from
-    /// all others, and one that goes leaves it to all others (rendezvous hashing: Thaler and Ravishankar 1998); and one that comes back to
-    /// its place has what it had.
+    /// The node that should own a partition: the one whose place draws the highest number for it. So a new node takes its share from all
+    /// others, and a node that leaves gives its partitions to all others (rendezvous hashing: Thaler and Ravishankar 1998). A node that
+    /// returns to its place gets back the partitions it had.
     pub(crate) fn target<'a>(&self, partition: u32, nodes: impl Iterator<Item = (&'a str, u64)>) -> Option<&'a str> {
         let draw = |place: u64| self.key.fingerprint(&format!("{partition} {place}")).bits();
         nodes.max_by_key(|(node, place)| (draw(*place), *node)).map(|(node, _)| node)

@@ -8,17 +8,17 @@ use super::succession::append;
 use super::transport::{ClusterTransport, Unreachable};
 use super::values::{self, NodeValue};
 
-/// The nodes of a cluster, as one of them sees them. One that has not renewed its lease for the whole of its life, by our own clock from
-/// when we saw it last, is gone: we say so in its own place, and then it cannot renew it any more.
+/// The nodes of a cluster, as one of them sees them. A node that has not renewed its lease for the lease's whole life, by our own clock
+/// since we last saw it renewed, is gone: we write so under its key, and then it cannot renew its lease any more.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
-    /// The last value of each, and since when it is the last.
+    /// The last value of each node, and since when we know it.
     seen: BTreeMap<String, (u64, Instant)>,
-    /// Nodes that live.
+    /// Nodes that are alive.
     alive: BTreeSet<String>,
-    /// Those among them that may own partitions, each with its place.
+    /// Live nodes that may own partitions, each with its place.
     members: BTreeMap<String, u64>,
-    /// Those that were told to go.
+    /// Nodes that were told to go.
     drained: BTreeSet<String>,
 }
 
@@ -68,7 +68,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Whether a node lives.
+    /// Whether a node is alive.
     pub(crate) fn is_alive(&self, node: &str) -> bool {
         self.alive.contains(node)
     }
@@ -84,8 +84,8 @@ impl Peers {
     }
 }
 
-/// Whether a node is gone, as the servers have it now. One that came since the last look is not among those known to live, and may own
-/// partitions by now. Of one that they do not know we say so, and then it cannot begin.
+/// Whether a node is gone, by what the servers have now. A node that joined since the last look is not in `alive`, and may own partitions
+/// by now. A node that the servers do not know is marked as gone, and then it cannot begin.
 ///
 /// # Errors
 /// Where the servers do not answer.

@@ -1,4 +1,4 @@
-//! What a partition's journal has written, until it is in the log; and the journal that is made of a log.
+//! What a partition's journal has written, until it is in the log; and the journal that is rebuilt from a log.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,15 +18,15 @@ const MOST: usize = 512 << 10;
 #[derive(Debug)]
 pub(crate) struct JournalPieces {
     waiting: Mutex<Vec<JournalPiece>>,
-    /// The journal has what link batches up to this sequence brought. It is changed while nothing can go to the journal.
+    /// The journal has what link batches up to this sequence brought. Changes only while nothing can be written to the journal.
     read: AtomicU64,
-    /// As `read`, and what waits here has it all.
+    /// As `read`, and all of it waits here or was taken from here.
     safe: AtomicU64,
     told: Arc<Notify>,
 }
 
 impl JournalPieces {
-    /// `read` is what the journal has of link batches.
+    /// `read`: the last link batch that the journal has.
     pub(crate) fn new(read: u64, told: Arc<Notify>) -> Self {
         Self { waiting: Mutex::default(), read: AtomicU64::new(read), safe: AtomicU64::new(read), told }
     }
@@ -44,23 +44,23 @@ impl JournalPieces {
         self.waiting().is_empty()
     }
 
-    /// The journal has what this link batch brought. It is called while nothing else can go to the journal.
+    /// The journal has what this link batch brought. Called while nothing else can be written to the journal.
     pub(crate) fn has_read(&self, sequence: u64) {
         self.read.store(sequence, Ordering::Release);
     }
 
-    /// What this link batch brought is written, and waits here or is gone from here.
+    /// What this link batch brought is written, and waits here or was taken from here.
     pub(crate) fn has_written(&self, sequence: u64) {
         self.safe.store(sequence, Ordering::Release);
         self.told.notify_one();
     }
 
-    /// Up to where link batches are in the journal, and what they brought waits here or is gone from here. Ask before what waits is taken.
+    /// The last link batch of which the journal has all, and which waits here or was taken from here. Read it before the pieces are taken.
     pub(crate) fn read(&self) -> u64 {
         self.safe.load(Ordering::Acquire)
     }
 
-    /// Adds what files of a journal have from a position on: it was written before anybody was told.
+    /// Adds what the files of a journal have from a position on: it was written before this observed the journal.
     pub(crate) fn add_files(&self, directory: &Path, from: u64) -> io::Result<()> {
         for segment in starts(directory)? {
             let mut file = File::open(directory.join(segment_name(segment)))?;
@@ -84,7 +84,7 @@ impl JournalObserver for JournalPieces {
             match waiting.last_mut() {
                 Some(last) if last.segment == segment && last.bytes.len() + part.len() <= MOST => {
                     last.bytes.extend_from_slice(part);
-                    // What was read meanwhile stands in the last of these bytes.
+                    // What was read meanwhile is in the last of these bytes.
                     last.read = read;
                 }
                 _ => waiting.push(JournalPiece { segment, at, read, bytes: part.to_vec() }),
@@ -96,7 +96,7 @@ impl JournalObserver for JournalPieces {
     }
 }
 
-/// The files of a journal that is made again, byte by byte.
+/// The files of a journal that is rebuilt, byte by byte.
 #[derive(Debug)]
 pub(crate) struct JournalFiles {
     directory: PathBuf,
@@ -104,7 +104,7 @@ pub(crate) struct JournalFiles {
 }
 
 impl JournalFiles {
-    /// Those of a directory, which may have some already.
+    /// The files of a directory, which may have some already.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         let mut files = Self { directory: directory.to_owned(), open: None };
         if let Some(last) = starts(directory)?.pop() {
@@ -118,7 +118,7 @@ impl JournalFiles {
         OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
     }
 
-    /// Adds a piece. What stood at its place and behind is replaced.
+    /// Adds a piece. It replaces everything from its position on.
     pub(crate) fn keep(&mut self, piece: &JournalPiece) -> io::Result<()> {
         if piece.bytes.is_empty() {
             return Ok(());

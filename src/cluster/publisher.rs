@@ -1,13 +1,13 @@
-//! Puts what a partition has done into its log, in the order in which nothing can be lost.
+//! Publishes what a partition has done to its log, in an order in which nothing can be lost.
 //!
-//! One round takes what the journal has written, and then:
+//! One round takes what the journal has written. Then:
 //!
 //! 1. the link batches of all pages in it are sent, and acknowledged;
-//! 2. the records of all pages in it, and what other outputs have of them, are with the operating system;
+//! 2. the records of all pages in it, and all other outputs of them, are with the operating system;
 //! 3. the bytes go to the log.
 //!
-//! So what the log has of a page is the last that is kept of it: whoever reads the log finds its links on their way, and its record in a
-//! file. A page of which the log has nothing was never fetched, and the next owner fetches it.
+//! So a page's log entry is written after everything else: a reader of the log finds the page's links on their way, and its record in a
+//! file. A page without a log entry counts as never fetched, and the next owner fetches it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,18 +32,18 @@ use super::values::{self, StateValue};
 use crate::crawl::{Observer, PartitionHandle};
 use crate::job::JobJournal;
 
-/// How often a round begins where there is much: what comes within this time goes together.
+/// The interval of rounds while much happens: what comes within it is published together.
 const GROUP: Duration = Duration::from_millis(40);
-/// How often counts go to the log while something changes. They are long, and a partition is idle again and again.
+/// How often counts go to the log while something changes. They are long, and a partition becomes idle again and again.
 const COUNTS: Duration = Duration::from_secs(10);
-/// How often they go there while nothing comes but link batches with nothing new.
+/// How often they go there while link batches bring nothing new.
 const SELDOM: Duration = Duration::from_secs(60);
-/// How often it looks whether the partition is idle.
+/// How often to check whether the partition is idle.
 const LOOK: Duration = Duration::from_millis(250);
-/// A partition to which nothing came for so long may say that it is idle: many would say it again and again.
+/// A partition that got nothing for this long may say that it is idle. Sooner, many would say it again and again.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// Puts what a partition has done into its log.
+/// Publishes what a partition has done to its log.
 #[derive(Debug)]
 pub(crate) struct Publisher<T: ClusterTransport> {
     pub(crate) context: Arc<NodeContext<T>>,
@@ -65,34 +65,34 @@ pub(crate) struct Publisher<T: ClusterTransport> {
 /// How far a publisher has come.
 #[derive(Debug, Default)]
 pub(crate) struct PublishProgress {
-    /// Link batches up to here are known to be read, by the log.
+    /// By the log, link batches up to here are read.
     pub(crate) read: u64,
     /// Link batches up to here are read, and what they brought is in the log. The last of them may have brought nothing.
     taken: u64,
     /// The segment of the last piece in the log, and its end.
     published: (u64, u64),
-    /// When it published last.
+    /// When the last round that published something began.
     began: Option<Instant>,
-    /// Something was done since it was counted last.
+    /// Something was done since the last counts.
     is_uncounted: bool,
-    /// What was said last of whether anything is to be done.
+    /// The last state that was published.
     said: Option<StateValue>,
 }
 
 impl From<u64> for PublishProgress {
-    /// One that has put nothing into the log yet, which knows that link batches up to here are read.
+    /// Nothing is published yet, and link batches up to here are read.
     fn from(read: u64) -> Self {
         Self { read, taken: read, ..Self::default() }
     }
 }
 
 impl PublishProgress {
-    /// Whether nothing was said yet of this list of what is dropped.
+    /// Whether the state with this list of what is dropped is still to be published.
     fn has_news(&self, dropped: u64) -> bool {
         self.said.as_ref().map_or(0, |said| said.dropped) != dropped
     }
 
-    /// Whether what was counted goes to the log, where it went there so long ago.
+    /// Whether counts should go to the log, when the last ones went there this long ago.
     fn is_due(&self, ago: Duration, is_last: bool) -> bool {
         self.is_uncounted && (is_last || ago >= COUNTS) || self.taken > self.read && (is_last || ago >= SELDOM)
     }
@@ -107,15 +107,15 @@ impl<T: ClusterTransport> Publisher<T> {
         let (mut counted, mut told) = (Instant::now(), Instant::now());
         let mut is_kept = false;
         loop {
-            // Asked first: what comes behind it is published by the round.
+            // Read first: once the crawl has ended, the round publishes all that is left.
             let is_last = *ended.borrow();
             self.round().await?;
             if !is_kept && self.progress.is_uncounted {
-                // Behind the first checkpoint: what was read from the servers need not be read again.
+                // After the first checkpoint: what was read from the servers need not be read again.
                 self.keep_here().await;
                 is_kept = true;
             }
-            // Asked before, too: what was taken back may have work for it.
+            // Read before the idle check, too: a rule that was taken back may bring work.
             let dropped = self.drops.heard();
             let is_idle = self.is_idle();
             if self.progress.is_due(counted.elapsed(), is_last) {
@@ -140,10 +140,10 @@ impl<T: ClusterTransport> Publisher<T> {
         }
     }
 
-    /// Waits until there may be something, and for what goes with it. A partition that has published nothing for a while need not wait.
-    /// Returns whether there is something.
+    /// Waits until there may be something to publish, and then for what can go with it, unless the partition has published nothing for a
+    /// while. Returns whether there is something.
     async fn rest(&mut self, ended: &watch::Receiver<bool>) -> bool {
-        // A timeout is a look, too: that the frontier is drained, nobody tells.
+        // A timeout counts as a look, too: nothing announces that the frontier is drained.
         let is_told = timeout_at(self.context.beat(LOOK), self.told.notified()).await.is_ok();
         let is_busy = self.progress.began.is_some_and(|began| began.elapsed() < 2 * GROUP);
         if is_told && is_busy && !*ended.borrow() {
@@ -160,10 +160,10 @@ impl<T: ClusterTransport> Publisher<T> {
             && self.progress.taken == self.pieces.read()
     }
 
-    /// One round. While it takes long, nothing is fetched.
+    /// One round. If it takes long, nothing is fetched meanwhile.
     async fn round(&mut self) -> Result<(), Fenced> {
         self.inlet.flush();
-        // Those whose record was made, and of which nothing is in the journal yet, are few.
+        // A few of these pages have a record, but nothing in the journal yet.
         let (pages, read) = (self.backlog.own(), self.pieces.read());
         let pieces = self.pieces.take();
         if pieces.is_empty() && self.outbox.is_empty() {
@@ -171,7 +171,7 @@ impl<T: ClusterTransport> Publisher<T> {
             return Ok(());
         }
         self.progress.began = Some(Instant::now());
-        // Up to here are those of all pages in it. What other partitions add meanwhile is not waited for.
+        // Outputs up to here have all pages of this round. What other partitions add meanwhile is not waited for.
         let made = self.inlet.between_pages(|| self.context.outputs.made());
         let (brake, backlog) = (Arc::clone(&self.brake), Arc::clone(&self.backlog));
         backlog.braked(&brake, self.publish(pieces, made)).await?;
@@ -183,7 +183,7 @@ impl<T: ClusterTransport> Publisher<T> {
     async fn publish(&mut self, pieces: Vec<JournalPiece>, made: Vec<u64>) -> Result<(), Fenced> {
         self.outbox.delivered().await;
         if !self.context.outputs.catch_up(&made).await {
-            // A writer has failed, and the crawl ends by that. What has no record was not fetched.
+            // A writer has failed, which ends the crawl. A page without a record counts as not fetched.
             std::future::pending::<()>().await;
         }
         for piece in pieces {
@@ -201,10 +201,10 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    /// What was counted goes to the log, and up to where link batches are read.
+    /// Writes the counts to the log, and up to where link batches are read.
     async fn count(&mut self) -> Result<(), Fenced> {
         if self.progress.taken > self.progress.read {
-            // The last ones brought nothing that is new.
+            // The last link batches brought nothing new.
             let (segment, at) = self.progress.published;
             self.journal(JournalPiece { segment, at, read: self.progress.taken, bytes: Vec::new() }).await?;
         }
@@ -218,7 +218,7 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    /// Keeps on this machine what the log says, for its next owner here. All that the journal has written before is in the log.
+    /// Stores the state of the log on this machine, for the next owner here. All that the journal wrote before is in the log.
     async fn keep_here(&mut self) {
         let (directory, job) = (self.context.directory_of(self.partition), self.context.job_of(self.partition));
         let fold = self.tenure.fold().clone();
@@ -228,7 +228,7 @@ impl<T: ClusterTransport> Publisher<T> {
         }
     }
 
-    /// Says whether the partition has anything to do, and by which list of what is dropped it goes, where that is not what was said.
+    /// Publishes whether the partition has anything to do, and which list of what is dropped it applies, if that has changed.
     async fn say(&mut self, is_idle: bool, dropped: u64) {
         let (journal, read) = (self.tenure.fold().last(), self.progress.taken);
         let unread = self.unread.load(Ordering::Relaxed);
@@ -240,7 +240,7 @@ impl<T: ClusterTransport> Publisher<T> {
         }
         let key = ClusterSubject::Key(ClusterKey::State(self.partition));
         let told = self.context.transport.publish(&key, values::to_bytes(&state), None, None).await;
-        // Without an answer it is said again at the next look.
+        // Without an answer it is published again at the next look.
         self.progress.said = told.is_ok().then_some(state);
     }
 }

@@ -1,12 +1,12 @@
-//! What a node has sent to other partitions not long ago.
+//! What a node has sent to other partitions recently.
 
 use crate::address::Fingerprint;
 use crate::gate::{Found, Via};
 
-/// URLs that it knows, at most. A site's pages link to the same others again and again.
+/// URLs that it remembers, at most. A site's pages link to the same others again and again.
 const MOST: usize = 1 << 16;
 
-/// What was sent not long ago. Whoever took it has judged it by what is remembered here: so what would be judged in another way is new.
+/// What was sent recently. It remembers all by which a receiver judges a link, so a link that would be judged differently counts as new.
 #[derive(Debug)]
 pub(super) struct RecentSet(Box<[Option<Sent>]>);
 
@@ -26,11 +26,11 @@ impl Default for RecentSet {
 }
 
 impl RecentSet {
-    /// Whether this was sent, in the same way and as near to a seed. From here on it was.
+    /// Whether this was sent in the same way, no deeper and with no more redirects. From here on it was.
     pub(super) fn was_sent(&mut self, found: &Found, fingerprint: Fingerprint) -> bool {
         let Found { depth, via, redirects, .. } = *found;
         let bits = fingerprint.bits();
-        // Each has one place that it asks for.
+        // Each URL has one slot.
         let place = &mut self.0[usize::try_from(bits % MOST as u64).unwrap_or_default()];
         let is_known =
             |sent: &Sent| sent.bits == bits && sent.via == via && sent.depth <= depth && sent.redirects <= redirects;
@@ -41,7 +41,7 @@ impl RecentSet {
         false
     }
 
-    /// Forgets all: the scope is wider, and what was out of it may be in it now.
+    /// Forgets all: the scope is wider, and a link that was out of it may be in it now.
     pub(super) fn forget(&mut self) {
         self.0.fill(None);
     }

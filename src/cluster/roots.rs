@@ -1,4 +1,4 @@
-//! Seeds, and where seeds redirect to: every partition must know them, since they say what is in scope.
+//! Seeds, and where seeds redirect to: every partition must know them, since they define the scope.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,12 +23,12 @@ impl RootList {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those from a place in the list on.
+    /// The roots from an index on.
     pub(crate) fn from(&self, first: usize) -> Vec<Found> {
         self.found().get(first..).unwrap_or_default().to_vec()
     }
 
-    /// Reads on until it has this message. Servers that do not answer are waited for without end.
+    /// Reads on until it has this message. Waits without end for servers that do not answer.
     ///
     /// # Errors
     /// Where they answer again and again that they do not have it.
@@ -48,7 +48,7 @@ impl RootList {
         Err(ClusterError::Log(format!("the servers have lost its seeds, up to message {last}")))
     }
 
-    /// Reads on to the end of the list as it is now. Returns how many there are. What cannot be reached is tried again.
+    /// Reads on to the end of the list as it is now, and returns its length. Retries while the servers cannot be reached.
     pub(crate) async fn read_on<T: ClusterTransport>(&self, transport: &T, canonicalizer: &Canonicalizer) -> usize {
         let mut backoff = Backoff::new();
         loop {
@@ -70,12 +70,12 @@ impl RootList {
     }
 }
 
-/// Whether seeds say what is in scope.
+/// Whether seeds define the scope.
 pub(crate) fn has_roots(kind: ScopeKind) -> bool {
     !matches!(kind, ScopeKind::Any | ScopeKind::Page)
 }
 
-/// Sends seeds to all. Returns the sequence of the last message. What is not answered is sent again, without end.
+/// Sends seeds to all partitions. Returns the sequence of the last message. Retries without end while no answer comes.
 pub(crate) async fn add_seeds<T: ClusterTransport>(transport: &T, token: u64, seeds: &[CanonicalUrl]) -> u64 {
     let (mut last, mut serial, mut draft) = (0, 0, LinkBatchDraft::default());
     for (number, seed) in (1..).zip(seeds) {
@@ -90,7 +90,7 @@ pub(crate) async fn add_seeds<T: ClusterTransport>(transport: &T, token: u64, se
     last
 }
 
-/// Sends a link batch, and returns once no crash of a server can take it.
+/// Sends a link batch, and returns once no crash of a server can lose it.
 pub(crate) async fn deliver<T: ClusterTransport>(
     transport: &T,
     to: &ClusterSubject,

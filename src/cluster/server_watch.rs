@@ -1,10 +1,10 @@
-//! What a node notices of its servers: that they are silent, that they have lost the crawl, and that their time is another.
+//! What a node notices of its servers: that they are silent, have lost the crawl, or have a different time.
 
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long the servers must say that something is gone, at least: just after they have begun, they may say so of what they have.
 const SETTLES: Duration = Duration::from_secs(15);
-/// How far this machine's clock may be from the servers': the shortest rests of hosts are not much shorter.
+/// How far this machine's clock may differ from the servers': the shortest rests of hosts are not much shorter.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
 /// What a node notices of its servers. Time is an argument.
@@ -17,7 +17,7 @@ pub(super) struct ServerWatch {
 }
 
 impl ServerWatch {
-    /// Takes note of whether they have answered of late. True once, where they have said nothing for a lease's life.
+    /// Notes whether the servers have answered recently. True once, when they have been silent for a lease's life.
     pub(super) fn is_silent(&mut self, has_answered: bool, life: Duration, now: Instant) -> bool {
         if has_answered {
             (self.silent_since, self.was_told) = (None, false);
@@ -27,7 +27,7 @@ impl ServerWatch {
         now.duration_since(since) >= life && !std::mem::replace(&mut self.was_told, true)
     }
 
-    /// Whether to ask what they have of the crawl: once in a lease's life, and each time while something is wrong.
+    /// Whether to check what the servers have of the crawl: once in a lease's life, and at each look while something is wrong.
     pub(super) fn is_due(&mut self, life: Duration, now: Instant) -> bool {
         let is_well = self.silent_since.is_none() && self.missing_since.is_none();
         if is_well && self.asked.is_some_and(|asked| now.duration_since(asked) < life) {
@@ -37,7 +37,7 @@ impl ServerWatch {
         true
     }
 
-    /// Takes note of whether they miss a part of the crawl. True where they have done so for so long that it is gone.
+    /// Notes whether the servers miss a part of the crawl. True once they have missed it for so long that it counts as gone.
     pub(super) fn is_gone(&mut self, is_missing: bool, life: Duration, now: Instant) -> bool {
         if !is_missing {
             self.missing_since = None;
@@ -47,8 +47,8 @@ impl ServerWatch {
     }
 }
 
-/// By how many microseconds this machine's clock is ahead of the servers', who kept a message between two moments of ours; less than 0
-/// where it is late, and 0 where it is about right.
+/// By how many microseconds this machine's clock is ahead of the servers', which kept a message between two moments of ours; negative where
+/// it is late, and 0 where it is about right.
 pub(super) fn clock_ahead(sent: SystemTime, kept: SystemTime, answered: SystemTime) -> i64 {
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     match (sent.duration_since(kept), kept.duration_since(answered)) {

@@ -1,24 +1,24 @@
-//! Which servers a cluster has, and how they know us.
+//! The servers of a cluster, and our credentials for them.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::crawl::Secret;
 
-/// The servers of a cluster, and how they know us.
+/// The servers of a cluster, and our credentials for them.
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
     /// Their addresses: `nats://host:port`, or `tls://` where TLS is a must.
     pub addresses: Vec<String>,
-    /// What they know us by. It is read when a connection is made.
+    /// Our credentials. They are read when a connection is made.
     pub sign_in: Option<Secret>,
-    /// Certificates by which servers are trusted beside the system's, as PEM.
+    /// Certificates that are trusted for servers besides the system's, as PEM.
     pub ca_file: Option<PathBuf>,
     /// Our certificate and its key, as PEM.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// What servers know us by.
+/// Our credentials for the servers.
 #[derive(PartialEq, Eq)]
 pub(crate) enum ServerCredentials {
     /// A seed, from which the key follows.
@@ -30,7 +30,7 @@ pub(crate) enum ServerCredentials {
 }
 
 impl ServerCredentials {
-    /// What a secret is, by its form: a credentials file, a seed of a user's key, `user:password`, or else a token.
+    /// Tells the kind of a secret by its form: a credentials file, a seed of a user's key, `user:password`, or else a token.
     fn of(text: String) -> Self {
         let is_seed = text.len() == 58
             && text.starts_with("SU")
@@ -49,12 +49,12 @@ impl ServerCredentials {
 }
 
 impl Servers {
-    /// What they know us by; `None` where they need nothing.
+    /// Our credentials; `None` where the servers need none.
     pub(crate) fn read(&self) -> Result<Option<ServerCredentials>, String> {
         self.sign_in.as_ref().map(|secret| secret.read().map(ServerCredentials::of)).transpose()
     }
 
-    /// Looks for an address that is none, or that has a secret in it: addresses are shown and kept.
+    /// Refuses an address that is malformed or has a secret in it: addresses are shown and kept.
     ///
     /// # Errors
     /// What is wrong. It names no secret.

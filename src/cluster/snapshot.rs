@@ -1,20 +1,20 @@
-//! A partition as it was at a place of its log, so that who takes it over reads the end of the log, and not all of it.
+//! A partition as it was at one position of its log, so that a new owner reads only the end of the log.
 //!
-//! A snapshot is the files of a checkpoint, and what it needs of the journal, up to where the log had come. It goes to `log.snapshot.P` in
-//! messages that are numbered. When the servers have them all, a message to `log.named.P` names it. Two are kept: what stands before the
-//! older one is purged, of the log and of the link batches. Where the newer one cannot be read, the older one serves, with more of the log
-//! to read.
+//! A snapshot has the files of a checkpoint, with the journal that it needs, up to where the log had come. It goes to `log.snapshot.P` in
+//! numbered messages. Once the servers have them all, a message to `log.named.P` names the snapshot. Two are kept: messages of the log and
+//! link batches that come before the older one are purged. If the newer one cannot be read, the older one is used, with more of the log to
+//! read.
 //!
-//! All that are named are looked at, and the two that are furthest in the log count. So a name that arrives late, behind a newer one,
-//! does no harm: as the value of a key it would have replaced the newer one, after what it names had been purged.
+//! All named snapshots are considered, and the two that are furthest in the log count. So a name that arrives late, after a newer one, does
+//! no harm. As the value of a key it would have replaced the newer one, after its own snapshot had been purged.
 //!
-//! It needs no fence: it is made of messages that count, so whoever made it, what it says is true. Of two, the one that is further counts.
+//! A snapshot needs no fence: it is made of messages that count, so it is true, whoever made it. Of two, the one that is further counts.
 //!
 //! ```text
 //! message:  0  version   u8
 //!           1  token     u64, drawn for the snapshot
 //!           9  number    u32, counts its messages from 0
-//!          13  rest: of message 0 the head; of the others the bytes of the files, one behind the other
+//!          13  rest: of message 0 the head; of the others the bytes of the files, one after the other
 //!              CRC-32C   u32, of all before; little-endian, as all numbers
 //!
 //! head:     what the log said there; then for each file its length, u64, the length of its name, u16, and its name
@@ -42,10 +42,10 @@ const VERSION: u8 = 1;
 const MOST: usize = 512 << 10;
 /// Snapshots that are kept.
 const KEPT: usize = 2;
-/// How often it is looked again for what cannot be read: an answer may be of a moment ago.
+/// How often to retry what cannot be read: an answer may be of a moment ago.
 const LOOKS: u32 = 8;
 
-/// Why a snapshot does not serve.
+/// Why a snapshot cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum SnapshotError {
     #[error("{0}")]
@@ -65,7 +65,7 @@ fn message(token: u64, number: u32, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What stands in message number so many of a snapshot; `None` where this is another snapshot's, or came before.
+/// The content of a snapshot's message with this number; `None` where the message is another snapshot's, or an earlier one.
 fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static str> {
     let mut fields = Fields::of(unseal(bytes)?);
     if fields.u8()? != VERSION {
@@ -81,8 +81,8 @@ fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static
     }
 }
 
-/// Sends a snapshot of a partition, names it, and purges what is no longer needed. Without an answer it tries again, without end.
-/// `None` where somebody else has made one that is further.
+/// Sends a snapshot of a partition, names it, and purges what is no longer needed. Retries without end while no answer comes. `None` where
+/// another owner has made one that is further.
 ///
 /// # Errors
 /// Where the files cannot be read.
@@ -127,7 +127,7 @@ pub(super) async fn write<T: ClusterTransport>(
     Ok(name(transport, partition, made).await)
 }
 
-/// Names a snapshot that is whole, and purges what stands before the one before it. `None` where one is named that is further.
+/// Names a complete snapshot, and purges what comes before the snapshot before it. `None` where one is named that is further.
 async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: SnapshotValue) -> Option<SnapshotValue> {
     let known = named(transport, partition).await;
     if known.first().is_some_and(|(_, newest)| newest.last >= made.last) {
@@ -135,9 +135,10 @@ async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: Snapshot
     }
     let names = ClusterSubject::Named(partition);
     send(transport, &names, values::to_bytes(&made)).await;
-    // With the one that was just named these are as many as are kept.
+    // Together with the one that was just named, these are as many as are kept.
     if let Some((at, oldest)) = known.get(KEPT - 2) {
-        // The message at the place of each stays: it tells that the log is not shorter than that. What is left now goes the next time.
+        // The message at the position of each stays: it shows that the log is not shorter than that. What cannot be purged now goes the
+        // next time.
         for (subject, before) in [
             (ClusterSubject::Journal(partition), oldest.last),
             (ClusterSubject::Found(partition), oldest.read),
@@ -164,7 +165,7 @@ async fn named<T: ClusterTransport>(transport: &T, partition: u32) -> Vec<(u64, 
         };
         seen = message.sequence;
         let value = values::read::<SnapshotValue>(&message.bytes);
-        // What was sent twice is one.
+        // A name that was sent twice counts once.
         named.extend(value.filter(|value| named.iter().all(|(_, other)| other != value)).map(|value| (seen, value)));
     }
     named.sort_by_key(|(_, snapshot)| Reverse(snapshot.last));
@@ -172,12 +173,12 @@ async fn named<T: ClusterTransport>(transport: &T, partition: u32) -> Vec<(u64, 
     named
 }
 
-/// The snapshot of a partition that is furthest; an empty one where there is none.
+/// The furthest snapshot of a partition; an empty one where there is none.
 pub(super) async fn newest<T: ClusterTransport>(transport: &T, partition: u32) -> SnapshotValue {
     named(transport, partition).await.first().map(|(_, snapshot)| *snapshot).unwrap_or_default()
 }
 
-/// The last message of a subject, asked for without end.
+/// The last message of a subject. Retries without end while no answer comes.
 async fn last<T: ClusterTransport>(transport: &T, subject: &ClusterSubject) -> Option<(u64, Vec<u8>)> {
     let mut backoff = Backoff::new();
     loop {
@@ -195,8 +196,8 @@ async fn send<T: ClusterTransport>(transport: &T, subject: &ClusterSubject, byte
     }
 }
 
-/// What the log of a partition says now, by its newest snapshot that serves and what the log has behind it. With a directory, which is
-/// emptied, also makes the files there. Returns the snapshot; an empty one where the log was read from its beginning.
+/// The state of a partition's log now, by its newest usable snapshot and the log after it. With a directory, which is emptied first, the
+/// files are rebuilt there, too. Returns the snapshot as well; an empty one where the log was read from its beginning.
 ///
 /// # Errors
 /// Where the log is damaged, or neither a snapshot nor the log's beginning can be read; where the files cannot be kept.
@@ -208,7 +209,7 @@ pub(super) async fn restore<T: ClusterTransport>(
     let (mut backoff, mut looks, mut why) = (Backoff::new(), 0, String::new());
     while looks < LOOKS {
         let named = named(transport, partition).await;
-        // As long as nothing was purged, the whole log serves too.
+        // As long as nothing was purged, the whole log can be used, too.
         let whole = (named.len() < KEPT).then(SnapshotValue::default);
         for snapshot in named.into_iter().map(|(_, snapshot)| snapshot).chain(whole) {
             if let Some(directory) = directory {
@@ -284,7 +285,7 @@ fn file_of<'a>(fields: &mut Fields<'a>) -> Result<(u64, &'a str), &'static str> 
     if is_name { Ok((length, name)) } else { Err("a file with another's name") }
 }
 
-/// What stands in the next message of a snapshot.
+/// The content of the next message of a snapshot.
 async fn next<T: ClusterTransport>(
     transport: &T,
     partition: u32,

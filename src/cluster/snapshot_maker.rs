@@ -1,4 +1,4 @@
-//! When a snapshot of a partition is made, beside what else its owner does.
+//! When a snapshot of a partition is made, alongside all else that its owner does.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use super::values::SnapshotValue;
 use crate::crawl::PartitionHandle;
 use crate::gate::Position;
 
-/// A log that is shorter than this is read in a moment. Each time that it has grown by as much again, it is looked whether a snapshot would
-/// be worth it: to look opens a few files, once in some thousand pages.
+/// A log that is shorter than this is read in a moment. Each time it has grown by as much again, we check whether a snapshot would be worth
+/// it: a check opens a few files, once in some thousand pages.
 const LEAST: u64 = 256 << 10;
-/// A snapshot may take at most this many times what the log has grown by.
+/// A snapshot may have at most this many times the bytes that the log has grown by.
 const SHARE: u64 = 2;
 
-/// Makes a snapshot of a partition where it is smaller than [twice](SHARE) what the log has grown by since the last one. So all snapshots
-/// together take no more than two such logs. The more of what was found is done, the fewer bytes of the journal a snapshot needs, and the
-/// more often one is made; where most of it waits, the log is hardly larger than a snapshot.
+/// Makes a snapshot of a partition when it is smaller than [twice](SHARE) what the log has grown by since the last one. So all snapshots
+/// together take at most twice the bytes of the log. The more of the found URLs are done, the fewer bytes of the journal a snapshot needs,
+/// and the more often one is made; while most of them wait, the log is hardly larger than a snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotMaker {
     last: SnapshotValue,
     /// Drawn by the partition's owner.
     token: u64,
-    /// Where the journal ended at the checkpoint that was looked at last.
+    /// Where the journal ended at the checkpoint that was checked last.
     checkpoint: Position,
-    /// Where the log ended then.
+    /// Where the log ended at the last check.
     looked: u64,
-    /// The one that is being made.
+    /// The snapshot that is being made.
     making: JoinSet<Looked>,
 }
 
-/// What came of a look: where the journal ended at the newest checkpoint, and the snapshot of it, if it was worth one.
+/// The result of a check: where the journal ended at the newest checkpoint, and its snapshot, if one was made.
 type Looked = (Position, Option<SnapshotValue>);
 
 impl SnapshotMaker {
@@ -60,15 +60,15 @@ impl SnapshotMaker {
         }
         self.looked = fold.end;
         let (transport, fold, inlet, before) = (Arc::clone(transport), fold.clone(), inlet.clone(), self.checkpoint);
-        // Each place in the log has its own.
+        // Each position in the log has its own token.
         let token = self.token.wrapping_add(fold.last());
         self.making
             .spawn(async move { make(&*transport, partition, &fold, inlet, SHARE * grown, before, token).await });
     }
 }
 
-/// Makes a snapshot of the newest checkpoint, if that is newer than the last one that was looked at, and the log is as far, and the
-/// snapshot takes less than so many bytes.
+/// Makes a snapshot of the newest checkpoint, if that is newer than `before`, the log has come as far, and the snapshot takes less than
+/// `most` bytes.
 async fn make<T: ClusterTransport>(
     transport: &T,
     partition: u32,

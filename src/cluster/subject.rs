@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a message goes. All subjects of a crawl begin with its name, so a server can bind a user to it.
+/// Where a message goes. All subjects of a crawl begin with its name, so a server can restrict a user to them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ClusterSubject {
     /// URLs that were found for a partition.
@@ -11,18 +11,18 @@ pub(crate) enum ClusterSubject {
     Journal(u32),
     /// A value that is replaced: the last message counts.
     Key(ClusterKey),
-    /// Where the snapshots of a partition are.
+    /// The names of a partition's snapshots.
     Named(u32),
-    /// Seeds, and where seeds redirect to: what widens the scope of all partitions.
+    /// Seeds, and where seeds redirect to: these widen the scope of all partitions.
     Roots,
-    /// The files of a partition, as they were at a place of its log.
+    /// The files of a partition, as they were at a position of its log.
     Snapshot(u32),
-    /// Link batches that nobody could read.
+    /// Link batches that could not be read.
     Unread(u32),
 }
 
 impl ClusterSubject {
-    /// The partition whose messages go there; `None` where they are of all.
+    /// The partition whose messages go there; `None` where they concern all.
     pub(crate) fn partition(&self) -> Option<u32> {
         match self {
             Self::Found(partition)
@@ -35,12 +35,12 @@ impl ClusterSubject {
     }
 }
 
-/// What a value is of.
+/// What a value is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ClusterKey {
     /// What all nodes must agree on.
     Crawl,
-    /// A node that is to give back what it has.
+    /// A node that is told to give back what it has.
     Drain(String),
     /// What the user has dropped.
     Dropped,
@@ -48,7 +48,7 @@ pub(crate) enum ClusterKey {
     End,
     /// A node, while it lives.
     Node(String),
-    /// Who owns a partition.
+    /// The owner of a partition.
     Owner(u32),
     /// Whether a partition has anything to do.
     State(u32),
@@ -69,7 +69,7 @@ impl KeyKind {
         }
     }
 
-    /// The key of this kind that ends so.
+    /// The key of this kind with this ending.
     pub(crate) fn key(self, end: &str) -> ClusterKey {
         match self {
             Self::Drain => ClusterKey::Drain(end.to_owned()),

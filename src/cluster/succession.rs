@@ -1,18 +1,18 @@
 //! The owners of a partition, one after the other: what each reads of the log, and what keeps another from writing to it.
 //!
-//! All that changes a partition is in its log. Each message names the one that it follows. Of those that follow the same one, the first in
-//! the log counts, and the others are void, with all that follows them. So all who read the log agree on what counts, and as soon as a
-//! new owner's epoch counts, nothing does that an older one writes, whatever that one believes.
+//! Everything that changes a partition is in its log. Each message names the one that it follows. If several follow the same message, the
+//! first of them in the log counts; the others are void, and so is all that follows them. So all readers of the log agree on what counts.
+//! As soon as a new owner's epoch counts, nothing does that an older owner writes, whatever that owner believes.
 //!
-//! The servers are asked to keep a message only where nothing came since. Mostly they refuse what would be void. But not always: of two
+//! The servers are asked to keep a message only if nothing came since. Mostly they refuse what would be void, but not always: of two
 //! messages that are on their way at once, a cluster of version 2.9 may keep both. And an answer may be lost, so that a message is sent
-//! again and is there twice. So whoever writes looks afterwards which message follows the last one that counts: where it is its own, all
-//! is well, and where it is not, another owner has begun. Mostly it need not ask for that: the servers tell of each message when they
-//! keep it, and behind which one of its log it stands. Where that is the last one that was read, nothing came between. Where it is
-//! another, or nothing is told, the log is read. To trust the answer alone would not do: both of two such messages are acknowledged.
+//! again and is there twice. So the writer checks afterwards which message follows the last one that counts. If it is the writer's own, all
+//! is well; if not, another owner has begun. Mostly it need not read the log for this: the servers announce each message when they keep it,
+//! and name the message before it in its log. If that is the last one that was read, nothing came between. If it is another, or nothing is
+//! announced, the log is read. The answer alone is not enough: both of two such messages are acknowledged.
 //!
-//! The beginning of a log may be purged, behind a [snapshot](super::snapshot). Who reads on then meets a message that follows one which is
-//! gone. Such a message is no void one: whoever meets it does not know all that counts, and begins again with the snapshot.
+//! The beginning of a log may be purged after a [snapshot](super::snapshot). A reader then meets a message that follows one which is gone.
+//! That message is not void: the reader does not know all that counts, and begins again with the snapshot.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,10 +29,10 @@ pub(crate) enum SuccessionError {
     /// A message is not one that an owner can have written there.
     #[error("{subject}, message {sequence}: {reason}")]
     Damaged { subject: ClusterSubject, sequence: u64, reason: &'static str },
-    /// Messages are gone that were not read: they were purged.
+    /// Messages that were not read are gone: they were purged.
     #[error("{0}: its beginning was purged")]
     Purged(ClusterSubject),
-    /// What it says cannot be kept here.
+    /// What the log says cannot be kept here.
     #[error(transparent)]
     Storage(#[from] io::Error),
 }
@@ -48,18 +48,18 @@ struct Chain {
     last: u64,
     /// The last message that was read.
     seen: u64,
-    /// Those behind the last one that counts which are void. So is what follows them.
+    /// Void messages after the last one that counts. What follows them is void, too.
     void: BTreeSet<u64>,
 }
 
-/// What a message is to those before it.
+/// How a message relates to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    /// It follows the last one that counts.
+    /// It follows the last message that counts.
     Next,
     /// It does not count.
     Void,
-    /// It follows one that was not read, and is gone.
+    /// It follows a message that was not read, and is gone.
     Purged,
 }
 
@@ -69,13 +69,13 @@ impl Chain {
         Self { last, seen: last, void: BTreeSet::new() }
     }
 
-    /// Takes the next message, and which one it follows. What cannot be read follows none.
+    /// Takes the next message, and the one that it follows. A message that cannot be read follows none.
     fn read(&mut self, sequence: u64, behind: Option<u64>) -> Link {
         self.seen = sequence;
         match behind {
             Some(behind) if behind == self.last => {
                 self.last = sequence;
-                // What follows one of these follows one before the last that counts.
+                // These come before the new last message: what follows them is void without being listed.
                 self.void.clear();
                 Link::Next
             }
@@ -88,23 +88,23 @@ impl Chain {
     }
 }
 
-/// What the log of a partition says.
+/// The state of a partition, by its log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogState {
     chain: Chain,
     /// How many owners there were.
     pub(crate) epoch: u64,
-    /// The last owner's.
+    /// The last owner's token.
     token: u64,
     /// Where the journal ends.
     pub(crate) end: u64,
     /// The journal has what link batches up to here brought.
     pub(crate) read: u64,
-    /// What was counted.
+    /// The last counts.
     pub(crate) counts: Vec<u8>,
     /// The last owner has ended in good order.
     pub(crate) is_released: bool,
-    /// It has not journaled anything yet. What it begins with may replace a torn end of the journal.
+    /// The last owner has not journaled anything yet. Its first piece may replace a torn end of the journal.
     is_fresh: bool,
 }
 
@@ -119,7 +119,7 @@ impl LogState {
         self.chain.last
     }
 
-    /// As bytes, for a snapshot. What is void is not kept.
+    /// As bytes, for a snapshot. Void messages are not included.
     ///
     /// ```text
     /// last, epoch, token, end, read   u64 each, little-endian
@@ -138,7 +138,7 @@ impl LogState {
     /// Reads it from the front of these fields.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why it cannot be read.
     pub(super) fn take_off(fields: &mut Fields<'_>) -> Result<Self, &'static str> {
         let chain = Chain::up_to(fields.u64()?);
         let (epoch, token, end, read) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
@@ -173,7 +173,7 @@ impl LogState {
         Ok(())
     }
 
-    /// What a message that counts changes.
+    /// Applies a message that counts.
     ///
     /// # Errors
     /// Why no owner can have written it.
@@ -197,7 +197,7 @@ impl LogState {
         Ok(())
     }
 
-    /// Reads on to the end of the log, as it is now. What cannot be reached is tried again, without end.
+    /// Reads on to the end of the log, as it is now. Retries without end while the servers cannot be reached.
     ///
     /// # Errors
     /// Where the log is damaged, or `keep` fails.
@@ -218,7 +218,7 @@ impl LogState {
         }
     }
 
-    /// Begins to own the partition, behind all that was read. Without an answer it tries again, without end.
+    /// Begins to own the partition, after all that was read. Retries without end while no answer comes.
     ///
     /// # Errors
     /// Where more was written since.
@@ -242,11 +242,11 @@ impl LogState {
 pub(crate) struct Tenure<T: ClusterTransport> {
     transport: Arc<T>,
     subject: ClusterSubject,
-    /// Tells of what is kept; `None` where it could not be asked to.
+    /// Announces messages that are kept; `None` where we could not subscribe.
     arrivals: Option<Arrivals>,
     token: u64,
     serial: u64,
-    /// What the log says, with all that this owner has written.
+    /// What the log says, including all that this owner has written.
     fold: LogState,
 }
 
@@ -256,7 +256,7 @@ impl<T: ClusterTransport> Tenure<T> {
         &self.fold
     }
 
-    /// Appends to the log. Returns when no crash of a server can take it. Without an answer it tries again, without end.
+    /// Appends to the log. Returns once no crash of a server can lose the message. Retries without end while no answer comes.
     ///
     /// # Errors
     /// Where another owner has begun. Nothing more can be written.
@@ -267,7 +267,7 @@ impl<T: ClusterTransport> Tenure<T> {
         loop {
             let seen = self.fold.chain.seen;
             let published = self.transport.publish(&self.subject, bytes.clone(), Some(seen), None).await;
-            // What was kept may not be to be read yet, and what was refused may be there already.
+            // A message that was kept may not be readable yet, and one that was refused may be there already.
             while let Ok(found) = self.next(published.is_ok()).await {
                 let Some(message) = found else {
                     if published.is_err() {
@@ -294,8 +294,8 @@ impl<T: ClusterTransport> Tenure<T> {
         }
     }
 
-    /// The first message behind all that was read. What was just kept is told; where it is not in time, or one between was not told of,
-    /// the log is read.
+    /// The first message after all that was read. A message that was just kept is announced. If the announcement is late, or one before it
+    /// was missed, the log is read.
     async fn next(&mut self, is_kept: bool) -> Result<Option<Message>, Unreachable> {
         let seen = self.fold.chain.seen;
         if let Some(arrivals) = self.arrivals.as_mut().filter(|_| is_kept) {
@@ -335,7 +335,7 @@ pub(crate) async fn is_last<T: ClusterTransport>(
     Ok(true)
 }
 
-/// Gives a key a value behind another one, and returns its sequence. It must differ from all that others write.
+/// Writes the value of a key after message `behind`, and returns its sequence. It must differ from all that others write.
 pub(super) async fn append<T: ClusterTransport>(
     transport: &T,
     subject: &ClusterSubject,
@@ -345,7 +345,7 @@ pub(super) async fn append<T: ClusterTransport>(
     let mut backoff = Backoff::new();
     loop {
         let published = transport.publish(subject, bytes.clone(), Some(behind), None).await;
-        // Of two that are on their way at once, both may be kept. The last one counts.
+        // Two that are on their way at once may both be kept. The last one counts.
         while let Ok(found) = transport.next(subject, behind).await {
             match found {
                 Some(message) if message.bytes == bytes => return Ok(message.sequence),

@@ -22,17 +22,17 @@ const VERSION: u32 = 3;
 const MOST_SETTINGS: usize = 256 << 10;
 /// How often the servers are asked before a node gives up.
 const TRIES: u32 = 20;
-/// URLs that the filter of a partition is sized for, at least, where the crawl's is not smaller.
+/// URLs that the filter of a partition is sized for, at least, unless the crawl's is smaller.
 const LEAST_CAPACITY: u64 = 10_000;
-/// How often a node looks whether another one has given the seeds.
+/// How often a node checks whether another one has given the seeds.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// What all nodes of a crawl must agree on. Whoever comes first says it, and it never changes.
+/// What all nodes of a crawl must agree on. The first node says it, and it never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClusterTerms {
     version: u32,
     rules: [u32; 2],
-    /// Drawn by whoever began the crawl.
+    /// Drawn by the node that began the crawl.
     pub(crate) id: u64,
     key: u64,
     pub(crate) partitions: u32,
@@ -43,15 +43,15 @@ pub(crate) struct ClusterTerms {
     politeness: String,
     host_rules: String,
     seeds: String,
-    /// The settings of whoever began the crawl, for those who ask what became of it; none where they are too long for one message.
+    /// The settings of the node that began the crawl, for later questions about it; none where they are too long for one message.
     #[serde(default)]
     pub(crate) settings: String,
-    /// The last message of the seeds; `None` while they are given.
+    /// The last message of the seeds; `None` until all are there.
     pub(crate) roots: Option<u64>,
 }
 
 impl ClusterTerms {
-    /// What a node wants. Numbers are drawn, should it be the first.
+    /// What a node wants. Numbers are drawn, in case it is the first.
     pub(crate) fn of(
         options: &CrawlOptions,
         partitions: u32,
@@ -60,7 +60,7 @@ impl ClusterTerms {
         settings: &str,
     ) -> Self {
         let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
-        // What a machine may keep in memory is its own matter, and no host sees it.
+        // How much a machine may keep in memory is its own matter, and no host notices it.
         let politeness =
             Politeness { robots_memory: Politeness::default().robots_memory, ..options.frontier.politeness.clone() };
         let filter = SeenOptions { key: FingerprintKey::from_u64(0), directory: None, ..options.frontier.seen.clone() };
@@ -91,7 +91,7 @@ impl ClusterTerms {
         Partitions { count: self.partitions, by, key: self.key() }
     }
 
-    /// The options of the crawl with those of each of its partitions.
+    /// The options of the crawl, changed to those of each of its partitions.
     pub(crate) fn of_partition(&self, mut options: CrawlOptions) -> CrawlOptions {
         options.frontier.fingerprint_key = Some(self.key());
         let seen = &mut options.frontier.seen;
@@ -100,7 +100,7 @@ impl ClusterTerms {
         options
     }
 
-    /// Checks that a crawl that was begun is the one that a node wants. A node without seeds takes those that there are.
+    /// Checks that a crawl that was begun is the one that a node wants. A node without seeds takes the crawl's.
     fn check(&self, wanted: &Self, crawl: &str, has_seeds: bool) -> Result<(), ClusterError> {
         if (self.version, self.rules) != (wanted.version, wanted.rules) {
             return Err(ClusterError::Version { crawl: crawl.to_owned() });
@@ -127,7 +127,7 @@ impl ClusterTerms {
     }
 }
 
-/// The first lines of two texts that are not the same.
+/// The first line in which two texts differ, from each.
 fn difference(theirs: &str, ours: &str) -> (String, String) {
     let mut lines = theirs.lines().zip(ours.lines());
     let named = |line: &str| line.trim().trim_end_matches(',').to_owned();
@@ -173,7 +173,7 @@ pub(crate) async fn find<T: ClusterTransport>(
     }
 }
 
-/// Begins a crawl, or agrees to one that was begun. Returns once its seeds are where no crash can take them.
+/// Begins a crawl, or agrees to one that was begun. Returns once no crash can lose its seeds.
 ///
 /// # Errors
 /// Where it was begun with something else; where it was not begun, and there are no seeds; where the servers do not answer.
@@ -191,7 +191,7 @@ pub(crate) async fn agree<T: ClusterTransport>(
             if seeds.is_empty() {
                 return Err(ClusterError::NoSeeds { crawl: crawl.to_owned() });
             }
-            // Whoever is first says it; all others look again.
+            // The first node's terms are kept; all nodes read them again.
             let _ = append(transport, &key, 0, values::to_bytes(wanted)).await;
             continue;
         };
@@ -206,7 +206,7 @@ pub(crate) async fn agree<T: ClusterTransport>(
             transport.rest(WAIT).await;
             continue;
         }
-        // Two may do this at once: a seed that is given twice is one.
+        // Two nodes may do this at once: a seed that is given twice counts once.
         let last = add_seeds(transport, terms.id, seeds).await;
         let _ = append(transport, &key, sequence, values::to_bytes(&ClusterTerms { roots: Some(last), ..terms })).await;
     }

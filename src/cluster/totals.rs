@@ -1,4 +1,4 @@
-//! What the partitions have counted, and the one report that they make together.
+//! The counts of the partitions, and the one report that they make together.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -27,13 +27,13 @@ pub(crate) fn counts(inlet: &PartitionHandle, observer: &Observer<JobJournal>, o
     values::to_bytes(&CountsValue { carried, report: Some(report) })
 }
 
-/// What an owner goes on from: the counters as a part of a crawl takes them, and what was refused.
+/// What a new owner continues from: the counters, as `CrawlPart` takes them, and how many URLs were refused, by reason.
 pub(crate) fn before(counts: &[u8]) -> (Vec<u8>, BTreeMap<String, u64>) {
     let counts: CountsValue = values::read(counts).unwrap_or_default();
     (counts.carried.into_bytes(), counts.report.map(|report| report.urls.refused).unwrap_or_default())
 }
 
-/// Reads what all partitions have counted, and makes one report of it.
+/// Reads the counts of all partitions, and makes one report of them.
 ///
 /// # Errors
 /// Where a log or its counts cannot be read.
@@ -59,7 +59,7 @@ pub(crate) async fn merged<T: ClusterTransport>(
     let mut all = all.map_or_else(|| nothing(options), Ok)?;
     all.finish = if has_ended { FinishReason::Drained } else { FinishReason::Unfinished };
     all.settings = Settings::from(options);
-    // What was counted are moves of partitions.
+    // What was counted as resumes are moves of partitions.
     all.resumes = 0;
     Ok(all)
 }
@@ -83,7 +83,7 @@ async fn counts_of_all<T: ClusterTransport>(
     }
 }
 
-/// Of a crawl of which nothing was counted yet.
+/// The report of a crawl that has no counts yet.
 fn nothing(options: &CrawlOptions) -> Result<Report, ClusterError> {
     let frontier = Frontier::new(&options.frontier).map_err(CrawlError::from)?;
     let finished = Finished::of(&frontier, Tally::default(), Clock::start().now());

@@ -1,4 +1,4 @@
-//! What a cluster needs of whatever carries its messages.
+//! What a cluster needs of the system that carries its messages.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -18,9 +18,9 @@ pub(crate) struct Message {
 /// Why a message may not be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PublishError {
-    /// The last message of its subject is another one than was expected. It is not kept.
+    /// The last message of its subject is not the one that was expected. The message is not kept.
     Refused,
-    /// No answer came, or a bad one. It may be kept all the same, or come to be.
+    /// No answer came, or a bad one. The message may be kept all the same, now or later.
     Unanswered(String),
 }
 
@@ -42,11 +42,11 @@ pub(crate) struct Unreachable(pub(crate) String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) message: Message,
-    /// The message of its subject that it stands behind; 0 where there is none.
+    /// The message before it on its subject; 0 where there is none.
     pub(crate) behind: u64,
 }
 
-/// Tells of the messages of a subject as they are kept, in their order. It may leave some out: the next one says so by what it stands behind.
+/// Announces the messages of a subject as they are kept, in order. Some may be missing: a gap shows in the next message's `behind`.
 pub(crate) struct Arrivals(Box<PollArrival>);
 
 type PollArrival = dyn FnMut(&mut Context<'_>) -> Poll<Arrival> + Send;
@@ -62,7 +62,7 @@ impl Arrivals {
         Self(Box::new(poll))
     }
 
-    /// Waits for the next one behind the last that was read. `None` where one between them was not told of.
+    /// Waits for the next message after the last that was read. `None` where one between them was missed.
     pub(crate) async fn next(&mut self, read: u64) -> Option<Message> {
         loop {
             let Arrival { message, behind } = poll_fn(&mut self.0).await;
@@ -85,10 +85,10 @@ impl Drop for AbortOnDrop {
 
 /// What carries the messages of a cluster: logs with an order, in which a message can be refused when it is not the next one.
 ///
-/// Answers may be lost and calls may be slow. A read may be of a moment ago. Only what is said of [`publish`](Self::publish), and of
-/// what an [arrival](Arrival) stands behind, is relied on.
+/// Answers may be lost, and calls may be slow. A read may be of a moment ago. Only the promises of [`publish`](Self::publish) and of an
+/// [arrival](Arrival)'s `behind` are relied on.
 pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
-    /// Keeps a message, and returns its sequence once no crash of a server can take it. With `after`, it is kept only where the last
+    /// Keeps a message, and returns its sequence once no crash of a server can lose it. With `after`, the message is kept only if the last
     /// message of its subject has this sequence; 0 where there is none. Of messages with one `id` within two minutes, one is kept.
     fn publish(
         &self,
@@ -98,7 +98,7 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
         id: Option<String>,
     ) -> impl Future<Output = Result<u64, PublishError>> + Send;
 
-    /// The first message of a subject behind a sequence.
+    /// The first message of a subject after a sequence.
     fn next(
         &self,
         subject: &ClusterSubject,
@@ -108,20 +108,20 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// The last message of a subject.
     fn last(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Option<Message>, Unreachable>> + Send;
 
-    /// Removes the messages of a subject that stand before a sequence.
+    /// Removes the messages of a subject before a sequence.
     fn purge(&self, subject: &ClusterSubject, before: u64) -> impl Future<Output = Result<(), Unreachable>> + Send;
 
     /// The keys of a kind that have values.
     fn keys(&self, kind: KeyKind) -> impl Future<Output = Result<Vec<ClusterSubject>, Unreachable>> + Send;
 
-    /// Tells of new messages from here on, of all of them where nothing goes wrong.
+    /// Announces new messages from here on; all of them, unless something goes wrong.
     fn arrivals(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Arrivals, Unreachable>> + Send;
 
     /// When the last message of a subject was kept, by the servers' clock.
     fn kept_at(&self, subject: &ClusterSubject)
     -> impl Future<Output = Result<Option<SystemTime>, Unreachable>> + Send;
 
-    /// What the servers say that they do not have, of the places where messages are kept; `None` where all are there.
+    /// A place for messages that the servers say they do not have; `None` where all are there.
     fn missing(&self) -> impl Future<Output = Result<Option<String>, Unreachable>> + Send;
 
     /// Waits.
@@ -133,7 +133,7 @@ pub(crate) const FIRST_REST: Duration = Duration::from_millis(20);
 /// The longest.
 pub(crate) const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// How often servers may say that they do not have what they had: about a minute, in which any of them has what the others have.
+/// How often servers may answer that they do not have what they had: about a minute, in which each of them gets what the others have.
 pub(crate) const ANSWERS: u32 = 64;
 
 /// Waits for ever longer times.
@@ -145,7 +145,7 @@ impl Backoff {
         Self(FIRST_REST)
     }
 
-    /// Waits, and the next time for twice as long.
+    /// Waits, and doubles the next wait.
     pub(crate) async fn rest<T: ClusterTransport>(&mut self, transport: &T) {
         transport.rest(self.next()).await;
     }

@@ -1,17 +1,17 @@
-//! What stands under the keys of a cluster: JSON, so that whoever looks after the servers can read it.
+//! The values of a cluster's keys: JSON, so that an operator of the servers can read them.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::report::Report;
 
-/// A node, while it lives. It says so again and again, each time with another `beat`.
+/// A node, while it lives. It writes this again and again, each time with another `beat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeValue {
-    /// What it is called by people: its machine, and its job directory.
+    /// Its name for people: its machine, and its job directory.
     pub(crate) name: String,
     pub(crate) beat: u64,
-    /// It takes no partitions any more, and gives back what it has.
+    /// It takes no more partitions, and gives back those that it has.
     pub(crate) is_leaving: bool,
     /// It has left, or others have taken it for dead.
     pub(crate) is_gone: bool,
@@ -19,17 +19,17 @@ pub(crate) struct NodeValue {
     pub(crate) partitions: usize,
     /// Pages that it has recorded.
     pub(crate) pages: u64,
-    /// Drawn once for its directory: whoever goes on there has the same, and the same partitions.
+    /// Drawn once for the job directory: a later node there has the same place, and so the same partitions.
     #[serde(default)]
     pub(crate) place: u64,
 }
 
-/// Who owns a partition.
+/// The owner of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnerValue {
-    /// The node; `None` where it was given back.
+    /// The node; `None` where the partition was given back.
     pub(crate) node: Option<String>,
-    /// Drawn by whoever wrote it, so that each value is another one.
+    /// Drawn by the writer, so that no two values are the same.
     pub(crate) token: u64,
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct OwnerValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StateValue {
     pub(crate) is_idle: bool,
-    /// The last message of its log then.
+    /// The last message of its log at that time.
     pub(crate) journal: u64,
-    /// The last link batch that it had taken.
+    /// The last link batch that it had taken in.
     pub(crate) read: u64,
     /// Link batches that could not be read.
     pub(crate) unread: u64,
-    /// It goes by this list of what is dropped: the message that has it, 0 where none has.
+    /// The message with the list of what is dropped that it applies; 0 where there is none.
     #[serde(default)]
     pub(crate) dropped: u64,
 }
@@ -56,14 +56,14 @@ pub(crate) struct DroppedValue {
     pub(crate) token: u64,
 }
 
-/// Where a snapshot of a partition is. It stands in the log: a key's value could be replaced by an older one.
+/// Where a snapshot of a partition is. This is in the log: a key's value could be replaced by an older one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotValue {
-    /// Drawn by whoever wrote it.
+    /// Drawn by the writer.
     pub(crate) token: u64,
-    /// Its messages stand behind this one.
+    /// Its messages come after this one.
     pub(crate) behind: u64,
-    /// The message of the log that it was made at.
+    /// The message of the log at which it was made.
     pub(crate) last: u64,
     /// Where the journal ended there.
     pub(crate) end: u64,
@@ -80,7 +80,7 @@ pub(crate) struct MarkValue {
     pub(crate) token: u64,
 }
 
-/// What is counted in a partition, as its log has it.
+/// The counts of a partition, as its log has them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CountsValue {
     /// For its next owner.
@@ -89,12 +89,12 @@ pub(crate) struct CountsValue {
     pub(crate) report: Option<Report>,
 }
 
-/// As it is kept.
+/// The bytes that are kept.
 pub(crate) fn to_bytes(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data")
 }
 
-/// Reads a value. What is none counts as missing: another version has other values.
+/// Reads a value. One that cannot be parsed counts as missing: another version has other values.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
 }

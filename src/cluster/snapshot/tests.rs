@@ -1,4 +1,4 @@
-//! Owners that race, make snapshots and purge, over a transport that loses, doubles and delays; and snapshots that were damaged.
+//! Owners that race, make snapshots and purge, over a transport that loses, duplicates and delays; and snapshots that were damaged.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -29,10 +29,11 @@ fn journal(directory: &Path, fold: &LogState) -> FileCopy {
     FileCopy { file: File::open(directory.join(&name)).unwrap(), name, length: fold.end }
 }
 
-/// Takes the partition over, journals a few pieces, and makes snapshots now and then, until it is overtaken, has enough, or is cut off.
+/// Takes over the partition, journals a few pieces, and makes snapshots now and then, until it is overtaken, has done enough, or is cut
+/// off.
 async fn own(transport: Arc<InProcess>, token: u64, directory: PathBuf, kept: Arc<Mutex<Vec<JournalPiece>>>) {
     for _ in 0..=transport.draw(3) {
-        // Its beginning may have been purged for as long as it looks.
+        // The beginning of the log may be purged while it is read, each time.
         let Ok((fold, _)) = restore(&*transport, PARTITION, Some(&directory)).await else { continue };
         let Ok(mut tenure) = fold.begin(Arc::clone(&transport), PARTITION, "a node", token).await else { continue };
         let mut files = JournalFiles::open(&directory).unwrap();
@@ -57,7 +58,7 @@ async fn own(transport: Arc<InProcess>, token: u64, directory: PathBuf, kept: Ar
     }
 }
 
-/// What one owner was told is kept is there for the next, however much of the log is gone, in its place and once.
+/// Whatever an owner was told is kept, the next one has in its place and once, however much of the log is gone.
 #[test]
 fn what_was_purged_is_in_a_snapshot() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -142,7 +143,7 @@ fn where_the_newest_is_damaged_the_one_before_serves() {
     assert_eq!(error, format!("the log of the crawl is damaged: {expected}"));
 }
 
-/// A name that was on its way for long, and arrives behind newer ones, whose purges took what it names, replaces none of them.
+/// A name that was on its way for long, and arrives after newer ones whose purges took its snapshot, replaces none of them.
 #[test]
 fn a_name_that_arrives_late_does_no_harm() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -159,7 +160,7 @@ fn a_name_that_arrives_late_does_no_harm() {
     assert_eq!((fold, snapshot), (expected, newest[0].1));
 }
 
-/// An owner that was stopped for long meets messages that follow what it never read, and knows that it is none any more.
+/// An owner that was stopped for long meets messages that follow what it never read, and knows that it no longer owns the partition.
 #[test]
 fn who_slept_through_a_purge_is_overtaken() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,4 +1,4 @@
-//! Owners that race, over a transport that loses, doubles and delays.
+//! Owners that race, over a transport that loses, duplicates and delays.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::*;
 use crate::cluster::in_process::InProcess;
 
-/// What an owner was told.
+/// What the owners were told.
 #[derive(Debug, Default)]
 struct Told {
     /// The owners that could begin, by their tokens, with their epochs.
@@ -31,7 +31,7 @@ async fn own(transport: Arc<InProcess>, token: u64, told: Arc<Mutex<Told>>) {
         assert_eq!(told.lock().unwrap().began.insert(token, tenure.fold().epoch), None, "it begins once");
         let mut at = fold.end;
         for _ in 0..transport.draw(6) {
-            // What it does meanwhile may take long, and another may take it for dead.
+            // This may take long, and another owner may take it for dead meanwhile.
             for _ in 0..transport.draw(2) * transport.draw(20) {
                 transport.rest(std::time::Duration::ZERO).await;
             }
@@ -70,7 +70,7 @@ fn now<R>(future: impl Future<Output = R>) -> R {
     }
 }
 
-/// The whole log, as somebody reads it who has nothing else.
+/// The whole log, as a reader with nothing else reads it.
 fn read_all(transport: &InProcess) -> (LogState, Vec<u8>) {
     let (mut fold, mut journal) = (LogState::default(), Vec::new());
     let keep = |piece: &JournalPiece| {
@@ -82,8 +82,8 @@ fn read_all(transport: &InProcess) -> (LogState, Vec<u8>) {
     (fold, journal)
 }
 
-/// Owners that race, are killed, stall and come back, over a transport that loses, doubles and delays. What one was told is kept is there,
-/// in its place and once, whatever comes after; nobody who was overtaken writes; and all who read the log read the same.
+/// Owners that race, are killed, stall and come back, over a transport that loses, duplicates and delays. What an owner was told is kept is
+/// there, in its place and once, whatever comes after; no overtaken owner writes; and all readers of the log read the same.
 #[test]
 fn ten_thousand_histories_keep_what_they_promised() {
     let (mut epochs, mut pieces, mut torn) = (0, 0, 0);
@@ -103,7 +103,7 @@ fn ten_thousand_histories_keep_what_they_promised() {
             let at = usize::try_from(piece.at).unwrap();
             assert_eq!(journal.get(at..at + piece.bytes.len()), Some(&*piece.bytes), "seed {seed}: {piece:?}");
         }
-        // Those that began were told their own place in the line, each another one.
+        // Each owner that began was told an epoch of its own.
         let mut places: Vec<u64> = told.began.values().copied().collect();
         places.sort_unstable();
         places.dedup();
@@ -135,7 +135,7 @@ fn what_no_owner_can_have_written_is_told() {
     write(1, epoch(1)).unwrap();
     write(1, piece(0)).unwrap();
     write(2, epoch(2)).unwrap();
-    // A torn end is replaced by who begins, and by nobody else.
+    // Only a new owner replaces a torn end, and only with its first piece.
     assert_eq!(write(2, piece(0)).unwrap().end, 1);
     assert_eq!(write(2, piece(0)).unwrap_err(), "journal.7, message 5: a piece of the journal that is not the next");
 }
