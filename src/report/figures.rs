@@ -30,7 +30,7 @@ pub(crate) fn short(number: u64) -> String {
     }
 }
 
-/// What shards are called: by their numbers, `3`, and where partitions have them, by the partition's first: `17/3`.
+/// The names of shards: the shard's number, `3`, or, in a partition, after the partition's number: `17/3`.
 pub(crate) fn shard_names(shards: &[ShardStatistics]) -> Vec<String> {
     let mut names = Vec::with_capacity(shards.len());
     for of_one in shards.chunk_by(|one, next| one.partition == next.partition) {
@@ -76,8 +76,8 @@ pub(crate) fn expected(number: f64) -> String {
     }
 }
 
-/// What an audit measured, with its interval: `12 measured (8 to 18)`. Where all was counted there is no interval, and where it is
-/// wider than the number is large, only its end: `at most 380 measured`.
+/// What an audit measured, with its interval: `12 measured (8 to 18)`. If all was counted, there is no interval. If the interval is wider
+/// than the number is large, only its upper end is shown: `at most 380 measured`.
 pub(crate) fn measured(lost: f64, low: f64, high: f64) -> String {
     match high - low {
         0.0 => format!("{} measured", about(lost)),
@@ -86,12 +86,12 @@ pub(crate) fn measured(lost: f64, low: f64, high: f64) -> String {
     }
 }
 
-/// The same for people in a hurry: what is far below one is said to be so.
+/// As [`expected`], but a number far below one is only said to be so.
 pub(crate) fn about(number: f64) -> String {
     if number > 0.0 && number < 0.001 { "under 0.001".to_owned() } else { expected(number) }
 }
 
-/// A chance as one in so many: `1 in 10,000`.
+/// A chance as one in N: `1 in 10,000`.
 pub(crate) fn one_in(share: f64) -> String {
     match share {
         ..=0.0 => "none of the".to_owned(),
@@ -105,7 +105,7 @@ pub(crate) fn chance(share: f64) -> String {
     if share == 0.0 { "0".to_owned() } else { format!("{share:.1e}") }
 }
 
-/// `12.3 %` of a whole; `-` of nothing.
+/// `12.3 %` of a whole; `-` where the whole is nothing.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", part / whole * 100.0) } else { "-".to_owned() }
 }
@@ -121,7 +121,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// The nearest count; 0 for what is no number.
+/// The nearest count; 0 for a number below 0, and for `NaN`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -12,7 +12,7 @@ use crate::job::{own, replace};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The file is no report.
+    /// The file is not a report.
     #[error("{} is not a report", path.display())]
     Damaged {
         /// The file.
@@ -26,7 +26,7 @@ pub enum ReportError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// It is of a later format.
+    /// The file has a later format.
     #[error("{} has format {found}; this version of crawler knows formats up to {supported}", path.display())]
     Newer {
         /// The file.
@@ -81,7 +81,7 @@ impl Report {
     /// Writes it to a file, whole or not at all.
     ///
     /// # Errors
-    /// Where the file system refuses. The file is as it was before then.
+    /// Where the file system refuses. The file is then as it was before.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let mut json = Vec::new();
         self.write_json(&mut json)?;

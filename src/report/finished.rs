@@ -26,7 +26,7 @@ impl Report {
         Self { histograms: Histograms::of(&finished.tally), ..Self::so_far(finished, options, cost, simulated) }
     }
 
-    /// As `of`, without the times behind the percentiles: for those who look again and again, and merge nothing.
+    /// As `of`, without the times from which percentiles are computed: for callers that make many reports of a crawl, and merge none.
     pub(crate) fn so_far(
         finished: &Finished,
         options: &CrawlOptions,
@@ -203,7 +203,7 @@ impl From<&Violation> for TooEarly {
     }
 }
 
-/// A failure by its name, and in its own words.
+/// A failure's name, and its own words.
 fn said(trouble: &Trouble) -> String {
     let name = trouble.failure.name();
     if trouble.words.is_empty() { name.to_owned() } else { format!("{name}: {}", trouble.words) }
@@ -214,7 +214,7 @@ fn top(counts: &NameCounts) -> BTreeMap<String, u64> {
     counts.most_first().into_iter().take(TOP).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// Counts by name. `other`, which is no name of an error or a media type, stands for the rare ones.
+/// Counts by name. `other`, which is not the name of an error or a media type, sums up the rare ones.
 fn by_name(counts: &NameCounts) -> BTreeMap<String, u64> {
     let other = Some(("other", counts.other())).filter(|&(_, count)| count > 0);
     counts.most_first().into_iter().chain(other).map(|(name, count)| (name.to_owned(), count)).collect()

@@ -1,4 +1,4 @@
-//! The times behind a report's percentiles, by which reports can be merged.
+//! The times from which a report's percentiles are computed, so that reports can be merged.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::times::Percentiles;
 use crate::crawl::{Latencies, Tally};
 
-/// The times behind a report's percentiles, by the percentiles' names: `pages.first_byte`.
+/// The times from which a report's percentiles are computed, by the percentiles' names: `pages.first_byte`.
 ///
-/// Each is written as one text, `1200*3 +5 +80*2`: a time in microseconds, or how much longer it is than the one before, and how often it was
-/// counted, where that was more than once. Times are to three significant digits, so a text has 32,768 of them at most, and mostly a few thousand.
+/// Each is written as one text, `1200*3 +5 +80*2`: a time in microseconds, or how much longer it is than the one before, and how often it
+/// was counted, if more than once. Times have three significant digits, so a text has at most 32,768 of them, and mostly a few thousand.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub(super) struct Histograms(BTreeMap<String, Latencies>);
@@ -54,7 +54,7 @@ impl Histograms {
         self.0.is_empty()
     }
 
-    /// Merges both, and the percentiles that they stand behind, in the order of [`NAMES`].
+    /// Merges both, and computes the percentiles anew, in the order of [`NAMES`].
     pub(super) fn merge<'a>(
         &mut self,
         ours: impl IntoIterator<Item = &'a mut Percentiles>,
@@ -72,8 +72,8 @@ impl Histograms {
         *self = merged;
     }
 
-    /// Those behind one percentile. Of a report without them, they are made up from what it says: as many as it counted, half of them as long as the
-    /// median, and so on.
+    /// The times of one percentile. If the report does not have them, they are made up from its percentiles: as many as were counted, half
+    /// of them as long as the median, and so on.
     fn behind(&self, name: &str, percentiles: &Percentiles) -> Latencies {
         match self.0.get(name) {
             Some(times) if times.count() == percentiles.count => times.clone(),
@@ -97,7 +97,7 @@ impl From<Histograms> for BTreeMap<String, String> {
 fn written(counts: &[(u64, u64)]) -> String {
     let (mut text, mut before) = (String::new(), 0);
     for &(time, count) in counts {
-        // Writing to a text does not fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{}{}", if text.is_empty() { "" } else { " +" }, time - before);
         if count > 1 {
             let _ = write!(text, "*{count}");
@@ -107,7 +107,7 @@ fn written(counts: &[(u64, u64)]) -> String {
     text
 }
 
-/// What cannot be read is passed over: fewer times are counted then than the report says, which [`Histograms::behind`] sees.
+/// Skips what cannot be read. Then there are fewer times than the report counted, which [`Histograms::behind`] notices.
 fn read(text: &str) -> Vec<(u64, u64)> {
     let mut time: u64 = 0;
     let counted = text.split_ascii_whitespace().filter_map(|one| {

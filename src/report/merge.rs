@@ -1,4 +1,4 @@
-//! Merges reports: of the parts of a crawl that many machines made together, or of several jobs.
+//! Merges reports: of the parts of one crawl on many machines, or of several jobs.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,14 +23,16 @@ use crate::seen::{SeenStatistics, ShardStatistics};
 const TOP: usize = 10;
 
 impl Report {
-    /// Adds the report of another part of the crawl: of hosts that this part does not have, as another machine, partition or job crawled them.
+    /// Adds the report of another part of the crawl, which another machine, partition or job crawled: its hosts are not in this part.
     ///
-    /// Counts are summed, and so is memory. Percentiles are those of all times together. It began with the first part, and took until the end of the last
-    /// one. Of what cannot be summed the worse counts: the reason of its end, the fairness, the longest wait. The shards of the seen set are all of both, and what
-    /// follows from them is computed anew. Settings are those of this part, but that robots.txt was honored by both, and workers are summed.
+    /// Counts and memory are summed. Percentiles are computed from the times of both. The crawl begins with the first part, and lasts until
+    /// the end of the last one. Of what cannot be summed, the worse value counts: the reason for the end, the fairness, the longest wait.
+    /// The seen set has the shards of both, and what follows from them is computed anew. Settings are those of this part, with three
+    /// exceptions: robots.txt was honored if both honored it, private addresses were allowed if either allowed them, and workers are
+    /// summed.
     ///
-    /// It does not matter in which order parts are merged, but for the settings and the three examples of each error, which are of the first parts. The sums of
-    /// names are always exact; beyond [`NameCounts::MOST`] names of one kind the rare ones are counted together.
+    /// The order of merging does not matter, except for the settings and the three examples of each error, which come from the first parts.
+    /// The sums of names are always exact; beyond [`NameCounts::MOST`] names of one kind, the rare ones are counted together.
     pub fn merge(&mut self, mut other: Self) {
         let (began, others_began) = (began(&self.started), began(&other.started));
         let first = began.min(others_began);
@@ -77,13 +79,13 @@ impl Report {
         self.histograms = histograms;
     }
 
-    /// Leaves out what is long, and in what the crawl carries to its next run as well.
+    /// Leaves out the long parts that the crawl also carries to its next run.
     #[cfg(feature = "cluster")]
     pub(crate) fn shorten(&mut self) {
         (self.timeline, self.histograms) = (Timeline::default(), Histograms::default());
     }
 
-    /// Takes what was left out from what the crawl has carried.
+    /// Restores the parts that were left out, from what the crawl has carried.
     #[cfg(feature = "cluster")]
     pub(crate) fn complete(&mut self, carried: Carried) {
         (self.timeline, self.histograms) = (carried.timeline, Histograms::of(&carried.tally));
@@ -128,7 +130,7 @@ fn began(started: &str) -> Timestamp {
     Timestamp::read(started).unwrap_or_default()
 }
 
-/// What both have, made one; what one has, as it is.
+/// Merges what both have; what only one has stays as it is.
 fn both<T>(one: Option<T>, other: Option<T>, merge: impl FnOnce(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(merge(one, other)),
@@ -143,7 +145,7 @@ fn sum<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>)
     }
 }
 
-/// Counts by names of the web, which are kept few.
+/// Sums counts by names from the web, and bounds how many names there are.
 fn sum_bounded(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
     sum(counts, others);
     if counts.len() > NameCounts::MOST {
@@ -155,7 +157,7 @@ fn sum_bounded(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64
     }
 }
 
-/// The names, those with most first, then in their order.
+/// The names, highest count first, then in their order.
 fn most_first(counts: &BTreeMap<String, u64>) -> Vec<String> {
     let mut names: Vec<_> = counts.iter().collect();
     names.sort_by_key(|&(_, &count)| Reverse(count));
@@ -183,13 +185,13 @@ impl Urls {
         sum(&mut self.statuses, &other.statuses);
         sum(&mut self.errors, &other.errors);
         self.failed_pages.extend(other.failed_pages.iter().cloned());
-        // In an order of their own, so that it does not matter which part comes first.
+        // Sorted by URL, so that it does not matter which part comes first.
         self.failed_pages.sort_by(|one, other| one.url.cmp(&other.url));
         self.failed_pages.truncate(TOP);
         for (ours, others) in [(&mut self.refused_shapes, &other.refused_shapes), (&mut self.left_out, &other.left_out)]
         {
             sum(ours, others);
-            // A shape begins with its host, so it is of one part alone.
+            // A shape begins with its host, so it belongs to one part alone.
             for rare in most_first(ours).into_iter().skip(TOP) {
                 ours.remove(&rare);
             }
@@ -205,7 +207,7 @@ impl AnswerFigures {
 }
 
 impl Requests {
-    /// Percentiles are merged by themselves.
+    /// Percentiles are merged separately.
     fn merge(&mut self, other: &Self) {
         for (ours, others) in [
             (&mut self.requests, other.requests),
@@ -285,7 +287,7 @@ impl HostFigures {
 }
 
 impl HostRow {
-    /// The same host, as another job asked it.
+    /// Adds the row of the same host in another job.
     fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.queued += other.queued;
@@ -307,7 +309,7 @@ impl PolitenessFigures {
     }
 }
 
-/// All shards of both; what follows from them is computed anew.
+/// The shards of both; what follows from them is computed anew.
 fn merge_seen(seen: &mut SeenStatistics, other: &SeenStatistics) {
     let shards: Vec<ShardStatistics> = seen.shards.drain(..).chain(other.shards.iter().cloned()).collect();
     *seen = SeenStatistics::new(shards, seen.recent_hits + other.recent_hits);

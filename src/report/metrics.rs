@@ -1,4 +1,4 @@
-//! The numbers of a report as metrics, in the text format of `OpenMetrics`: each has the name and the docs that it has in `report.json`.
+//! The numbers of a report as metrics, in the text format of `OpenMetrics`: each has its name and its docs from `report.json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::format::Report;
 use super::numbers::{Number, numbers};
 
-/// Numbers that are no metrics: what does not change, what is for charts, and what would be a series for each name of the web or each age of
-/// a fingerprint.
+/// Numbers that are not metrics: those that do not change, those for charts, and those that would need a series for each name from the web
+/// or each age of a fingerprint.
 const LEFT_OUT: [&str; 15] = [
     "hosts.by_requests",
     "hosts.in_trouble",
@@ -32,12 +32,12 @@ const LEFT_OUT: [&str; 15] = [
     "version",
 ];
 
-/// Of a shard, these alone are metrics: they say which one is bad.
+/// The only metrics of a shard: they show which one is bad.
 const OF_SHARDS: [&str; 2] = ["seen.shards[].expected_lost", "seen.shards[].fill_ratio"];
-/// Shards that have series of their own.
+/// Shards that have series of their own, at most.
 const MOST_SHARDS: usize = 256;
 
-/// Numbers that can fall. The others only grow, but for percentiles.
+/// Numbers that can fall. All others only grow, except percentiles.
 const GAUGES: [&str; 42] = [
     "checkpoints.bytes",
     "checkpoints.last_us",
@@ -82,11 +82,11 @@ const GAUGES: [&str; 42] = [
     "urls.queued",
     "urls.unreachable.*",
 ];
-/// And these, by how they begin.
+/// More of them, by how their names begin.
 const GAUGES_BY_BEGIN: [&str; 3] =
     ["seen.merged.false_positive_rate_", "seen.merged.verified.disk_bytes", "seen.merged.verified.runs"];
 
-/// What the keys of a map are, by the map's name.
+/// The label for the keys of a map, by the map's name.
 const LABELS: [(&str, &str); 7] = [
     ("by_depth", "depth"),
     ("by_type", "type"),
@@ -98,7 +98,7 @@ const LABELS: [(&str, &str); 7] = [
 ];
 /// The quantiles of times, and their keys.
 const QUANTILES: [(&str, &str); 4] = [(".p50_us", "0.5"), (".p90_us", "0.9"), (".p99_us", "0.99"), (".max_us", "1")];
-/// The units of numbers, by the ends of their keys, and what they are in the metrics' own.
+/// The units of numbers, by the ends of their keys, and the factor to the metric's unit.
 const UNITS: [(&str, Unit, f64); 2] = [("_us", Unit::Seconds, 1e-6), ("_bytes", Unit::Bytes, 1.0)];
 
 /// The numbers of a report as `OpenMetrics`.
@@ -118,7 +118,7 @@ type Label = (&'static str, String);
 
 impl Collector for Figures {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // Numbers that differ in their quantile alone are one metric.
+        // Numbers that differ only in their quantile are one metric.
         let mut metrics: BTreeMap<String, Vec<Metric>> = BTreeMap::new();
         for metric in numbers().into_iter().filter_map(Metric::of) {
             metrics.entry(metric.name.clone()).or_default().push(metric);
@@ -152,23 +152,23 @@ impl Collector for Figures {
     }
 }
 
-/// How a number is a metric.
+/// How a number becomes a metric.
 #[derive(Clone, Debug)]
 struct Metric {
     /// The number's name.
     number: String,
-    /// Its own, without its unit.
+    /// The metric's name, without its unit.
     name: String,
     says: String,
     is_gauge: bool,
     unit: Option<Unit>,
-    /// One of the number's unit in the metric's.
+    /// The factor from the number's unit to the metric's.
     scale: f64,
     quantile: Option<&'static str>,
 }
 
 impl Metric {
-    /// `None` of a number that is none.
+    /// `None` for a number that is not a metric.
     fn of(Number { name: number, says, .. }: Number) -> Option<Self> {
         let is_in = |part: &&str| {
             number.strip_prefix(*part).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
@@ -206,7 +206,7 @@ impl Metric {
     }
 }
 
-/// Calls for each number under these keys, with a label for each key that the web or a list has.
+/// Calls for each number under these keys, with a label for each key of a map and each index of a list.
 fn each(value: &Value, keys: &[&str], labels: &mut Vec<Label>, call: &mut impl FnMut(&[Label], f64)) {
     let Some((key, rest)) = keys.split_first() else {
         return value.as_f64().map_or((), |number| call(labels, number));

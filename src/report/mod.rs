@@ -1,7 +1,8 @@
 //! A crawl in numbers, for people and for programs.
 //!
-//! A [`Report`] is made once, at the end of a crawl, from the counters of all floors. [`Display`](std::fmt::Display) shows a page of it to people,
-//! [`Report::in_full`] all of it, and [`Report::write_json`] writes it for programs: that is `report.json` in the job's directory. [`read`] reads it back.
+//! A [`Report`] is made from the counters of all modules, at the end of a crawl. [`Display`](std::fmt::Display) shows one page of it to
+//! people, and [`Report::in_full`] all of it. [`Report::write_json`] writes it for programs: that is `report.json` in the job's directory.
+//! [`read`] reads it back.
 //!
 //! # The format of `report.json`
 //!

@@ -1,4 +1,4 @@
-//! The numbers of a report, each by its one name: what it counts, in what, and what to do about it.
+//! The numbers of a report, each by its one name: what it counts, in which unit, and what to do about it.
 
 use serde_json::Value;
 
@@ -7,13 +7,14 @@ use super::schema::SchemaOf;
 /// One number of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
-    /// Its name: its keys in `report.json`, joined by dots. `*` stands for a key that is not the format's, `[]` for each of a list.
+    /// Its name: its keys in `report.json`, joined by dots. `*` stands for a key that the format does not fix, `[]` for each item of a
+    /// list.
     pub(crate) name: String,
     /// What it says, and what to do about it: the docs of its field.
     pub(crate) says: String,
 }
 
-/// All numbers of a report, in its order.
+/// All numbers of a report, in the report's order.
 pub(crate) fn numbers() -> Vec<Number> {
     let mut numbers = Vec::new();
     walk(&SchemaOf::Report.in_one_piece(), String::new(), "", &mut numbers);
@@ -22,7 +23,7 @@ pub(crate) fn numbers() -> Vec<Number> {
 
 fn walk(schema: &Value, name: String, said: &str, numbers: &mut Vec<Number>) {
     let says = schema["description"].as_str().unwrap_or(said);
-    // What may be null is a choice of null and the thing itself.
+    // A field that may be null is a choice between null and the thing itself.
     if let Some(thing) = schema["anyOf"].as_array().and_then(|choice| choice.iter().find(|one| one["type"] != "null")) {
         return walk(thing, name, says, numbers);
     }
@@ -40,7 +41,7 @@ fn walk(schema: &Value, name: String, said: &str, numbers: &mut Vec<Number>) {
     }
 }
 
-/// What the values of a map are.
+/// The schema of a map's values.
 fn values(schema: &Value) -> Option<&Value> {
     let by_pattern = schema["patternProperties"].as_object().and_then(|patterns| patterns.values().next());
     by_pattern.or(Some(&schema["additionalProperties"])).filter(|value| value.is_object())

@@ -23,7 +23,7 @@ impl OtherSets {
     pub(super) fn of(seen: &SeenSet, tally: &Tally) -> Self {
         let urls = seen.statistics().merged.inserted;
         let records = tally.records();
-        // Allocators give sixteen bytes or a multiple.
+        // Allocators give sixteen bytes, or a multiple of them.
         let text = tally.key_bytes.checked_div(records).unwrap_or_default().next_multiple_of(16);
         Self {
             urls_bytes: table_bytes(urls, size_of::<String>() as u64) + urls * text,
@@ -33,8 +33,8 @@ impl OtherSets {
     }
 }
 
-/// Bytes of a hash table as the standard library has it: a power of two of places, of which seven in eight may be taken, and a byte for each
-/// beside what is in it.
+/// Bytes of a hash table of the standard library: a power of two of slots, of which seven in eight may be taken, and one byte for each slot
+/// besides its entry.
 fn table_bytes(entries: u64, bytes: u64) -> u64 {
     if entries == 0 { 0 } else { (entries * 8).div_ceil(7).next_power_of_two().max(4) * (bytes + 1) }
 }

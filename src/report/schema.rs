@@ -1,4 +1,4 @@
-//! The JSON Schemas of what is written for programs: from the types that write it, with their docs as descriptions.
+//! The JSON Schemas of the files for programs: made from the types that write them, with their docs as descriptions.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::format::Report;
 use crate::crawl::{LinkRecord, PageRecord, SkippedLink};
 
-/// What is written for programs.
+/// A file for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaOf {
     /// `report.json`.
@@ -24,7 +24,7 @@ impl SchemaOf {
     /// All there are.
     pub(crate) const ALL: [Self; 4] = [Self::Report, Self::Page, Self::Link, Self::Skipped];
 
-    /// As it is called on the command line.
+    /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Report => "report",
@@ -34,7 +34,7 @@ impl SchemaOf {
         }
     }
 
-    /// Its JSON Schema, of the draft of 2020-12.
+    /// Its JSON Schema, by draft 2020-12.
     pub(crate) fn schema(self) -> Value {
         let mut schema = self.generate(false);
         let title = format!("{} of crawler {}", self.name(), env!("CARGO_PKG_VERSION"));
@@ -42,7 +42,7 @@ impl SchemaOf {
         schema.into()
     }
 
-    /// The same in one piece: no part of it stands elsewhere.
+    /// The same in one piece: all subschemas are inlined.
     pub(crate) fn in_one_piece(self) -> Value {
         self.generate(true).into()
     }
@@ -64,7 +64,7 @@ impl SchemaOf {
     }
 }
 
-/// Takes the links of a description away, which lead to the docs of the code.
+/// Replaces the links in a description by their text: they lead to the docs of the code.
 fn plain(schema: &mut Schema) {
     let Some(Value::String(text)) = schema.get_mut("description") else { return };
     let mut said = String::with_capacity(text.len());

@@ -53,10 +53,10 @@ pub struct WaitFigures {
 }
 
 impl Percentiles {
-    /// Times that have these percentiles, as many as were counted.
+    /// Times with these percentiles, as many as were counted.
     pub(super) fn spread(&self) -> Latencies {
         let Self { count, p50_us, p90_us, p99_us, max_us } = *self;
-        // The longest, and of the others so many that each share is that of its percentile.
+        // The longest time; the others are spread so that each percentile comes out.
         let longest = count.min(1);
         let upto = |hundredths: u64| (count * hundredths).div_ceil(100).min(count - longest);
         let [half, most, nearly] = [50, 90, 99].map(upto);

@@ -14,14 +14,14 @@ pub(super) struct ChartLine {
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 230.0;
-/// Room for the numbers on the left, and for the times below.
+/// Space for the numbers on the left, and for the times below.
 const LEFT: f64 = 64.0;
 const BELOW: f64 = 26.0;
 const AROUND: f64 = 10.0;
-/// Lines of the grid, about.
+/// Lines of the grid, approximately.
 const STEPS: f64 = 4.0;
 
-/// The chart of some lines; empty where no line has two points. `written` is how a value is written at the grid.
+/// The chart of some lines; empty where no line has two points. `written` formats a value for the grid.
 pub(super) fn chart(title: &str, lines: &[ChartLine], written: fn(f64) -> String) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().fold(0.0, |last: f64, &(at, _)| last.max(at));
@@ -37,7 +37,7 @@ pub(super) fn chart(title: &str, lines: &[ChartLine], written: fn(f64) -> String
     let mut value = 0.0;
     while value <= top * 1.0001 {
         let (at, text) = (y(value), written(value));
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ =
             write!(svg, "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>", WIDTH - AROUND);
         let _ = write!(svg, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>", LEFT - 6.0, at + 4.0);
@@ -61,7 +61,7 @@ pub(super) fn chart(title: &str, lines: &[ChartLine], written: fn(f64) -> String
     svg + "</svg>"
 }
 
-/// The distance of the grid's lines: 1, 2 or 5 times a power of ten, so that there are about [`STEPS`] up to the top.
+/// The distance between the grid's lines: 1, 2 or 5 times a power of ten, so that there are about [`STEPS`] up to the top.
 fn step(top: f64) -> f64 {
     let raw = (top / STEPS).max(f64::MIN_POSITIVE);
     let power = 10_f64.powf(raw.log10().floor());

@@ -1,7 +1,7 @@
-//! A report as one page of HTML that asks for nothing from anywhere.
+//! A report as one page of HTML that loads nothing from anywhere.
 //!
-//! The template takes what [`HtmlPage`] has made of the report; it escapes every text. The charts are [`chart`]s of the timeline, and tell no
-//! text of the web's. The page stays below 200 kB whatever the crawl: each list in it has a bound.
+//! [`HtmlPage`] prepares the report for the template, which escapes every text. The charts are [`chart`]s of the timeline, and contain no
+//! text from the web. The page stays below 200 kB whatever the crawl: each list in it has a bound.
 
 mod chart;
 
@@ -21,7 +21,7 @@ use crate::crawl::{FailedPage, Moment};
 
 /// Rows of a list with bars, at most. The rest is summed up.
 const ROWS: usize = 12;
-/// Shards with a bar of their own; of more, the fullest.
+/// Shards with a bar of their own; if there are more, the fullest.
 const SHARDS: usize = 32;
 
 #[derive(Template)]
@@ -30,21 +30,21 @@ struct HtmlPage<'a> {
     report: &'a Report,
     /// What was crawled, and into which job.
     title: String,
-    /// How the crawl ended, and what it lost, a line each.
+    /// How the crawl ended, and what it lost, one line each.
     verdict: Vec<String>,
     alarms: Vec<String>,
     cards: Vec<Card>,
     charts: Vec<Chart>,
     bars: Vec<Bars>,
     failed: Vec<Row>,
-    /// How many pages failed that are not among these.
+    /// How many failed pages are not among these.
     further: String,
     hosts: Vec<Row>,
     latency: Vec<Row>,
     text: String,
 }
 
-/// A number that is looked for first.
+/// A number that readers look for first.
 struct Card {
     name: &'static str,
     number: String,
@@ -86,7 +86,7 @@ impl Report {
         self.html_of("")
     }
 
-    /// The same, titled by the job's name too.
+    /// The same, with the job's name in the title.
     ///
     /// # Panics
     /// Never: texts and numbers are written to memory.
@@ -113,7 +113,7 @@ impl Report {
         page.render().expect("a template over texts, drawn by the tests")
     }
 
-    /// Its site, as the host that was asked most, and its job.
+    /// The site, as the host with the most requests; how many more hosts there are; and the job.
     fn title(&self, job: &str) -> String {
         let site = self.hosts.top.first().map_or("no host", |row| &row.host);
         let site = site.split_once("://").map_or(site, |(_, name)| name);
@@ -357,7 +357,7 @@ fn ranked(counts: &BTreeMap<String, u64>) -> Vec<Bar> {
     counts.into_iter().map(bar).collect()
 }
 
-/// How long a bar is, in percent of the longest.
+/// The length of a bar, in percent of the longest.
 fn share(part: f64, top: f64) -> String {
     format!("{:.1}", (part / top * 100.0).clamp(0.0, 100.0))
 }

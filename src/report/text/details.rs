@@ -1,4 +1,4 @@
-//! The parts of a report's text that are shown on demand: all that is counted, in tables.
+//! The parts of a report's text that are shown on demand: all counts, in tables.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -183,7 +183,7 @@ impl Report {
         }
     }
 
-    /// What was answered: each request in one column. The first column is of URLs that are done, each once.
+    /// The answers: each request is in one column. The first column has URLs that are done, each once.
     fn answers(&self, page: &mut TextPage) {
         let Self { urls, asked_again, guesses, robots, .. } = self;
         let columns = ["", "pages", "asked again", "guessed sitemaps", "robots.txt"];
@@ -216,7 +216,7 @@ impl Report {
         }
     }
 
-    /// What took time and was measured.
+    /// All times that were measured, with their names.
     pub(in crate::report) fn times(&self) -> impl Iterator<Item = (&'static str, &Percentiles)> {
         let Self { pages, robots, connections, waits, .. } = self;
         let all = [
@@ -349,7 +349,7 @@ fn shard_row(name: &str, shard: &ShardStatistics) -> [String; 10] {
     ]
 }
 
-/// Names with their counts in all maps, most first. Where there are more than [`TOP`], the last row sums up the rest.
+/// Names with their counts in all maps, most first. If there are more than [`TOP`], the last row sums up the rest.
 fn top<K: Ord + ToString, const N: usize>(maps: [&BTreeMap<K, u64>; N]) -> Vec<(String, [u64; N])> {
     let mut all: BTreeMap<&K, [u64; N]> = BTreeMap::new();
     for (side, map) in maps.into_iter().enumerate() {

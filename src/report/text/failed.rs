@@ -24,7 +24,7 @@ fn refusals(host: &RefusingHost) -> String {
 }
 
 impl Report {
-    /// Pages that failed, by their statuses of 400 and more, and by their errors.
+    /// Pages that failed: how many by each status of 400 and more, and by each error.
     pub(in crate::report) fn failures(&self) -> BTreeMap<String, u64> {
         let statuses = self.urls.statuses.iter().filter(|&(status, _)| *status >= 400);
         let statuses = statuses.map(|(status, count)| (status.to_string(), *count));

@@ -1,7 +1,7 @@
-//! A report for people, in ASCII: a page that a terminal of 80 columns and 40 lines holds, and each of its parts in full.
+//! A report for people, in ASCII: a page that fits a terminal of 80 columns and 40 lines, and each of its parts in full.
 //!
-//! The [page](fmt::Display) answers what is asked first, each question in a few lines, and ends with the verdict: how the crawl ended, what it
-//! lost, and what is wrong. All else that is counted stands in the [parts](ReportPart).
+//! The [page](fmt::Display) answers the first questions, each in a few lines, and ends with the verdict: how the crawl ended, what it lost,
+//! and what is wrong. All other counts are in the [parts](ReportPart).
 
 mod details;
 mod failed;

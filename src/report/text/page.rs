@@ -6,10 +6,10 @@ use std::iter;
 const COLUMNS: usize = 80;
 /// Columns of a table's first cell, and of the name of a fact, at most.
 const NAME: usize = 38;
-/// Columns in front of what an entry says.
+/// Columns before the words of an entry.
 const ENTRY: usize = 20;
 
-/// A page of text for people. Only printable ASCII comes out, since some names are the web's.
+/// A page of text for people. It has only printable ASCII, since some names come from the web.
 #[derive(Debug, Default)]
 pub(super) struct TextPage(String);
 
@@ -22,7 +22,7 @@ impl TextPage {
         self.push(words);
     }
 
-    /// Words behind an empty line, on as many lines as they take.
+    /// Words after an empty line, on as many lines as they take.
     pub(super) fn paragraph(&mut self, words: &str) {
         if !self.0.is_empty() {
             self.0.push('\n');
@@ -55,12 +55,12 @@ impl TextPage {
         self.wrapped(&format!("  {name:<32} {number:>11}"), note);
     }
 
-    /// What is said of a question in brief.
+    /// A short answer, with its name.
     pub(super) fn entry(&mut self, name: &str, words: &str) {
         self.wrapped(&format!("  {name:<0$}", ENTRY - 4), words);
     }
 
-    /// What is said of a name of the web's. What does not fit beside the name stands below it.
+    /// A name from the web, and words about it. Words that do not fit beside the name go below it.
     pub(super) fn named(&mut self, name: &str, words: &str) {
         if name.chars().count() + words.chars().count() + 4 <= COLUMNS {
             self.line(&format!("{name}  {words}"));
@@ -70,7 +70,7 @@ impl TextPage {
         }
     }
 
-    /// Words behind a beginning, on as many lines as they take.
+    /// Words after a beginning, on as many lines as they take.
     fn wrapped(&mut self, beginning: &str, words: &str) {
         let indent = beginning.chars().count() + 2;
         let mut line = format!("{beginning}  ");
@@ -89,8 +89,8 @@ impl TextPage {
         self.push(&line);
     }
 
-    /// One line for each row: names to the left, numbers to the right, in columns as wide as they need to be. The first row has their names. A
-    /// column that is empty or zero in all others is left out.
+    /// One line for each row: names on the left, numbers on the right, in columns as wide as they need to be. The first row has the
+    /// columns' names. A column that is empty or zero in all other rows is left out.
     pub(super) fn table<const N: usize>(&mut self, rows: &[[String; N]]) {
         let is_empty = |column: usize| {
             rows.iter().skip(1).all(|row| matches!(&*row[column], "" | "-" | "0")) && column > 0 && rows.len() > 1
@@ -111,7 +111,7 @@ impl TextPage {
         self.0
     }
 
-    /// A line from the first column on.
+    /// A line that begins in the first column.
     pub(super) fn push(&mut self, line: &str) {
         let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
         let line: String = line.trim_end().chars().map(printable).collect();

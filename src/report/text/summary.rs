@@ -1,4 +1,4 @@
-//! The page of a report that a terminal of 80 columns and 40 lines holds.
+//! The page of a report, which fits a terminal of 80 columns and 40 lines.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ impl Report {
         page.entry("a response took", &format!("{half} (half of them), {most} (99 of 100)"));
     }
 
-    /// Hosts that refuse us or fail come first, then the hosts with most left to do, or, where nothing is left, with most requests.
+    /// Hosts that refuse us or fail come first, then the hosts with the most left to do or, if nothing is left, with the most requests.
     fn hosts_in_brief(&self, page: &mut TextPage) {
         let mut hosts: Vec<_> = self.hosts.top.iter().collect();
         let is_left = hosts.iter().any(|host| host.queued > 0);
@@ -150,17 +150,17 @@ impl Report {
     }
 }
 
-/// Whether a reason is a budget of the user's.
+/// Whether a refusal is by one of the user's budgets.
 fn is_of_budget(reason: &str) -> bool {
     Refusal::ALL.iter().any(|refusal| refusal.is_of_budget() && refusal.name() == reason)
 }
 
-/// The commonest names with their counts: `seen: 11,302, nofollow: 290, others: 12`.
+/// The most frequent names with their counts: `seen: 11,302, nofollow: 290, others: 12`.
 pub(super) fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
     most_and(counts, |_| false)
 }
 
-/// As [`most`], with the names that are told always.
+/// As [`most`], but some names are always shown.
 fn most_and<K: Ord + ToString>(counts: &BTreeMap<K, u64>, is_told: fn(&str) -> bool) -> String {
     let mut counts: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
     counts.sort_by_key(|&(_, &count)| Reverse(count));

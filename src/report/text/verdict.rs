@@ -50,7 +50,7 @@ impl Report {
         self.alarms(page);
     }
 
-    /// What budgets refused: how many URLs, by which option, where most of them are, and how to ask for them after all.
+    /// What budgets refused: how many URLs, by which option, where most of them are, and how to fetch them after all.
     fn refused_by_budgets(&self, page: &mut TextPage) {
         let mut command = String::new();
         let mut reasons = Vec::new();
@@ -78,7 +78,7 @@ impl Report {
         page.entry("after all by", &command);
     }
 
-    /// What the budgets of hosts left out: how many URLs, of which hosts, by which option, and how to ask for them after all.
+    /// What the budgets of hosts left out: how many URLs, of which hosts, by which option, and how to fetch them after all.
     fn left_out_by_hosts(&self, page: &mut TextPage) {
         let of = |refusal: Refusal| self.urls.refused.get(refusal.name()).copied().unwrap_or_default();
         let reasons =
@@ -141,7 +141,7 @@ impl Report {
         (urls.0 > 0).then(|| format!("{hosts}, {}; {then}", urls.1))
     }
 
-    /// What must not be, and what makes the numbers mean something else. Each begins with two exclamation marks.
+    /// What must not happen, and what changes the meaning of the numbers. Each line begins with two exclamation marks.
     fn alarms(&self, page: &mut TextPage) {
         if !self.settings.robots {
             page.push("!! robots.txt was NOT honored");
@@ -180,9 +180,9 @@ impl Report {
     }
 }
 
-/// Places that budgets refused most of.
+/// Places to show, of those where budgets refused most.
 const PLACES: usize = 3;
-/// Names that are told.
+/// Names to show.
 const NAMES: usize = 2;
 
 /// The first of some names, and how many more there are.
