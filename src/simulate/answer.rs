@@ -14,15 +14,15 @@ use super::world::World;
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// Header names in lower case; neither length nor coding is among them.
+    /// Header names are in lower case; length and coding are not included.
     pub headers: Vec<(&'static str, String)>,
     /// The body, not compressed.
     pub body: Vec<u8>,
     /// How long the host takes to answer. A caller in the same process need not wait.
     pub latency: Duration,
-    /// The host compresses it for clients that accept gzip.
+    /// Whether the host compresses it for clients that accept gzip.
     pub gzip: bool,
-    /// Asking again would answer something else: a server error, or a redirect to another spelling of the same address.
+    /// Whether a second request would get another answer: after a server error, or a redirect to another spelling of the same address.
     pub passing: bool,
 }
 
@@ -30,13 +30,12 @@ const LATENCY: u64 = 701;
 const LOCATION: u64 = 702;
 
 impl World {
-    /// What the world answers to a request, without a socket. `attempt` is 1 where this page was not asked for before, and
-    /// decides on nothing but errors that pass.
+    /// Answers a request without a socket. `attempt` is 1 for the first request of this page, and only decides on errors that pass.
     pub fn respond(&self, host: &str, path_and_query: &str, attempt: u32) -> Answer {
         self.answer(&self.find(host, path_and_query), attempt)
     }
 
-    /// What the world answers to a request that was parsed already.
+    /// Answers a request that was parsed already.
     pub fn answer(&self, asked: &Asked, attempt: u32) -> Answer {
         match *asked {
             Asked::Page { id, session } => {
@@ -98,7 +97,7 @@ impl World {
         answer
     }
 
-    /// Some bytes that begin as the type says; what looks like a link in them is none.
+    /// Some bytes that begin as the type says; what looks like a link in them is not one.
     fn file(&self, page: &WorldPage) -> Answer {
         let (content_type, magic): (_, &[u8]) = match page.style() {
             Style::File("png") => ("image/png", b"\x89PNG\r\n\x1a\n"),

@@ -1,6 +1,6 @@
-//! Dice: numbers that follow from the world's seed and from the matter they decide.
+//! Dice: numbers that follow from the world's seed and from what they decide.
 
-/// A number that stands for one choice of the world, and leads to independent ones. Equal on each machine: integers only.
+/// A number that stands for one choice of the world, and from which independent numbers follow. Equal on each machine: integers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dice(u64);
 
@@ -9,7 +9,7 @@ impl Dice {
         Self(mix(seed))
     }
 
-    /// The dice of one matter, which is a constant of the caller's or a number that counts things.
+    /// The dice of one decision. `matter` is a constant of the caller, or a number that counts things.
     pub(super) const fn on(self, matter: u64) -> Self {
         Self(mix(self.0 ^ mix(matter)))
     }

@@ -13,7 +13,7 @@ use super::words::WORDS;
 use super::world::World;
 
 impl World {
-    /// Where the portal leads into each of them.
+    /// Links from the portal into each trap.
     pub(super) fn trap_links(&self) -> String {
         let mut links = String::new();
         let id = id(of(self.dice, SHOP, ""));
@@ -68,7 +68,7 @@ impl World {
                 )
             }
             Trap::Filters(set) => {
-                // Each filter leaves two of three things, and the order none out.
+                // Each filter keeps two of three things, and the order keeps all.
                 let filters = (0..PARAMETERS.len() as u64 - 1).filter(|bit| set & 1 << bit != 0);
                 let is_left = |thing: &u32| {
                     let dice = dice.on((8 << 32) + u64::from(*thing));
@@ -83,7 +83,7 @@ impl World {
             Trap::Thing(thing) => (Self::text(dice.on((9 << 32) + u64::from(*thing))), vec!["/things".to_owned()]),
             Trap::Maze(room) => {
                 let base = path.trim_end_matches('/');
-                // Corridors end, and others begin.
+                // At this depth corridors end, and others begin.
                 let base = if base.matches('/').count() < 8 { base } else { "" };
                 let door = |nth| format!("{base}/{}-{}", here.on(nth).pick(&WORDS), here.on(nth).on(1).pick(&WORDS));
                 (Self::text(dice.on((3 << 32) + u64::from(*room))), (0..3).map(door).collect())
@@ -111,7 +111,7 @@ impl World {
         Answer::html(200, "text/html".to_owned(), html.into_bytes())
     }
 
-    /// Some words that are said nowhere else.
+    /// Some words that no other page has.
     fn text(dice: Dice) -> String {
         let mut text = String::from("<p>");
         (0..60).for_each(|nth| _ = write!(text, "{} ", dice.on(nth).pick(&WORDS)));
@@ -119,7 +119,7 @@ impl World {
     }
 }
 
-/// The days of a month, as calendars have them.
+/// The days of a month, as calendars show them.
 fn grid(month: u64) -> String {
     const NAMES: [&str; 12] = [
         "January",

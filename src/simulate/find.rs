@@ -1,4 +1,4 @@
-//! Which page of the world an address means, in any spelling.
+//! Finds the page of the world that an address means, in any spelling.
 
 use super::page::WorldPage;
 use super::robots::{MOVED, SITEMAP, SITEMAP_PARTS};
@@ -13,21 +13,21 @@ pub enum Asked {
     Page {
         /// The page.
         id: PageId,
-        /// Its address came with a session id.
+        /// Whether its address came with a session id.
         session: bool,
     },
     /// A host's robots.txt.
     Robots {
         /// The host.
         host: u32,
-        /// The client followed the redirect of the first answer.
+        /// Whether the client followed the redirect of the first answer.
         moved: bool,
     },
     /// A host's sitemap, whether there is one or not.
     Sitemap {
         /// The host.
         host: u32,
-        /// 0 is the one that its robots.txt names, or would.
+        /// 0 is the one that its robots.txt names, or would name.
         file: u8,
     },
     /// A page of a site without end.
@@ -42,8 +42,8 @@ pub enum Asked {
 }
 
 impl World {
-    /// The page that a request means. Knows each spelling that the world itself writes, after a client has resolved it; not by
-    /// the crawler's own rules, so that it can convict them.
+    /// The page that a request means. Knows each spelling that the world itself writes, after a client has resolved it. Does not use the
+    /// crawler's own rules, so that it can convict them.
     pub fn find(&self, host: &str, path_and_query: &str) -> Asked {
         let host = host.strip_suffix(":80").unwrap_or(host);
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// The page of a trap that is asked for; `None` where it is in none.
+    /// The page of a trap that a request means; `None` where it is in none.
     fn find_trap(&self, host: &str, path: &str) -> Option<Asked> {
         let mirrored = || match self.find(&self.host_name(0), path) {
             Asked::Page { id, .. } => Some(id),
@@ -106,7 +106,7 @@ fn label(path: &str) -> Option<u32> {
     })
 }
 
-/// The world's key of a request's path and query, and whether a session id was in it.
+/// The world's key of a request's path and query, and whether it had a session id.
 fn plain(path_and_query: &str) -> (String, bool) {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let (path, mut session) = match path.split_once(";jsessionid=") {

@@ -14,9 +14,9 @@ pub(super) struct WorldHost {
     pub(super) fan: u32,
     /// Pages 1 to this are the sections' front pages.
     pub(super) sections: u32,
-    /// Pages after those with addresses of a fixed form: the portal's lists of hosts.
+    /// Pages after these that are the portal's lists of hosts, with addresses of a fixed form.
     pub(super) lists: u32,
-    /// Leads to each further choice.
+    /// Each further choice follows from it.
     pub(super) dice: Dice,
 }
 
@@ -40,17 +40,17 @@ impl WorldHost {
     pub(super) fn new(world: Dice, index: u32, pages: u32, lists: u32) -> Self {
         let dice = world.on(u64::from(index));
         let fan = if index == 0 { 16 } else { dice.on(FAN).pick(&[4, 8, 16, 40]) };
-        // The first level of the tree holds them all.
+        // The first level of the tree holds all sections.
         let sections = (pages / 8).min(8).min(fan);
         Self { index, pages, fan, sections, lists, dice }
     }
 
-    /// Pages below this number have an address without label, or are lists.
+    /// Pages below this number have no label in their address, or are lists.
     pub(super) const fn fixed(&self) -> u32 {
         1 + self.sections + self.lists
     }
 
-    /// The first page of the tree without children; all after it have none either.
+    /// The first page without children in the tree; no page after it has any.
     pub(super) const fn first_leaf(&self) -> u32 {
         (self.pages - 1).div_ceil(self.fan)
     }
@@ -88,7 +88,7 @@ impl WorldHost {
         }
     }
 
-    /// Answers are compressed for whoever accepts it.
+    /// Answers are compressed for clients that accept it.
     pub(super) fn gzip(&self) -> bool {
         self.dice.on(GZIP).per_mille(250)
     }

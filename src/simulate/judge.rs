@@ -10,12 +10,12 @@ use crate::frontier::Timestamp;
 
 /// Sees each request and each answer of a crawl, and remembers all that the judgment needs.
 ///
-/// Two bytes a page and 64 a host, whatever is asked. Time is an argument: it reads no clock.
+/// Takes two bytes a page and 64 a host, whatever is requested. Time is an argument: it reads no clock.
 #[derive(Debug)]
 pub struct Judge {
-    /// Requests for each page, to 255.
+    /// Requests for each page, counted up to 255.
     requests: Box<[AtomicU8]>,
-    /// Answers to each that were final, to 255.
+    /// Final answers for each page, counted up to 255.
     answers: Box<[AtomicU8]>,
     hosts: Box<[Mutex<HostLog>]>,
     all_requests: AtomicU64,
@@ -28,9 +28,9 @@ pub struct Judge {
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLog {
     pub(super) robots_requests: u32,
-    /// A final answer to them was given.
+    /// One of them got a final answer.
     robots_known: bool,
-    /// A page was asked for before.
+    /// A page was requested before that.
     pub(super) asked_before_robots: bool,
     in_flight: u16,
     /// The most requests that were under way at once.
@@ -42,13 +42,13 @@ pub(super) struct HostLog {
     pub(super) before_retry_after: u32,
 }
 
-/// Unknown URLs that are kept.
+/// Unknown URLs that are kept, at most.
 const SAMPLES: usize = 20;
-/// Bytes that are kept of each.
+/// Bytes that are kept of each, at most.
 const SAMPLE_BYTES: usize = 300;
 
 impl Judge {
-    /// A judge of a crawl that has asked for nothing yet.
+    /// A judge of a crawl that has requested nothing yet.
     pub fn new(world: &World) -> Self {
         let zeros = || (0..world.pages()).map(|_| AtomicU8::new(0)).collect();
         Self {
@@ -62,7 +62,7 @@ impl Judge {
         }
     }
 
-    /// A request arrives: which attempt is it, from 1? `url` is how it was asked for, kept where it is unknown.
+    /// A request arrives. Returns which attempt it is, from 1. `url` gives the requested URL, which is kept if it is unknown.
     pub fn arrived(&self, world: &World, asked: &Asked, url: impl FnOnce() -> String, now: Timestamp) -> u32 {
         self.all_requests.fetch_add(1, Ordering::Relaxed);
         match *asked {
@@ -100,7 +100,7 @@ impl Judge {
         }
     }
 
-    /// Its answer leaves, or its client did: `passing` answers and `None` count as no fetch.
+    /// The answer to a request leaves, or its client has left: then it is `None`. Neither that nor a `passing` answer counts as a fetch.
     pub fn answered(&self, world: &World, asked: &Asked, answer: Option<&super::Answer>, now: Timestamp) {
         let (Asked::Page { id: PageId { host, .. }, .. } | Asked::Robots { host, .. } | Asked::Sitemap { host, .. }) =
             *asked
@@ -121,18 +121,18 @@ impl Judge {
         }
     }
 
-    /// How often a page was fetched, to 255: answered with anything but an error that passes or another spelling of itself.
+    /// How often a page was fetched, counted up to 255: answered with anything but a passing error or another spelling of itself.
     ///
     /// # Panics
-    /// Where the page is of another world.
+    /// Where the page belongs to another world.
     pub fn fetches(&self, world: &World, id: PageId) -> u8 {
         self.answers[world.place(id)].load(Ordering::Relaxed)
     }
 
-    /// How often a page was asked for, to 255.
+    /// How often a page was requested, counted up to 255.
     ///
     /// # Panics
-    /// Where the page is of another world.
+    /// Where the page belongs to another world.
     pub fn requests(&self, world: &World, id: PageId) -> u8 {
         self.requests[world.place(id)].load(Ordering::Relaxed)
     }
@@ -182,7 +182,7 @@ fn count(counter: &AtomicU8) -> u8 {
     counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap_or(u8::MAX)
 }
 
-/// After a panic of a request, the counts are still good.
+/// The counts stay valid after a request panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,7 +15,7 @@ use super::world::{PageId, World};
 /// A page is one address, in any spelling and with any answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgment {
-    /// The number that the world follows from.
+    /// The number from which the world follows.
     pub seed: u64,
     /// Its hosts.
     pub hosts: u32,
@@ -23,20 +23,20 @@ pub struct Judgment {
     pub pages: u32,
     /// Pages that an ideal crawl fetches.
     pub reachable: u64,
-    /// The part of them that was fetched.
+    /// How many of these were fetched.
     pub fetched: u64,
-    /// The part of them that was not fetched.
+    /// How many of these were not fetched.
     pub missed: u64,
-    /// The part of the missed pages that the filter took for seen without having seen them, or that only such pages link to.
-    /// `None` until [`Judgment::explain`] has counted.
+    /// How many of the missed pages the filter took for seen without having seen them, or are linked to only from such pages. `None` until
+    /// [`Judgment::explain`] has counted them.
     pub missed_by_filter: Option<u64>,
-    /// Pages fetched more than once; an error that passes and a redirect to another spelling are no fetch.
+    /// Pages fetched more than once. A passing error, or a redirect to another spelling, does not count as a fetch.
     pub fetched_twice: u64,
-    /// Pages asked for though robots.txt forbids them.
+    /// Pages requested although robots.txt forbids them.
     pub fetched_against_robots: u64,
-    /// Pages asked for that an ideal crawl has no way to: only nofollow leads there, or the scope ends before.
+    /// Pages requested that an ideal crawl cannot reach: only nofollow leads there, or the scope ends before.
     pub fetched_beyond: u64,
-    /// Requests for pages that the world has not: links resolved wrongly.
+    /// Requests for pages that the world does not have: links were resolved wrongly.
     pub unknown_urls: u64,
     /// Examples of these URLs.
     pub unknown_samples: Vec<String>,
@@ -44,24 +44,24 @@ pub struct Judgment {
     pub trapped: u64,
     /// Requests in all.
     pub requests: u64,
-    /// The part of them for robots.txt.
+    /// How many of them were for robots.txt.
     pub robots_requests: u64,
-    /// Hosts asked for a page before they had answered for robots.txt.
+    /// Hosts that got a request for a page before they had answered for robots.txt.
     pub hosts_before_robots: u64,
-    /// Hosts with more requests under way at once than they have connections.
+    /// Hosts with more requests under way at once than the connections they may have.
     pub hosts_concurrent: u64,
-    /// Hosts whose shortest rest was below the delay, or below their own Crawl-delay. Judged where a host has one connection.
+    /// Hosts whose shortest rest was below the delay, or below their own Crawl-delay. Judged only where a host has one connection.
     pub hosts_hurried: u64,
-    /// Requests to a host within the rest that its last Retry-After asked for. Judged where a host has one connection: of several
+    /// Requests to a host during the rest that its last Retry-After asked for. Judged only where a host has one connection: of several
     /// requests, some may be on their way already.
     pub before_retry_after: u64,
-    /// The shortest rest given to any host, from an answer to the next request; `None` where none was asked twice.
+    /// The shortest rest of any host, from an answer to the next request; `None` where no host got a second request.
     pub smallest_rest_us: Option<u64>,
 }
 
 impl Judge {
-    /// Compares what was asked with the truth. `delay` is the rest that each host was to be given, and `connections` is how many
-    /// requests of it may be under way at once.
+    /// Compares the requests with the truth. `delay` is the rest that each host was to get, and `connections` is how many requests to it
+    /// may be under way at once.
     pub fn judgment(&self, world: &World, truth: &Truth, delay: Duration, connections: u8) -> Judgment {
         let is_alone = connections == 1;
         let (unknown_urls, unknown_samples) = self.unknown();
@@ -91,7 +91,7 @@ impl Judge {
         let mut smallest: Option<Duration> = None;
         for index in 0..world.hosts() {
             let host = self.host(index);
-            // A crawl without robots.txt cannot know of it.
+            // A crawl that ignores robots.txt cannot know it.
             let own = if truth.options().robots { world.crawl_delay(index) } else { None };
             let due = delay.max(own.unwrap_or_default());
             verdict.robots_requests += u64::from(host.robots_requests);
@@ -112,8 +112,8 @@ impl Judge {
 }
 
 impl Judgment {
-    /// Counts how many of the missed pages were lost to the filter: `claimed` says of a missed page's URL whether the
-    /// filter holds it for seen. What only such pages lead to is lost with them.
+    /// Counts how many of the missed pages were lost to the filter: `claimed` says whether the filter takes a missed page's URL for seen.
+    /// Pages that only such pages lead to are lost with them.
     pub fn explain(&mut self, world: &World, judge: &Judge, truth: &Truth, mut claimed: impl FnMut(&str) -> bool) {
         let missed: Vec<PageId> = judge.missed(world, truth).collect();
         let without: HashSet<PageId> = missed.iter().copied().filter(|&id| claimed(&world.url(id))).collect();
@@ -125,7 +125,8 @@ impl Judgment {
         self.missed_by_filter = Some(lost + behind);
     }
 
-    /// Whether nothing was missed but by the filter, nothing fetched twice, nothing forbidden, and no host hurried.
+    /// Whether there are no [faults](Self::faults): nothing missed except by the filter, nothing fetched twice, nothing forbidden, and no
+    /// host hurried.
     pub fn is_clean(&self) -> bool {
         self.faults().next().is_none()
     }

@@ -4,7 +4,7 @@ use super::dice::Dice;
 use super::page::{Hop, PageKind, WorldPage};
 use super::world::{PageId, World};
 
-/// A link of the model; `spelling` and markup follow from its dice.
+/// A link of the model; its spelling and its markup follow from its dice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorldLink {
     pub(super) to: PageId,
@@ -17,12 +17,12 @@ const TREE: u64 = 402;
 const AWAY: u64 = 403;
 
 impl World {
-    /// The links of a page with HTML. One goes to each child in its host's tree, so that each page is linked to at least once. The
-    /// others lead to pages that are linked to already, as most links of real pages do.
+    /// The links of an HTML page. It links to each of its children in its host's tree, so that each page is linked to at least once. Its
+    /// other links lead to pages that are linked to already, as most links of real pages do.
     pub(super) fn links(&self, page: &WorldPage) -> Vec<WorldLink> {
         let host = &page.host;
         let mut links = Vec::new();
-        // 93 of 100 pages are HTML, and make up for the others.
+        // 93 of 100 pages are HTML, and their links make up for the others.
         let share = u32::from(self.options().duplicate_percent);
         let hundredths = share * 100 * 100 / (100 - share) / 93;
         let dice = page.dice.on(DUPLICATE);
@@ -52,7 +52,7 @@ impl World {
         links
     }
 
-    /// The front page, the page above, a popular page of this host or of another.
+    /// The front page, the parent page, or a popular page of this host or another.
     fn well_known(&self, page: &WorldPage, dice: Dice) -> PageId {
         let host = &page.host;
         match dice.below(100) {

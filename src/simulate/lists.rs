@@ -2,7 +2,7 @@
 
 use super::host::WorldHost;
 
-/// How the portal links to each host: on its front page, or on pages of their own behind it.
+/// How the portal links to each host: on its front page, or on list pages to which the front page links.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lists {
     /// List pages besides the front page.
@@ -22,7 +22,7 @@ impl Lists {
         (hosts_per_list <= MOST_LINKS && lists <= MOST_LINKS).then_some(Self { pages: lists - 1, hosts_per_list })
     }
 
-    /// The hosts that the `list`-th of them links to, the front page being the first.
+    /// The hosts to which list number `list` links; 0 is the front page.
     pub(super) fn hosts(self, list: u32, hosts: u32) -> std::ops::Range<u32> {
         let first = 1 + list * self.hosts_per_list;
         first.min(hosts)..(first + self.hosts_per_list).min(hosts)

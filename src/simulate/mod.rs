@@ -9,14 +9,14 @@
 //! # Ok::<(), crawler::simulate::SimulateError>(())
 //! ```
 //!
-//! A [`World`] is a function: [`World::respond`] computes each page when it is asked for. Its links are spelled in many ways, and
-//! [`World::find`] leads each spelling back to one page by the world's own rules. [`World::truth`] walks the same links without any
-//! text, so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`]. The judge's
-//! [`Judgment`] compares the crawl with the truth.
+//! A [`World`] is a function: [`World::respond`] computes each page when it is requested. Its links are spelled in many ways, and
+//! [`World::find`] leads each spelling back to one page by the world's own rules. [`World::truth`] walks the same links without any text,
+//! so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`]. The judge's [`Judgment`]
+//! compares the crawl with the truth.
 //!
-//! The simulated web does not stand for the HTML of the real web, or for its networks. Every name resolves to one
-//! address, and every page is well-formed. Only the links are as careless as people write them. Where it is asked for, there are
-//! sites without end beside it: a [`Trap`] is a page of one.
+//! The simulated web does not represent the HTML of the real web, or its networks: every name resolves to one address, and every page is
+//! well-formed. Only the links are as careless as people write them. On request, there are also sites without end: a [`Trap`] is a page of
+//! one.
 
 mod answer;
 mod dice;

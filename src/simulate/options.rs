@@ -10,29 +10,29 @@ use std::time::Duration;
 pub struct SimulateOptions {
     /// The number that everything else follows from.
     pub seed: u64,
-    /// Hosts, each with one page at least.
+    /// Hosts, each with at least one page.
     pub hosts: u32,
     /// Addresses in all: pages, files, redirects and dead ones.
     pub pages: u32,
-    /// Share of the pages on the largest host, 1 to 100; more where the hosts are so few that another would be larger.
+    /// Share of the pages on the largest host, 1 to 100; more where there are so few hosts that another would be larger.
     /// The others follow Zipf's law: half, a third, a quarter.
     pub largest_host_percent: u8,
-    /// Share of the links that lead to a page which another link leads to already, 0 to 98.
+    /// Share of the links that lead to a page to which another link leads already, 0 to 98.
     pub duplicate_percent: u8,
-    /// Share of the hosts that answer slowly, 0 to 100. Hosts with more than 1,000 pages never do: they would set the
-    /// length of the whole crawl.
+    /// Share of the hosts that answer slowly, 0 to 100. Hosts with more than 1,000 pages never do: they would decide how long the whole
+    /// crawl takes.
     pub slow_host_percent: u8,
-    /// How long a slow host takes, give or take a half.
+    /// How long a slow host takes to answer, give or take a half.
     pub latency: Duration,
     /// The `Crawl-delay` of the few hosts that have one (up to 100 pages each), in milliseconds on the wire.
     pub crawl_delay: Duration,
     /// Seconds that each 503 asks for in `Retry-After`.
     pub retry_after: u32,
-    /// Share of the hosts whose robots.txt names a sitemap, 0 to 100, of those that have one. It lists pages that nothing else leads
-    /// to, too.
+    /// Of the hosts with a robots.txt, the share whose robots.txt names a sitemap, 0 to 100. A sitemap also lists pages that nothing else
+    /// leads to.
     pub sitemap_percent: u8,
-    /// Sites without end beside it, to which the portal links: a calendar, sessions, filters, a maze, a mirror, and a domain on which each
-    /// name is a host. They are no part of the truth.
+    /// Whether there are sites without end, too, to which the portal links: a calendar, sessions, filters, a maze, a mirror, and a domain
+    /// on which each name is a host. They are not part of the truth.
     pub trap: bool,
 }
 
@@ -54,7 +54,7 @@ impl Default for SimulateOptions {
     }
 }
 
-/// Why a world cannot be made of its options.
+/// Why no world can be made from its options.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option} = {value}: {reason}")]
 pub struct SimulateError {

@@ -1,4 +1,4 @@
-//! A page of the world: what kind it is, where it stands, how it is spelled.
+//! A page of the world: what kind it is, where it is, and how its address is spelled.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use super::words::WORDS;
 pub(super) struct WorldPage {
     pub(super) host: WorldHost,
     pub(super) number: u32,
-    /// Leads to each further choice.
+    /// Each further choice follows from it.
     pub(super) dice: Dice,
 }
 
@@ -22,20 +22,20 @@ pub(super) enum PageKind {
     Html,
     /// No page: 404 or 410.
     Dead { status: u16 },
-    /// Something else than HTML.
+    /// Something other than HTML.
     File,
-    /// HTML after so many answers with this status.
+    /// HTML, after `failures` answers with this status.
     Flaky { status: u16, failures: u32 },
-    /// Another page's address.
+    /// A redirect to another page.
     Redirect { status: u16, to: Hop },
-    /// Its own address with a session in it, and HTML there.
+    /// A redirect to its own address with a session in it, and HTML there.
     Respelled,
 }
 
 /// Where a redirect leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hop {
-    /// To HTML, mostly of another host.
+    /// To HTML, mostly on another host.
     Away,
     Next,
     Previous,
@@ -68,7 +68,7 @@ pub(super) enum Style {
     Twin(Twin, Side),
 }
 
-/// What tells a page's address from its neighbor's, and must not be lost.
+/// What distinguishes a page's address from its neighbor's, and must not be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Twin {
     /// `/docs/paper-16` and `/docs/Paper-16`
@@ -118,7 +118,7 @@ impl WorldPage {
             return PageKind::Html;
         }
         let status = self.dice.on(STATUS).pick(&[301, 301, 302, 302, 303, 307, 308]);
-        // Four leaves in a row are a chain of three hops, or hold a loop of two.
+        // Four leaves in a row are a chain of three hops, or have a loop of two.
         let block = self.number / 4 * 4;
         if block >= first_leaf.max(self.host.fixed()) && block + 4 <= self.host.pages {
             let redirect = |to| PageKind::Redirect { status, to };
@@ -137,7 +137,7 @@ impl WorldPage {
             15..25 => PageKind::Respelled,
             25..40 => PageKind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
             40..70 => PageKind::File,
-            // Each makes its host rest, so there are about five a host, however large it is.
+            // Each makes its host rest, so there are about five per host, however large it is.
             70..76 if self.number < first_leaf.saturating_add(1_000) => PageKind::Flaky {
                 status: self.dice.on(STATUS).on(2).pick(&[500, 503, 503]),
                 failures: self.dice.on(STATUS).on(3).pick(&[1, 1, 1, 2]),
@@ -153,7 +153,7 @@ impl WorldPage {
             .then(|| dice.on(1).pick(&[Nofollow::Header, Nofollow::Meta]))
     }
 
-    /// Its twin and its side, where its address almost equals its neighbor's.
+    /// Its twin and its side, if its address almost equals its neighbor's.
     fn twin(&self) -> Option<(Twin, Side)> {
         let even = self.number & !1;
         let dice = self.host.dice.on(TWIN).on(u64::from(even));
@@ -191,7 +191,7 @@ impl WorldPage {
         }
     }
 
-    /// The section in whose directory its address is.
+    /// The section whose directory its address is in.
     pub(super) fn section(&self) -> Option<u32> {
         match self.style() {
             Style::Front | Style::List | Style::Home | Style::Cafe => None,

@@ -10,7 +10,7 @@ use super::spelling::{Base, spell};
 use super::words::{ACCENTED, WORDS};
 use super::world::{FILLER_BYTES, PageId, World};
 
-/// Every sixteenth of a log-normal distribution of page sizes (median 9,000 bytes, sigma 0.9), the tails cut.
+/// The sixteenths of a log-normal distribution of page sizes (median 9,000 bytes, sigma 0.9), with the tails cut.
 const SIZES: [u32; 17] = [
     2_000, 2_300, 3_200, 4_100, 4_900, 5_800, 6_800, 7_800, 9_000, 10_400, 12_000, 14_000, 16_500, 20_000, 25_300,
     35_800, 60_000,
@@ -42,7 +42,7 @@ impl World {
         title(&self.page(id))
     }
 
-    /// The page as text; its charset is still to be applied.
+    /// The page as text, before its charset is applied.
     pub(super) fn html(&self, page: &WorldPage) -> String {
         let size = size(page.dice.on(SIZE)) as usize;
         let links = self.links(page);

@@ -26,7 +26,7 @@ pub(super) enum Service {
     Unavailable,
 }
 
-/// The one rule for all agents; which pages it forbids is known from how their addresses are made, not by matching text.
+/// The one rule for all agents. Which pages it forbids follows from how their addresses are made, not from matching text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     Files,
@@ -41,7 +41,7 @@ pub(super) const MOVED: &str = "/robots-moved.txt";
 
 /// The file that a robots.txt names: an index, or a sitemap.
 pub(super) const SITEMAP: &str = "/sitemap.xml";
-/// The files that an index lists. The second is packed.
+/// The files that an index lists. The second is compressed.
 pub(super) const SITEMAP_PARTS: [&str; 2] = ["/sitemap-0.xml", "/sitemap-1.xml.gz"];
 
 const SERVICE: u64 = 201;
@@ -50,7 +50,7 @@ const DELAYED: u64 = 203;
 const DECOY: u64 = 204;
 
 impl WorldRobots {
-    /// The first hosts and the last one have each kind once, so that small worlds have them too.
+    /// The first hosts and the last one have each kind once, so that small worlds have all kinds, too.
     pub(super) fn of(host: &WorldHost, hosts: u32) -> Self {
         let service = match (host.index, host.dice.on(SERVICE).below(100)) {
             (0 | 2, _) => Service::Direct,
@@ -72,7 +72,7 @@ impl WorldRobots {
             (_, 70..85) => Rule::Items,
             _ => Rule::Files,
         };
-        // One section alone would be the whole host.
+        // A single section would be the whole host.
         let rule = if host.sections < 2 && rule == Rule::Section { Rule::Open } else { rule };
         let candidate = host.pages <= 100 && service == Service::Direct && host.index != 0;
         let delayed = candidate && (host.index + 1 == hosts || host.dice.on(DELAYED).per_mille(50));

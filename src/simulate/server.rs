@@ -23,7 +23,7 @@ use super::judge::Judge;
 use super::world::World;
 use crate::frontier::Timestamp;
 
-/// Serves a world at an address, all hosts at the same, by their Host header; and judges who asks.
+/// Serves a world: all hosts at one address, told apart by the Host header. It also judges the requests.
 ///
 /// Stops when dropped.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Server {
 struct Site {
     world: World,
     judge: Judge,
-    /// The clock that the judge is told: it never steps back.
+    /// The clock for the judge: it never steps back.
     started: (Timestamp, Instant),
 }
 
@@ -93,7 +93,7 @@ impl Drop for Server {
     }
 }
 
-/// The connections end with the listener.
+/// Accepts connections, which end with the listener.
 async fn accept(listener: TcpListener, site: Arc<Site>) {
     let mut connections = JoinSet::new();
     loop {
@@ -140,7 +140,7 @@ async fn respond(site: &Site, request: &Request<Incoming>) -> Response<Full<Byte
     response.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-/// A request under way. The judge hears of its end, even where the client closes the connection first.
+/// A request under way. The judge learns of its end, even if the client closes the connection first.
 struct Pending<'a> {
     site: &'a Site,
     asked: Asked,
@@ -160,7 +160,7 @@ fn build(answer: &mut Answer, compressed: bool) -> hyper::http::Result<Response<
     }
     let mut body = std::mem::take(&mut answer.body);
     if compressed {
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         body = gzip::compress(&body).unwrap_or_default();
         response = response.header(CONTENT_ENCODING, "gzip");
     }

@@ -12,7 +12,7 @@ const HAS: u64 = 801;
 const LISTS: u64 = 802;
 const SAID: u64 = 803;
 
-/// Hosts with as many pages have an index, others one file.
+/// Hosts with at least this many pages have an index, the others one file.
 const INDEX_FROM: u32 = 20;
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
         self.robots(host).service != Service::Missing && host.dice.on(HAS).per_mille(percent * 10)
     }
 
-    /// The pages that a host's sitemaps list: some three in ten, those too that no page links to, and those that robots.txt forbids.
+    /// The pages that a host's sitemaps list: about three in ten, including pages that no page links to, and pages that robots.txt forbids.
     pub(super) fn listed(&self, host: &WorldHost) -> Vec<PageId> {
         if !self.has_sitemap(host) {
             return Vec::new();
@@ -31,7 +31,7 @@ impl World {
         (0..host.pages).filter(is_listed).map(|number| PageId { host: host.index, number }).collect()
     }
 
-    /// What a host answers where its sitemap is or would be: `file` 0 is the first, then come the parts of an index.
+    /// What a host answers where its sitemap is or would be: `file` 0 is the first, and the parts of an index follow.
     pub(super) fn sitemap_answer(&self, host: &WorldHost, file: u8) -> Answer {
         let has_index = host.pages >= INDEX_FROM;
         if !self.has_sitemap(host) || (file > 0 && !has_index) {
@@ -60,7 +60,7 @@ impl World {
         }
         text.push_str("</urlset>\n");
         if file == 2 {
-            // Writing to memory does not fail.
+            // Writing to memory cannot fail.
             let packed = gzip::compress(text.as_bytes()).unwrap_or_default();
             return Answer::html(200, "application/x-gzip".to_owned(), packed);
         }

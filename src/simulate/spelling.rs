@@ -30,7 +30,7 @@ impl Base {
     }
 }
 
-/// One of the many ways to write a page's address, each of which the page is found by.
+/// One of the many ways to write a page's address. The page is found by each of them.
 pub(super) fn spell(page: &WorldPage, base: &Base, dice: Dice) -> String {
     let mut href = respell(page, dice.on(DECORATION));
     let form = dice.on(FORM);
@@ -63,7 +63,7 @@ pub(super) fn spell(page: &WorldPage, base: &Base, dice: Dice) -> String {
     href
 }
 
-/// The path with a session id in it, as a redirect to itself would have it.
+/// The path with a session id in it, as in a page's redirect to itself.
 pub(super) fn with_session(mut path: String, dice: Dice) -> String {
     if dice.per_mille(500) {
         let end = path.find('?').unwrap_or(path.len());
@@ -74,12 +74,12 @@ pub(super) fn with_session(mut path: String, dice: Dice) -> String {
     }
 }
 
-/// Path and query in a spelling of their own; the directory may differ in escapes.
+/// Path and query in another spelling; the directory may differ in escapes.
 fn respell(page: &WorldPage, dice: Dice) -> String {
     let path = page.path();
     let value = dice.on(1);
     match dice.below(1000) {
-        // A rule for `*.pdf$` decides on the end of the text, so files stay as they are.
+        // A rule for `*.pdf$` looks at the end of the text, so the addresses of files stay as they are.
         0..140 if matches!(page.style(), Style::File(_)) => path,
         0..70 => {
             let tracking = match value.below(6) {
@@ -139,7 +139,7 @@ fn authority(host: &WorldHost, dice: Dice) -> String {
 fn relative(directory: &str, path: &str) -> String {
     let end = path.find('?').unwrap_or(path.len());
     let shared = directory.bytes().zip(path[..end].bytes()).take_while(|(one, two)| one == two).count();
-    // A slash is ASCII: the cut is on a character's border.
+    // A slash is ASCII, so the cut is at the boundary of a character.
     let shared = directory.as_bytes()[..shared].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let up = directory[shared..].matches('/').count();
     let rest = &path[shared..];

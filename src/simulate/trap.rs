@@ -4,14 +4,14 @@
 //! |---|---|---|
 //! | `calendar` | months | their days |
 //! | `shop` | each link has a new session id in its path | 40 pages, whatever the session |
-//! | `facets` | six filters, one behind the other, in any order | one list for each set of filters |
-//! | `filters` | eight filters in a query, and two orders | the things that are left, of 30 on pages of their own |
+//! | `facets` | six filters, one after the other, in any order | one list for each set of filters |
+//! | `filters` | eight filters in a query, and two orders | which of 30 things are left, each with a page of its own |
 //! | `maze` | rooms in rooms | one of four texts |
 //! | `mirror` | the portal once more, on a host of its own | what the portal says |
 //! | `forum` | a link to edit, and one to reply, for each of its posts | 500; where to sign in |
 //! | `*.wild-simulated.test` | hosts | its own name, and that it is for sale |
 //!
-//! None of them is part of the truth. All are linked to from the portal, and have no robots.txt.
+//! None of them is part of the truth. The portal links to all of them, and none has a robots.txt.
 
 use super::dice::Dice;
 use super::world::PageId;
@@ -26,29 +26,29 @@ pub enum Trap {
     Month(u64),
     /// A page of the shop, in some session.
     Shop(u32),
-    /// A list that is filtered, by the bits of its filters.
+    /// A filtered list; the bits are its filters.
     Facets(u8),
-    /// Things that are filtered by a query, by the bits of its filters, its last one being the order.
+    /// Things filtered by a query; the bits are its filters, and the last one is the order.
     Filters(u16),
     /// One of these things.
     Thing(u32),
-    /// A room of the maze, by its text.
+    /// A room of the maze, by the number of its text.
     Maze(u8),
-    /// A page of the portal, as the mirror has it.
+    /// A page of the portal, on the mirror.
     Mirror(PageId),
     /// The one page of the forum.
     Forum,
-    /// What the forum cannot do.
+    /// A page to edit a post, which the forum cannot do.
     Edit,
-    /// What the forum does for its users only.
+    /// A page to reply to a post, which only users may do.
     Reply,
-    /// Where these sign in.
+    /// The page where users sign in.
     SignIn,
-    /// Any page of a host that nobody set up.
+    /// Any page of a host that was never set up.
     Wild,
 }
 
-/// The hosts, but for the wild ones.
+/// The hosts, except the wild ones.
 pub(super) const CALENDAR: &str = "calendar.simulated.test";
 pub(super) const SHOP: &str = "shop.simulated.test";
 pub(super) const FACETS: &str = "facets.simulated.test";
@@ -65,17 +65,17 @@ pub(super) const PARAMETERS: [&str; 9] = ["brand", "colour", "deal", "fit", "kin
 pub(super) const THINGS: u32 = 30;
 /// Pages of the shop.
 pub(super) const SHOP_PAGES: u32 = 40;
-/// Pages of the forum that break, one behind the other: more than a host may fail in a row.
+/// Pages of the forum that fail, one after the other: more than a host may fail in a row.
 pub(super) const EDITS: u32 = 36;
-/// Pages of the forum that all lead to one.
+/// Pages of the forum that all redirect to one.
 pub(super) const REPLIES: u32 = 200;
-/// That one.
+/// The page to which they redirect.
 pub(super) const SIGN_IN: &str = "/sign-in";
 
 pub(super) const SALT: u64 = 801;
 
 impl Trap {
-    /// The page of a trap that is asked for; `None` where it is in none. `mirrored` is the portal's page at this path.
+    /// The page of a trap that a request means; `None` where it is in none. `mirrored` is the portal's page at this path.
     pub(super) fn of(world: Dice, host: &str, path: &str, mirrored: impl FnOnce() -> Option<PageId>) -> Option<Self> {
         Some(match (host, path) {
             (CALENDAR | SHOP | FACETS | QUERIES | MAZE | MIRROR | FORUM, "/robots.txt") => Self::Robots,

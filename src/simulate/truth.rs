@@ -11,20 +11,21 @@ use super::world::{PageId, World};
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule that a crawl may leave out")]
 pub struct TruthOptions {
-    /// Where it starts; empty is the portal.
+    /// Where it starts; at the portal if empty.
     pub seeds: Vec<PageId>,
     /// It honors robots.txt.
     pub robots: bool,
-    /// It reads the sitemaps that robots.txt names. Without robots.txt it looks for those of the seeds' hosts, where it is of these alone.
+    /// It reads the sitemaps that robots.txt names. If it ignores robots.txt, it looks for sitemaps on the seeds' hosts, but only if it
+    /// stays on these hosts.
     pub sitemaps: bool,
     /// It honors nofollow, on links and on pages.
     pub nofollow: bool,
     /// It stays on the hosts of its seeds; otherwise all hosts are in scope.
     pub seed_hosts_only: bool,
-    /// Links from a seed at most; redirects add none. A real crawl may find a page by a longer way first, and then fetch
-    /// less: with a limit the truth is an upper bound.
+    /// Links from a seed, at most; redirects add none. A real crawl may find a page by a longer way first, and then fetch less: with a
+    /// limit, the truth is an upper bound.
     pub max_depth: Option<u32>,
-    /// Pages that it ignores as if nothing linked to them. What becomes unreachable by that was lost with them.
+    /// Pages that it ignores as if nothing linked to them. Pages that become unreachable by that are lost with them.
     pub without: HashSet<PageId>,
 }
 
@@ -47,15 +48,15 @@ impl Default for TruthOptions {
 pub enum Reach {
     /// It fetches the page, whatever the answer.
     Reachable,
-    /// A followed link leads there, and robots.txt forbids it.
+    /// A followed link leads there, but robots.txt forbids it.
     Forbidden,
-    /// Only links that may not be followed lead there, or others behind those.
+    /// Only links that may not be followed lead there, directly or through other pages.
     OnlyNofollow,
-    /// Nothing leads there: beyond forbidden pages, the depth, or the scope.
+    /// Nothing leads there: it is beyond forbidden pages, the depth or the scope.
     Unreachable,
 }
 
-/// What an ideal crawl fetches, from the model of the world: no HTML is parsed, no address compared. One byte a page.
+/// What an ideal crawl fetches, by the model of the world: no HTML is parsed, and no address is compared. Takes one byte a page.
 #[derive(Clone, Debug)]
 pub struct Truth {
     reaches: Vec<Reach>,
@@ -87,7 +88,7 @@ impl Truth {
         &self.options
     }
 
-    /// What it does with a page.
+    /// What the ideal crawl does with a page.
     ///
     /// # Panics
     /// Where the page is of another world.
@@ -95,7 +96,7 @@ impl Truth {
         self.reaches[world.place(id)]
     }
 
-    /// The number of such pages.
+    /// The number of pages with this reach.
     pub fn count(&self, reach: Reach) -> u64 {
         self.reaches.iter().filter(|&&known| known == reach).count() as u64
     }
@@ -113,7 +114,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The pages to visit, by depth: links go to the back, redirects to the front.
+    /// Visits the pages of a queue, by depth: links go to its back, redirects to its front.
     fn from(&mut self, mut queue: VecDeque<(PageId, u32)>, reach: Reach) {
         let honored = self.options.nofollow && reach == Reach::Reachable;
         while let Some((id, depth)) = queue.pop_front() {
@@ -139,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the sitemaps of a page's host list, where that host is asked for the first time.
+    /// What the sitemaps of a page's host list, the first time that the host is asked.
     fn listed(&mut self, page: &WorldPage) -> Vec<(PageId, u32)> {
         let TruthOptions { robots, seed_hosts_only, sitemaps, max_depth, .. } = *self.options;
         let is_read = sitemaps && (robots || seed_hosts_only) && max_depth != Some(0);

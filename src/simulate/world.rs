@@ -8,21 +8,21 @@ use super::page::WorldPage;
 use super::robots::{Service, WorldRobots};
 use super::words::WORDS;
 
-/// A web that follows from a number: hosts, pages, links and robots rules are computed when asked for, never stored.
+/// A web that follows from a number: hosts, pages, links and robots rules are computed when they are needed, never stored.
 ///
-/// Costs four bytes a host and 64 KiB, whatever its pages.
+/// Takes four bytes a host and 64 KiB, however many pages it has.
 #[derive(Debug)]
 pub struct World {
     options: SimulateOptions,
     pub(super) dice: Dice,
-    /// Where each host's pages begin among all pages; one more than hosts.
+    /// Where each host's pages begin among all pages; one entry more than there are hosts.
     first: Vec<u32>,
     pub(super) lists: Lists,
     /// Running text, ASCII, to cut paragraphs from.
     pub(super) filler: String,
 }
 
-/// One address of the world, whichever way it is spelled: pages with equal ids are one page, and no others.
+/// One address of the world, however it is spelled: pages with equal ids are one page, and no others are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId {
     /// 0 is the portal.
@@ -32,12 +32,12 @@ pub struct PageId {
 }
 
 impl PageId {
-    /// The page that all others can be reached from, as far as rules allow.
+    /// The page from which all others can be reached, as far as rules allow.
     pub const PORTAL: Self = Self { host: 0, number: 0 };
 }
 
 impl World {
-    /// Checks the options and shares the pages out to the hosts.
+    /// Checks the options, and divides the pages among the hosts.
     ///
     /// # Errors
     /// Where an option is out of its range, or leaves the portal too few pages to link to all hosts.
@@ -54,7 +54,7 @@ impl World {
         Ok(Self { options: options.clone(), dice, first, lists, filler: filler(dice) })
     }
 
-    /// The options that it was made from.
+    /// The options that the world was made from.
     pub fn options(&self) -> &SimulateOptions {
         &self.options
     }
@@ -74,7 +74,7 @@ impl World {
         self.options.pages
     }
 
-    /// How many of them are on this host.
+    /// How many pages are on this host.
     ///
     /// # Panics
     /// Where there is no such host.
@@ -146,7 +146,7 @@ impl World {
     }
 }
 
-/// Zipf's law in integers: the host of rank r weighs 1/r, the portal what its share asks for.
+/// Zipf's law in integers: the host of rank r weighs 1/r, and the portal as much as its share needs.
 fn share_out(options: &SimulateOptions) -> Vec<u32> {
     const ONE: u64 = 1 << 32;
     let others: u64 = (1..u64::from(options.hosts)).map(|index| ONE / (index + 1)).sum();
@@ -160,7 +160,7 @@ fn share_out(options: &SimulateOptions) -> Vec<u32> {
     let mut weight = 0;
     let mut first = Vec::with_capacity(options.hosts as usize + 1);
     for index in 0..=options.hosts {
-        // One page each, and a share of the rest; rounding the running sum leaves no remainder.
+        // One page each, and a share of the rest. Since the running sum is rounded, nothing is left over.
         #[expect(clippy::cast_possible_truncation, reason = "at most `spare`, which was a u32")]
         first.push(index + (spare * u128::from(weight) / all) as u32);
         weight += if index == 0 { portal } else { ONE / (u64::from(index) + 1) };
