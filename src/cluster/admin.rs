@@ -37,7 +37,7 @@ impl ClusterAdmin {
     /// Finds a crawl that was begun.
     ///
     /// # Errors
-    /// Where the servers cannot be reached or do not let us in, or there is no such crawl.
+    /// If the servers cannot be reached or do not let us in, or there is no such crawl.
     pub async fn open(servers: &Servers, crawl: &str) -> Result<Self, ClusterError> {
         let nats = Nats::connect(servers, crawl, false).await?;
         let addresses = servers.to_string();
@@ -56,7 +56,7 @@ impl ClusterAdmin {
     /// Whether the crawl is over.
     ///
     /// # Errors
-    /// Where the servers do not answer.
+    /// If the servers do not answer.
     pub async fn has_ended(&self) -> Result<bool, ClusterError> {
         let end = self.nats.last(&ClusterSubject::Key(ClusterKey::End)).await;
         Ok(end.map_err(|error| self.unreachable(error))?.is_some())
@@ -65,7 +65,7 @@ impl ClusterAdmin {
     /// Whether no node owns a partition any more: by then, all have stored their last counts.
     ///
     /// # Errors
-    /// Where the servers do not answer.
+    /// If the servers do not answer.
     pub async fn is_given_back(&self) -> Result<bool, ClusterError> {
         for partition in 0..self.terms.partitions {
             let owner = self.owner(partition).await;
@@ -79,13 +79,13 @@ impl ClusterAdmin {
     /// One report of all partitions, by the latest counts of each.
     ///
     /// # Errors
-    /// Where the servers do not answer, or a log cannot be read.
+    /// If the servers do not answer, or a log cannot be read.
     pub async fn report(&self, options: &CrawlOptions) -> Result<Report, ClusterError> {
         let has_ended = self.has_ended().await?;
         merged(&self.nats, self.terms.partitions, has_ended, options).await
     }
 
-    /// The settings of the node that began the crawl, as a file; `None` where they were too long to be kept.
+    /// The settings of the node that began the crawl, as a file; `None` if they were too long to be kept.
     pub fn settings(&self) -> Option<&str> {
         Some(self.terms.settings.as_str()).filter(|settings| !settings.is_empty())
     }
@@ -95,7 +95,7 @@ impl ClusterAdmin {
     /// up.
     ///
     /// # Errors
-    /// Where the servers do not answer, a log cannot be read, or an option differs from the crawl's.
+    /// If the servers do not answer, a log cannot be read, or an option differs from the crawl's.
     pub async fn explain(
         &self,
         options: &CrawlOptions,
@@ -107,7 +107,7 @@ impl ClusterAdmin {
     /// What was dropped from the crawl.
     ///
     /// # Errors
-    /// Where the servers do not answer, or their list cannot be parsed.
+    /// If the servers do not answer, or their list cannot be parsed.
     pub async fn dropped(&self) -> Result<Vec<DropRule>, ClusterError> {
         let list = drops::read(&*self.nats).await;
         list.map(|(_, rules)| rules).map_err(|error| self.unreachable(error))
@@ -118,7 +118,7 @@ impl ClusterAdmin {
     /// dropped before.
     ///
     /// # Errors
-    /// Where the servers do not answer, or more would be dropped than can be.
+    /// If the servers do not answer, or more would be dropped than can be.
     pub async fn drop_by(&self, rules: &[DropRule], is_undone: bool) -> Result<Vec<DropRule>, ClusterError> {
         let change = drops::change(&*self.nats, &self.addresses, (rules, is_undone), draw());
         let changed = tokio::time::timeout(PATIENCE, change).await;
@@ -129,7 +129,7 @@ impl ClusterAdmin {
     /// How many partitions have an owner, and how many of these apply the newest list of what is dropped.
     ///
     /// # Errors
-    /// Where the servers do not answer.
+    /// If the servers do not answer.
     pub async fn have_heard(&self) -> Result<(u32, u32), ClusterError> {
         let counted = async {
             let dropped = self.nats.last(&ClusterSubject::Key(ClusterKey::Dropped)).await?;
@@ -166,7 +166,7 @@ impl ClusterAdmin {
     /// The state of the partitions in one line, then one line for each node.
     ///
     /// # Errors
-    /// Where the servers do not answer.
+    /// If the servers do not answer.
     pub async fn status(&self) -> Result<String, ClusterError> {
         let text = self.look().await;
         text.map_err(|error| self.unreachable(error))
@@ -204,7 +204,7 @@ impl ClusterAdmin {
     /// Tells a node to give back its partitions and to end. Returns whether there is such a node.
     ///
     /// # Errors
-    /// Where the servers do not answer.
+    /// If the servers do not answer.
     pub async fn drain(&self, node: &str) -> Result<bool, ClusterError> {
         let told = async {
             let is_name = !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_alphanumeric());

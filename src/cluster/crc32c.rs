@@ -52,7 +52,7 @@ pub(super) fn seal(bytes: &mut Vec<u8>) {
 /// The bytes before the checksum.
 ///
 /// # Errors
-/// Where the checksum does not match them.
+/// If the checksum does not match them.
 pub(super) fn unseal(bytes: &[u8]) -> Result<&[u8], &'static str> {
     let (content, sum) = bytes.split_last_chunk().ok_or("shorter than its checksum")?;
     if crc32c(content) == u32::from_le_bytes(*sum) { Ok(content) } else { Err("its checksum is another") }

@@ -33,7 +33,7 @@ impl DropList {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest list; message 0 and an empty list where nothing was ever dropped.
+    /// The newest list; message 0 and an empty list if nothing was ever dropped.
     pub(crate) fn newest(&self) -> (u64, Vec<DropRule>) {
         self.list().clone()
     }
@@ -103,10 +103,10 @@ impl PartDrops {
     }
 }
 
-/// The list of a crawl, and the message that has it; message 0 and an empty list where nothing was ever dropped.
+/// The list of a crawl, and the message that has it; message 0 and an empty list if nothing was ever dropped.
 ///
 /// # Errors
-/// Where the servers do not answer, or their list cannot be parsed.
+/// If the servers do not answer, or their list cannot be parsed.
 pub(super) async fn read<T: ClusterTransport>(transport: &T) -> Result<(u64, Vec<DropRule>), Unreachable> {
     let Some(message) = transport.last(&KEY).await? else { return Ok((0, Vec::new())) };
     let reason = "the key dropped of the crawl is no list of rules: remove it, and drop again";
@@ -118,7 +118,7 @@ pub(super) async fn read<T: ClusterTransport>(transport: &T) -> Result<(u64, Vec
 /// the message that has the list now.
 ///
 /// # Errors
-/// Where the servers do not answer, or the list would be too long.
+/// If the servers do not answer, or the list would be too long.
 pub(super) async fn change<T: ClusterTransport>(
     transport: &T,
     addresses: &str,
@@ -151,7 +151,7 @@ pub(super) async fn change<T: ClusterTransport>(
     }
 }
 
-/// The rules of a list; `None` where it cannot be parsed. A key that was removed leaves a message without bytes.
+/// The rules of a list; `None` if it cannot be parsed. A key that was removed leaves a message without bytes.
 fn rules(bytes: &[u8]) -> Option<Vec<DropRule>> {
     let value = if bytes.is_empty() { DroppedValue::default() } else { values::read(bytes)? };
     value.rules.iter().map(|text| DropRule::parse(text).ok()).collect()

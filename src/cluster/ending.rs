@@ -14,7 +14,7 @@ use super::values::{self, StateValue};
 /// Checks whether all partitions are idle. If so, returns the messages that say so.
 ///
 /// # Errors
-/// Where the servers do not answer.
+/// If the servers do not answer.
 pub(crate) async fn all_idle<T: ClusterTransport>(
     transport: &T,
     partitions: u32,

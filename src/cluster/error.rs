@@ -19,7 +19,7 @@ pub enum ClusterError {
         what: &'static str,
         /// What it was begun with.
         theirs: String,
-        /// What is asked for.
+        /// What this node asks for.
         ours: String,
     },
     /// The crawl was begun by another version.

@@ -31,7 +31,7 @@ pub(crate) struct Inbox<T: ClusterTransport> {
 }
 
 impl<T: ClusterTransport> Inbox<T> {
-    /// Takes in link batches without end. It ends only where their links cannot be kept, which ends the crawl too.
+    /// Takes in link batches without end. It ends only if their links cannot be kept, which ends the crawl too.
     pub(crate) async fn run(self) {
         let subject = ClusterSubject::Found(self.partition);
         let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Dedup::default(), Backoff::new());

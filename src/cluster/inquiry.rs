@@ -29,7 +29,7 @@ use crate::lending::Clock;
 pub struct PartitionPlace {
     /// Its partition.
     pub partition: u32,
-    /// The node that owns the partition, and its machine and directory; `None` where none does.
+    /// The node that owns the partition, and its machine and directory; `None` if none does.
     pub owner: Option<(String, String)>,
     /// It is in a link batch that the partition has not taken in yet.
     pub is_in_letter: bool,
@@ -40,7 +40,7 @@ pub struct PartitionPlace {
 /// for temporary files.
 ///
 /// # Errors
-/// Where the servers do not answer, or a log is damaged; where the directory cannot be used.
+/// If the servers do not answer, or a log is damaged; if the directory cannot be used.
 pub(super) async fn ask<T: ClusterTransport>(
     transport: &T,
     terms: &ClusterTerms,

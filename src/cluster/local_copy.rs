@@ -68,7 +68,7 @@ fn read(bytes: &[u8], job: u64) -> Option<LogState> {
     fields.end().is_ok().then_some(fold)
 }
 
-/// A number that the machine keeps until it starts anew; `None` where there is none.
+/// A number that the machine keeps until it starts anew; `None` if there is none.
 fn start_of_machine() -> Option<u64> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(FingerprintKey::from_u64(0).fingerprint(id.trim()).bits())

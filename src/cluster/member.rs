@@ -44,7 +44,7 @@ pub struct ClusterOptions {
     pub directory: PathBuf,
     /// How it crawls.
     pub options: CrawlOptions,
-    /// The seeds; none where another node gives them.
+    /// The seeds; none if another node gives them.
     pub seeds: Vec<CanonicalUrl>,
     /// The node's settings as a file, for a later [`explain`](super::ClusterAdmin::explain).
     pub settings: String,
@@ -92,7 +92,7 @@ impl Member {
     /// Connects, agrees with the others on what is crawled, and takes the job directory.
     ///
     /// # Errors
-    /// Where no server can be reached or lets us in, the crawl of that name was begun with something else, or the directory belongs to
+    /// If no server can be reached or lets us in, the crawl of that name was begun with something else, or the directory belongs to
     /// another crawl or process.
     pub async fn join(options: ClusterOptions) -> Result<(Self, NodeFiles), ClusterError> {
         let ClusterOptions { servers, crawl, directory, seeds, .. } = &options;
@@ -144,7 +144,7 @@ impl Member {
     /// Crawls until the crawl is over, or this process is told to stop. Other processes may still be at work then.
     ///
     /// # Errors
-    /// Where a partition cannot be read or kept here.
+    /// If a partition cannot be read or kept here.
     pub async fn run(self) -> Result<FinishReason, ClusterError> {
         let deadline = self.options.options.max_duration.map(|longest| {
             let stop = self.stop();
@@ -239,7 +239,7 @@ impl About<'_> {
         replace(&directory.join(ABOUT), text.as_bytes())
     }
 
-    /// The node that used the directory last, and its place; `None` where the directory is new.
+    /// The node that used the directory last, and its place; `None` if the directory is new.
     fn read(directory: &Path, terms: &ClusterTerms) -> Result<Option<(String, u64)>, ClusterError> {
         let text = match fs::read_to_string(directory.join(ABOUT)) {
             Ok(text) => text,
@@ -276,7 +276,7 @@ impl ClusterOptions {
 /// The crawl and the node of a job directory.
 ///
 /// # Errors
-/// Where it is not a node's directory.
+/// If it is not a node's directory.
 pub fn node_of(directory: &Path) -> Result<(String, String), ClusterError> {
     let text = fs::read_to_string(directory.join(ABOUT)).map_err(ClusterError::reading(directory))?;
     let named = value_of(&text, "crawl").zip(value_of(&text, "node"));
@@ -297,7 +297,7 @@ impl NodeFiles {
     /// Waits until everything is written and safe. The member and all that [watch](Member::watch) it must be dropped first. Blocks.
     ///
     /// # Errors
-    /// Where a write failed, or another program has changed a file.
+    /// If a write failed, or another program has changed a file.
     pub fn end(self) -> Result<(), ClusterError> {
         Ok(self.0.end().map_err(CrawlError::from)?)
     }

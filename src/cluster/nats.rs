@@ -58,7 +58,7 @@ impl Nats {
     /// Connects, and finds the keys of a crawl or, with `makes`, makes them.
     ///
     /// # Errors
-    /// Where no server can be reached, none lets us in, or they cannot keep what is published.
+    /// If no server can be reached, none lets us in, or they cannot keep what is published.
     pub(crate) async fn connect(servers: &Servers, crawl: &str, makes: bool) -> Result<Arc<Self>, ClusterError> {
         let client = client(servers).await?;
         let version = client.server_info().version;
@@ -86,7 +86,7 @@ impl Nats {
     /// Finds the logs of this many partitions or, with `makes`, makes them. Before that, only keys can be read or published.
     ///
     /// # Errors
-    /// Where they are not there, or the servers do not answer.
+    /// If they are not there, or the servers do not answer.
     pub(crate) async fn open_logs(&self, partitions: u32, makes: bool, servers: &Servers) -> Result<(), ClusterError> {
         if self.logs.get().is_some() {
             return Ok(());
@@ -168,7 +168,7 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
             options = signed.map_err(|error| unusable(format!("the credentials cannot be used: {error}")))?;
         }
     }
-    // The library's own configuration would use the process's provider, and install one where there is none.
+    // The library's own configuration would use the process's provider, and install one if there is none.
     let tls = tls_for_servers(servers.ca_file.as_ref(), servers.certificate.as_ref());
     let of_files = |reason| ClusterError::SignIn { key: "cluster.ca_file or cluster.certificate", reason };
     let tls = tls.map_err(of_files)?;
@@ -241,7 +241,7 @@ fn found(
     }
 }
 
-/// A message that a server has republished, once most of them had it; `None` where it does not name the message before it.
+/// A message that a server has republished, once most of them had it; `None` if it does not name the message before it.
 fn arrival(message: &async_nats::Message) -> Option<Arrival> {
     let headers = message.headers.as_ref()?;
     let number = |name| headers.get(name)?.as_str().parse().ok();

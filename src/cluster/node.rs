@@ -85,7 +85,7 @@ impl<T: ClusterTransport> Node<T> {
     /// Owns its share of the partitions until the crawl is over, or the node is told to go.
     ///
     /// # Errors
-    /// Where a partition cannot be read or kept. The others are given back.
+    /// If a partition cannot be read or kept. The others are given back.
     pub(crate) async fn run(mut self, stop: Stop) -> Result<NodeEnd, ClusterError> {
         let context = Arc::clone(&self.context);
         let renewing = tokio::spawn(renew(Arc::clone(&context), self.name.clone(), self.leaving.subscribe()));
@@ -275,7 +275,7 @@ impl<T: ClusterTransport> Node<T> {
     }
 }
 
-/// What the servers no longer have of the crawl; `None` where they have all of it.
+/// What the servers no longer have of the crawl; `None` if they have all of it.
 async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option<String>, Unreachable> {
     let missing = context.transport.missing().await?;
     if missing.is_some() {

@@ -47,7 +47,7 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     /// Whether each request and each refused link is logged.
     pub(crate) logs_all: bool,
     pub(crate) lease: Arc<NodeLease>,
-    /// By how many microseconds this machine's clock is ahead of the servers'; 0 where it is near enough.
+    /// By how many microseconds this machine's clock is ahead of the servers'; 0 if it is near enough.
     pub(crate) clock_ahead: AtomicI64,
     pub(crate) roots: RootList,
     /// What is dropped, as far as this node knows.

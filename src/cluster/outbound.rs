@@ -115,7 +115,7 @@ impl Outbound {
     }
 }
 
-/// Waits for a link batch to arrive; `false` where none is on its way. If a bug of ours keeps one from being sent, the node ends, so that
+/// Waits for a link batch to arrive; `false` if none is on its way. If a bug of ours keeps one from being sent, the node ends, so that
 /// it is not lost.
 async fn arrive(sending: &mut JoinSet<u64>) -> bool {
     match sending.join_next().await {

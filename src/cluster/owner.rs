@@ -55,7 +55,7 @@ pub(crate) enum OwnerEnd {
 /// Owns a partition: reads its log, rebuilds its journal, and crawls it until it is told otherwise.
 ///
 /// # Errors
-/// Where its log is damaged, or its files cannot be kept.
+/// If its log is damaged, or its files cannot be kept.
 pub(crate) async fn own<T: ClusterTransport>(
     context: Arc<NodeContext<T>>,
     partition: u32,
@@ -156,7 +156,7 @@ enum Opening<T: ClusterTransport> {
     Torn,
 }
 
-/// Reads the log, begins an epoch, and opens the crawl. `None` where another owner was first.
+/// Reads the log, begins an epoch, and opens the crawl. `None` if another owner was first.
 async fn open<T: ClusterTransport>(
     context: &Arc<NodeContext<T>>,
     partition: u32,
@@ -195,7 +195,7 @@ async fn open<T: ClusterTransport>(
     }
 }
 
-/// The last message of the log when the partition's owner last published its state; 0 where none did.
+/// The last message of the log when the partition's owner last published its state; 0 if none did.
 async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
     let mut backoff = Backoff::new();
     loop {
@@ -209,7 +209,7 @@ async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
 /// Restores a partition from the servers, up to `said` at least. A server that has just begun to lead may not have all of it at once.
 ///
 /// # Errors
-/// Where the log is damaged, or the servers answer again and again that it ends before `said`.
+/// If the log is damaged, or the servers answer again and again that it ends before `said`.
 async fn restore_to<T: ClusterTransport>(
     transport: &T,
     partition: u32,
@@ -230,7 +230,7 @@ async fn restore_to<T: ClusterTransport>(
 }
 
 /// The local copy of a partition, with what the log has after it; its newest snapshot; and the position up to which its journal is whole
-/// here. `None` where the servers must be asked for more.
+/// here. `None` if the servers must be asked for more.
 async fn own_copy<T: ClusterTransport>(
     context: &NodeContext<T>,
     partition: u32,
@@ -307,7 +307,7 @@ async fn open_from<T: ClusterTransport>(
     Ok(Opening::Opened(Box::new(Opened { crawl, parts, publisher, inbox })))
 }
 
-/// Opens the crawl over the rebuilt journal, and publishes everything written after the end of the log. `None` where the journal ends
+/// Opens the crawl over the rebuilt journal, and publishes everything written after the end of the log. `None` if the journal ends
 /// before `whole`. `dropped` has the rules that the user has dropped.
 fn open_crawl<T: ClusterTransport>(
     context: &NodeContext<T>,
@@ -346,7 +346,7 @@ fn open_crawl<T: ClusterTransport>(
     Ok(Some(crawl))
 }
 
-/// Adds a partition's seeds, and shows it all others where seeds define the scope.
+/// Adds a partition's seeds, and shows it all others if seeds define the scope.
 fn add_seeds(
     crawl: &Crawl<JobJournal>,
     roots: &RootList,

@@ -26,7 +26,7 @@ impl Peers {
     /// Looks at all nodes.
     ///
     /// # Errors
-    /// Where the servers do not answer.
+    /// If the servers do not answer.
     pub(crate) async fn look<T: ClusterTransport>(
         &mut self,
         transport: &T,
@@ -88,7 +88,7 @@ impl Peers {
 /// by now. A node that the servers do not know is marked as gone, and then it cannot begin.
 ///
 /// # Errors
-/// Where the servers do not answer.
+/// If the servers do not answer.
 pub(crate) async fn is_gone<T: ClusterTransport>(transport: &T, node: &str) -> Result<bool, Unreachable> {
     let key = ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
     if let Some(last) = transport.last(&key).await? {

@@ -102,7 +102,7 @@ impl<T: ClusterTransport> Publisher<T> {
     /// Publishes until the crawl of the partition has ended and all that it has done is in the log.
     ///
     /// # Errors
-    /// Where another owner has begun.
+    /// If another owner has begun.
     pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Fenced> {
         let (mut counted, mut told) = (Instant::now(), Instant::now());
         let mut is_kept = false;

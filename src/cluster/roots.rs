@@ -31,7 +31,7 @@ impl RootList {
     /// Reads on until it has this message. Waits without end for servers that do not answer.
     ///
     /// # Errors
-    /// Where they answer again and again that they do not have it.
+    /// If they answer again and again that they do not have it.
     pub(crate) async fn read_to<T: ClusterTransport>(
         &self,
         transport: &T,

@@ -48,7 +48,7 @@ impl ServerWatch {
 }
 
 /// By how many microseconds this machine's clock is ahead of the servers', which kept a message between two moments of ours; negative where
-/// it is late, and 0 where it is about right.
+/// it is late, and 0 if it is about right.
 pub(super) fn clock_ahead(sent: SystemTime, kept: SystemTime, answered: SystemTime) -> i64 {
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     match (sent.duration_since(kept), kept.duration_since(answered)) {

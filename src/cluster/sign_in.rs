@@ -49,7 +49,7 @@ impl ServerCredentials {
 }
 
 impl Servers {
-    /// Our credentials; `None` where the servers need none.
+    /// Our credentials; `None` if the servers need none.
     pub(crate) fn read(&self) -> Result<Option<ServerCredentials>, String> {
         self.sign_in.as_ref().map(|secret| secret.read().map(ServerCredentials::of)).transpose()
     }

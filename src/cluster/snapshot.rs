@@ -65,7 +65,7 @@ fn message(token: u64, number: u32, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The content of a snapshot's message with this number; `None` where the message is another snapshot's, or an earlier one.
+/// The content of a snapshot's message with this number; `None` if the message is another snapshot's, or an earlier one.
 fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static str> {
     let mut fields = Fields::of(unseal(bytes)?);
     if fields.u8()? != VERSION {
@@ -85,7 +85,7 @@ fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static
 /// another owner has made one that is further.
 ///
 /// # Errors
-/// Where the files cannot be read.
+/// If the files cannot be read.
 pub(super) async fn write<T: ClusterTransport>(
     transport: &T,
     partition: u32,
@@ -127,7 +127,7 @@ pub(super) async fn write<T: ClusterTransport>(
     Ok(name(transport, partition, made).await)
 }
 
-/// Names a complete snapshot, and purges what comes before the snapshot before it. `None` where one is named that is further.
+/// Names a complete snapshot, and purges what comes before the snapshot before it. `None` if one is named that is further.
 async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: SnapshotValue) -> Option<SnapshotValue> {
     let known = named(transport, partition).await;
     if known.first().is_some_and(|(_, newest)| newest.last >= made.last) {
@@ -173,7 +173,7 @@ async fn named<T: ClusterTransport>(transport: &T, partition: u32) -> Vec<(u64, 
     named
 }
 
-/// The furthest snapshot of a partition; an empty one where there is none.
+/// The furthest snapshot of a partition; an empty one if there is none.
 pub(super) async fn newest<T: ClusterTransport>(transport: &T, partition: u32) -> SnapshotValue {
     named(transport, partition).await.first().map(|(_, snapshot)| *snapshot).unwrap_or_default()
 }
@@ -197,10 +197,10 @@ async fn send<T: ClusterTransport>(transport: &T, subject: &ClusterSubject, byte
 }
 
 /// The state of a partition's log now, by its newest usable snapshot and the log after it. With a directory, which is emptied first, the
-/// files are rebuilt there, too. Returns the snapshot as well; an empty one where the log was read from its beginning.
+/// files are rebuilt there, too. Returns the snapshot as well; an empty one if the log was read from its beginning.
 ///
 /// # Errors
-/// Where the log is damaged, or neither a snapshot nor the log's beginning can be read; where the files cannot be kept.
+/// If the log is damaged, or neither a snapshot nor the log's beginning can be read; if the files cannot be kept.
 pub(super) async fn restore<T: ClusterTransport>(
     transport: &T,
     partition: u32,

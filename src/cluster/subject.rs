@@ -22,7 +22,7 @@ pub(crate) enum ClusterSubject {
 }
 
 impl ClusterSubject {
-    /// The partition whose messages go there; `None` where they concern all.
+    /// The partition whose messages go there; `None` if they concern all.
     pub(crate) fn partition(&self) -> Option<u32> {
         match self {
             Self::Found(partition)

@@ -44,7 +44,7 @@ pub(crate) struct Fenced;
 /// Which messages of a log count, as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Chain {
-    /// The last message that counts; 0 where there is none.
+    /// The last message that counts; 0 if there is none.
     last: u64,
     /// The last message that was read.
     seen: u64,
@@ -114,7 +114,7 @@ impl LogState {
         self.chain.seen
     }
 
-    /// The last message that counts; 0 where there is none.
+    /// The last message that counts; 0 if there is none.
     pub(crate) fn last(&self) -> u64 {
         self.chain.last
     }
@@ -200,7 +200,7 @@ impl LogState {
     /// Reads on to the end of the log, as it is now. Retries without end while the servers cannot be reached.
     ///
     /// # Errors
-    /// Where the log is damaged, or `keep` fails.
+    /// If the log is damaged, or `keep` fails.
     pub(crate) async fn read_on<T: ClusterTransport>(
         &mut self,
         transport: &T,
@@ -221,7 +221,7 @@ impl LogState {
     /// Begins to own the partition, after all that was read. Retries without end while no answer comes.
     ///
     /// # Errors
-    /// Where more was written since.
+    /// If more was written since.
     pub(crate) async fn begin<T: ClusterTransport>(
         &self,
         transport: Arc<T>,
@@ -237,12 +237,12 @@ impl LogState {
     }
 }
 
-/// The right to write to a partition's log, as long as nobody else has begun.
+/// The right to write to a partition's log, until another owner begins.
 #[derive(Debug)]
 pub(crate) struct Tenure<T: ClusterTransport> {
     transport: Arc<T>,
     subject: ClusterSubject,
-    /// Announces messages that are kept; `None` where we could not subscribe.
+    /// Announces messages that are kept; `None` if we could not subscribe.
     arrivals: Option<Arrivals>,
     token: u64,
     serial: u64,
@@ -259,7 +259,7 @@ impl<T: ClusterTransport> Tenure<T> {
     /// Appends to the log. Returns once no crash of a server can lose the message. Retries without end while no answer comes.
     ///
     /// # Errors
-    /// Where another owner has begun. Nothing more can be written.
+    /// If another owner has begun. Nothing more can be written.
     pub(crate) async fn append(&mut self, what: EntryKind) -> Result<(), Fenced> {
         let entry = LogEntry { token: self.token, serial: self.serial, behind: self.fold.last(), what };
         let bytes = entry.to_bytes();
@@ -320,7 +320,7 @@ fn behind(message: &Message) -> Option<u64> {
 /// Whether a message is the last of a partition's log that counts, as the log is now.
 ///
 /// # Errors
-/// Where the servers do not answer.
+/// If the servers do not answer.
 pub(crate) async fn is_last<T: ClusterTransport>(
     transport: &T,
     partition: u32,

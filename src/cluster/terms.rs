@@ -43,7 +43,7 @@ pub(crate) struct ClusterTerms {
     politeness: String,
     host_rules: String,
     seeds: String,
-    /// The settings of the node that began the crawl, for later questions about it; none where they are too long for one message.
+    /// The settings of the node that began the crawl, for later questions about it; empty if they are too long for one message.
     #[serde(default)]
     pub(crate) settings: String,
     /// The last message of the seeds; `None` until all are there.
@@ -144,10 +144,10 @@ fn digest(seeds: &[CanonicalUrl]) -> String {
     format!("{} seeds, {:016x}", all.len(), FingerprintKey::from_u64(0).fingerprint_bytes(&bytes).bits())
 }
 
-/// Reads the terms of a crawl; `None` where it was not begun.
+/// Reads the terms of a crawl; `None` if it was not begun.
 ///
 /// # Errors
-/// Where the servers do not answer, or it is of another version.
+/// If the servers do not answer, or it is of another version.
 pub(crate) async fn find<T: ClusterTransport>(
     transport: &T,
     crawl: &str,
@@ -176,7 +176,7 @@ pub(crate) async fn find<T: ClusterTransport>(
 /// Begins a crawl, or agrees to one that was begun. Returns once no crash can lose its seeds.
 ///
 /// # Errors
-/// Where it was begun with something else; where it was not begun, and there are no seeds; where the servers do not answer.
+/// If it was begun with something else; if it was not begun, and there are no seeds; if the servers do not answer.
 pub(crate) async fn agree<T: ClusterTransport>(
     transport: &T,
     wanted: &ClusterTerms,

@@ -36,7 +36,7 @@ pub(crate) fn before(counts: &[u8]) -> (Vec<u8>, BTreeMap<String, u64>) {
 /// Reads the counts of all partitions, and makes one report of them.
 ///
 /// # Errors
-/// Where a log or its counts cannot be read.
+/// If a log or its counts cannot be read.
 pub(crate) async fn merged<T: ClusterTransport>(
     transport: &Arc<T>,
     partitions: u32,

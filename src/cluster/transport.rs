@@ -42,7 +42,7 @@ pub(crate) struct Unreachable(pub(crate) String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) message: Message,
-    /// The message before it on its subject; 0 where there is none.
+    /// The message before it on its subject; 0 if there is none.
     pub(crate) behind: u64,
 }
 
@@ -62,7 +62,7 @@ impl Arrivals {
         Self(Box::new(poll))
     }
 
-    /// Waits for the next message after the last that was read. `None` where one between them was missed.
+    /// Waits for the next message after the last that was read. `None` if one between them was missed.
     pub(crate) async fn next(&mut self, read: u64) -> Option<Message> {
         loop {
             let Arrival { message, behind } = poll_fn(&mut self.0).await;
@@ -89,7 +89,7 @@ impl Drop for AbortOnDrop {
 /// [arrival](Arrival)'s `behind` are relied on.
 pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// Keeps a message, and returns its sequence once no crash of a server can lose it. With `after`, the message is kept only if the last
-    /// message of its subject has this sequence; 0 where there is none. Of messages with one `id` within two minutes, one is kept.
+    /// message of its subject has this sequence; 0 if there is none. Of messages with one `id` within two minutes, one is kept.
     fn publish(
         &self,
         subject: &ClusterSubject,
@@ -121,7 +121,7 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     fn kept_at(&self, subject: &ClusterSubject)
     -> impl Future<Output = Result<Option<SystemTime>, Unreachable>> + Send;
 
-    /// A place for messages that the servers say they do not have; `None` where all are there.
+    /// A place for messages that the servers say they do not have; `None` if all are there.
     fn missing(&self) -> impl Future<Output = Result<Option<String>, Unreachable>> + Send;
 
     /// Waits.
@@ -136,7 +136,7 @@ pub(crate) const LONGEST_REST: Duration = Duration::from_secs(1);
 /// How often servers may answer that they do not have what they had: about a minute, in which each of them gets what the others have.
 pub(crate) const ANSWERS: u32 = 64;
 
-/// Waits for ever longer times.
+/// Waits, longer each time.
 #[derive(Debug)]
 pub(crate) struct Backoff(Duration);
 

@@ -27,7 +27,7 @@ pub(crate) struct NodeValue {
 /// The owner of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnerValue {
-    /// The node; `None` where the partition was given back.
+    /// The node; `None` if the partition was given back.
     pub(crate) node: Option<String>,
     /// Drawn by the writer, so that no two values are the same.
     pub(crate) token: u64,
@@ -43,7 +43,7 @@ pub(crate) struct StateValue {
     pub(crate) read: u64,
     /// Link batches that could not be read.
     pub(crate) unread: u64,
-    /// The message with the list of what is dropped that it applies; 0 where there is none.
+    /// The message with the list of what is dropped that it applies; 0 if there is none.
     #[serde(default)]
     pub(crate) dropped: u64,
 }

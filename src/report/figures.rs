@@ -105,7 +105,7 @@ pub(crate) fn chance(share: f64) -> String {
     if share == 0.0 { "0".to_owned() } else { format!("{share:.1e}") }
 }
 
-/// `12.3 %` of a whole; `-` where the whole is nothing.
+/// `12.3 %` of a whole; `-` if the whole is nothing.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", part / whole * 100.0) } else { "-".to_owned() }
 }

@@ -49,7 +49,7 @@ pub enum ReportError {
 /// Reads a report back.
 ///
 /// # Errors
-/// Where it is missing, damaged or newer, or the file system refuses.
+/// If it is missing, damaged or newer, or the file system refuses.
 pub fn read(path: &Path) -> Result<Report, ReportError> {
     /// The field that all versions have.
     #[derive(Deserialize)]
@@ -73,7 +73,7 @@ impl Report {
     /// Writes it as JSON, indented, with a newline at the end.
     ///
     /// # Errors
-    /// Where the writer fails.
+    /// If the writer fails.
     pub fn write_json(&self, to: impl Write) -> io::Result<()> {
         write_json(self, to)
     }
@@ -81,7 +81,7 @@ impl Report {
     /// Writes it to a file, whole or not at all.
     ///
     /// # Errors
-    /// Where the file system refuses. The file is then as it was before.
+    /// If the file system refuses. The file is then as it was before.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let mut json = Vec::new();
         self.write_json(&mut json)?;
@@ -92,7 +92,7 @@ impl Report {
 /// Writes any value as JSON, indented, with a newline at the end.
 ///
 /// # Errors
-/// Where the writer fails.
+/// If the writer fails.
 pub fn write_json(value: &impl Serialize, mut to: impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut to, value)?;
     writeln!(to)

@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// The page of a trap that a request means; `None` where it is in none.
+    /// The page of a trap that a request means; `None` if it is in none.
     fn find_trap(&self, host: &str, path: &str) -> Option<Asked> {
         let mirrored = || match self.find(&self.host_name(0), path) {
             Asked::Page { id, .. } => Some(id),

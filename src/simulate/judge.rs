@@ -124,7 +124,7 @@ impl Judge {
     /// How often a page was fetched, counted up to 255: answered with anything but a passing error or another spelling of itself.
     ///
     /// # Panics
-    /// Where the page belongs to another world.
+    /// If the page belongs to another world.
     pub fn fetches(&self, world: &World, id: PageId) -> u8 {
         self.answers[world.place(id)].load(Ordering::Relaxed)
     }
@@ -132,7 +132,7 @@ impl Judge {
     /// How often a page was requested, counted up to 255.
     ///
     /// # Panics
-    /// Where the page belongs to another world.
+    /// If the page belongs to another world.
     pub fn requests(&self, world: &World, id: PageId) -> u8 {
         self.requests[world.place(id)].load(Ordering::Relaxed)
     }
@@ -140,7 +140,7 @@ impl Judge {
     /// Requests to a host that are under way.
     ///
     /// # Panics
-    /// Where there is no such host.
+    /// If there is no such host.
     pub fn in_flight(&self, host: u32) -> u32 {
         self.host(host).in_flight.into()
     }

@@ -55,7 +55,7 @@ pub struct Judgment {
     /// Requests to a host during the rest that its last Retry-After asked for. Judged only where a host has one connection: of several
     /// requests, some may be on their way already.
     pub before_retry_after: u64,
-    /// The shortest rest of any host, from an answer to the next request; `None` where no host got a second request.
+    /// The shortest rest of any host, from an answer to the next request; `None` if no host got a second request.
     pub smallest_rest_us: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Lists {
 const MOST_LINKS: u32 = 5_000;
 
 impl Lists {
-    /// `None` where the portal has too few pages.
+    /// `None` if the portal has too few pages.
     pub(super) fn new(hosts: u32, portal: &WorldHost) -> Option<Self> {
         let others = hosts - 1;
         let lists = others.div_ceil(others.isqrt().max(50)).clamp(1, portal.pages - portal.sections);

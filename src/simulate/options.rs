@@ -14,7 +14,7 @@ pub struct SimulateOptions {
     pub hosts: u32,
     /// Addresses in all: pages, files, redirects and dead ones.
     pub pages: u32,
-    /// Share of the pages on the largest host, 1 to 100; more where there are so few hosts that another would be larger.
+    /// Share of the pages on the largest host, 1 to 100; more if there are so few hosts that another would be larger.
     /// The others follow Zipf's law: half, a third, a quarter.
     pub largest_host_percent: u8,
     /// Share of the links that lead to a page to which another link leads already, 0 to 98.

@@ -37,7 +37,7 @@ impl World {
     /// A page's title, as a reader of its HTML would see it.
     ///
     /// # Panics
-    /// Where there is no such page.
+    /// If there is no such page.
     pub fn title(&self, id: PageId) -> String {
         title(&self.page(id))
     }

@@ -51,7 +51,7 @@ impl Server {
     /// Listens at a port that the system chooses, and answers from tasks of the current runtime.
     ///
     /// # Errors
-    /// Where loopback cannot be listened on.
+    /// If loopback cannot be listened on.
     pub async fn start(world: World) -> io::Result<Self> {
         Self::start_at(world, (Ipv4Addr::LOCALHOST, 0).into()).await
     }
@@ -59,7 +59,7 @@ impl Server {
     /// Listens at this address, and answers from tasks of the current runtime. Where its port is 0, the system chooses one.
     ///
     /// # Errors
-    /// Where the address cannot be listened on.
+    /// If the address cannot be listened on.
     pub async fn start_at(world: World, address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;

@@ -75,7 +75,7 @@ pub(super) const SIGN_IN: &str = "/sign-in";
 pub(super) const SALT: u64 = 801;
 
 impl Trap {
-    /// The page of a trap that a request means; `None` where it is in none. `mirrored` is the portal's page at this path.
+    /// The page of a trap that a request means; `None` if it is in none. `mirrored` is the portal's page at this path.
     pub(super) fn of(world: Dice, host: &str, path: &str, mirrored: impl FnOnce() -> Option<PageId>) -> Option<Self> {
         Some(match (host, path) {
             (CALENDAR | SHOP | FACETS | QUERIES | MAZE | MIRROR | FORUM, "/robots.txt") => Self::Robots,

@@ -91,7 +91,7 @@ impl Truth {
     /// What the ideal crawl does with a page.
     ///
     /// # Panics
-    /// Where the page is of another world.
+    /// If the page belongs to another world.
     pub fn reach(&self, world: &World, id: PageId) -> Reach {
         self.reaches[world.place(id)]
     }

@@ -40,7 +40,7 @@ impl World {
     /// Checks the options, and divides the pages among the hosts.
     ///
     /// # Errors
-    /// Where an option is out of its range, or leaves the portal too few pages to link to all hosts.
+    /// If an option is out of its range, or leaves the portal too few pages to link to all hosts.
     pub fn new(options: &SimulateOptions) -> Result<Self, SimulateError> {
         options.check()?;
         let dice = Dice::new(options.seed);
@@ -77,7 +77,7 @@ impl World {
     /// How many pages are on this host.
     ///
     /// # Panics
-    /// Where there is no such host.
+    /// If there is no such host.
     pub fn pages_of(&self, host: u32) -> u32 {
         self.first[host as usize + 1] - self.first[host as usize]
     }
@@ -85,7 +85,7 @@ impl World {
     /// A host's name as it is resolved.
     ///
     /// # Panics
-    /// Where there is no such host.
+    /// If there is no such host.
     pub fn host_name(&self, host: u32) -> String {
         self.host(host).name()
     }
@@ -93,7 +93,7 @@ impl World {
     /// The plainest spelling of a page's address.
     ///
     /// # Panics
-    /// Where there is no such page.
+    /// If there is no such page.
     pub fn url(&self, id: PageId) -> String {
         let page = self.page(id);
         format!("http://{}{}", page.host.name(), page.path())
@@ -133,7 +133,7 @@ impl World {
     /// Whether robots.txt allows a page.
     ///
     /// # Panics
-    /// Where there is no such page.
+    /// If there is no such page.
     pub fn allowed(&self, id: PageId) -> bool {
         let page = self.page(id);
         self.robots(&page.host).allow(&page)

@@ -21,7 +21,7 @@ const AROUND: f64 = 10.0;
 /// Lines of the grid, approximately.
 const STEPS: f64 = 4.0;
 
-/// The chart of some lines; empty where no line has two points. `written` formats a value for the grid.
+/// The chart of some lines; empty if no line has two points. `written` formats a value for the grid.
 pub(super) fn chart(title: &str, lines: &[ChartLine], written: fn(f64) -> String) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().fold(0.0, |last: f64, &(at, _)| last.max(at));

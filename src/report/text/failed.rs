@@ -31,7 +31,7 @@ impl Report {
         statuses.chain(self.urls.errors.iter().map(|(error, count)| (error.clone(), *count))).collect()
     }
 
-    /// How many pages failed, and how; `None` where none did.
+    /// How many pages failed, and how; `None` if none did.
     pub(super) fn failed_in_brief(&self) -> Option<String> {
         let failures = self.failures();
         let all: u64 = failures.values().sum();
