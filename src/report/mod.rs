@@ -6,9 +6,10 @@
 //!
 //! # The format of `report.json`
 //!
-//! It is one JSON object, in UTF-8. Its keys are the fields of [`Report`]. A key that ends in `_us` is a time in microseconds, one that ends in
-//! `_bytes` is a size, any other number is a count. The keys in `seen` are those of [`ShardStatistics`](crate::seen::ShardStatistics).
-//! `version` is [`Report::VERSION`]. A change that a reader of this version could not read, or would misread, makes the next version.
+//! It is one JSON object, in UTF-8. Its keys are the fields of [`Report`]. A key that ends in `_us` is a time in microseconds, one that
+//! ends in `_bytes` is a size, and any other number is a count or a share. The keys in `seen` are those of
+//! [`ShardStatistics`](crate::seen::ShardStatistics). `version` is [`Report::VERSION`]. It grows with each change that a reader of this
+//! version could not read, or would misread.
 
 pub(crate) mod figures;
 mod file;
