@@ -1,4 +1,4 @@
-//! What single hosts are sent: the keys of a rule that say it, as they are read and written.
+//! What a single host is sent (headers, sign-in, certificates): the rule keys for it, read and written.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::rule_key::{Refused, value};
 use super::value::Value;
 use crate::crawl::{HostAccess, SignIn};
 
-/// The keys of a rule for a host or a group that say what it is sent.
+/// The keys of a host's or a group's rule that say what is sent.
 pub(super) const KEYS: [&str; 6] = ["headers", "sign_in", "sign_in_to", "insecure", "client_certificate", "client_key"];
 
 /// Takes one of these keys.
@@ -15,7 +15,7 @@ pub(super) fn set(access: &mut HostAccess, key: &str, given: &Given) -> Result<(
     match key {
         "headers" => access.headers = list(given, "a list of headers, such as [\"X-Team: search\"]")?,
         "sign_in" => {
-            // What was meant to be a file's name may be the secret itself.
+            // What was meant as a file name may be the secret itself.
             let sign_in: Result<SignIn, _> = value(given);
             access.sign_in = Some(sign_in.map_err(|_| Refused::Secret(SignIn::EXPECTED.to_owned()))?);
         }
@@ -27,7 +27,7 @@ pub(super) fn set(access: &mut HostAccess, key: &str, given: &Given) -> Result<(
     Ok(())
 }
 
-/// Reads its paths that are not absolute from this directory on.
+/// Makes relative paths start at this directory.
 pub(super) fn place(access: &mut HostAccess, directory: &Path) {
     let HostAccess { sign_in, client_certificate, client_key, .. } = access;
     if let Some(sign_in) = sign_in {
@@ -43,7 +43,7 @@ fn list(given: &Given, expected: &str) -> Result<Vec<String>, Refused> {
     texts.filter(|_| given.kind == GivenKind::Array).ok_or_else(|| Refused::Value(expected.to_owned()))
 }
 
-/// The keys that have a value, as lines of a file.
+/// The keys that are set, as lines of a file.
 pub(super) fn lines(access: &HostAccess) -> Vec<(&'static str, Option<String>)> {
     let HostAccess { headers, sign_in, sign_in_to, insecure, client_certificate, client_key } = access;
     let list = |texts: &[String]| {

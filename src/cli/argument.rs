@@ -1,4 +1,4 @@
-//! The few shapes that the command's arguments have.
+//! The few shapes of the command's arguments.
 
 use std::path::PathBuf;
 
@@ -14,17 +14,17 @@ pub(super) fn option(name: &'static str, value: &'static str, help: &'static str
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
-/// An argument without a flag, which must be given.
+/// A required argument without a flag.
 pub(super) fn operand(name: &'static str, value: &'static str) -> Arg {
     Arg::new(name).required(true).value_name(value)
 }
 
-/// A job directory; `crawl/`, where a crawl puts its job, if none is given.
+/// A job directory; `crawl/` by default, where a crawl puts its job.
 pub(super) fn job(help: &'static str) -> Arg {
     path("job", "JOB", help).required(false).default_value("crawl").value_hint(ValueHint::DirPath)
 }
 
-/// A path, which must be given.
+/// A required path.
 pub(super) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     operand(name, value).value_parser(value_parser!(PathBuf)).help(help)
 }

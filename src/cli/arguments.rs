@@ -1,4 +1,4 @@
-//! The command line: the one door to clap. The table of settings says which flags there are; their values go to the layers.
+//! The command line: the one door to clap. The table of settings defines the flags; their values go to the layers.
 
 use std::ffi::OsString;
 use std::io;
@@ -43,9 +43,9 @@ use crate::report::SchemaOf;
 pub(super) enum Request {
     /// Print the keys of the URLs on standard input.
     Canonicalize { base: Option<String> },
-    /// Print the index of these WARC files, or of those in these directories.
+    /// Print the index of these WARC files, or of the WARC files in these directories.
     Cdxj { of: Vec<PathBuf> },
-    /// Ask the desk of a cluster.
+    /// Ask the cluster admin.
     Cluster(ClusterRequest),
     /// Print this shell script.
     Completions { script: Vec<u8> },
@@ -53,35 +53,35 @@ pub(super) enum Request {
     Config { defaults: bool },
     /// Crawl.
     Crawl,
-    /// Show a job as a page that keeps up with it.
+    /// Show a job as a page that stays up to date.
     Dashboard { job: PathBuf, address: SocketAddr, token: Option<Secret> },
-    /// Say how a job differs from another one.
+    /// Print how one job differs from another.
     Diff { old: PathBuf, new: PathBuf, form: DiffForm },
-    /// Ask nothing more of some hosts and URLs of this job or of a crawl on many machines, or ask for them again.
+    /// Drop some hosts and URLs of this job, or of a crawl on many machines; or undo that.
     Drop { job: PathBuf, of_cluster: bool, rules: Vec<DropRule>, is_undone: bool },
-    /// Say why these URLs were not fetched, or that they were.
+    /// Explain why these URLs were not fetched, or that they were.
     Explain { urls: Vec<String>, job: PathBuf, of_cluster: bool, json: bool },
-    /// Print the links of a job that lead to nothing.
+    /// Print the broken links of a job.
     Broken { job: PathBuf, form: BrokenForm, checks: bool },
-    /// Print the records of a job, or write them to a file: its pages, links or skipped links.
+    /// Print a job's records (pages, links or skipped links), or write them to a file.
     Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
     /// Print what is selected from a page, by the rules in the settings or by this one.
     Extract { from: String, rule: Option<FieldRule> },
-    /// Print the manual page of this command, or write all into a directory.
+    /// Print this command's manual page, or write all of them into a directory.
     Man { of: Option<String>, to: Option<PathBuf> },
-    /// Make one set of page records of those of all nodes of a crawl.
+    /// Merge the page records of all nodes of a crawl into one set.
     Merge(MergeRequest),
-    /// Say what the numbers of a report mean whose names have this in them.
+    /// Explain the numbers of a report whose names contain this text.
     Numbers { like: String },
-    /// Say what is damaged in this job, and mend what can be.
+    /// List what is damaged in this job, and repair what can be repaired.
     Repair { job: PathBuf, yes: bool },
-    /// Make a page of a job's report.
+    /// Write a job's report as a page.
     Report { job: PathBuf, to: Option<PathBuf>, opens: bool },
-    /// Go on with the crawl of this job, as it was set.
+    /// Continue this job's crawl with its own settings.
     Resume { job: PathBuf },
-    /// As `Resume`, with the pages whose last try failed.
+    /// As `Resume`, and fetch again the pages whose last try failed.
     Retry { job: PathBuf },
-    /// Print what a robots.txt says to the URLs on standard input.
+    /// Print what a robots.txt says about the URLs on standard input.
     Robots { file: PathBuf, agent: String },
     /// Print the JSON Schema of a file.
     Schema { of: SchemaOf },
@@ -89,13 +89,13 @@ pub(super) enum Request {
     Sitemap { from: String, base: Option<String>, json: bool },
     /// Work on a filter outside a crawl.
     Seen(SeenRequest),
-    /// Serve a simulated web, and judge who crawls it.
+    /// Serve a simulated web, and judge the crawler that visits it.
     Simulate(SimulateRequest),
-    /// Print a job's report again, or one of several jobs, or that of a crawl on many machines by its name.
+    /// Print the report of a job, of several jobs together, or of a crawl on many machines (by its name).
     Stats { jobs: Vec<PathBuf>, of_cluster: bool, form: StatsForm },
-    /// Show a job in the terminal, and keep up with it.
+    /// Show a job in the terminal, and keep it up to date.
     Top { job: PathBuf },
-    /// Print the pages of a job that a later one did not meet.
+    /// Print the pages of a job that a later job did not meet.
     Unmet { old: PathBuf, new: PathBuf },
 }
 
@@ -105,15 +105,15 @@ pub(super) struct CommandLine {
     pub(super) request: Request,
     /// The configuration file.
     pub(super) config: Option<PathBuf>,
-    /// For each flag that was given: its row in the table, the flag, its value.
+    /// Each given flag: its row in the table, the flag, its value.
     pub(super) flags: Vec<(usize, &'static Flag, Given)>,
 }
 
 impl CommandLine {
-    /// Parses arguments. Help and errors of usage are printed here.
+    /// Parses arguments. Prints help and usage errors itself.
     ///
     /// # Errors
-    /// How to exit when there is nothing left to do.
+    /// How to exit when nothing is left to do.
     pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Exit> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let is_long = arguments.iter().any(|argument| argument == "--help");
@@ -126,7 +126,7 @@ impl CommandLine {
                     output::complain(&failure);
                     failure.exit
                 }
-                // The exit code says it even where nothing can be written.
+                // The exit code tells even where nothing can be printed.
                 _ if error.use_stderr() => Exit::Usage,
                 _ => Exit::Done,
             }
@@ -211,7 +211,7 @@ impl CommandLine {
     }
 }
 
-/// The values of the flags of some settings.
+/// The values of the flags of the settings that `of` selects.
 fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'static Flag, Given)> {
     let mut given = Vec::new();
     for (row, setting) in TABLE.iter().enumerate().filter(|(_, setting)| of(setting)) {
@@ -256,7 +256,7 @@ fn completions(matches: &ArgMatches) -> Vec<u8> {
 
 const NAME: &str = "crawler";
 
-/// Hides the commands that the short help leaves out, so that it fits a screen.
+/// Hides the commands that the short help leaves out, so that it fits on a screen.
 fn without_rare(command: Command) -> Command {
     const RARE: [&str; 7] = ["canonicalize", "completions", "man", "merge", "schema", "simulate", "unmet"];
     command.mut_subcommands(|command| {
@@ -265,7 +265,7 @@ fn without_rare(command: Command) -> Command {
     })
 }
 
-/// Puts advice in the place of clap's tip where an unknown flag is one of other crawlers.
+/// Replaces clap's tip with advice where an unknown flag is a flag of other crawlers.
 fn advised(mut error: clap::Error) -> clap::Error {
     let advice = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => advice_for(flag),
@@ -397,7 +397,7 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
             }
         }
     };
-    // The names that other commands had for it.
+    // The names that other commands used for it.
     let arg = match flag.long {
         "format" => arg.alias("as"),
         "output" => arg.alias("to"),
@@ -409,8 +409,8 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
     }
 }
 
-/// Checks a URL given as an argument. Commands stand in the same place, so a word that is neither is more likely a slip than a host
-/// without a dot.
+/// Checks a URL argument. A command could stand in the same place, so a word that is neither is more likely a typo than
+/// a host without a dot.
 fn seed_url(text: &str) -> Result<String, String> {
     let command = command();
     let names = || command.get_subcommands().map(Command::get_name);

@@ -1,11 +1,12 @@
-//! `crawler broken`: links to pages that failed, with the pages that have them.
+//! `crawler broken`: links to pages that failed, with the pages that contain them.
 //!
-//! A page is broken by its last record: it has an error, or a status of 400 or more. Who links to it stands in `links.jsonl`, where the
-//! crawl kept that; else its record has the page on which it was found first. A redirect that ends at a broken page is part of it, so the
-//! pages that link to the redirect are listed too. What is no URL at all stands in `skipped.jsonl`.
+//! A page is broken if its last record has an error or a status of 400 or more. The pages that link to it are in
+//! `links.jsonl`, if the crawl kept that; otherwise its record names the page on which it was found first. A redirect
+//! that ends at a broken page counts as part of it, so pages that link to the redirect are listed too. Links that are
+//! not URLs are in `skipped.jsonl`.
 //!
-//! Files are read as streams. In memory are the broken pages with up to a thousand pages that link to each, and 16 bytes for each failed
-//! record.
+//! Files are read as streams. Memory holds the broken pages, up to a thousand pages that link to each, and 16 bytes for
+//! each failed record.
 
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -28,26 +29,26 @@ use crate::address::Canonicalizer;
 use crate::crawl::{LinkRecord, PageRecord, SkippedLink};
 use crate::job::{Job, PAGES};
 
-/// Pages that are listed of one broken link; further ones are counted.
+/// At most this many pages are listed for a broken link; further ones are only counted.
 const PAGES_EACH: usize = 1000;
-/// Redirects after each other that are followed backward.
+/// Redirects in a row that are followed backward.
 const REDIRECTS: usize = 10;
-/// Bytes that are read at once.
+/// Bytes per read.
 const BUFFER: usize = 1 << 18;
 
-/// A link that leads to nothing.
+/// A broken link.
 #[derive(Debug, Serialize)]
 struct Broken {
-    /// The wire URL; what is no URL, as it was written.
+    /// The wire URL; a link that is not a URL, as it was written.
     url: String,
     status: Option<u16>,
     error: Option<String>,
     message: Option<String>,
-    /// The wire URLs of the pages that link to it; none of a seed that no page links to.
+    /// The wire URLs of the pages that link to it; empty for a seed that no page links to.
     pages: Vec<String>,
-    /// Pages beyond those.
+    /// Further pages, not in `pages`.
     further: u64,
-    /// The pages are all that were fetched and link to it; else the first alone is known.
+    /// `pages` has every fetched page that links to it; otherwise only the first is known.
     is_complete: bool,
     #[serde(skip)]
     known: AHashSet<u64>,
@@ -62,7 +63,7 @@ impl Broken {
         }
     }
 
-    /// How it is broken, in a word.
+    /// What is wrong with it, in a word.
     fn how(&self) -> String {
         match (&self.error, self.status) {
             (Some(error), _) => error.clone(),
@@ -72,18 +73,18 @@ impl Broken {
     }
 }
 
-/// All broken links of a job, by what leads to them.
+/// All broken links of a job, by the URLs that lead to them.
 #[derive(Debug, Default)]
 struct BrokenLinks {
     list: Vec<Broken>,
-    /// Their places in the list, by the hash of their key and of each redirect to them.
+    /// Indexes into `list`, by the hash of a link's key and of the key of each redirect to it.
     by_key: AHashMap<u64, usize>,
     hasher: RandomState,
-    /// Lines that are no records.
+    /// Lines that are not records.
     damaged: u64,
 }
 
-/// Prints the broken links of a job. With `checks`, the exit code says whether there are some.
+/// Prints a job's broken links. With `checks`, the exit code tells whether there are any.
 pub(super) fn broken(
     line: &CommandLine,
     directory: &Path,
@@ -121,7 +122,7 @@ pub(super) fn broken(
 }
 
 impl BrokenLinks {
-    /// Takes the pages whose last records are failures; `false` where there is no such file.
+    /// Reads the pages whose last record is a failure; `false` if there is no such file.
     fn read_pages(&mut self, path: &Path) -> io::Result<bool> {
         let Some(mut file) = open(path)? else { return Ok(false) };
         let (mut failed, mut damaged) = (AHashMap::new(), 0);
@@ -156,11 +157,11 @@ impl BrokenLinks {
         Ok(true)
     }
 
-    /// Takes the pages that link to them; `false` where the crawl kept no links.
+    /// Reads the pages that link to them; `false` if the crawl kept no links.
     fn read_links(&mut self, path: &Path, pages: &Path, canonicalizer: &Canonicalizer) -> io::Result<bool> {
         let Some(mut file) = open(path)? else { return Ok(false) };
         let key = |text: &str| canonicalizer.canonicalize(text).ok().map(|url| url.key().to_owned());
-        // Redirects that lead there are part of the way, from the last to the first.
+        // Redirects to a broken page count as part of it; found from the last redirect to the first.
         for _ in 0..REDIRECTS {
             let before = self.by_key.len();
             let Some(mut pages) = open(pages)? else { break };
@@ -187,7 +188,7 @@ impl BrokenLinks {
         Ok(true)
     }
 
-    /// Takes links that are no URLs.
+    /// Reads the links that are not URLs.
     fn read_skipped(&mut self, path: &Path) -> io::Result<()> {
         let Some(mut file) = open(path)? else { return Ok(()) };
         let (mut by_text, mut damaged) = (AHashMap::new(), 0);
@@ -243,7 +244,7 @@ fn open(path: &Path) -> io::Result<Option<BufReader<JobFile>>> {
     Ok(JobFile::find(path)?.map(|file| BufReader::with_capacity(BUFFER, file)))
 }
 
-/// Calls with each whole line and where it begins. Half a line at the end is being written.
+/// Calls `each` with every whole line and its offset. Half a line at the end is still being written.
 fn each_line(file: &mut BufReader<JobFile>, mut each: impl FnMut(u64, &[u8])) -> io::Result<()> {
     let (mut line, mut offset) = (Vec::new(), 0);
     while file.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {

@@ -9,7 +9,7 @@ use super::job_file::JobFile;
 use super::output::{self, print};
 use crate::crawl::{CdxjIndex, archives_in};
 
-/// Prints the index of WARC files, or of those in directories.
+/// Prints the index of WARC files, or of the WARC files in directories.
 pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
     let mut files = Vec::new();
     for path in of {

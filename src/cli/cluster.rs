@@ -1,9 +1,9 @@
-//! `crawler --cluster`: a crawl on many machines, and what its desk is asked.
+//! `crawler --cluster`: a crawl on many machines, and the commands that ask its cluster admin.
 
 #[cfg(not(feature = "cluster"))]
 pub(super) use without::{ask, crawl, drop_rules, explain, stats};
 
-/// What a command says that was built without the feature.
+/// The commands of a build without the feature: each refuses.
 #[cfg(not(feature = "cluster"))]
 mod without {
     use std::path::Path;
@@ -83,13 +83,13 @@ mod within {
     use crate::gate::DropRule;
     use crate::report::{Report, metrics};
 
-    /// How long a user waits for all nodes to go by what is dropped.
+    /// How long a user waits until all nodes apply what was dropped.
     const HEARD: Duration = Duration::from_secs(10);
-    /// How long the report waits for what others have counted last.
+    /// How long the report waits for the last counts of other nodes.
     const LAST_COUNTS: Duration = Duration::from_secs(30);
-    /// Page records, in a node's directory.
+    /// The file of page records in a node's directory.
     const PAGES: &str = "pages.jsonl";
-    /// How often it looks for that.
+    /// Time between two looks.
     const LOOK: Duration = Duration::from_millis(250);
 
     /// Crawls as one node of a cluster.
@@ -140,7 +140,7 @@ mod within {
         })
     }
 
-    /// Prints the report of all nodes, where the crawl is over; else says how it goes on.
+    /// Prints the report of all nodes if the crawl is over; otherwise says how it continues.
     async fn tell(layers: &Layers, servers: &Servers, reason: FinishReason) -> Result<(), CommandError> {
         let settings = &layers.settings;
         if reason != FinishReason::Drained {
@@ -154,7 +154,7 @@ mod within {
                 tokio::time::sleep(LOOK).await;
             }
         };
-        // What a node that was killed has not counted, nobody will.
+        // A killed node never publishes its last counts, so the wait is bounded.
         let _ = tokio::time::timeout(LAST_COUNTS, settled).await;
         let report = admin.report(&settings.crawl).await.map_err(|error| failed(layers, &error))?;
         let form = if settings.output.json { StatsForm::Json } else { StatsForm::Text(Vec::new()) };
@@ -179,7 +179,8 @@ mod within {
         show(&report, form)
     }
 
-    /// Prints why URLs were not fetched by a crawl on many machines. Page records are those of a node's directory, where it is here.
+    /// Explains why a crawl on many machines did not fetch URLs. Page records come from a node's directory, if it is on
+    /// this machine.
     pub(in crate::cli) fn explain(
         line: &CommandLine,
         urls: &[String],
@@ -203,8 +204,8 @@ mod within {
         })
     }
 
-    /// Drops by these rules from a crawl on many machines, or takes them back, and waits until the nodes go by it; without any, lists what is
-    /// dropped.
+    /// Drops by these rules from a crawl on many machines, or undoes that, and waits until the nodes apply it. Without
+    /// rules, lists what is dropped.
     pub(in crate::cli) fn drop_rules(line: &CommandLine, rules: &[DropRule], undo: bool) -> Result<(), CommandError> {
         drop_rules::check(rules, undo)?;
         let layers = settings(line)?;
@@ -225,7 +226,7 @@ mod within {
                     }
                 }
             };
-            // It is kept, whether or not they say so.
+            // The rule is stored even if the nodes do not confirm it.
             let heard = tokio::time::timeout(HEARD, heard).await;
             let (what, note) = match heard {
                 _ if admin.has_ended().await.map_err(failed)? => {
@@ -242,18 +243,18 @@ mod within {
         })
     }
 
-    /// Opens the desk of a crawl, and the settings that it was begun with.
+    /// Opens the admin of a crawl, and the settings that the crawl was started with.
     async fn open(line: &CommandLine, layers: &Layers, crawl: &str) -> Result<(ClusterAdmin, Layers), CommandError> {
         let admin = ClusterAdmin::open(&servers(layers)?, crawl).await.map_err(|error| failed(layers, &error))?;
         let layers = match admin.settings() {
             Some(text) => of_crawl(line, crawl, text)?,
-            // Its settings were too long to be kept: it is taken to have those that are here.
+            // Its settings were too long to be stored, so the settings given here are assumed.
             None => settings(line)?.checked()?,
         };
         Ok((admin, layers))
     }
 
-    /// Answers at the desk of a cluster.
+    /// Handles a request to the cluster admin.
     pub(in crate::cli) fn ask(layers: &Layers, request: &ClusterRequest) -> Result<(), CommandError> {
         let servers = servers(layers)?;
         let (crawl, node) = match request {
@@ -294,7 +295,7 @@ mod within {
         done
     }
 
-    /// The servers of the settings.
+    /// The servers in the settings.
     fn servers(layers: &Layers) -> Result<Servers, CommandError> {
         let cluster = &layers.settings.cluster;
         let addresses = cluster.servers.iter().flat_map(|servers| servers.split(','));
@@ -323,7 +324,7 @@ mod within {
         Ok(servers)
     }
 
-    /// Refuses what a crawl on many machines cannot do yet.
+    /// Refuses settings that a crawl on many machines does not support yet.
     fn refuse_others(layers: &Layers) -> Result<(), CommandError> {
         let settings = &layers.settings;
         let (crawl, output) = (&settings.crawl, &settings.output);

@@ -1,14 +1,14 @@
-//! What the desk of a cluster is asked.
+//! Requests to the cluster admin.
 
 use std::path::PathBuf;
 
-/// What the desk of a cluster is asked.
+/// A request to the cluster admin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ClusterRequest {
-    /// A node is to give back what it has, and to end.
+    /// A node gives back its partitions, and ends.
     Drain { node: String },
-    /// The node of a job directory is to do so.
+    /// The same for the node of a job directory.
     Leave { job: PathBuf },
-    /// How the nodes and the partitions stand.
+    /// Show the state of the nodes and the partitions.
     Status,
 }

@@ -12,7 +12,7 @@ use super::job_file;
 #[derive(Debug)]
 pub(super) struct CommandError {
     pub(super) exit: Exit,
-    /// A line each; none where there is nobody to tell.
+    /// One line each; empty where nobody is left to tell.
     pub(super) messages: Vec<String>,
 }
 
@@ -22,8 +22,8 @@ impl CommandError {
         Self { exit, messages: vec![message.into()] }
     }
 
-    /// An error with its causes behind the message, and what to do where they name a file of a job. Where one of them is a full disk, the
-    /// exit code says so instead.
+    /// An error with its causes after the message, and advice if they name a file of a job. If one of them is a full
+    /// disk, the exit code says that instead.
     pub(super) fn caused(exit: Exit, message: &str, error: &(dyn Error + 'static)) -> Self {
         let causes = iter::successors(Some(error), |&error| error.source());
         let exit = if causes.clone().any(is_full) { Exit::NotKept } else { exit };
@@ -39,12 +39,12 @@ impl CommandError {
         advice.into_iter().fold(Self::new(exit, message), Self::and)
     }
 
-    /// For `map_err`: as [`caused`](Self::caused).
+    /// For `map_err`: like [`caused`](Self::caused).
     pub(super) fn of<E: Error + 'static>(exit: Exit, message: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |error| Self::caused(exit, &message.into(), &error)
     }
 
-    /// For `map_err`: a file that cannot be read or written, with what to do where it is one of a job.
+    /// For `map_err`: a file that cannot be read or written, with advice if it belongs to a job.
     pub(super) fn cannot(exit: Exit, action: &str, file: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let (message, file) = (format!("cannot {action} {}", file.display()), file.to_owned());
         move |error| {
@@ -53,7 +53,7 @@ impl CommandError {
         }
     }
 
-    /// For `map_err`: a file that cannot be written, or the one of a job that is read for it.
+    /// For `map_err`: a file that cannot be written, or a job's file that could not be read for it.
     pub(super) fn unwritten(exit: Exit, file: &Path) -> impl FnOnce(io::Error) -> Self {
         move |error| {
             if job_file::is_unread(&error) {
@@ -63,17 +63,17 @@ impl CommandError {
         }
     }
 
-    /// An error in one text, for whoever watches.
+    /// An error as one text, for people who watch a crawl.
     pub(super) fn told(error: &(dyn Error + 'static)) -> String {
         Self::caused(Exit::Failed, "", error).messages.join("; ")
     }
 
-    /// Nothing is left to do, and nobody to tell.
+    /// Nothing is left to do or to say.
     pub(super) fn quiet() -> Self {
         Self { exit: Exit::Done, messages: Vec::new() }
     }
 
-    /// Adds a line that says what to do about it, once.
+    /// Adds a line of advice, once.
     pub(super) fn and(mut self, advice: String) -> Self {
         if !self.messages.contains(&advice) {
             self.messages.push(advice);
@@ -81,13 +81,13 @@ impl CommandError {
         self
     }
 
-    /// Input of the user that cannot be used.
+    /// User input that cannot be used.
     pub(super) fn refused(messages: Vec<String>) -> Self {
         Self { exit: Exit::Usage, messages }
     }
 }
 
-/// Whether a disk or a quota is full, or a file as large as is allowed.
+/// Whether a disk or a quota is full, or a file has reached its size limit.
 fn is_full(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| {
         matches!(error.kind(), ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded | ErrorKind::StorageFull)

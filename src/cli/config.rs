@@ -10,12 +10,12 @@ use super::setting::Setting;
 use super::settings::AllSettings;
 use super::table::TABLE;
 
-/// The settings in force, each with where it came from.
+/// The settings in force, each with its origin.
 pub(super) fn effective(layers: &Layers) -> String {
     rendered(layers, layers.settings.clone(), |_| false)
 }
 
-/// The same, for the job: its paths lead to the same files from wherever it goes on, and what flags said of this run alone is left out.
+/// The same, for the job: its paths are absolute, and flags that concern this run only are left out.
 pub(super) fn kept(layers: &Layers, working_directory: &Path) -> String {
     let mut settings = layers.settings.clone();
     for setting in TABLE.iter() {
@@ -25,7 +25,7 @@ pub(super) fn kept(layers: &Layers, working_directory: &Path) -> String {
     rendered(layers, settings, is_of_run)
 }
 
-/// The keys whose values flags or variables have changed for the later runs of a job that goes on, too.
+/// The keys that flags or variables have changed for the later runs of a resumed job too.
 pub(super) fn changed(layers: &Layers) -> Vec<&'static str> {
     let mut settings = layers.settings.clone();
     let rows = layers.overridden.iter().map(|(row, (before, _))| (&TABLE[*row], before));
@@ -35,7 +35,8 @@ pub(super) fn changed(layers: &Layers) -> Vec<&'static str> {
         .collect()
 }
 
-/// All settings with their origins. Where flags or variables have overridden one that `is_reset`, it is as it was before.
+/// All settings with their origins. If flags or variables overrode a setting that `is_reset`, it shows its value from
+/// before.
 fn rendered(layers: &Layers, mut settings: AllSettings, is_reset: impl Fn(&Setting) -> bool) -> String {
     let crawl = settings.crawl.clone();
     render(|row, setting| {
@@ -73,7 +74,7 @@ const HEAD: &str = "\
 
 ";
 
-/// All sections, with one text for each row.
+/// All sections, with the text of `line` for each row.
 fn render(mut line: impl FnMut(usize, &Setting) -> String) -> String {
     let mut text = String::new();
     let mut section = "";

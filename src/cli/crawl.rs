@@ -29,7 +29,7 @@ use crate::job::{Job, JobError, JobJournal, replace};
 use crate::report::figures::{counted, duration, thousands};
 use crate::report::{self, Report, Urls};
 
-/// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are asked for again.
+/// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are fetched again.
 pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let screen = Screen::new();
@@ -41,7 +41,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
     if !settings.crawl.frontier.politeness.robots {
         output::warn("robots.txt is ignored, in every host: crawl so only what is yours");
     }
-    // Each fetch and each connection that is kept open is an open file, and many systems allow a shell only 1,024 of these.
+    // Each fetch and each kept-alive connection is an open file, and many systems allow a shell only 1,024.
     raise_open_files();
     if !settings.simulate.enabled {
         let has_proxy = settings.crawl.fetch.proxy.is_some();
@@ -63,12 +63,12 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
         .build()
         .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
     let exit = runtime.block_on(run(layers, seeds, retry, &screen));
-    // A name lookup by the system may still take seconds. Nobody waits for it.
+    // The system's name lookup may still take seconds. Nothing waits for it.
     runtime.shutdown_background();
     exit
 }
 
-/// Says by which name robots.txt rules are chosen, unless the user chose it or it is the default.
+/// Prints the name by which robots.txt rules are chosen, unless the user chose it or it is the default.
 fn tell_token(settings: &AllSettings) {
     let token = settings.product_token();
     if settings.is_token_a_browser() {
@@ -79,7 +79,7 @@ fn tell_token(settings: &AllSettings) {
     }
 }
 
-/// Says which lines of the blocklists could not be read.
+/// Warns of blocklist lines that could not be read.
 fn tell_blocklist(gate: &Gate) {
     if let Some((lines, first)) = gate.blocklist().and_then(Blocklist::unread) {
         let further = if lines == 1 { String::new() } else { format!(", and {} more such lines", lines - 1) };
@@ -91,7 +91,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let settings = &layers.settings;
     let mut options = settings.crawl.clone();
     let page = dashboard::listen(layers).await?;
-    // One that another process serves is judged there.
+    // A simulated web that another process serves is judged there.
     let is_served = settings.simulate.enabled && options.fetch.resolve_all_to.is_none();
     let web = if is_served { Some(SimulatedWeb::serve(layers, &mut options).await?) } else { None };
     // Options are checked, memory is allocated and the simulated web is up before the job directory is touched.
@@ -134,7 +134,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     seeds.add_seeds(&crawl, &job, web.is_some())?;
     tell_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
-    // This comes before the begin: a job that is begun goes on without its seeds being given again.
+    // This comes before the crawl begins: a job that has begun is resumed without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
     let is_drained = resumed.runs > 0 && progress.frontier.is_drained();
@@ -192,7 +192,8 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     ending::ended(&job, &finished, &signals)
 }
 
-/// Says how many URLs that wait today's rules refuse, and how many wait again that others had refused, where the rules are others.
+/// If the rules have changed: prints how many waiting URLs the new rules refuse, and how many that were refused wait
+/// again.
 fn tell_judged_again(crawl: &Crawl<JobJournal>, resumed: &Resumed) -> Result<(), CrawlError> {
     if !resumed.rules_changed {
         return Ok(());
@@ -214,7 +215,7 @@ fn tell_judged_again(crawl: &Crawl<JobJournal>, resumed: &Resumed) -> Result<(),
     Ok(())
 }
 
-/// Asks again for the pages that failed.
+/// Queues the failed pages again.
 fn try_again(crawl: &Crawl<JobJournal>, job: &Job) -> Result<(), CommandError> {
     let path = job.pages_path();
     let again = crawl
@@ -254,7 +255,7 @@ fn keep_bodies(crawl: &mut Crawl<JobJournal>, job: &Job, directory: Option<&Path
     crawl.keep_bodies(job, directory).map_err(CommandError::cannot(Exit::NotKept, "write to", directory))
 }
 
-/// What is kept of each page beside its record. The number tells a job's archive from others.
+/// The sinks that keep more of each page than its record. `number` tells a job's archive from others.
 pub(super) fn sinks(settings: &AllSettings, number: u64) -> Vec<Arc<dyn Sink>> {
     let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
     if settings.output.warc {
@@ -272,7 +273,8 @@ pub(super) fn sinks(settings: &AllSettings, number: u64) -> Vec<Arc<dyn Sink>> {
     sinks
 }
 
-/// Checks all that a crawl checks before it touches anything, but for what it reads: seeds, blocklists, and jobs.
+/// Makes every check that a crawl makes before it touches anything, except on what it reads: seeds, blocklists and
+/// jobs.
 pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
     let settings = &layers.settings;
     log::check(&settings.output.log)
@@ -319,7 +321,7 @@ fn job(layers: &Layers, seeds: SeedLists, options: &mut CrawlOptions) -> Result<
     draft(layers, seeds, options, settings.overwrite)
 }
 
-/// Drafts a new job in the directory; with `overwrite`, in the place of one.
+/// Drafts a new job in the directory; with `overwrite`, in place of an existing one.
 fn draft(
     layers: &Layers,
     seeds: SeedLists,
@@ -342,7 +344,7 @@ fn draft(
     Ok((job, seeds))
 }
 
-/// Keeps the settings in the job. Of one that goes on, it says which are others for its later runs, too.
+/// Keeps the settings in the job. If the job is resumed, prints which settings change for its later runs too.
 fn keep_settings(layers: &Layers, job: &Job, goes_on: bool) -> Result<(), CommandError> {
     let here = std::env::current_dir().map_err(CommandError::of(Exit::NotKept, "no working directory"))?;
     let changed = config::changed(layers);
@@ -362,7 +364,7 @@ fn is_reported(job: &Job, pages: u64) -> bool {
     })
 }
 
-/// Tells what was found in the job.
+/// Prints what was found in the job.
 fn tell(job: &Job, resumed: &Resumed) {
     let Resumed { runs, pages, queued, asked_again, replayed, cut, went_back, damaged, .. } = resumed;
     for damage in damaged {

@@ -1,4 +1,4 @@
-//! Threads that work on the lines of an input at the same time, and hand them back in their order.
+//! Threads that process the lines of an input in parallel, and return the results in the order of the input.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use std::thread;
 use super::exit::Exit;
 use super::line_block::{LineBlock, LineBlocks};
 
-/// Threads for one input: one reads it, one for each core makes something of its blocks, and the caller's takes what they made.
+/// Threads for one input: one reads it, one per core processes its blocks, and the caller's thread takes the results.
 ///
-/// As many blocks are under way as there are pieces, and each is used again and again. So memory is bounded, and who reads waits for
-/// who writes. The threads are not waited for: one that waits for input does not keep the process from ending.
+/// The number of blocks is fixed and each is reused. So memory is bounded, and the reader waits for the writer. The
+/// threads are not joined: a thread that waits for input does not keep the process from ending.
 #[derive(Debug)]
 pub(super) struct Crew<M> {
     to: Sender<Event<M>>,
@@ -22,19 +22,19 @@ pub(super) struct Crew<M> {
     workers: usize,
 }
 
-/// Some lines, and what was made of them.
+/// Some lines, and the result made of them.
 #[derive(Debug, Default)]
 struct Piece<M> {
     lines: LineBlock,
     made: M,
 }
 
-/// What the caller's thread hears of the others.
+/// What the other threads tell the caller's thread.
 #[derive(Debug)]
 enum Event<M> {
-    /// The piece of this number is ready.
+    /// The piece with this number is ready.
     Made(u64, Piece<M>),
-    /// The input has so many pieces, or failed behind so many.
+    /// The input has this many pieces, or failed after this many.
     Ended(u64, io::Result<()>),
     /// Nothing more is wanted.
     Stop(Exit),
@@ -47,18 +47,18 @@ enum Event<M> {
 pub(super) struct Stopper<M>(Sender<Event<M>>);
 
 impl<M> Stopper<M> {
-    /// What was taken by now is all that is taken.
+    /// Nothing is taken after what has been taken so far.
     pub(super) fn stop(&self, exit: Exit) {
-        // Where nobody listens, the work is done.
+        // If nothing receives it, the work is done.
         let _ = self.0.send(Event::Stop(exit));
     }
 }
 
-/// The most threads. What one thread takes would hold up more of them.
+/// The most threads. With more, the one thread that takes the results would hold them up.
 const MOST_WORKERS: usize = 16;
 
 impl<M: Default + Send + 'static> Crew<M> {
-    /// A thread for each core.
+    /// One thread per core.
     pub(super) fn new() -> Self {
         Self::of(thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS))
     }
@@ -72,13 +72,13 @@ impl<M: Default + Send + 'static> Crew<M> {
         Stopper(self.to.clone())
     }
 
-    /// Lets the threads `make` something of each block of lines, and shows it to `take` in the order of the input. Says how to exit
-    /// where the work was stopped.
+    /// Lets the threads `make` something of each block of lines, and passes it to `take` in the order of the input. If
+    /// the work was stopped, returns how to exit.
     ///
-    /// What was made is given to `make` again for a later block.
+    /// `make` gets an earlier result to reuse for a later block.
     ///
     /// # Errors
-    /// Where the input fails, once all before that was taken, or `take` does.
+    /// If the input fails, once everything before that was taken; or if `take` fails.
     pub(super) fn run(
         self,
         input: impl Read + Send + 'static,
@@ -109,7 +109,7 @@ impl<M: Default + Send + 'static> Crew<M> {
             while let Ok(mut piece) = frees.recv() {
                 match blocks.fill(&mut piece.lines) {
                     Ok(true) if to_do.send((pieces, piece)).is_ok() => pieces += 1,
-                    // Nobody listens where the work was stopped.
+                    // Nothing receives it if the work was stopped.
                     Ok(_) => return drop(ended.send(Event::Ended(pieces, Ok(())))),
                     Err(error) => return drop(ended.send(Event::Ended(pieces, Err(error)))),
                 }
@@ -126,7 +126,7 @@ impl<M: Default + Send + 'static> Crew<M> {
             while let Some(mut piece) = ready.remove(&taken) {
                 take(&mut piece.lines, &mut piece.made)?;
                 taken += 1;
-                // At the end of the input nobody wants it.
+                // At the end of the input nothing receives it.
                 let _ = free.send(piece);
             }
             if let Some((_, result)) = end.take_if(|(pieces, _)| *pieces == taken) {
@@ -136,11 +136,11 @@ impl<M: Default + Send + 'static> Crew<M> {
     }
 }
 
-/// Starts a thread whose panic is heard of.
+/// Starts a thread whose panic is reported.
 fn guarded<M: Send + 'static>(events: &Sender<Event<M>>, work: impl FnOnce() + Send + 'static) {
     let events = events.clone();
     thread::spawn(move || {
-        // Whoever catches it panics in turn, and looks at nothing that was left half done.
+        // The receiver panics in turn, and uses nothing that was left half done.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             let _ = events.send(Event::Panicked(panic));
         }
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// One line a read, so one line a block.
+    /// One line per read, so one line per block.
     struct Single<R>(R);
 
     impl<R: io::BufRead> Read for Single<R> {
@@ -170,7 +170,7 @@ mod tests {
         Single(Cursor::new((1..=count).flat_map(|number| [number.to_string(), "\n".to_owned()]).collect()))
     }
 
-    /// Each odd block is not ready before the one behind it is.
+    /// Each odd block is ready only after the next one.
     #[test]
     fn what_is_ready_first_waits_for_its_turn() {
         let done = Arc::new((Mutex::new(0_u64), Condvar::new()));
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((result.unwrap_err().to_string().as_str(), taken), ("the disk", 100_000));
     }
 
-    /// While its input says nothing, and never will.
+    /// While the input never returns anything.
     #[test]
     fn who_is_stopped_or_fails_does_not_wait_for_the_input() {
         struct Silent(bool);

@@ -1,4 +1,4 @@
-//! Who may ask the live page, and the headers of each answer.
+//! Which requests to the live page are let in, and the headers of each answer.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -17,12 +17,12 @@ use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine};
 /// Lets requests in, or says why not.
 #[derive(Debug)]
 pub(super) struct Door {
-    /// What requests from beyond this machine have with them, as [`Door::tag`] makes it of it.
+    /// The tag ([`Door::tag`]) of the token that requests from other machines must carry.
     token: Option<hmac::Tag>,
-    /// What the page alone has with it.
+    /// The token that only the page itself carries.
     page_token: String,
     page_tag: hmac::Tag,
-    /// Drawn at the start: texts are compared by their tags, which tells nobody where they differ.
+    /// Drawn at the start. Texts are compared by their tags, so timing does not reveal where they differ.
     key: hmac::Key,
 }
 
@@ -37,23 +37,24 @@ pub(super) enum NotLetIn {
     Stranger,
 }
 
-/// The header by which the page shows that it is the page.
+/// The header by which the page proves that it is the page.
 const PAGE_TOKEN: HeaderName = HeaderName::from_static("x-crawler-token");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// Its own script, style, picture and answers, and nothing else.
+/// Only its own script, style, images and answers.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
 );
-/// The report is one file, so its style stands in it. It has no script.
+/// The report is one file, so its style is inline. It has no script.
 pub(super) const REPORT_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
 impl Door {
-    /// With a token, everybody who has it is let in; without, this machine is. Fails where the system has no random numbers.
+    /// With a token, everybody who has it is let in; without, only this machine. `None` if the system has no random
+    /// numbers.
     pub(super) fn new(token: Option<&str>) -> Option<Self> {
         let random = SystemRandom::new();
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &random).ok()?;
@@ -67,7 +68,7 @@ impl Door {
         Some(Self { token: token.map(tag), page_tag: tag(&page_token), page_token, key })
     }
 
-    /// What the page shows when it acts.
+    /// The token that the page shows when it acts.
     pub(super) fn page_token(&self) -> &str {
         &self.page_token
     }
@@ -123,7 +124,7 @@ impl IntoResponse for NotLetIn {
     }
 }
 
-/// Puts the headers on an answer that each of them has.
+/// Adds the headers that every answer has.
 pub(super) fn dressed(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
@@ -140,7 +141,7 @@ pub(super) fn dressed(mut response: Response) -> Response {
     response
 }
 
-/// Whether a name, with or without a port, is this machine's own whoever answers for names.
+/// Whether a name, with or without a port, always means this machine, whatever DNS says.
 fn is_this_machine(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');

@@ -1,9 +1,9 @@
-//! The mark of a connection that lasts.
+//! The mark of a connection that stays open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set on a connection that has become a stream of events.
+/// Set on a connection that has become an event stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IsStream(Arc<AtomicBool>);
 

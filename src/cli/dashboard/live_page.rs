@@ -25,15 +25,15 @@ use crate::cli::live::LiveAnswers;
 use crate::cli::output;
 use crate::crawl::Secret;
 
-/// Connections at once. Others wait to be accepted.
+/// Connections at once. Further ones wait to be accepted.
 const CONNECTIONS: usize = 64;
 /// Time for the head of a request.
 const HEAD: Duration = Duration::from_secs(5);
-/// Time for a request and its answer, but for a stream of events.
+/// Time for a request and its answer; an event stream has [`STREAM`].
 const ANSWER: Duration = Duration::from_secs(30);
-/// Time for a stream of events. Then the browser asks again.
+/// Time for an event stream. After that the browser reconnects.
 const STREAM: Duration = Duration::from_secs(600);
-/// Bytes of a request's head.
+/// Most bytes of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
 
 /// The live page, listening.
@@ -50,10 +50,10 @@ pub(in crate::cli) struct LivePage {
 pub(in crate::cli) struct Serving(JoinHandle<()>);
 
 impl LivePage {
-    /// Listens at an address. Call inside the runtime.
+    /// Listens at an address. Call this inside the runtime.
     ///
     /// # Errors
-    /// In words: where the address is not to be had, or the token cannot be read.
+    /// In words: if the address is not available, or the token cannot be read.
     pub(super) async fn listen(address: SocketAddr, token: Option<&Secret>) -> Result<Self, String> {
         let token = token.map(Secret::read).transpose()?;
         let door = Door::new(token.as_deref()).ok_or("the system has no random numbers")?;
@@ -68,7 +68,7 @@ impl LivePage {
         format!("http://{}/", self.address)
     }
 
-    /// Serves a crawl, and says where.
+    /// Serves a crawl, and prints where.
     pub(in crate::cli) fn show(self, answers: Arc<LiveAnswers>) -> Serving {
         output::note(&format!("the crawl is shown at {}", self.url()));
         self.serve(answers)
@@ -93,7 +93,7 @@ async fn accept(listener: TcpListener, door: Arc<Door>, routes: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
-        // It is never closed, so there is no error.
+        // The semaphore is never closed, so there is no error.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
@@ -111,7 +111,7 @@ async fn accept(listener: TcpListener, door: Arc<Door>, routes: Router) {
 }
 
 async fn connection(stream: TcpStream, door: Arc<Door>, routes: Router) {
-    // Without this, small answers wait for the client's acknowledgement. An error of the connection shows below.
+    // Without this, small answers wait for the client's acknowledgement. A connection error shows up below.
     _ = stream.set_nodelay(true);
     let is_stream = IsStream::default();
     let service = {

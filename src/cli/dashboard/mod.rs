@@ -1,24 +1,25 @@
-//! The live page: a crawl as it runs, or a job's files, in a browser; and the same numbers for programs.
+//! The live page: a running crawl or a job's files in a browser, and the same numbers for programs.
 //!
 //! # Who calls whom
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`LivePage`] | listens, takes connections, and ends those that take too long |
+//! | [`LivePage`] | listens, accepts connections, and ends those that take too long |
 //! | `door` | lets a request in, or says why not; puts the headers on each answer |
 //! | `routes` | answers by path |
 //!
-//! What is answered comes from [`live`](super::live), which bounds what it costs. Connections, streams, heads of requests and lists are
-//! bounded, no body of a request is read, and a connection ends after one answer.
+//! The answers come from [`live`](super::live), which bounds their cost. Connections, streams, request heads and lists
+//! are bounded, no request body is read, and a connection ends after one answer.
 //!
 //! # Who may ask
 //!
-//! Without a token only this machine is listened to, and a name that is not this machine's own is refused: a page elsewhere
-//! whose name was made to lead here (DNS rebinding) sees nothing. Beyond this machine each request has the token. Whoever acts on
-//! the crawl has a second token beside, which is drawn at the start and stands in the page alone, so that no other page can do it.
+//! Without a token only this machine is answered, and a name that is not this machine's own is refused: a foreign page
+//! whose name was made to lead here (DNS rebinding) sees nothing. From other machines each request needs the token.
+//! Acting on the crawl needs a second token, which is drawn at the start and is only in the page, so that no other page
+//! can do it.
 //!
-//! Texts of the web reach the browser as JSON, and its script puts them into the page as text. The page may load its own script and
-//! style and nothing else.
+//! Texts of the web reach the browser as JSON, and the page's script inserts them as text. The page may load its own
+//! script and style and nothing else.
 
 mod door;
 mod is_stream;
@@ -39,10 +40,10 @@ use super::output;
 use super::settings::DashboardSettings;
 use crate::crawl::Secret;
 
-/// Listens for those who want to see the crawl that these settings are of, if they want that.
+/// Opens the live page for the crawl of these settings, if they ask for one.
 ///
 /// # Errors
-/// Where it cannot be listened, or the token cannot be read.
+/// If it cannot listen, or the token cannot be read.
 pub(super) async fn listen(layers: &Layers) -> Result<Option<LivePage>, CommandError> {
     let DashboardSettings { listen, token, .. } = &layers.settings.dashboard;
     let Some(address) = *listen else { return Ok(None) };
@@ -67,7 +68,7 @@ pub(super) fn dashboard(
         let page = LivePage::listen(address, token).await.map_err(|reason| CommandError::new(Exit::Usage, reason))?;
         output::note(&format!("{} is shown at {}", directory.display(), page.url()));
         let serving = page.serve(answers);
-        // Where it cannot be listened for, nobody can end the page but by a kill.
+        // If Ctrl-C cannot be listened for, only a kill ends the page.
         let _ = tokio::signal::ctrl_c().await;
         drop(serving);
         Ok(())
