@@ -1,4 +1,4 @@
-//! A document that the user names: by its URL, as a file, or on standard input.
+//! A document that the user names: a URL, a file, or standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use crate::address::{BaseUrl, Canonicalizer};
 use crate::crawl::{FetchOptions, Fetcher};
 use crate::frontier::Failure;
 
-/// What to do about an address that is not asked.
+/// Advice for an address that may not be requested.
 const PRIVATE: &str = "addresses that are not public are asked only with --allow-network or --allow-private-addresses";
 
 /// Redirects that are followed.
@@ -22,12 +22,12 @@ pub(super) struct Document {
     pub(super) body: Vec<u8>,
     pub(super) content_type: Option<String>,
     pub(super) base: Option<BaseUrl>,
-    /// Why it may not be whole.
+    /// Why it may be incomplete.
     pub(super) cut: Option<String>,
 }
 
 impl Document {
-    /// Fetches or reads it, up to so many bytes, which the setting with this key says. Of a file one more is read.
+    /// Fetches or reads it, up to `max_bytes`, the value of the setting `key`. Of a file, one more byte is read.
     pub(super) fn get(
         options: &FetchOptions,
         from: &str,
@@ -58,7 +58,7 @@ fn read(from: &str, max_bytes: usize) -> Result<Document, CommandError> {
     Ok(Document { name: from.to_owned(), body, content_type: None, base: None, cut: None })
 }
 
-/// Fetches it, over redirects. Whoever gives its URL has decided to ask for it, so its host's robots.txt is not asked.
+/// Fetches it, following redirects. The user has asked for this URL, so its host's robots.txt is not checked.
 async fn fetch(
     options: &FetchOptions,
     from: &str,

@@ -1,7 +1,9 @@
-//! `crawler drop`: nothing more is asked of a host, or of some URLs, of a job that is crawled or stopped, or of a crawl on many machines.
+//! `crawler drop`: stops fetching a host or some URLs of a job that is running or stopped, or of a crawl on many
+//! machines.
 //!
-//! A crawl that runs is told by its socket, and asks nothing more from that moment. Of a job that is stopped, the list is written that the
-//! next run reads. Of a crawl on many machines the servers keep it, and its nodes read it there.
+//! A running crawl is told through its socket, and fetches nothing more of them from that moment. For a stopped job,
+//! the list is written that its next run reads. For a crawl on many machines the servers store the rules, and the nodes
+//! read them there.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +19,10 @@ use super::unfit::refused;
 use crate::gate::DropRule;
 use crate::job::Job;
 
-/// What a node's directory has.
+/// A file that only a node's directory has.
 const NODE: &str = "cluster.toml";
 
-/// Whether rules can be, and are there where some must be.
+/// Checks the rules: each must be possible, and there must be one where one is required.
 pub(super) fn check(rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
     let usage = |message: String| CommandError::new(Exit::Usage, message);
     if rules.is_empty() && is_undone {
@@ -29,12 +31,13 @@ pub(super) fn check(rules: &[DropRule], is_undone: bool) -> Result<(), CommandEr
     rules.iter().try_for_each(|rule| rule.check().map_err(|error| usage(error.to_string())))
 }
 
-/// The rules, one a line.
+/// Prints the rules, one per line.
 pub(super) fn list(dropped: &[DropRule]) -> Result<(), CommandError> {
     print(|out| dropped.iter().try_for_each(|rule| writeln!(out, "{}", Safe(&rule.to_string()))))
 }
 
-/// Says what came of each rule. `what` is said of those that are dropped now, and `listing` is the command that lists all.
+/// Prints the outcome of each rule. `what` describes the rules that are dropped now, and `listing` is the command that
+/// lists all.
 pub(super) fn tell_each(rules: &[DropRule], before: &[DropRule], is_undone: bool, what: &str, listing: &str) {
     for rule in rules {
         let (was_dropped, rule) = (before.contains(rule), Safe(&rule.to_string()).to_string());
@@ -47,7 +50,7 @@ pub(super) fn tell_each(rules: &[DropRule], before: &[DropRule], is_undone: bool
     }
 }
 
-/// Drops by these rules from a job, or takes them back; without any, lists what is dropped.
+/// Drops by these rules from a job, or undoes that. Without rules, lists what is dropped.
 pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
     check(rules, is_undone)?;
     refuse_node(directory)?;
@@ -68,7 +71,7 @@ pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) 
     Ok(())
 }
 
-/// Of what a node takes part in, the servers keep what is dropped.
+/// Refuses a node's directory: the servers store what its crawl drops.
 fn refuse_node(directory: &Path) -> Result<(), CommandError> {
     let Ok(said) = fs::read_to_string(directory.join(NODE)) else { return Ok(()) };
     let crawl = said.lines().find_map(|line| line.strip_prefix("crawl = ")).unwrap_or("NAME").trim_matches('"');
@@ -78,7 +81,7 @@ fn refuse_node(directory: &Path) -> Result<(), CommandError> {
     Err(CommandError::new(Exit::Usage, message).and(advice))
 }
 
-/// Tells the crawl that runs.
+/// Tells the running crawl.
 fn tell(peer: &mut Peer, rule: &DropRule, is_undone: bool) -> Result<(), CommandError> {
     let question = Question::Drop { rule: rule.clone(), is_undone };
     let answer =

@@ -13,7 +13,7 @@ use super::unfit::refused;
 use super::{output, table};
 use crate::job::{Job, newest_keys, own};
 
-/// Merges the settings of file, environment and flags, and warns of odd ones.
+/// Merges the settings of file, environment and flags, and warns about odd ones.
 pub(super) fn settings(line: &CommandLine) -> Result<Layers, CommandError> {
     let path = line.config.as_deref().unwrap_or(Path::new("crawler.toml"));
     let file = entries(path, line.config.is_none())?;
@@ -26,7 +26,7 @@ pub(super) fn of_job(line: &CommandLine, directory: &Path) -> Result<Layers, Com
     of_job_kept(line, directory, false)
 }
 
-/// As [`of_job`], to read a job that another program may have made. Such a job has no settings file, only rules on keys.
+/// Like [`of_job`], to read a job that another program may have made. Such a job has no settings file, only key rules.
 pub(super) fn of_job_read(line: &CommandLine, directory: &Path) -> Result<Layers, CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let mut layers = of_job_kept(line, directory, true)?;
@@ -39,7 +39,7 @@ pub(super) fn of_job_read(line: &CommandLine, directory: &Path) -> Result<Layers
     Ok(layers)
 }
 
-/// As [`of_job`], for a directory that may not be a job. With `may_be_missing`, the job may lack a settings file.
+/// Like [`of_job`], for a directory that may not be a job. With `may_be_missing`, the job may lack a settings file.
 pub(super) fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: bool) -> Result<Layers, CommandError> {
     let path = Job::settings_in(directory);
     let file = match own::read(&path) {
@@ -58,14 +58,15 @@ pub(super) fn of_job_kept(line: &CommandLine, directory: &Path, may_be_missing: 
     Ok(layers)
 }
 
-/// The settings of whoever began a crawl on many machines, overridden by those given now.
+/// The settings with which a crawl on many machines was started, overridden by those given now.
 #[cfg(feature = "cluster")]
 pub(super) fn of_crawl(line: &CommandLine, crawl: &str, text: &str) -> Result<Layers, CommandError> {
     let file = whole_settings(Path::new(&format!("the crawl {crawl}")), text.as_bytes().to_vec())?;
     merge(&Inputs { file, is_whole: true, environment: layers::environment(), flags: line.flags.clone() })?.checked()
 }
 
-/// Reads a job's own settings file, which must have every key. A missing key would mean its default, and so another scope or web.
+/// Reads a job's own settings file, which must have every key. A missing key would mean its default, and so another
+/// scope or web.
 fn whole_settings(path: &Path, bytes: Vec<u8>) -> Result<Vec<TomlEntry>, CommandError> {
     let text = String::from_utf8(bytes).map_err(|error| unread(path, &io::Error::other(error)))?;
     let path = path.display().to_string();

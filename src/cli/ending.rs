@@ -1,4 +1,4 @@
-//! What the command tells after a crawl: its report, what waits, what could not be kept, and the exit code.
+//! What the command prints after a crawl: its report, the waiting URLs, what could not be kept; and the exit code.
 
 use std::io::{self, Write};
 
@@ -14,8 +14,9 @@ use crate::frontier::Failure as Failed;
 use crate::job::Job;
 use crate::report::{Report, ReportPart};
 
-/// Prints the report to standard output, unless the page records go there: in full, where the user wants to be told more, and not at all,
-/// where of errors alone. Of a crawl of nothing, only the reason is told.
+/// Prints the report to standard output, or to standard error if the page records go to standard output. It is printed
+/// in full if the log is verbose, and not at all if only errors are logged or nothing was crawled: then only the reason
+/// is printed.
 pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result<(), CommandError> {
     if settings.output.json {
         return print(|out| report.write_json(out));
@@ -35,14 +36,15 @@ pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result
     }
 }
 
-/// Tells how many URLs wait and how to go on; nothing, where none waits.
+/// Prints how many URLs wait and how to continue; nothing if none waits.
 pub(super) fn waiting(job: &Job, finished: &Finished) {
     if finished.frontier.queued + finished.frontier.scheduled > 0 {
         output::note(&how_to_go_on(job, finished));
     }
 }
 
-/// The note on waiting URLs. A limit on the job's pages must be raised to go on; a limit on a run's time starts afresh.
+/// The note on waiting URLs. To continue, a limit on the job's pages must be raised; a limit on a run's time starts
+/// afresh.
 fn how_to_go_on(job: &Job, finished: &Finished) -> String {
     let waiting = match finished.frontier.queued + finished.frontier.scheduled {
         1 => "1 URL is waiting".to_owned(),
@@ -90,7 +92,7 @@ pub(super) fn kept(
     }
 }
 
-/// The exit code: stopped by a signal or for want of a proxy, nothing crawled, or done.
+/// The exit code: stopped by a signal, stopped because the proxy failed, nothing crawled, or done.
 pub(super) fn ended(job: &Job, finished: &Finished, signals: &Signals) -> Result<Exit, CommandError> {
     match finished.reason {
         FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Interrupted)),
@@ -103,7 +105,7 @@ pub(super) fn ended(job: &Job, finished: &Finished, signals: &Signals) -> Result
     }
 }
 
-/// Whether any URL was answered by a page or a way to one: a status below 400.
+/// Whether any URL was answered by a page or a redirect: a status below 400.
 fn has_page(tally: &Tally) -> bool {
     tally.done.statuses.keys().any(|status| *status < 400)
 }
@@ -111,7 +113,7 @@ fn has_page(tally: &Tally) -> bool {
 /// Why no page was fetched: the results of most requests.
 fn nothing_crawled(finished: &Finished) -> String {
     let Tally { pages, robots, unreachable, .. } = &finished.tally;
-    // Where URLs were given up with their hosts, the reasons for that count.
+    // If URLs were given up with their hosts, the reasons for that count.
     let errors = if unreachable.total() > 0 { [unreachable, &pages.errors] } else { [&robots.errors, &pages.errors] };
     let errors = errors.map(NameCounts::most_first);
     let refusals = finished.gate.refusals();
@@ -143,7 +145,7 @@ fn nothing_crawled(finished: &Finished) -> String {
     format!("nothing was crawled: {}", reasons.join("; "))
 }
 
-/// A reader of standard output that has left is not an error.
+/// It is not an error if the reader of standard output has left.
 fn gone(error: io::Error) -> io::Result<u64> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(0) } else { Err(error) }
 }

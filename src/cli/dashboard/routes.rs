@@ -27,10 +27,10 @@ const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = include_str!("page.css");
 const ICON: &str = include_str!("icon.svg");
 
-/// Streams of events at once.
+/// Event streams at once.
 const STREAMS: usize = 16;
 
-/// What the page's answers are made of.
+/// The state that the page's answers are made from.
 pub(super) struct PageAnswers {
     answers: Arc<LiveAnswers>,
     page: String,
@@ -94,7 +94,7 @@ async fn metrics(answers: State<Arc<PageAnswers>>) -> Result<Response, Response>
     Ok(typed("application/openmetrics-text; version=1.0.0; charset=utf-8", metrics))
 }
 
-/// The numbers, as often as there are new ones.
+/// The numbers, whenever there are new ones.
 async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extension<IsStream>) -> Response {
     let Ok(place) = Arc::clone(&answers.streams).try_acquire_owned() else {
         return unavailable(format!("{STREAMS} look already"));
@@ -123,9 +123,9 @@ async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extensio
 /// How far a stream has come.
 struct Told {
     answers: Arc<PageAnswers>,
-    /// When the last snapshot is not the newest any more.
+    /// When the last snapshot sent stops being the newest.
     until: Option<Instant>,
-    /// What was told last.
+    /// The event that was sent last.
     event: Option<String>,
     #[expect(dead_code, reason = "held until the stream ends")]
     place: OwnedSemaphorePermit,
@@ -150,7 +150,7 @@ struct ByRule {
     undo: bool,
 }
 
-/// Asks nothing more of what a rule names, or asks for it again.
+/// Stops fetching what a rule names, or undoes that.
 async fn drop_by(
     answers: State<Arc<PageAnswers>>,
     Query(ByRule { rule, undo }): Query<ByRule>,
@@ -177,7 +177,7 @@ fn bounded(text: &str) -> Result<(), Response> {
     if text.len() > Question::LONGEST { Err((StatusCode::URI_TOO_LONG, "too long\n").into_response()) } else { Ok(()) }
 }
 
-/// Acts on the crawl, and says how it stands then.
+/// Acts on the crawl, and answers with its new state.
 fn act(answers: &PageAnswers, act: Act) -> Response {
     match answers.answers.act(act) {
         Ok(state) => typed(JSON, state.to_string()),

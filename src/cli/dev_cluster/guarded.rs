@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Runs the command that follows. Each line of its input names a signal to send to it; where the input ends, it is killed. Its exit status
-/// is the command's.
+/// Runs the command that follows. Each line of its input names a signal to send to the command; when the input ends,
+/// the command is killed. Its exit status is the command's.
 const GUARD: &str = r#"
 exec 3<&0
 "$@" </dev/null 3<&- & child=$!
@@ -18,21 +18,23 @@ kill "$reader" 2>/dev/null
 exit "$code"
 "#;
 
-/// A process under a shell that ends it when this process has ended: the system closes the shell's input then, whatever happened.
+/// A process under a shell that ends it once this process has ended: however that happens, the system then closes the
+/// shell's input.
 ///
-/// Both are in a group of their own, so Ctrl-C at a terminal does not reach them before this process has decided what to do.
+/// Both are in their own process group, so Ctrl-C at a terminal does not reach them before this process has decided
+/// what to do.
 #[derive(Debug)]
 pub(super) struct Guarded {
     shell: Child,
     orders: Orders,
 }
 
-/// What a process is told. `None` once it is killed.
+/// The shell's input, for signals. `None` once the process is killed.
 #[derive(Clone, Debug)]
 pub(super) struct Orders(Arc<Mutex<Option<ChildStdin>>>);
 
 impl Guarded {
-    /// Starts a program, with these arguments and variables, and what it prints sent there.
+    /// Starts a program with these arguments and variables, and sends its output there.
     pub(super) fn start<S: AsRef<OsStr>>(
         program: &OsStr,
         arguments: &[S],
@@ -46,12 +48,12 @@ impl Guarded {
         Ok(Self { shell, orders })
     }
 
-    /// Tells it, also while another thread waits for it.
+    /// Sends it signals, even while another thread waits for it.
     pub(super) fn orders(&self) -> Orders {
         self.orders.clone()
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub(super) fn wait(&mut self) -> io::Result<ExitStatus> {
         self.shell.wait()
     }

@@ -1,11 +1,11 @@
-//! `--dev-cluster N`: a cluster on this machine, to see how a crawl on many machines goes.
+//! `--dev-cluster N`: a cluster on this machine, to try out a crawl on many machines.
 //!
 //! ```text
 //!   JOB/servers/n0 … n2     three NATS servers: configuration, log, what they keep
 //!   JOB/node0 … nodeN       the job directory of each node, and JOB/nodeN.log
 //! ```
 //!
-//! Nodes and servers end with this process, even if it is killed. The same command again goes on.
+//! Nodes and servers end with this process, even if it is killed. Running the same command again resumes the crawl.
 
 mod guarded;
 mod servers;
@@ -28,7 +28,7 @@ use crate::simulate::Server;
 use guarded::{Guarded, Orders};
 use servers::DevServers;
 
-/// Crawls with so many nodes. The report of all is printed by the first.
+/// Crawls with `count` nodes. The first node prints the report of all.
 pub(super) fn crawl(layers: &Layers, count: u32) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let refused = |reason: &str| CommandError::new(Exit::Usage, layers.refusal("cluster.dev", reason));
@@ -90,7 +90,7 @@ pub(super) fn crawl(layers: &Layers, count: u32) -> Result<Exit, CommandError> {
     }
     if let Some(web) = web {
         let judgment = judge(layers, &web).to_string();
-        // The first node has printed the report: as JSON it stands alone.
+        // The first node has printed the report, and JSON must stand alone on standard output.
         if settings.output.json { note(&judgment) } else { print(|out| writeln!(out, "{judgment}"))? }
     }
     note(&format!(
@@ -100,7 +100,7 @@ pub(super) fn crawl(layers: &Layers, count: u32) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
-/// Starts a node with the arguments of this process, but for its directory, the servers, and the web.
+/// Starts a node with the arguments of this process, except for its directory, the servers and the web.
 fn start(directory: &Path, number: u32, servers: &str, web: Option<&str>) -> Result<Guarded, CommandError> {
     let job = directory.join(format!("node{number}"));
     let log = directory.join(format!("node{number}.log"));

@@ -1,4 +1,4 @@
-//! Three NATS servers on loopback, which keep what they are told in a directory.
+//! Three NATS servers on loopback, which keep their data in a directory.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -13,18 +13,18 @@ use super::super::command_error::CommandError;
 use super::super::exit::Exit;
 use super::guarded::Guarded;
 
-/// Servers: one may be gone.
+/// Three servers: the cluster survives the loss of one.
 const COUNT: usize = 3;
 /// How long they may take to answer.
 const START: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
-/// Where a server is that is not in `PATH`: packages put it where `PATH` of a user does not lead.
+/// Where to look for a server that is not in `PATH`: packages install it where a user's `PATH` does not lead.
 const ELSEWHERE: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// Servers that end with this process.
 #[derive(Debug)]
 pub(super) struct DevServers {
-    /// Where they answer, as `--cluster` takes it.
+    /// Their addresses, as `--cluster` takes them.
     pub(super) addresses: String,
     running: Vec<Guarded>,
 }
@@ -79,7 +79,7 @@ fn find(mut places: impl Iterator<Item = PathBuf>) -> Result<PathBuf, &'static s
     )
 }
 
-/// Ports that nobody listens at, for clients and for servers.
+/// Free ports, for clients and for servers.
 fn ports() -> io::Result<[[u16; COUNT]; 2]> {
     // All are held until all are known, so they differ.
     let listeners = [(); 2].map(|()| [(); COUNT].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));
@@ -90,7 +90,7 @@ fn ports() -> io::Result<[[u16; COUNT]; 2]> {
     Ok(ports)
 }
 
-/// Returns when somebody listens at a port.
+/// Returns when the port accepts a connection.
 fn answer(port: u16) -> io::Result<()> {
     let (address, end) = (SocketAddr::from((Ipv4Addr::LOCALHOST, port)), Instant::now() + START);
     loop {
@@ -111,7 +111,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let places = || [place.path().join("none"), place.path().to_owned()].into_iter();
         assert!(find(places()).unwrap_err().contains("apt-get install nats-server"));
-        // A directory of that name is no program.
+        // A directory of that name is not a program.
         fs::create_dir_all(place.path().join("none/nats-server")).unwrap();
         assert!(find(places()).is_err());
         fs::write(place.path().join("nats-server"), "").unwrap();

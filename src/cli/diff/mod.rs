@@ -1,4 +1,4 @@
-//! `crawler diff`: what is different between two jobs, their pages and their numbers.
+//! `crawler diff`: how the pages and the numbers of two jobs differ.
 
 mod moved;
 mod page_table;
@@ -31,11 +31,11 @@ struct Counts {
     unchanged: u64,
 }
 
-/// What differs, for programs.
+/// The differences, for programs.
 #[derive(Debug, Serialize)]
 struct Differences {
     pages: Counts,
-    /// By their names: what they were, and what they are.
+    /// By name: the old value, and the new one.
     numbers: BTreeMap<String, [Option<f64>; 2]>,
 }
 

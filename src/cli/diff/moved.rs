@@ -1,4 +1,4 @@
-//! The numbers of two reports that are not the same.
+//! The numbers that differ between two reports.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde_json::Value;
 use crate::report::Report;
 use crate::report::figures::{bytes, duration, thousands, whole};
 
-/// A number that is another one now.
+/// A number that has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Moved {
-    /// Its name, as `crawler numbers` has it.
+    /// Its name, as in `crawler numbers`.
     pub(super) name: String,
-    /// What it was, if it was there.
+    /// Its old value, if it had one.
     pub(super) old: Option<f64>,
-    /// What it is, if it is there.
+    /// Its new value, if it has one.
     pub(super) new: Option<f64>,
 }
 
-/// What people are shown: the others are in the JSON.
+/// The numbers that people are shown; the others are in the JSON.
 const SHOWN: [&str; 17] = [
     "elapsed_us",
     "urls.",
@@ -40,10 +40,11 @@ const SHOWN: [&str; 17] = [
     "cost.",
 ];
 
-/// Those of lists: what is for charts, and what stands in another place each time.
+/// Parts whose numbers are not compared: a series for charts, the settings, the judgment of a simulated web, and
+/// examples.
 const LISTS: [&str; 5] = ["timeline", "settings", "simulated", "pages.examples", "robots.examples"];
 
-/// The numbers that differ, by their names. Those in lists are left out.
+/// The numbers that differ, by name, without those in [`LISTS`].
 pub(super) fn moved(old: &Report, new: &Report) -> Vec<Moved> {
     let mut all: std::collections::BTreeMap<String, (Option<f64>, Option<f64>)> = std::collections::BTreeMap::new();
     flatten(&value(old), String::new(), &mut |name, number| all.entry(name).or_default().0 = Some(number));
@@ -70,7 +71,7 @@ pub(super) fn tell(Moved { name, old, new }: &Moved, to: &mut dyn Write) -> io::
     writeln!(to, "{name:<38} {:>13} {:>13} {change:>12}", show(old), show(new))
 }
 
-/// A number as people read it, by what its name says that it is.
+/// A number as people read it, in the unit that its name tells.
 fn figure(name: &str, number: f64) -> String {
     if name.ends_with("_us") {
         duration(Duration::from_secs_f64(number / 1e6))

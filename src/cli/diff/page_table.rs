@@ -8,55 +8,56 @@ use ahash::RandomState;
 use super::super::job_file::JobFile;
 use crate::crawl::{PageChange, PageRecord};
 
-/// The pages of a job by their keys: 64 bytes each, whatever the records have. Of a page with several records the last one counts.
+/// The pages of a job by their keys: 64 bytes each, whatever the size of the records. If a page has several records,
+/// the last one counts.
 #[derive(Debug)]
 pub(super) struct PageTable(Vec<Row>);
 
-/// What is known of a page.
+/// A page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
-    /// Stands for its key. Two of a billion keys have the same one with a chance of 10⁻²¹.
+    /// The hash of its key. Among a billion keys, two have the same hash with a chance of 10⁻²¹.
     key: u128,
     page: Compared,
 }
 
-/// What is compared of a page.
+/// The parts of a page that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Compared {
-    /// Where its record begins.
+    /// The offset of its record.
     at: u64,
-    /// 0 where there is none.
+    /// 0 if there is none.
     status: u16,
-    /// The texts of [`TEXTS`], by their hashes; a change escapes with a chance of 2⁻³².
+    /// Hashes of the [`TEXTS`]; a change goes unnoticed with a chance of 2⁻³².
     texts: [u32; TEXTS.len()],
     bytes: u32,
-    /// The body's digest where one is known, else 0.
+    /// The body's digest if known, else 0.
     digest: u32,
-    /// When the body was fetched that it has, by the hash of that text. A page that is asked again and has not changed has that of its
-    /// earlier visit.
+    /// When its body was fetched, as a hash of that text. A page that was fetched again without a change has the time
+    /// of its earlier visit.
     fetched: u32,
-    /// Of a page that was asked again and has changed, when the body was fetched that it had before; else 0.
+    /// If the page was fetched again and had changed: when its previous body was fetched; else 0.
     changed_since: u32,
 }
 
-/// The answer that a page is as it was when it was fetched, without a body.
+/// The status of a page that has not changed since it was fetched; it has no body.
 const NOT_MODIFIED: u16 = 304;
 
-/// What is compared of a page by its text.
+/// The parts of a page that are compared as texts.
 const TEXTS: [&str; 4] = ["redirect", "content type", "title", "canonical"];
 
 impl PageTable {
-    /// Those in a file of page records.
+    /// Reads a file of page records.
     ///
     /// # Errors
-    /// Where it cannot be read, or a line of it is no record: the number of that line.
+    /// If it cannot be read, or a line of it is not a record: the error has the line's number.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let mut rows = Vec::new();
         each_page(path, |at, record| {
             rows.push(Row { key: hash_of_key(&record.key), page: Compared::of(at, record) });
             Ok(())
         })?;
-        // The sort is stable, and what is kept of equals is the first.
+        // The sort is stable, and of equal keys the first is kept.
         rows.reverse();
         rows.sort_by_key(|row| row.key);
         rows.dedup_by_key(|row| row.key);
@@ -69,7 +70,7 @@ impl PageTable {
         self.0.binary_search_by_key(&key, |row| row.key).ok().map(|place| &self.0[place].page)
     }
 
-    /// The page with this key, where its last record begins here.
+    /// The page with this key, if its last record begins here.
     pub(super) fn last_at(&self, key: &str, at: u64) -> Option<&Compared> {
         self.get(key).filter(|page| page.at == at)
     }
@@ -92,18 +93,18 @@ impl Compared {
         }
     }
 
-    /// Whether its server says that it is not there.
+    /// Whether its server says that it does not exist.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.status, 404 | 410)
     }
 
-    /// What is different now, in words; nothing where it is the same. Bodies are compared by their digests where both are known, and else
-    /// by their lengths, and by what was found when the page was asked again. Where either is a 304, which has neither title nor body,
-    /// they are the same if they are of one fetch.
+    /// The differences in words; empty if there are none. Bodies are compared by their digests if both are known, else
+    /// by their lengths and by what the second visit found. If either record is a 304, which has neither title nor
+    /// body, the pages are the same if their bodies come from one fetch.
     pub(super) fn compare(&self, now: &Self) -> String {
         let mut what = Vec::new();
         if [self.status, now.status].contains(&NOT_MODIFIED) {
-            // What was not modified is there.
+            // A page that was not modified exists.
             let [was, is] = [self, now].map(|page| if page.status == NOT_MODIFIED { 200 } else { page.status });
             return match self.fetched == now.fetched {
                 true => String::new(),
@@ -131,7 +132,7 @@ fn status(status: u16) -> String {
     if status == 0 { "none".to_owned() } else { status.to_string() }
 }
 
-/// Calls `take` for each record of a page, with where it begins. A line that is not whole yet is passed over.
+/// Calls `take` for each page record, with its offset. A line that is not whole yet is skipped.
 pub(super) fn each_page(path: &Path, mut take: impl FnMut(u64, &PageRecord) -> io::Result<()>) -> io::Result<()> {
     let mut lines = BufReader::new(JobFile::open(path)?);
     let (mut line, mut at) = (Vec::new(), 0);
@@ -149,7 +150,7 @@ pub(super) fn each_page(path: &Path, mut take: impl FnMut(u64, &PageRecord) -> i
     Ok(())
 }
 
-/// For this process alone: nothing of it is written.
+/// For this process only: the hash is never written.
 fn hash(text: &String) -> u64 {
     RandomState::with_seeds(1, 2, 3, 4).hash_one(text)
 }
