@@ -54,7 +54,7 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
     asked.tell(answers, json)
 }
 
-/// The options of the frontier, as far as they can be had now.
+/// The frontier's options, without blocklists that no longer exist.
 pub(super) fn options(layers: &Layers) -> FrontierOptions {
     let mut options = layers.settings.crawl.frontier.clone();
     options.scope.blocklists.retain(|list| {
@@ -70,7 +70,7 @@ pub(super) fn options(layers: &Layers) -> FrontierOptions {
     options
 }
 
-/// The texts that were given, and the URLs that they are.
+/// The given texts, and the URLs that they parse to.
 pub(super) struct AskedUrls<'a>(Vec<(&'a str, Result<CanonicalUrl, AddressError>)>);
 
 impl<'a> AskedUrls<'a> {
@@ -79,12 +79,12 @@ impl<'a> AskedUrls<'a> {
         Self(texts.iter().map(|text| (text.as_str(), canonicalizer.canonicalize(text))).collect())
     }
 
-    /// Those that are URLs.
+    /// The texts that are URLs.
     pub(super) fn urls(&self) -> Vec<CanonicalUrl> {
         self.0.iter().filter_map(|(_, url)| url.as_ref().ok()).cloned().collect()
     }
 
-    /// Prints the answers, which are one for each URL, in the order given.
+    /// Prints the answers, one per URL, in the order given.
     pub(super) fn tell(&self, mut answers: impl Iterator<Item = UrlAnswer>, json: bool) -> Result<(), CommandError> {
         print(|out| {
             for (text, url) in &self.0 {
@@ -108,7 +108,7 @@ impl<'a> AskedUrls<'a> {
     }
 }
 
-/// What is said of a URL: for people, and for programs.
+/// The answer for a URL: for people, and for programs.
 pub(super) struct UrlAnswer {
     text: String,
     json: Value,
@@ -123,7 +123,7 @@ impl UrlAnswer {
         Self { text, json: to_json(explanation, options) }
     }
 
-    /// Says where a crawl on many machines has it.
+    /// Adds where a crawl on many machines has it.
     #[cfg(feature = "cluster")]
     pub(super) fn at(self, place: &PartitionPlace, partitions: u32) -> Self {
         let PartitionPlace { partition, owner, is_in_letter, .. } = place;
@@ -152,7 +152,7 @@ fn push(text: &mut String, name: &str, words: &str) {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    // A text takes all that is written to it.
+    // Writing to a String does not fail.
     let _ = write!(text, "  {name:<13}{words}");
 }
 
@@ -161,7 +161,7 @@ fn not_a_url(error: &AddressError) -> Verdict {
     Verdict::Refused { refusal: error.into(), rule: error.to_string() }
 }
 
-/// What the whole crawl is held to; `None` where it is held to nothing.
+/// The rate limits of the whole crawl; `None` if there are none.
 fn rate(FrontierOptions { request_rate, byte_rate, .. }: &FrontierOptions) -> Option<String> {
     let requests = request_rate.map(|requests| format!("{requests} requests a second"));
     let bytes = byte_rate.map(|bytes| format!("{bytes} bytes a second"));
@@ -169,7 +169,7 @@ fn rate(FrontierOptions { request_rate, byte_rate, .. }: &FrontierOptions) -> Op
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
-/// The limit that ended the last run; `None` where it ended otherwise, or another run followed.
+/// The limit that ended the last run; `None` if something else ended it, or another run followed.
 fn limit(job: &Job) -> Option<String> {
     let report = report::read(&job.report_path()).ok()?;
     let Settings { max_pages, max_duration_us, .. } = report.settings;
@@ -181,7 +181,7 @@ fn limit(job: &Job) -> Option<String> {
     }
 }
 
-/// One line. Each line has every key; `null` is "not known", or "none".
+/// One line. Each line has every key; `null` means "not known", or "none".
 fn to_json(explanation: &Explanation, options: &FrontierOptions) -> Value {
     let Explanation { scope, trap, host, history, page, .. } = explanation;
     let verdict = explanation.verdict();
@@ -229,7 +229,7 @@ fn to_json(explanation: &Explanation, options: &FrontierOptions) -> Value {
     })
 }
 
-/// A clock that a host shares.
+/// A clock that a host shares with others.
 fn shared((name, due): &(String, Option<Timestamp>)) -> Value {
     json!({ "name": name, "due": due.map(|due| due.to_string()) })
 }

@@ -1,4 +1,4 @@
-//! `crawler export`, and `-o FILE`: the records of a job as a file of another format.
+//! `crawler export`, and `-o FILE`: a job's records as a file of another format.
 
 use std::io::{self, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::crawl::CrawlError;
 use crate::job::{Job, PAGES, replace_with};
 use crate::report::SchemaOf;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const BUFFER: usize = 1 << 18;
 
-/// The columns of a table of pages: paths of keys in page records. Those of the fields that were extracted follow.
+/// The columns of a table of pages: paths of keys in page records. Columns for the extracted fields follow.
 pub(super) const PAGE_COLUMNS: [&str; 43] = [
     "url",
     "key",
@@ -66,11 +66,11 @@ pub(super) const PAGE_COLUMNS: [&str; 43] = [
     "cluster.epoch",
     "cluster.sequence",
 ];
-/// Those of a table of links.
+/// The columns of a table of links.
 pub(super) const LINK_COLUMNS: [&str; 5] = ["from", "to", "kind", "text", "rel"];
 const SKIPPED_COLUMNS: [&str; 6] = ["url", "reason", "referrer", "depth", "links", "of"];
 
-/// What is exported: a file in the job.
+/// The file of the job that is exported.
 struct Source {
     path: PathBuf,
     file: JobFile,
@@ -90,18 +90,18 @@ impl Source {
         Ok(Self { path, file, columns, schema })
     }
 
-    /// Whether its records have fields.
+    /// Whether its records have extracted fields.
     fn has_fields(&self) -> bool {
         self.schema == SchemaOf::Page
     }
 
-    /// The columns of a table of it. A line of names comes first in a table, so the file is read twice.
+    /// The columns of a table of it. A table begins with a line of names, so the file is read twice.
     fn columns(&self, settings: &AllSettings) -> io::Result<Vec<Column>> {
         let mut columns = Column::all(self.schema, self.columns);
         if self.has_fields() {
             let mut names = field_names(&mut BufReader::with_capacity(BUFFER, &self.file))?;
             (&self.file).rewind()?;
-            // Those that no page has had so far, too.
+            // Also fields that no page has had so far.
             names.extend(settings.crawl.extract.keys().cloned());
             columns.extend(names.iter().map(|name| Column::of_field(name)));
         }
@@ -120,7 +120,8 @@ impl Source {
         shape.write(&mut BufReader::with_capacity(BUFFER, &self.file), &columns, filter, to)
     }
 
-    /// Where a line of it is no record, the error says which and what can be done. Any other is of what is written to.
+    /// If a line is not a record, the error says which, and what can be done. Any other error concerns the file that is
+    /// written.
     fn failed(&self, error: io::Error, to: &Path, job: &Path) -> CommandError {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<DamagedLine>()) {
             Some(damaged) => {
@@ -138,7 +139,7 @@ impl Source {
     }
 }
 
-/// Refuses a filter that cannot be, or a file that could not be written, before anything is asked for.
+/// Refuses an invalid filter, or a file that could not be written, before anything is fetched.
 pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
     let settings = &layers.settings;
     filter(layers)?;
@@ -148,7 +149,7 @@ pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
     settings.output.file().map_or(Ok(()), |to| check_place(to, &settings.job.dir))
 }
 
-/// Prints records of a job, or writes them to a file.
+/// Prints a job's records, or writes them to a file.
 pub(super) fn export(
     layers: &Layers,
     directory: &Path,
@@ -176,21 +177,21 @@ pub(super) fn export(
     damaged.map_or(Ok(()), |error| Err(source.failed(error, Path::new("-"), directory)))
 }
 
-/// Writes the page records of a job to a file that the user named, all of them, also those of earlier runs.
+/// Writes all page records of a job, those of earlier runs too, to a file that the user named.
 pub(super) fn at_end(layers: &Layers, job: &Job) -> Result<(), CommandError> {
     let settings = &layers.settings;
     let Some(to) = settings.output.file() else { return Ok(()) };
     write(settings, job, "pages", to, settings.output.format, &filter(layers)?)
 }
 
-/// Which records are written.
+/// The filter for the records to write.
 pub(super) fn filter(layers: &Layers) -> Result<RecordFilter, CommandError> {
     let output = &layers.settings.output;
     let filter = RecordFilter::new(&output.status, &output.types, &output.urls);
     filter.map_err(|error| unfit(layers, &CrawlError::Frontier(error)))
 }
 
-/// Refuses to ask of links, or of skipped ones, what pages alone have.
+/// Refuses a filter for links or skipped links that uses what only pages have.
 pub(super) fn check_for(filter: &RecordFilter, of: &str) -> Result<(), CommandError> {
     if of == "pages" || !filter.is_of_pages() {
         return Ok(());
@@ -199,7 +200,8 @@ pub(super) fn check_for(filter: &RecordFilter, of: &str) -> Result<(), CommandEr
     Err(CommandError::new(Exit::Usage, reason))
 }
 
-/// Refuses what is no file, a directory that is not there, and the job's own directory, whose files must not be replaced.
+/// Refuses a path that is not a file, a directory that does not exist, and the job's own directory, whose files must
+/// not be replaced.
 pub(super) fn check_place(to: &Path, job: &Path) -> Result<(), CommandError> {
     let refused =
         |reason: &str| Err(CommandError::new(Exit::Usage, format!("cannot write {}: {reason}", to.display())));
@@ -214,7 +216,7 @@ pub(super) fn check_place(to: &Path, job: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The file is there as a whole or as it was before.
+/// Afterwards the file is either complete or as it was before.
 fn write(
     settings: &AllSettings,
     job: &Job,

@@ -1,4 +1,4 @@
-//! `crawler extract`: what `[extract]` or one selector takes from a page.
+//! `crawler extract`: the values that `[extract]` or one selector takes from a page.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::settings::AllSettings;
 use crate::address::Canonicalizer;
 use crate::crawl::{FieldRule, FieldSet, FieldValue, is_html, parse};
 
-/// Prints the fields of `[extract]` as JSON, as a record has them; of one rule each value on a line.
+/// Prints the fields of `[extract]` as JSON, as in a record; for one rule, each value on a line.
 pub(super) fn extract(settings: &AllSettings, from: &str, rule: Option<&FieldRule>) -> Result<(), CommandError> {
     let options = &settings.crawl;
     let one = rule.map(|rule| BTreeMap::from([("--select".to_owned(), rule.clone())]));

@@ -9,7 +9,7 @@ use crate::crawl::{FieldPart, FieldRule};
 /// The keys of a field.
 const KEYS: [&str; 6] = ["select", "attr", "html", "text", "many", "regex"];
 
-/// Takes a key of a field.
+/// Sets a key of a field.
 pub(super) fn set(rule: &mut FieldRule, key: &str, given: &Given) -> Result<(), Refused> {
     let part = match key {
         "select" => return value(given).map(|select| rule.select = select),
@@ -35,7 +35,7 @@ pub(super) fn set(rule: &mut FieldRule, key: &str, given: &Given) -> Result<(), 
     }
 }
 
-/// The keys that have a value, as lines of a file.
+/// The keys that are set, as lines of a file.
 pub(super) fn lines(rule: &FieldRule) -> Vec<(&'static str, Option<String>)> {
     let FieldRule { select, part, many, regex } = rule;
     let (attr, html) = match part {

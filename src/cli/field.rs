@@ -12,13 +12,14 @@ use crate::seen::SeenOptions;
 
 /// A setting's place in [`AllSettings`], read and written without its type.
 pub(super) trait SettingField: Sync {
-    /// Takes the given text, or says what is expected.
+    /// Sets the given text, or returns what was expected.
     fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String>;
 
-    /// The value as it stands in a TOML file. It takes `&mut` because one function finds the place for reading and for writing.
+    /// The value as written in a TOML file. Takes `&mut` because one function finds the place for reading and for
+    /// writing.
     fn literal(&self, settings: &mut AllSettings) -> String;
 
-    /// Reads paths that are not absolute from this directory on.
+    /// Makes relative paths start at this directory.
     fn place(&self, _: &mut AllSettings, _directory: &Path) {}
 
     /// Whether it may be given several times.
@@ -26,12 +27,12 @@ pub(super) trait SettingField: Sync {
         false
     }
 
-    /// Whether a text that is refused may be a secret.
+    /// Whether a refused text may be a secret.
     fn may_be_secret(&self) -> bool {
         false
     }
 
-    /// The words that it takes; empty where it takes any text.
+    /// The words that it accepts; empty if it accepts any text.
     fn words(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -62,7 +63,7 @@ impl Capacity {
     const UNKNOWN: &str = "auto";
 }
 
-/// One of some words. Where a value has several words, the first is the one that is written.
+/// One of some words. If a value has several words, the first is the one that is written.
 pub(super) struct Choice<T: 'static>(pub(super) Place<T>, pub(super) &'static [(&'static str, T)]);
 
 impl<T: Value> SettingField for One<T> {
@@ -132,7 +133,7 @@ impl<T: Value> SettingField for Many<T> {
     }
 }
 
-/// The text of a number of bytes is expected so.
+/// The expected text for a number of bytes.
 const EXPECTED_BYTES: &str = "a size such as 10MiB, 64kB or 8192 (bytes)";
 
 fn bytes(given: &Given) -> Option<u64> {

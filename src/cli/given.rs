@@ -5,11 +5,11 @@ use std::ffi::OsString;
 /// What the user gave for a setting: one text, or several for a list.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    /// Its type in the place where it stood.
+    /// Its type in its source.
     pub(super) kind: GivenKind,
     /// Its text or texts, without quotes; a path need not be UTF-8.
     pub(super) texts: Vec<OsString>,
-    /// Its spelling there, for messages.
+    /// Its spelling in its source, for messages.
     pub(super) spelled: String,
 }
 
@@ -20,7 +20,7 @@ pub(super) enum GivenKind {
     Boolean,
     Float,
     Integer,
-    /// A date, a table, an array of those.
+    /// A date, a table, or an array of these.
     Other,
     String,
     /// From a flag or the environment, where everything is text.

@@ -1,4 +1,4 @@
-//! What stands below the options in the long help: examples, where settings come from, exit codes.
+//! The text below the options in the long help: examples, where settings come from, exit codes.
 
 use super::exit::Exit;
 

@@ -1,4 +1,4 @@
-//! The files of a job that commands read, and what is said where one cannot be had: what it has, and what to do.
+//! The files of a job that commands read, and the advice if one cannot be read: what it holds, and what to do.
 
 use std::error::Error;
 use std::fs::File;
@@ -11,7 +11,7 @@ use crate::job::journal::JournalError;
 use crate::job::{FileError, JobError};
 use crate::report::ReportError;
 
-/// A file that is read. Its errors name it, wherever they come out: of a reader, or of a table that is printed.
+/// A file being read. Its errors name it, wherever they surface: in a reader, or in a table that is printed.
 #[derive(Debug)]
 pub(super) struct JobFile {
     path: PathBuf,
@@ -22,19 +22,19 @@ impl JobFile {
     /// Opens a file to read it.
     ///
     /// # Errors
-    /// Where it is missing or a directory, or the file system refuses.
+    /// If it is missing or a directory, or the file system refuses.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let opened = File::open(path).and_then(|file| {
-            // The system opens a directory, and fails when it is read.
+            // The system opens a directory, and fails only when it is read.
             if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(file) }
         });
         Ok(Self { file: opened.map_err(unread(path))?, path: path.to_owned() })
     }
 
-    /// Opens a file to read it; `None` where it is missing.
+    /// Opens a file to read it; `None` if it is missing.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Like [`open`](Self::open).
     pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
         match Self::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -67,23 +67,23 @@ impl Seek for JobFile {
     }
 }
 
-/// For `map_err`: the error of reading this file. Its kind stays, so that a call that was interrupted is made again.
+/// For `map_err`: the error of reading this file. Its kind stays, so that an interrupted call is repeated.
 pub(super) fn unread(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |source| FileError::of("read", path)(source).into()
 }
 
-/// Whether an error is that of a file which was read, and not of what was written meanwhile.
+/// Whether an error comes from reading a file, and not from writing meanwhile.
 pub(super) fn is_unread(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<FileError>())
 }
 
-/// What to do about the file that an error names, if it names one.
+/// Advice for the file that an error names, if it names one.
 pub(super) fn advice_of(error: &(dyn Error + 'static)) -> Option<String> {
     let (path, source) = named(error)?;
     advice(path, source)
 }
 
-/// What to do about a file of which the system says this.
+/// Advice for a file that the system reported this error for.
 pub(super) fn advice(path: &Path, error: &io::Error) -> Option<String> {
     match error.kind() {
         ErrorKind::NotFound => missing_directory(path).or_else(|| held(path)),
@@ -100,7 +100,7 @@ pub(super) fn advice(path: &Path, error: &io::Error) -> Option<String> {
             let seen = path.ancestors().find(|above| above.symlink_metadata().is_ok()).unwrap_or(path).display();
             Some(format!("this user may not: run the command as the one that crawled; ls -ld {seen} says who that is"))
         }
-        // A job's own files are refused by another kind where they are directories.
+        // A job's own files get another kind of error if they are directories.
         _ if path.is_dir() && is_a_jobs(path) => {
             Some(format!("a directory has the name of that file: move it away: {}", path.display()))
         }
@@ -108,13 +108,13 @@ pub(super) fn advice(path: &Path, error: &io::Error) -> Option<String> {
     }
 }
 
-/// How to mend a job in a directory.
+/// How to repair a job in a directory.
 pub(super) fn how_to_mend(directory: &Path) -> String {
     let directory = directory.display();
     format!("put back a copy of what was there, or see what can be had without: crawler repair {directory}")
 }
 
-/// The files of a job, what each has, and what writes it.
+/// The files of a job: name, content, and what writes it.
 const FILES: [[&str; 3]; 8] = [
     ["cluster.toml", "of which crawl on many machines it is a node", "a node writes it when it joins"],
     [
@@ -130,7 +130,7 @@ const FILES: [[&str; 3]; 8] = [
     ["skipped.jsonl", "each link that was refused", "a crawl writes it with --skipped"],
 ];
 
-/// What a file of a job has, and what writes it.
+/// The content of a job's file, and what writes it.
 fn held(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     if let Some([_, has, written]) = FILES.iter().find(|[of, ..]| *of == name) {
@@ -143,7 +143,7 @@ fn held(path: &Path) -> Option<String> {
     (above.file_name()? == "frontier").then(|| how_to_mend(above.parent().unwrap_or(above)))
 }
 
-/// The directory that a file would be in, where that is not there.
+/// The directory that a file would be in, if that does not exist.
 fn missing_directory(path: &Path) -> Option<String> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty() && !above.exists())?;
     Some(format!("there is no directory {}", above.display()))
@@ -153,14 +153,14 @@ fn is_archive(name: &str) -> bool {
     name.contains(".warc.")
 }
 
-/// Whether a path has the name of a file of a job.
+/// Whether a path has the name of a job's file.
 fn is_a_jobs(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let others = ["dropped.txt", "lock", "manifest", "seeds.txt"];
     FILES.iter().any(|[of, ..]| *of == name) || others.contains(&&*name) || is_archive(&name)
 }
 
-/// The file that an error of a floor below names, with what the system says of it.
+/// The file that an error of a lower floor names, with the system's error.
 fn named<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a Path, &'a io::Error)> {
     if let Some(FileError::Io { path, source, .. }) = error.downcast_ref() {
         return Some((path, source));
@@ -171,7 +171,7 @@ fn named<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a Path, &'a io::Erro
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return error.get_ref().and_then(|inner| named(inner));
     }
-    // These hand on what they hold, so it is none of their sources.
+    // These display the error that they hold instead of returning it as their source.
     let of_crawl = error.downcast_ref().and_then(|error| match error {
         CrawlError::Checkpoint(inner) => Some(inner as &(dyn Error + 'static)),
         CrawlError::Job(inner) => Some(inner),

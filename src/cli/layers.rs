@@ -1,4 +1,4 @@
-//! Layers of settings, each over those before: default, file, `--simulate`, environment, flags.
+//! Layers of settings, each overriding the ones before: default, file, `--simulate`, environment, flags.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,25 +43,25 @@ impl fmt::Display for Origin {
 pub(super) struct Inputs {
     /// The file's entries.
     pub(super) file: Vec<TomlEntry>,
-    /// The file has every key, as a job's own does, so no preset is applied.
+    /// Whether the file has every key, as a job's own does; then no preset is applied.
     pub(super) is_whole: bool,
     /// Each variable whose name starts with [`VARIABLES`].
     pub(super) environment: Vec<(String, OsString)>,
-    /// For each flag that was given: its row in the table, the flag, its value.
+    /// Each given flag: its row in the table, the flag, its value.
     pub(super) flags: Vec<(usize, &'static Flag, Given)>,
 }
 
-/// The merged settings, and where each came from.
+/// The merged settings, and the origin of each.
 #[derive(Debug)]
 pub(super) struct Layers {
     pub(super) settings: AllSettings,
-    /// One for each row of the table.
+    /// The origin of each row of the table.
     pub(super) sources: Vec<Origin>,
-    /// Where the rules of hosts and groups came from.
+    /// Where the rules of hosts and groups come from.
     pub(super) rules: RulePlaces,
-    /// Settings that flags or variables have overridden, by their rows: the value before, as a file has it, and where that came from.
+    /// Settings that flags or variables have overridden, by row: the previous value, as a file has it, and its origin.
     pub(super) overridden: BTreeMap<usize, (String, Origin)>,
-    /// What was given without effect, and is not an error.
+    /// Input that has no effect but is not an error.
     pub(super) warnings: Vec<String>,
     errors: Vec<String>,
 }
@@ -79,14 +79,14 @@ impl Layers {
         }
     }
 
-    /// Merges what was given.
+    /// Merges the inputs.
     ///
     /// # Errors
     /// Everything that was refused, in the order of the layers.
     pub(super) fn merge(inputs: &Inputs) -> Result<Self, Vec<String>> {
         let mut layers = Self::stack(inputs, false);
         if layers.settings.simulate.enabled && !inputs.is_whole {
-            // The layers are stacked again, since the preset lies below some of them, and any of them may turn it on.
+            // The layers are stacked again: the preset lies below some of them, and any of them may turn it on.
             layers = Self::stack(inputs, true);
         }
         let stripped = layers.settings.strip_userinfo();
@@ -138,7 +138,7 @@ impl Layers {
         }
     }
 
-    /// Takes a key of a rule for a host or a group.
+    /// Sets a key of a rule for a host or a group.
     fn take_rule(&mut self, rule: &RuleName, entry: &TomlEntry) {
         let RuleName { section, name, at } = rule;
         let TomlEntry { key, key_at, value_at, given, .. } = entry;
@@ -163,7 +163,7 @@ impl Layers {
         }
     }
 
-    /// Refuses rules that cannot be.
+    /// Refuses impossible rules.
     fn check_rules(&mut self) {
         let FrontierOptions { rules, politeness, .. } = &self.settings.crawl.frontier;
         for (name, _) in rules.groups.iter().filter(|(_, group)| group.hosts.is_empty()) {
@@ -183,7 +183,7 @@ impl Layers {
         }
     }
 
-    /// Refuses what hosts cannot be sent.
+    /// Refuses access settings that hosts cannot be sent.
     fn check_access(&mut self) {
         let Err(error) = Fetcher::check(&self.settings.crawl.fetch) else { return };
         let of_rule = self.rules.get(&error.table, &error.name, &error.key).map(ToString::to_string);
@@ -192,7 +192,7 @@ impl Layers {
         self.errors.push(format!("{place}{error}"));
     }
 
-    /// Refuses fields that cannot be taken.
+    /// Refuses fields that cannot be extracted.
     fn check_fields(&mut self) {
         let Err(error) = FieldSet::new(&self.settings.crawl.extract, 1) else { return };
         let place = [error.key, ""].into_iter().find_map(|key| self.rules.get(toml_file::EXTRACT, &error.name, key));
@@ -200,8 +200,8 @@ impl Layers {
         self.errors.push(format!("{place}{error}"));
     }
 
-    /// Takes a variable. An unknown one is a warning and not an error: a cluster sets variables such as `CRAWLER_SERVICE_HOST` for a
-    /// service named `crawler`.
+    /// Sets a variable. An unknown one is a warning and not an error: Kubernetes sets variables such as
+    /// `CRAWLER_SERVICE_HOST` for a service named `crawler`.
     fn take_variable(&mut self, name: &str, text: &OsString) {
         let source = Origin::Environment(name.to_owned());
         let Some(row) = TABLE.iter().position(|setting| variable(setting.key) == name) else {
@@ -234,7 +234,7 @@ impl Layers {
         }
     }
 
-    /// The message for a value that was parsed and turned out to be wrong: where it came from, and why.
+    /// The message for a value that was parsed but turned out to be wrong: its origin, and the reason.
     pub(super) fn refusal(&self, key: &str, reason: &str) -> String {
         match row_of(key) {
             Some(row) => {
@@ -260,7 +260,7 @@ impl Layers {
     }
 }
 
-/// Where each key of each rule came from.
+/// Where each key of each rule comes from.
 #[derive(Debug, Default)]
 pub(super) struct RulePlaces(BTreeMap<[String; 3], FilePlace>);
 
@@ -292,7 +292,7 @@ pub(super) fn untyped(texts: Vec<OsString>) -> Given {
     Given { kind: GivenKind::Untyped, texts, spelled }
 }
 
-/// This process's variables that are meant for the command.
+/// This process's environment variables that are meant for the command.
 pub(super) fn environment() -> Vec<(String, OsString)> {
     let ours = |(name, text): (OsString, OsString)| name.into_string().ok().map(|name| (name, text));
     let mut variables: Vec<_> =

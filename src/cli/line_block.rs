@@ -1,4 +1,4 @@
-//! Lines of an input that were read at once.
+//! Lines of an input that are read together.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -6,21 +6,21 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::address::{AddressError, MARGIN, TextLine};
 
-/// Bytes of a line that are kept. No URL is that long; a longer line is refused as a whole.
+/// Most bytes of a line that are kept. No URL is that long; a longer line is refused as a whole.
 pub(super) const MAX_LINE: usize = 1 << 20;
-/// Bytes that are asked for at once.
+/// Bytes per read.
 const READ: usize = 1 << 18;
 
-/// Whole lines, one after the other. Its memory is used again for the lines that come later.
+/// Whole lines, one after the other. Its memory is reused for later lines.
 #[derive(Debug, Default)]
 pub(super) struct LineBlock {
     /// The number of its first line, from 1.
     first: u64,
-    /// As long as it ever was.
+    /// Only ever grows.
     buffer: Vec<u8>,
     /// Bytes of the lines in it.
     filled: usize,
-    /// Where it is the beginning of one long line: how long that is.
+    /// If the block is the beginning of one long line: that line's length.
     cut: Option<usize>,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct LineBlock {
 pub(super) struct InputLine<'a> {
     /// From 1.
     pub(super) number: u64,
-    /// Where it ends in its block, its line end included.
+    /// The offset of its end in its block, line end included.
     pub(super) end: u32,
-    /// Without its line end, and where it is too long without the rest.
+    /// Without its line end; if it is too long, only its beginning.
     kept: &'a [u8],
-    /// Bytes in the whole line, with its end.
+    /// Bytes of the whole line, with its end.
     length: usize,
 }
 
@@ -41,7 +41,7 @@ impl<'a> InputLine<'a> {
     /// The line as it is.
     ///
     /// # Errors
-    /// Where it is too long to be kept.
+    /// If it is too long to be kept.
     pub(super) fn raw(self) -> Result<&'a [u8], AddressError> {
         if self.length > MAX_LINE {
             return Err(AddressError::TooLong { length: self.length, limit: MAX_LINE });
@@ -49,7 +49,7 @@ impl<'a> InputLine<'a> {
         Ok(self.kept)
     }
 
-    /// The line as one of a list of addresses with `max_bytes` at most.
+    /// The line as an entry of a list of addresses with at most `max_bytes` each.
     pub(super) fn text(self, max_bytes: usize) -> TextLine<'a> {
         TextLine::new(self.number, self.kept, self.length, max_bytes.min(MAX_LINE - MARGIN))
     }
@@ -64,7 +64,7 @@ impl LineBlock {
     /// Its lines, in order.
     pub(super) fn lines(&self) -> impl Iterator<Item = InputLine<'_>> {
         let bytes = &self.buffer[..self.filled];
-        // The last line of an input may have no end.
+        // The last line of an input may have no line end.
         let without = (!bytes.is_empty() && !bytes.ends_with(b"\n")).then_some(bytes.len());
         let mut start = 0;
         memchr_iter(b'\n', bytes).map(|at| at + 1).chain(without).zip(self.first..).map(move |(end, number)| {
@@ -76,9 +76,9 @@ impl LineBlock {
         })
     }
 
-    /// Keeps only some lines, and returns them as they came. The last one gets an end where it has none.
+    /// Keeps only some lines, and returns them unchanged. The last one gets a line end if it has none.
     ///
-    /// `ends` are the ends of all lines; `is_kept` is asked for each in order.
+    /// `ends` are the ends of all lines; `is_kept` is called for each in order.
     pub(super) fn keep(&mut self, ends: &[u32], mut is_kept: impl FnMut() -> bool) -> &[u8] {
         let (mut kept, mut run) = (0, 0..0);
         for end in ends.iter().map(|&end| end as usize).chain([usize::MAX]) {
@@ -107,11 +107,11 @@ impl LineBlock {
     }
 }
 
-/// Reads an input block by block. A block has what there is, so nothing waits for lines that are yet to come.
+/// Reads an input block by block. A block has the lines that are available, so no line waits for later ones.
 #[derive(Debug)]
 pub(super) struct LineBlocks<R> {
     input: R,
-    /// What was read behind the last block.
+    /// Bytes that were read after the last block.
     rest: Vec<u8>,
     /// The number of the next line.
     next: u64,
@@ -123,10 +123,10 @@ impl<R: Read> LineBlocks<R> {
         Self { input, rest: Vec::new(), next: 1, ended: false }
     }
 
-    /// Fills a block with the next lines; whether there were any.
+    /// Fills a block with the next lines; returns whether there were any.
     ///
     /// # Errors
-    /// Where the input cannot be read.
+    /// If the input cannot be read.
     pub(super) fn fill(&mut self, block: &mut LineBlock) -> io::Result<bool> {
         (block.first, block.filled, block.cut) = (self.next, self.rest.len(), None);
         block.make_room(self.rest.len());
@@ -154,12 +154,12 @@ impl<R: Read> LineBlocks<R> {
             }
         }
         let lines = memchr_iter(b'\n', &block.buffer[..block.filled]).count() as u64;
-        // One more where the last has no end.
+        // Plus one if the last line has no line end.
         self.next += lines.max(1);
         Ok(block.filled > 0)
     }
 
-    /// Skips the rest of a line of which so many bytes were read; how long it is, with its end.
+    /// Skips the rest of a line of which `length` bytes were read; returns its whole length, with its end.
     fn skip(&mut self, mut length: usize) -> io::Result<usize> {
         let mut buffer = vec![0; READ];
         loop {
@@ -175,7 +175,7 @@ impl<R: Read> LineBlocks<R> {
         }
     }
 
-    /// Reads what there is; 0 bytes are the end.
+    /// Reads what is available; 0 bytes mean the end.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while !self.ended {
             match self.input.read(into) {
@@ -192,7 +192,7 @@ impl<R: Read> LineBlocks<R> {
 mod tests {
     use super::*;
 
-    /// Gives its bytes in pieces of these sizes, again and again.
+    /// Yields its bytes in pieces of these sizes, in a cycle.
     struct Pieces<'a>(&'a [u8], Vec<usize>);
 
     impl Read for Pieces<'_> {
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Each line by its number, its first bytes, and its length with its end or, where it is refused, the negative of it.
+    /// For each line its number, its first bytes, and its length with its end (negative if it is refused).
     fn lines_of(text: &[u8], pieces: &[usize]) -> Vec<(u64, Vec<u8>, isize)> {
         let (mut blocks, mut block) = (LineBlocks::new(Pieces(text, pieces.to_vec())), LineBlock::default());
         let mut lines = Vec::new();
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(lines_of(b"\n", &[1]), [short(1, b"", 1)]);
     }
 
-    /// A line that has come is there before another one is asked for.
+    /// A line that has arrived is returned before another one is asked for.
     #[test]
     fn no_line_waits_for_the_next_one() {
         struct Asked(usize);

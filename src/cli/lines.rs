@@ -60,7 +60,7 @@ pub(super) fn robots(file: &Path, agent: &str) -> Result<(), CommandError> {
 /// Bytes of a line that are read. No URL is that long; the rest of a longer line is skipped.
 const MAX_LINE: usize = 1 << 20;
 
-/// Replaces `line` by the next line without its end, cut one byte behind [`MAX_LINE`]; says whether there was one.
+/// Replaces `line` by the next line without its end, cut one byte after [`MAX_LINE`]; returns whether there was one.
 pub(super) fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut read = input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', line)?;

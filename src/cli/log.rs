@@ -1,4 +1,4 @@
-//! The log: lines on standard error, and all of it in a file where one is wanted.
+//! The log: lines on standard error, and in a log file if one is wanted.
 
 use std::fmt;
 use std::fs::File;
@@ -23,7 +23,7 @@ use super::progress::Screen;
 /// How the log file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LogFormat {
-    /// A JSON object a line.
+    /// A JSON object per line.
     Json,
     /// A line of text, with its time.
     #[default]
@@ -37,11 +37,11 @@ pub(super) enum LogError {
     File(io::Error),
 }
 
-/// Logs to standard error from here on, above the progress bar, and to the end of the file. `directives` are those of tracing's
-/// `EnvFilter`; the file has what is said whatever they are, too.
+/// Starts logging to standard error, above the progress bar, and to the end of the file. `directives` are those of
+/// tracing's `EnvFilter`; the command's own messages go to the file whatever the directives say.
 ///
 /// # Errors
-/// Where the directives do not parse, or the file cannot be opened.
+/// If the directives do not parse, or the file cannot be opened.
 pub(super) fn start(directives: &str, file: Option<(&Path, LogFormat)>, screen: &Screen) -> Result<(), LogError> {
     let filter = |more: &str| {
         EnvFilter::try_new(format!("{directives}{more}")).map_err(|error| LogError::Directives(error.to_string()))
@@ -79,7 +79,8 @@ pub(super) fn check(directives: &str) -> Result<(), String> {
     EnvFilter::try_new(directives).map(drop).map_err(|error| error.to_string())
 }
 
-/// Opens the log file again by its name, where there is one: it was moved away, as logrotate does. Where that fails, the old one goes on.
+/// Reopens the log file by its name, if there is one: logrotate has moved it away. If that fails, the old one stays in
+/// use.
 #[cfg(unix)]
 pub(super) fn reopen() {
     if let Some(Err(error)) = LOG_FILE.get().map(LogFile::reopen) {
@@ -98,7 +99,7 @@ struct LogFile {
 
 impl LogFile {
     fn open(path: &Path) -> io::Result<Self> {
-        // The working directory may be another when the file is opened again.
+        // Absolute: the working directory may have changed when the file is reopened.
         Ok(Self { path: std::path::absolute(path)?, file: Mutex::new(Self::append_to(path)?) })
     }
 
@@ -128,17 +129,17 @@ pub(super) fn is_verbose(directives: &str) -> bool {
     most(directives).is_some_and(|most| most >= LevelFilter::INFO)
 }
 
-/// Whether these directives ask for errors at most: then no report is printed.
+/// Whether these directives allow only errors, or nothing: then no report is printed.
 pub(super) fn is_quiet(directives: &str) -> bool {
     most(directives).is_some_and(|most| most <= LevelFilter::ERROR)
 }
 
-/// Whether these directives ask for nothing: then notes and warnings are left out too.
+/// Whether these directives turn logging off: then notes and warnings are left out too.
 pub(super) fn is_silent(directives: &str) -> bool {
     most(directives) == Some(LevelFilter::OFF)
 }
 
-/// The finest level that these directives ask for; `None` where they do not parse, or a target's level is a field's.
+/// The finest level that these directives allow; `None` if they do not parse, or if a level depends on a field.
 fn most(directives: &str) -> Option<LevelFilter> {
     EnvFilter::try_new(directives).ok()?.max_level_hint()
 }

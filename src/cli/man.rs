@@ -10,9 +10,9 @@ use super::command_error::CommandError;
 use super::exit::Exit;
 use super::output::print;
 
-/// Prints the page of this command, or of all together; or writes a page for each into a directory.
+/// Prints the page of this command, or all pages together; or writes a page for each command into a directory.
 pub(super) fn man(of: Option<&str>, to: Option<&Path>) -> Result<(), CommandError> {
-    // Each command is told of, and none for its help.
+    // Every command gets a page; the `help` subcommands do not.
     let told = |command: Command| command.hide(false).disable_help_subcommand(true);
     let mut command = told(command()).mut_subcommands(told);
     command.build();

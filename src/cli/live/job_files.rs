@@ -1,4 +1,4 @@
-//! A job's files, as they are watched: of a crawl that has ended, was killed, or is another process's.
+//! A watched job's files: of a crawl that has ended, was killed, or runs in another process.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,11 +26,11 @@ pub(in crate::cli) struct JobFiles {
     job: Job,
     options: CrawlOptions,
     clock: Clock,
-    /// What was read last.
+    /// The last reading.
     read: Mutex<Option<Reading>>,
 }
 
-/// What a look at the files has found.
+/// The result of reading the files.
 #[derive(Debug)]
 struct Reading {
     underway: Underway,
@@ -46,7 +46,7 @@ impl JobFiles {
         Ok(Self { job, options, clock: Clock::start(), read: Mutex::default() })
     }
 
-    /// What the files hold; they are read anew where that was long ago.
+    /// The content of the files, read anew if the last reading is too old.
     fn read(&self) -> Result<MutexGuard<'_, Option<Reading>>, String> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = |reading: &Reading| reading.at.elapsed() < (reading.took * REST).max(Duration::from_secs(1));

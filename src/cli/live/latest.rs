@@ -1,4 +1,4 @@
-//! The newest snapshot: it is made when somebody asks, and not before it may be.
+//! The newest snapshot: made when somebody asks, and not too often.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use super::snapshot::Snapshot;
 use super::subject::Subject;
 use crate::cli::progress::PageRate;
 
-/// After each making it rests for so many times as long as that took: making takes two parts in a hundred of the time, at most.
+/// A snapshot is kept for 50 times as long as it took to make, so making them takes at most 2 % of the time.
 pub(in crate::cli) const REST: u32 = 50;
-/// Nor is one made sooner than so long after the last.
+/// A snapshot is kept for at least this long.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The newest snapshot.
@@ -21,7 +21,7 @@ pub(in crate::cli) struct Latest {
     made: tokio::sync::Mutex<Option<Made>>,
 }
 
-/// A snapshot, and until when it is the newest; or why there is none.
+/// A snapshot, or why there is none; and until when it is the newest.
 #[derive(Clone)]
 pub(in crate::cli) struct Made {
     pub(in crate::cli) snapshot: Result<Arc<Snapshot>, String>,
@@ -33,7 +33,7 @@ impl Latest {
         Self { subject, rate: Arc::default(), made: tokio::sync::Mutex::default() }
     }
 
-    /// The newest snapshot. Whoever asks while one is being made waits for that one.
+    /// The newest snapshot. A caller that asks while one is being made waits for that one.
     pub(in crate::cli) async fn get(&self) -> Made {
         let mut made = self.made.lock().await;
         if let Some(made) = made.as_ref().filter(|made| Instant::now() < made.until) {

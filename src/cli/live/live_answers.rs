@@ -1,4 +1,4 @@
-//! The answers to whoever watches, by the live page or by the socket.
+//! The answers for the live page and the socket.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::crawl::FinishReason;
 use crate::frontier::{HostOrder, ListedHost, Timestamp};
 use crate::gate::DropRule;
 
-/// Answers whoever watches a crawl or a job's files. All who watch share it, and so its newest snapshot.
+/// Answers questions about a crawl or a job's files. All watchers share it, and so its newest snapshot.
 pub(in crate::cli) struct LiveAnswers {
     subject: Arc<dyn Subject>,
     latest: Latest,
@@ -38,7 +38,7 @@ impl LiveAnswers {
         }
     }
 
-    /// The newest snapshot, and until when it is that.
+    /// The newest snapshot, and until when it is the newest.
     pub(in crate::cli) async fn latest(&self) -> Made {
         self.latest.get().await
     }
@@ -49,7 +49,7 @@ impl LiveAnswers {
         spawn_blocking(move || of(&snapshot).to_owned()).await.map_err(|panic| panic.to_string())
     }
 
-    /// The hosts whose names or states have a text in them, how many there are, and what is dropped.
+    /// The hosts whose names or states contain a text, how many there are, and the drop rules.
     pub(in crate::cli) async fn hosts(&self, find: String, order: HostOrder) -> Result<Value, String> {
         let ((list, now), dropped) =
             self.ask(move |subject| Ok((subject.hosts(find.trim(), order)?, subject.dropped()?))).await?;
@@ -57,18 +57,18 @@ impl LiveAnswers {
         Ok(json!({ "found": list.found, "hosts": hosts, "dropped": texts(&dropped) }))
     }
 
-    /// Why this URL was not fetched, or not yet; or that it is none.
+    /// Why this URL was not fetched, or not yet; or that it is not a URL.
     pub(in crate::cli) async fn explain(&self, url: String) -> Result<String, String> {
         self.ask(move |subject| subject.explain(url.trim())).await
     }
 
-    /// Drops by this rule, or takes that back, and says what is dropped then.
+    /// Drops by this rule, or undoes that, and returns the drop rules after it.
     pub(in crate::cli) async fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Value, String> {
         let dropped = self.ask(move |subject| subject.drop_by(rule, is_undone)).await?;
         Ok(json!({ "dropped": texts(&dropped) }))
     }
 
-    /// Acts on the crawl, and says how it stands then.
+    /// Acts on the crawl, and returns its new state.
     pub(in crate::cli) fn act(&self, act: Act) -> Result<Value, String> {
         let Some(stop) = self.subject.stop() else {
             return Err(ONLY_FILES.to_owned());
@@ -81,7 +81,7 @@ impl LiveAnswers {
         Ok(json!({ "state": state(Some(stop), FinishReason::Unfinished) }))
     }
 
-    /// Asks the subject, one question after the other.
+    /// Asks the subject, one question at a time.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&dyn Subject) -> Result<T, String> + Send + 'static,

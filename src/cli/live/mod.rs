@@ -1,17 +1,17 @@
-//! A crawl as it is watched while it runs, or a job's files: what the live page and `crawler top` have in common.
+//! Watching a running crawl or a job's files: what the live page and `crawler top` have in common.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | [`Subject`](subject::Subject) | what is watched: a [`RunningCrawl`] or [`JobFiles`] |
-//! | `latest` | has the newest [`Snapshot`], and makes another when that may be |
-//! | [`LiveAnswers`] | answers whoever asks, by the page or by the socket |
+//! | `latest` | holds the newest [`Snapshot`], and makes another when it may |
+//! | [`LiveAnswers`] | answers the page and the socket |
 //! | [`LiveSocket`] | takes [`Question`]s by the socket in the job's directory |
 //!
 //! # What it may cost
 //!
-//! It must never slow the crawl. So numbers are made only while somebody asks; at most once a second; and after each making it
-//! rests for fifty times as long as that took. All who look share one snapshot, and each of its texts is made once. Hosts and
-//! explanations are looked up one after the other, for everybody together.
+//! It must never slow down the crawl. So numbers are made only while somebody asks, at most once a second, and after
+//! each making it rests for fifty times as long as that took. All watchers share one snapshot, and each of its texts is
+//! made once. Hosts and explanations are looked up one at a time, for all watchers together.
 
 mod job_files;
 mod latest;

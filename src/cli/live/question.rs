@@ -1,14 +1,15 @@
-//! What can be asked of a crawl that runs: a line of text, answered by a line of JSON.
+//! The questions that a running crawl answers: a line of text, answered by a line of JSON.
 //!
 //! | question | answer |
 //! |---|---|
 //! | `look` | its numbers now, as the events of the live page have them |
-//! | `hosts ORDER TEXT` | `{"found": …, "hosts": […], "dropped": […]}`: those whose names or states have the text in them, and what is dropped |
+//! | `hosts ORDER TEXT` | `{"found": …, "hosts": […], "dropped": […]}`: the hosts whose names or states contain the
+//! text, and the drop rules |
 //! | `explain URL` | `{"text": …}`: why it was not fetched, or not yet |
-//! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: what is dropped then. A rule is `host NAME` or `urls REGEX` |
-//! | `pause`, `resume`, `stop` | `{"state": …}`: how the crawl stands then |
+//! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: the drop rules after it. A rule is `host NAME` or `urls REGEX` |
+//! | `pause`, `resume`, `stop` | `{"state": …}`: the crawl's state after it |
 //!
-//! What cannot be answered is answered by `{"error": …}`.
+//! A question that cannot be answered gets `{"error": …}`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,21 +17,21 @@ use std::str::FromStr;
 use crate::frontier::HostOrder;
 use crate::gate::DropRule;
 
-/// What can be asked of a crawl that runs.
+/// A question to a running crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Question {
-    /// To do something.
+    /// Do something.
     Act(Act),
-    /// To ask nothing more of what this rule names, or to ask for it again.
+    /// Stop fetching what this rule names, or undo that.
     Drop {
         /// The rule.
         rule: DropRule,
-        /// It is taken back.
+        /// The rule is taken back.
         is_undone: bool,
     },
     /// Why this URL was not fetched, or not yet.
     Explain(String),
-    /// The hosts whose names or states have this text in them.
+    /// The hosts whose names or states contain this text.
     Hosts {
         /// Which come first.
         order: HostOrder,
@@ -41,19 +42,19 @@ pub(in crate::cli) enum Question {
     Look,
 }
 
-/// What can be done to a crawl that runs.
+/// An action on a running crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Act {
-    /// Ask for nothing new.
+    /// Start no new fetches.
     Pause,
     /// Go on.
     Resume,
-    /// End, to be resumed.
+    /// End, so that the job can be resumed.
     Stop,
 }
 
 impl Question {
-    /// Bytes of a question, without its end.
+    /// Most bytes of a question, without its end.
     pub(in crate::cli) const LONGEST: usize = 8 << 10;
 }
 
@@ -84,7 +85,7 @@ impl FromStr for Question {
     }
 }
 
-/// As it is sent: on one line, whatever is typed.
+/// As it is sent: always on one line.
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on_one_line = |text: &str| text.replace(['\n', '\r'], " ");

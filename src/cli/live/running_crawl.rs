@@ -1,4 +1,4 @@
-//! The crawl of this process, as it is watched.
+//! This process's crawl, as the subject of watchers.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::gate::DropRule;
 use crate::job::JobJournal;
 use crate::report::Report;
 
-/// The crawl of this process.
+/// This process's crawl.
 #[derive(Debug)]
 pub(in crate::cli) struct RunningCrawl {
     observer: Observer<JobJournal>,

@@ -1,4 +1,4 @@
-//! The numbers of a moment, and their texts, each made once for all who ask.
+//! The numbers of one moment, and their texts, each made once for all watchers.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::crawl::{FinishReason, Finished, Progress, Stop, used};
 use crate::gate::Refusal;
 use crate::report::{Report, metrics};
 
-/// The numbers of a moment.
+/// The numbers of one moment.
 #[derive(Debug)]
 pub(in crate::cli) struct Snapshot {
     report: Report,
-    /// What whoever watches is told.
+    /// The event that watchers are sent.
     pub(in crate::cli) event: String,
     html: OnceLock<String>,
     json: OnceLock<String>,
@@ -23,7 +23,7 @@ pub(in crate::cli) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks at the subject.
+    /// Takes the subject's numbers.
     pub(in crate::cli) fn take(subject: &dyn Subject, rate: &mut PageRate) -> Result<Self, String> {
         let Look { report, progress, limits } = subject.look()?;
         let rates = rate.after(&progress);
@@ -62,7 +62,7 @@ impl Snapshot {
     }
 }
 
-/// How a crawl stands, in a word.
+/// The state of a crawl, in a word.
 pub(in crate::cli) fn state(stop: Option<&Stop>, finish: FinishReason) -> String {
     match stop {
         Some(stop) if stop.is_stopping() => "stopping".to_owned(),
@@ -72,7 +72,7 @@ pub(in crate::cli) fn state(stop: Option<&Stop>, finish: FinishReason) -> String
     }
 }
 
-/// The parts of a report that are shown live. What is large and not shown is not even looked at.
+/// The parts of a report that are shown live. Large parts that are not shown are not even looked at.
 fn shown(report: &Report) -> Value {
     let Report { elapsed_us, cost, duplicates, hosts, pages, politeness, resumes, robots, seen, urls, .. } = report;
     let mut value = json!({
@@ -95,7 +95,7 @@ fn shown(report: &Report) -> Value {
     value
 }
 
-/// Progress, from numbers that know more.
+/// Progress, from a finished run's fuller numbers.
 pub(in crate::cli) fn progress_of(finished: &Finished) -> Progress {
     let Finished { tally, frontier, gate, .. } = finished;
     Progress {
@@ -103,7 +103,7 @@ pub(in crate::cli) fn progress_of(finished: &Finished) -> Progress {
         errors: tally.failed,
         wire_bytes: tally.pages.wire_bytes + tally.robots.wire_bytes,
         duplicates: gate.refusals().of(Refusal::Seen),
-        // Pages and time are of all runs.
+        // Pages and time are those of all runs.
         earlier_pages: 0,
         earlier_wire_bytes: 0,
         elapsed: finished.elapsed,

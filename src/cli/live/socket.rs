@@ -1,8 +1,8 @@
-//! The socket in the job's directory, by which other processes of the same user look into a crawl: `JOB/live.sock`.
+//! The socket in the job's directory (`JOB/live.sock`), through which other processes of the same user watch a crawl.
 //!
-//! A line is a [`Question`], and a line is its answer. Who may connect is who may write to the socket, whose mode is 0600 before it has
-//! its name; and each peer is asked for its user beside. Peers, questions, their length and the time that they take are
-//! bounded. A socket that a killed process has left is replaced: whoever listens here holds the job's lock.
+//! Each line is a [`Question`], and each answer is a line. Only processes that may write to the socket can connect: its
+//! mode is 0600 before it gets its name. Each peer's user is checked too. Peers, questions, their length and their time
+//! are bounded. A socket left by a killed process is replaced: the listener holds the job's lock.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -23,7 +23,7 @@ use super::live_answers::LiveAnswers;
 use super::question::Question;
 use crate::job::own::{self, Inode, Named};
 
-/// Peers at once. A further one is told so.
+/// Peers at once. A further one is refused.
 const PEERS: usize = 8;
 /// Time between two questions of a peer.
 const IDLE: Duration = Duration::from_secs(60);
@@ -40,10 +40,11 @@ pub(in crate::cli) struct LiveSocket {
 }
 
 impl LiveSocket {
-    /// Listens, and serves from tasks of the current runtime. Whoever calls this holds the job's lock.
+    /// Listens, and serves from tasks of the current runtime. The caller must hold the job's lock.
     ///
     /// # Errors
-    /// Where something else has the name, the path is longer than a socket's may be (107 bytes on Linux), or the file system has no sockets.
+    /// If something else has the name, the path is longer than a socket's may be (107 bytes on Linux), or the file
+    /// system has no sockets.
     pub(in crate::cli) fn serve(path: &Path, answers: Arc<LiveAnswers>) -> io::Result<Self> {
         match fs::symlink_metadata(path) {
             Ok(left) if !left.file_type().is_socket() => {
@@ -65,9 +66,9 @@ impl LiveSocket {
 impl Drop for LiveSocket {
     fn drop(&mut self) {
         self.serving.abort();
-        // A crawl that has begun since has its own socket there.
+        // A crawl that has started since has its own socket there.
         if matches!(self.inode.at(&self.path), Ok(Named::This)) {
-            // What stays is replaced by the next crawl.
+            // If it cannot be removed, the next crawl replaces it.
             let _ = own::remove(&self.path);
         }
     }
@@ -103,7 +104,7 @@ async fn refuse(mut stream: UnixStream) -> io::Result<()> {
     tell(&mut stream, Err(format!("{PEERS} look already"))).await
 }
 
-/// Answers a peer's questions, one after the other, until it leaves or says nothing for too long.
+/// Answers a peer's questions, one after the other, until it leaves or is silent for too long.
 async fn serve(mut stream: UnixStream, answers: &LiveAnswers) -> io::Result<()> {
     let (reading, mut writing) = stream.split();
     let mut reading = BufReader::new(reading);

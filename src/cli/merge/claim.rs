@@ -1,4 +1,4 @@
-//! A record's claim to be the one of its page: which page, whose record, and its place among all that are merged.
+//! A record's claim to be the one record of its page: the page, its owner, and its number among all merged records.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,17 @@ use crate::crawl::RecordKind;
 
 /// Bytes of a claim.
 pub(super) const CLAIM: usize = 40;
-/// Bytes of it that name the page.
+/// The bytes that name the page.
 const PAGE: usize = 16;
 
-/// A record's claim, as bytes whose order is that of the claims: those of one page stand together, the best of them last.
+/// A record's claim, as bytes that sort in the order of the claims: claims for one page are adjacent, the best last.
 ///
-/// A page is named by two fingerprints of its key, with keys that are drawn for each merge: two of 10<sup>10</sup> pages share both with a chance
-/// of 1 in 10<sup>18</sup>, and no site can make two that do.
+/// A page is named by two fingerprints of its key, under keys drawn for each merge: two of 10<sup>10</sup> pages share
+/// both with a chance of 1 in 10<sup>18</sup>, and no site can construct two that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim(pub(super) [u8; CLAIM]);
 
-/// What decides of a record. In a cluster it says which owner of its partition has written it.
+/// The parts of a record that decide. In a cluster they tell which owner of its partition has written it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Mark<'a> {
     #[serde(borrow)]
@@ -32,7 +32,7 @@ pub(super) struct Mark<'a> {
     cluster: Place,
 }
 
-/// Where a record stands in the log of its partition.
+/// A record's place in the log of its partition.
 #[derive(Debug, Default, Deserialize)]
 struct Place {
     epoch: u64,
@@ -40,17 +40,17 @@ struct Place {
 }
 
 impl<'a> Mark<'a> {
-    /// Of a line, or why it is no page record.
+    /// Parses a line, or says why it is not a page record.
     pub(super) fn of(line: &'a [u8]) -> Result<Self, String> {
         serde_json::from_slice(line).map_err(|error| error.to_string())
     }
 }
 
 impl Claim {
-    /// That of a record, the `number`th of all.
+    /// The claim of a record, the `number`th of all.
     pub(super) fn of(mark: &Mark<'_>, number: u64, keys: [FingerprintKey; 2]) -> Self {
         let key = if mark.key.is_empty() { &mark.url } else { &mark.key };
-        // A page and a sitemap may have one URL.
+        // A page and a sitemap may have the same URL.
         let turned = if mark.kind == RecordKind::Page { 0 } else { u64::MAX };
         let mut bytes = [0; CLAIM];
         let [one, two] = keys.map(|by| by.fingerprint(key).bits());
@@ -61,17 +61,17 @@ impl Claim {
         Self(bytes)
     }
 
-    /// Whether both are of one page.
+    /// Whether both are for one page.
     pub(super) fn is_of_same_page(&self, other: &Self) -> bool {
         self.0[..PAGE] == other.0[..PAGE]
     }
 
-    /// Whether one owner of the partition has written both.
+    /// Whether the same owner of the partition has written both.
     pub(super) fn is_of_same_owner(&self, other: &Self) -> bool {
         self.number_at(2) == other.number_at(2)
     }
 
-    /// The record's place among all that are merged.
+    /// The record's number among all that are merged.
     pub(super) fn number(&self) -> u64 {
         self.number_at(4)
     }

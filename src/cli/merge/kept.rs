@@ -1,4 +1,4 @@
-//! The records that are kept: a bit for each record of all jobs, and their lines as one text.
+//! The records that are kept: a bit for each record of all jobs, and the kept lines as one text.
 
 use std::io::{self, BufRead, BufReader, Read, Take};
 
@@ -13,13 +13,13 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// None of so many.
+    /// Keeps none of `records` records.
     pub(super) fn none_of(records: u64) -> Self {
         let words = usize::try_from(records.div_ceil(64)).expect("their claims were counted in memory or on disk");
         Self { bits: vec![0; words], count: 0 }
     }
 
-    /// Keeps one.
+    /// Keeps a record.
     pub(super) fn keep(&mut self, number: u64) {
         self.bits[place(number)] |= 1 << (number % 64);
         self.count += 1;
@@ -34,13 +34,13 @@ fn place(number: u64) -> usize {
     usize::try_from(number / 64).unwrap_or(usize::MAX)
 }
 
-/// The lines of the records that are kept, job behind job, in the order in which they were written.
+/// The kept lines, job after job, in the order in which they were written.
 pub(super) struct KeptLines<'a> {
     jobs: std::slice::Iter<'a, MergedJob>,
     kept: &'a Kept,
-    /// The job that is read, its lines, and how many of them are left.
+    /// The current job, its lines, and how many of them are left.
     job: Option<(&'a MergedJob, BufReader<Take<JobFile>>, u64)>,
-    /// Jobs that were opened.
+    /// Jobs opened so far.
     opened: usize,
     number: u64,
     line: Vec<u8>,
@@ -57,12 +57,12 @@ impl<'a> KeptLines<'a> {
         &self.line
     }
 
-    /// The job that it is of, and its place in the list.
+    /// The job of that line, and its index in the list.
     pub(super) fn job(&self) -> Option<(usize, &'a MergedJob)> {
         self.job.as_ref().map(|(job, ..)| (self.opened - 1, *job))
     }
 
-    /// Reads the next line that is kept; an empty one at the end.
+    /// Reads the next kept line; at the end, an empty one.
     pub(super) fn next(&mut self) -> io::Result<()> {
         (self.taken, self.line) = (0, std::mem::take(&mut self.line));
         loop {

@@ -8,13 +8,13 @@ use crate::crawl::PageFormat;
 use crate::frontier::Receipt;
 use crate::job::repair::LineFormat;
 
-/// The output of a job that has them.
+/// The job output with the links.
 const LINKS: &str = "links.jsonl";
 
-/// The lines of links of the pages that are kept, in the order of their records. Each record says where its page's links are.
+/// The link lines of the kept pages, in the order of their records. Each record says where its page's links are.
 pub(super) struct KeptLinks<'a> {
     pages: KeptLines<'a>,
-    /// The place in the list of jobs of the one whose links are open.
+    /// The job whose links are open, and its index in the list.
     open: Option<(usize, JobFile)>,
     lines: Vec<u8>,
     taken: usize,
@@ -25,7 +25,7 @@ impl<'a> KeptLinks<'a> {
         Self { pages, open: None, lines: Vec::new(), taken: 0 }
     }
 
-    /// Reads the links of the next page that has any; nothing at the end.
+    /// Reads the links of the next page that has any; at the end, nothing.
     fn next(&mut self) -> io::Result<()> {
         (self.taken, self.lines) = (0, std::mem::take(&mut self.lines));
         self.lines.clear();

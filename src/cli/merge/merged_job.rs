@@ -1,4 +1,4 @@
-//! A job whose page records are merged: that of one node of a cluster, or one of a crawl on one machine.
+//! A job whose page records are merged: one node's of a cluster, or one of a crawl on one machine.
 
 use std::io::{self, BufReader, ErrorKind, Read, Take};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use super::super::toml_file;
 use super::super::unfit::refused;
 use crate::job::{Job, PAGES, own};
 
-/// What a node's job says of its crawl; a job without it is no node's.
+/// The file in a node's job that names its crawl; only a node's job has it.
 const CLUSTER: &str = "cluster.toml";
-/// Bytes that are read at once.
+/// Bytes per read.
 const BUFFER: usize = 1 << 18;
 
-/// Which crawl a job is of.
+/// The crawl that a job belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CrawlName {
-    /// That of a cluster: its name, and what tells it from others of that name.
+    /// A cluster's: its name, and an id that tells it from others of that name.
     Cluster { name: String, id: String },
-    /// That of one machine.
+    /// A crawl on one machine.
     Plain { id: u64 },
 }
 
-/// A job, and how far its records were read.
+/// A job, and how far its records have been read.
 #[derive(Debug)]
 pub(super) struct MergedJob {
     directory: PathBuf,
@@ -40,7 +40,7 @@ impl MergedJob {
     pub(super) fn open(directory: &Path) -> Result<Self, CommandError> {
         let named = directory.join(CLUSTER);
         let said = match own::read(&named) {
-            // What is no directory is told as any other that is no job.
+            // A path that is not a directory gets the same message as one that is not a job.
             Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => None,
             read => Some(read.map_err(CommandError::cannot(Exit::Failed, "read", &named))?),
         };
@@ -57,12 +57,12 @@ impl MergedJob {
         &self.directory
     }
 
-    /// Where its records are.
+    /// The path of its records.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Refuses a job of another crawl, and the same job once more.
+    /// Refuses a job of another crawl, or the same job twice.
     pub(super) fn check_beside(&self, other: &Self) -> Result<(), CommandError> {
         let [one, two] = [other, self].map(|job| job.directory.display());
         let message = match (&other.crawl, &self.crawl) {
@@ -88,14 +88,14 @@ impl MergedJob {
         Err(CommandError::new(Exit::ForeignJob, message))
     }
 
-    /// All bytes of its records that are there, or those that were read before.
+    /// Its records: all bytes that exist now, or, with `is_again`, those that were read before.
     pub(super) fn read(&self, is_again: bool) -> io::Result<BufReader<Take<JobFile>>> {
         let bytes = if is_again { self.bytes } else { u64::MAX };
         Ok(BufReader::with_capacity(BUFFER, JobFile::open(&self.path)?.take(bytes)))
     }
 }
 
-/// The crawl that a node's file names.
+/// Parses which crawl a node's file names.
 fn crawl_of(path: &Path, text: &str) -> Result<CrawlName, CommandError> {
     let entries = toml_file::entries(&path.display().to_string(), text).map_err(CommandError::refused)?;
     let value = |key| {

@@ -1,13 +1,15 @@
-//! `crawler merge`: the page records of all nodes of a crawl as one set, in which each page is once; and the links of those pages.
+//! `crawler merge`: the page records of all nodes of a crawl as one set with each page once; and the links of those
+//! pages.
 //!
 //! ```text
 //!   a job's line                 a claim of 40 bytes                   a bit a record       a line
 //!   key, kind, epoch, sequence → page, epoch, sequence, number → sorted → the last of each page → kept
 //! ```
 //!
-//! A node writes the record of a page before the log of its partition has it. If it is killed in between, the partition's next owner asks
-//! for that page again: both have a record, and the later owner's counts, which has the greater epoch. Of one owner's records of a page the last
-//! counts. The jobs are read twice. What is in memory does not grow with them, but for a bit for each record.
+//! A node writes a page's record before the log of its partition has the page. If it is killed in between, the
+//! partition's next owner fetches that page again. Then both have a record, and the later owner's counts: it has the
+//! greater epoch. Of one owner's records for a page the last counts. The jobs are read twice. Memory does not grow with
+//! them, except for one bit per record.
 
 mod claim;
 mod kept;
@@ -36,17 +38,17 @@ use kept_links::KeptLinks;
 use merged_job::MergedJob;
 use sorter::Sorter;
 
-/// Bytes of a line, at most. That of a page record has some thousands.
+/// Most bytes of a line. A page record has some thousands.
 const LONGEST: u64 = 16 << 20;
 
-/// What is asked for.
+/// A request to merge.
 #[derive(Debug)]
 pub(super) struct MergeRequest {
     /// The job directories.
     pub(super) jobs: Vec<PathBuf>,
     /// Page records, or links.
     pub(super) of: String,
-    /// The file, which is replaced; standard output without it.
+    /// The output file, which is replaced; `None` for standard output.
     pub(super) to: Option<PathBuf>,
     pub(super) format: RecordFormat,
 }
@@ -54,15 +56,15 @@ pub(super) struct MergeRequest {
 /// Records that are left out.
 #[derive(Debug, Default)]
 struct LeftOut {
-    /// A later owner of the partition has asked for the page again.
+    /// A later owner of the partition has fetched the page again.
     succeeded: u64,
-    /// The same owner has asked for it again.
+    /// The same owner has fetched it again.
     repeated: u64,
     /// Jobs that end with half a record.
     halves: u64,
 }
 
-/// Merges the page records of jobs, and says what it left out.
+/// Merges the page records of jobs, and prints what was left out.
 pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), CommandError> {
     let mut jobs: Vec<MergedJob> = Vec::new();
     for directory in &request.jobs {
@@ -160,7 +162,7 @@ fn choose(sorter: Sorter, records: u64, left_out: &mut LeftOut) -> io::Result<Ke
     Ok(kept)
 }
 
-/// The columns of a table. A line of names comes first in it, so the records are read once more.
+/// The columns of a table. A table begins with a line of names, so the records are read once more.
 fn columns(mut lines: KeptLines<'_>, layers: &Layers) -> io::Result<Vec<Column>> {
     let mut names = field_names(&mut lines)?;
     names.extend(layers.settings.crawl.extract.keys().cloned());
@@ -169,7 +171,7 @@ fn columns(mut lines: KeptLines<'_>, layers: &Layers) -> io::Result<Vec<Column>>
     Ok(columns)
 }
 
-/// Says what was merged, and what was left out.
+/// Prints what was merged, and what was left out.
 fn tell(jobs: &[MergedJob], kept: &Kept, filter: &RecordFilter, left_out: &LeftOut) {
     let LeftOut { succeeded, repeated, halves } = left_out;
     let many = if jobs.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", jobs.len()) };

@@ -1,4 +1,4 @@
-//! Claims in their order, however many: sorted by pieces in memory, and merged from disk.
+//! Sorts any number of claims: in pieces in memory, merged from disk.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,16 +11,17 @@ use super::claim::{CLAIM, Claim};
 
 /// Claims that are sorted together: 80 MB.
 const RUN: usize = 2_000_000;
-/// Runs of a level, at most: they are merged into one of the next. So few files are open whatever is sorted, and each claim is written
-/// once for each level, of which two do for ten billion.
+/// Most runs of a level; that many are merged into one run of the next level. So few files are open whatever is sorted,
+/// and each claim is written once per level. Two levels suffice for eight billion claims.
 const FAN: usize = 64;
-/// Bytes of each run that are read at once.
+/// Bytes per read of a run.
 const BUFFER: usize = 1 << 16;
 
 /// A part of the claims, in order.
 type Run = Box<dyn Iterator<Item = io::Result<Claim>>>;
 
-/// Takes claims in any order. Beyond 80 MB they go to files without names in the directory for temporary files, 40 bytes each.
+/// Takes claims in any order. Beyond 80 MB they go to unnamed files in the directory for temporary files, 40 bytes
+/// each.
 #[derive(Debug)]
 pub(super) struct Sorter {
     run: usize,
@@ -45,7 +46,7 @@ impl Sorter {
         self.claims.sort_unstable();
         let claims = std::mem::take(&mut self.claims);
         let run = self.write(claims.iter().copied().map(Ok))?;
-        // Its memory is used again.
+        // Its memory is reused.
         self.claims = claims;
         self.claims.clear();
         self.keep(run, 0)
@@ -59,7 +60,7 @@ impl Sorter {
         merged(runs)
     }
 
-    /// Puts a run to the others of its level.
+    /// Adds a run to its level.
     fn keep(&mut self, run: File, level: usize) -> io::Result<()> {
         if self.levels.len() == level {
             self.levels.push(Vec::new());
@@ -83,14 +84,14 @@ impl Sorter {
         Ok(file)
     }
 
-    /// A file that only this process has. Its space is free again however the process ends.
+    /// A file that only this process has. Its space is freed however the process ends.
     fn nameless(&mut self) -> io::Result<File> {
         loop {
             self.files += 1;
             let path = env::temp_dir().join(format!("crawler-merge-{}-{}", process::id(), self.files));
             match File::options().read(true).write(true).create_new(true).open(&path) {
                 Ok(file) => return fs::remove_file(&path).map(|()| file),
-                // It was left by a process that had the same id, and died.
+                // Left by a process that had the same id and died.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
             }
@@ -109,7 +110,7 @@ fn read(run: File) -> Run {
     }))
 }
 
-/// What all runs have, in order.
+/// Merges all runs, in order.
 fn merged(mut runs: Vec<Run>) -> io::Result<impl Iterator<Item = io::Result<Claim>>> {
     let mut next = BinaryHeap::new();
     for (number, run) in runs.iter_mut().enumerate() {
