@@ -16,7 +16,8 @@ use crate::crawl::is_unsafe;
 /// Writes data to standard output, buffered.
 ///
 /// # Errors
-/// Where it cannot be written, or its source cannot be read. Where the reader has left, the command ends at once, without an error.
+/// If it cannot be written, or its source cannot be read. If the reader has left, the command ends at once, without an
+/// error.
 pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
@@ -26,7 +27,7 @@ pub(super) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
     })
 }
 
-/// A report as standard output shows it: where that is a terminal with colors, lines that begin with `!!` are red.
+/// A report for standard output: if that is a terminal with colors, lines that begin with `!!` are red.
 pub(super) fn alarming(report: &str) -> Cow<'_, str> {
     let is_colored = io::stdout().is_terminal() && is_colored(|name| std::env::var_os(name));
     if is_colored { colored(report).into() } else { report.into() }
@@ -38,17 +39,17 @@ fn colored(report: &str) -> String {
     report.lines().map(line).collect()
 }
 
-/// Says on standard error why the command ends.
+/// Prints to standard error why the command ends.
 pub(super) fn complain(failure: &CommandError) {
     failure.messages.iter().for_each(|message| say("error", message));
 }
 
-/// Prints a warning to standard error, which no log level but `off` hides.
+/// Prints a warning to standard error; only log level `off` hides it.
 pub(super) fn warn(message: &str) {
     say("warning", message);
 }
 
-/// Prints a note to standard error: something to know, and not to mend.
+/// Prints a note to standard error: worth knowing, nothing to fix.
 pub(super) fn note(message: &str) {
     say("note", message);
 }
@@ -61,7 +62,7 @@ fn say(kind: &str, message: &str) {
         let _ = write!(text, "{} {}", if number > 0 { "\n   " } else { "" }, Safe(line));
     }
     text.push('\n');
-    // For the log file: on the screen it is already.
+    // For the log file; the screen has it already.
     match kind {
         "error" => tracing::error!(target: SAID, "{message}"),
         "warning" => tracing::warn!(target: SAID, "{message}"),
@@ -70,28 +71,28 @@ fn say(kind: &str, message: &str) {
     if kind != "error" && IS_HUSHED.load(Ordering::Relaxed) {
         return;
     }
-    // Nobody could be told that standard error is closed.
+    // If standard error is closed, nobody could be told.
     let _ = match SCREEN.get() {
         Some(screen) => screen.clone().write_all(text.as_bytes()),
         None => io::stderr().write_all(text.as_bytes()),
     };
 }
 
-/// A message without the numbers of the system's errors, which say nothing more than the words before: `(os error 2)`.
+/// A message without the system's error numbers, `(os error 2)`, which add nothing to the words before them.
 fn without_numbers(message: &str) -> Cow<'_, str> {
     let Some((before, rest)) = message.split_once(" (os error ") else { return message.into() };
     let after = rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).trim_start_matches(')');
     format!("{before}{}", without_numbers(after)).into()
 }
 
-/// Leaves out notes and warnings from here on: the user wants to hear of errors alone.
+/// Leaves out notes and warnings from now on: the user wants only errors.
 pub(super) fn hush() {
     IS_HUSHED.store(true, Ordering::Relaxed);
 }
 
 static IS_HUSHED: AtomicBool = AtomicBool::new(false);
 
-/// The target of what is said whatever is logged.
+/// The tracing target of messages that are printed at every log level.
 pub(super) const SAID: &str = "crawler::said";
 
 /// The screen with the progress bar, once there is one.
@@ -102,14 +103,14 @@ pub(super) fn show_on(screen: &Screen) -> &'static Screen {
     SCREEN.get_or_init(|| screen.clone())
 }
 
-/// Whether a terminal is to show colors: unless it knows none, or `NO_COLOR` is set and not empty (no-color.org).
+/// Whether a terminal gets colors: unless it has none, or `NO_COLOR` is set and not empty (no-color.org).
 pub(super) fn is_colored(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     variable("NO_COLOR").is_none_or(|text| text.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// A text from the web, displayed so that it cannot command a terminal or change the order of what is read. These are escaped as
-/// `\u{…}`: control characters (C0 but the tab, DEL, C1), line and paragraph separators, marks that turn the writing direction,
-/// and invisible tags.
+/// A text from the web, displayed so that it can neither command a terminal nor change the reading order. These are
+/// escaped as `\u{…}`: control characters (C0 except the tab, DEL, C1), line and paragraph separators, marks that
+/// change the writing direction, and invisible tags.
 pub(super) struct Safe<'a>(pub(super) &'a str);
 
 impl fmt::Display for Safe<'_> {
@@ -125,7 +126,7 @@ impl fmt::Display for Safe<'_> {
     }
 }
 
-/// JSON with the same texts escaped, as `\u…`: outside its strings it has none of these characters.
+/// JSON with the same characters escaped, as `\u…`: outside its strings it has none of them.
 pub(super) fn safe_json(json: &impl fmt::Display) -> String {
     let mut safe = String::new();
     for c in json.to_string().chars() {
@@ -138,7 +139,7 @@ pub(super) fn safe_json(json: &impl fmt::Display) -> String {
     safe
 }
 
-/// Whether a character is escaped. On a terminal, invisible marks are too.
+/// Whether a character is escaped. For a terminal, invisible marks are too.
 fn is_hidden(c: char) -> bool {
     let is_invisible = matches!(c, '\u{200b}'..='\u{200d}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     is_unsafe(c) && c != '\t' || is_invisible

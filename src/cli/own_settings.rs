@@ -1,26 +1,26 @@
-//! Which settings the commands beside the crawl have, too.
+//! Which settings the other commands share with the crawl.
 
 use super::setting::Setting;
 
-/// The setting that the web is simulated.
+/// The setting that simulates the web.
 pub(super) const SIMULATED: &str = "simulate.enabled";
 
-/// Whether a filter outside a crawl has this setting, too.
+/// Whether a filter outside a crawl has this setting too.
 pub(super) fn is_seen(setting: &Setting) -> bool {
     setting.section() == "seen"
 }
 
-/// Whether a sitemap that is read by itself has this setting, too.
+/// Whether `crawler sitemap` has this setting too.
 pub(super) fn is_of_sitemaps(setting: &Setting) -> bool {
     ["fetch", "sitemaps"].contains(&setting.section()) && setting.key != "sitemaps.enabled"
 }
 
-/// Whether a page that is read by itself has this setting, too.
+/// Whether `crawler extract` has this setting too.
 pub(super) fn is_of_page(setting: &Setting) -> bool {
     setting.section() == "fetch"
 }
 
-/// Whether the simulated web, or the judge of those who crawl it, has this setting.
+/// Whether the simulated web, or the judge of its crawlers, has this setting.
 pub(super) fn is_of_simulated_web(setting: &Setting) -> bool {
     let rules = [
         "parse.nofollow",
@@ -34,22 +34,22 @@ pub(super) fn is_of_simulated_web(setting: &Setting) -> bool {
     setting.section() == "simulate" && setting.key != SIMULATED || rules.contains(&setting.key)
 }
 
-/// Whether a setting says which records are written.
+/// Whether a setting chooses which records are written, and how.
 pub(super) fn is_of_filter(setting: &Setting) -> bool {
     ["output.formulas", "output.status", "output.types", "output.urls"].contains(&setting.key)
 }
 
-/// Whether a crawl that goes on may be given this setting. Its seeds and its directory are fixed.
+/// Whether a resumed crawl may be given this setting. Its seeds and its directory are fixed.
 pub(super) fn is_resumable(setting: &Setting) -> bool {
     !["crawl.seeds", "crawl.urls", "job.add", "job.dir", "job.overwrite"].contains(&setting.key)
 }
 
-/// Whether a flag or a variable for this setting is of one run, and not kept for the later runs of its job.
+/// Whether a flag or a variable for this setting applies to one run only, and is not kept for the job's later runs.
 pub(super) fn is_of_run(setting: &Setting) -> bool {
     ["crawl.max_duration", "output.json", "output.log", "output.progress"].contains(&setting.key)
 }
 
-/// Whether the desk of a cluster has this setting, too.
+/// Whether the commands of the cluster admin have this setting too.
 pub(super) fn is_of_cluster(setting: &Setting) -> bool {
     is_of_servers(setting) || setting.key == "cluster.name"
 }

@@ -14,23 +14,23 @@ use serde_json::Value;
 use super::record_table::{Column, ColumnKind, RecordTable, text};
 use crate::frontier::Timestamp;
 
-/// Rows of a group, at most.
+/// Most rows of a group.
 const MOST_ROWS: usize = 1 << 16;
-/// Bytes of texts in a group after which it is written: it is in memory until then.
+/// A group is written once its texts have this many bytes; it is in memory until then.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Rows that are written as a Parquet file. It takes memory for one group of rows.
+/// Writes rows as a Parquet file. Memory holds one group of rows.
 pub(super) struct ParquetTable<'a> {
     columns: &'a [Column],
     /// The group that is being filled.
     cells: Vec<Cells>,
     rows: usize,
     bytes: usize,
-    /// It counts where each group stands, so what it has written may be taken away.
+    /// It counts where each group starts itself, so the bytes that it has written may be taken out.
     writer: SerializedFileWriter<Vec<u8>>,
 }
 
-/// The values of a column in a group, and for each row whether it has one.
+/// The values of a column in a group, and a flag for each row: whether it has one.
 #[derive(Debug, Default)]
 struct Cells {
     flags: Vec<bool>,
@@ -88,7 +88,7 @@ impl RecordTable for ParquetTable<'_> {
 }
 
 impl Cells {
-    /// Adds what a row has, and returns the bytes of its text.
+    /// Adds a row's value, and returns the bytes of its text.
     fn add(&mut self, column: &Column, value: Option<&Value>) -> io::Result<usize> {
         let mut bytes = 0;
         let is_there = match (column.kind, value) {
@@ -103,7 +103,7 @@ impl Cells {
             }
             (ColumnKind::Time, Some(value)) => {
                 let time = value.as_str().ok_or_else(|| unfit(column, value))?;
-                // Of a page that was never asked for it is empty.
+                // Empty for a page that was never requested.
                 let micros = Timestamp::read(time).and_then(|time| i64::try_from(time.as_micros()).ok());
                 self.numbers.extend(micros);
                 micros.is_some()
@@ -130,7 +130,7 @@ impl Cells {
     }
 }
 
-/// A column of the file. Any may be without a value.
+/// A column of the file. Any row may lack a value.
 fn field(column: &Column) -> Result<Type, ParquetError> {
     let (physical, logical) = match column.kind {
         ColumnKind::Flag => (Physical::BOOLEAN, None),
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::report::SchemaOf;
 
-    /// Writes these records, and returns the rows of each group, and all cells of the first column.
+    /// Writes these records, and returns the number of rows of each group, and all cells of the first column.
     fn written(paths: &[&str], records: impl IntoIterator<Item = Value>) -> (Vec<i64>, Vec<Field>) {
         let columns = Column::all(SchemaOf::Page, paths);
         let mut file = tempfile::tempfile().unwrap();

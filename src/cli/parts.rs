@@ -1,10 +1,10 @@
-//! The parts of a report that were asked for, and its text.
+//! The requested parts of a report, and its text.
 
 use std::path::Path;
 
 use crate::report::{Report, ReportPart};
 
-/// The flags that ask for parts of the report in full: name, help, and what each stands for.
+/// The flags that show parts of the report in full: name, help, and the parts.
 pub(super) static FLAGS: [(&str, &str, &[ReportPart]); 5] = [
     ("all", "All parts in full", &ReportPart::ALL),
     (
@@ -24,8 +24,8 @@ pub(super) fn given(is_given: impl Fn(&'static str) -> bool) -> Vec<ReportPart> 
     ReportPart::ALL.into_iter().filter(|part| asked.contains(part)).collect()
 }
 
-/// A report as text: the page for a terminal, or these parts in full; all of them have the verdict below. The page says where the rest is, if it is of
-/// one job.
+/// A report as text: the page for a terminal, or these parts in full; each ends with the verdict. For the report of one
+/// job, the page says where the rest is.
 pub(super) fn text(report: &Report, directory: Option<&Path>, parts: &[ReportPart]) -> String {
     match parts.len() {
         0 => match directory.map(|directory| directory.join("report.html")) {

@@ -12,7 +12,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use crate::crawl::{CrawlOptions, Progress};
 use crate::report::figures::{bytes, counted, duration, percent, thousands, whole};
 
-/// Standard error, with a place at its bottom where a bar may stand. Lines are written above the bar.
+/// Standard error, with room for a bar at the bottom. Lines are written above the bar.
 #[derive(Clone, Debug)]
 pub(super) struct Screen(MultiProgress);
 
@@ -32,7 +32,8 @@ impl Write for Screen {
     }
 }
 
-/// Shows progress until it is dropped: as a bar where standard output and error are terminals, else as a line now and then.
+/// Shows progress until it is dropped: as a bar if standard output and error are terminals, otherwise as a line every
+/// 10 seconds.
 #[must_use = "progress is told until this is dropped"]
 pub(super) struct Reporter {
     stop: Option<Sender<()>>,
@@ -40,7 +41,7 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    /// Starts to show what `look` returns of a crawl with these options, which begins now.
+    /// Starts to show what `look` returns for a crawl with these options, which begins now.
     pub(super) fn start(screen: &Screen, options: &CrawlOptions, look: impl Fn() -> Progress + Send + 'static) -> Self {
         let (stop, stopped) = mpsc::channel();
         let options = options.clone();
@@ -73,7 +74,7 @@ impl Drop for Reporter {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there has printed itself already.
+            // A panic there has been printed already.
             let _ = thread.join();
         }
     }
@@ -81,9 +82,9 @@ impl Drop for Reporter {
 
 const BAR_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
-/// Seconds beyond which nobody says how long it will take.
+/// Estimates never exceed this many seconds.
 const MOST_LEFT: u64 = 10_000 * 86_400;
-/// Share of the seen filter's capacity from which on that is said.
+/// The share of the seen filter's capacity from which on its fill is shown.
 const NEARLY_FULL: f64 = 0.9;
 
 fn bar(limit: Option<u64>) -> ProgressBar {
@@ -94,7 +95,7 @@ fn bar(limit: Option<u64>) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(template).expect("a constant, drawn by each crawl on a terminal"))
 }
 
-/// Pages and bytes a second, over the last [`PageRate::WINDOW`].
+/// Pages and bytes per second, over the last [`PageRate::WINDOW`].
 #[derive(Debug, Default)]
 pub(super) struct PageRate(VecDeque<(Duration, u64, u64)>);
 
@@ -103,7 +104,8 @@ impl PageRate {
 
     pub(super) fn after(&mut self, now: &Progress) -> [f64; 2] {
         self.0.push_back((now.elapsed, now.pages, now.wire_bytes));
-        // One count older than the window stays, so that lines which are further apart have something to compare with.
+        // One count older than the window stays, so that there is something to compare with if lines are further apart
+        // than the window.
         while self.0.get(1).is_some_and(|(then, ..)| now.elapsed.saturating_sub(*then) >= Self::WINDOW) {
             self.0.pop_front();
         }
@@ -117,25 +119,25 @@ impl PageRate {
     }
 }
 
-/// Progress in words: what is looked at first comes first, since a narrow terminal cuts the end off.
+/// Progress in words. The most important comes first, since a narrow terminal cuts off the end.
 struct Line {
     progress: Progress,
-    /// Pages and bytes a second.
+    /// Pages and bytes per second.
     rate: [f64; 2],
     limits: Limits,
 }
 
-/// When a crawl ends, if not before.
+/// The limits of a crawl, if it has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Once it has so many pages.
+    /// The number of pages after which it ends.
     pages: Option<u64>,
-    /// When so much time has passed.
+    /// The time until it ends.
     time: Option<Duration>,
 }
 
 impl Limits {
-    /// The limits of a run that has taken so long.
+    /// The limits of a run that has taken `elapsed` so far.
     pub(super) fn of(options: &CrawlOptions, elapsed: Duration) -> Self {
         Self { pages: options.max_pages, time: options.max_duration.map(|longest| longest.saturating_sub(elapsed)) }
     }
@@ -164,7 +166,7 @@ impl fmt::Display for Line {
             write!(f, "; {} left", duration(left))?;
         }
         write!(f, "; {bytes_rate}/s")?;
-        // A host whose request is out is none of those that wait.
+        // A host with a request in flight is not one of the waiting hosts.
         if frontier.active_hosts > 0 {
             write!(f, ", {}", counted(frontier.active_hosts, "host", "hosts"))?;
         }
@@ -176,14 +178,14 @@ impl fmt::Display for Line {
     }
 }
 
-/// Why nothing happens, where nothing or little does.
+/// Why the crawl is idle or slow, if it is.
 pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<> {
     let Progress { frontier, now, filter_used, is_filter_full, is_paused, is_cut_off, .. } = *progress;
     let cut_off = is_cut_off.then(|| "the cluster's servers do not answer".to_owned());
     let paused = is_paused.then(|| "paused".to_owned());
     let fail = || counted(frontier.failing_hosts, "host fails", "hosts fail");
     let next = frontier.next_due.filter(|_| frontier.leased == 0).map(|due| duration(due.since(now)));
-    // Where all that rest have failed, their next try is what the crawl waits for.
+    // If all resting hosts have failed, the crawl waits for their next try.
     let sleep = || counted(frontier.sleeping_hosts, "host sleeps", "hosts sleep");
     let [resting, failing] = match next {
         Some(next) if frontier.sleeping_hosts > 0 && frontier.sleeping_hosts == frontier.resting_hosts => {
@@ -203,7 +205,7 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     let giving_way = (frontier.hosts_giving_way > 0).then(|| format!("{giving_way} for other domains' turns"));
     let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
     let by_rate = (frontier.held_by_rate > 0).then(|| format!("{by_rate} for the rate"));
-    // Of a host nothing else is asked meanwhile.
+    // Nothing else of a host is fetched meanwhile.
     let robots = frontier.leased_robots;
     let robots = (robots > 0 && robots == frontier.leased).then(|| counted(robots, "robots.txt", "robots.txt files"));
     let robots = robots.map(|robots| format!("{robots} under way"));
@@ -217,7 +219,7 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     [cut_off, paused, resting, asleep, in_line, giving_way, by_rate, robots, failing, full].into_iter().flatten()
 }
 
-/// How long it will take to the first limit, if it goes on at so many pages a second.
+/// The time until the first limit, at `rate` pages per second.
 pub(super) fn left(rate: f64, limits: Limits, pages: u64) -> Option<Duration> {
     let pages = limits.pages.and_then(|limit| limit.checked_sub(pages)).filter(|&pages| rate > 0.0 && pages > 0);
     let by_pages = pages.map(|pages| Duration::from_secs(whole(pages as f64 / rate).min(MOST_LEFT)));
@@ -243,7 +245,7 @@ mod tests {
         assert!(rate.0.len() <= 3, "what is past is forgotten");
     }
 
-    /// A crawl that went on with 8,000 pages told 891.5 a second at first, of the 50 that it may ask for.
+    /// A resumed crawl with 8,000 earlier pages first showed 891.5 pages per second, though it was limited to 50.
     #[test]
     fn the_first_rate_counts_no_page_of_an_earlier_run() {
         let resumed = |seconds, pages| Progress {

@@ -1,4 +1,4 @@
-//! Numbers with units, as people write them: `1h 30m`, `10MiB`, `1.5M`, `1e9`. Inside they are whole base units.
+//! Numbers with units, as people write them: `1h 30m`, `10MiB`, `1.5M`, `1e9`. Internally they are whole base units.
 
 /// The units of one quantity: name and size in base units, largest first. Case does not matter.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ pub(super) const SIZE: Scale = Scale {
 pub(super) const COUNT: Scale = Scale { units: &[("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)], bare: true };
 
 impl Scale {
-    /// Adds up the pieces of a text such as `1h 30m`. `None` where the text is not a quantity of this scale, not a whole number of base
-    /// units, or beyond 64 bits.
+    /// Adds up the pieces of a text such as `1h 30m`. `None` if the text is not a quantity of this scale, not a whole
+    /// number of base units, or over 64 bits.
     pub(super) fn parse(&self, text: &str) -> Option<u64> {
         let mut rest = text.trim();
         let mut sum: Option<u64> = None;
@@ -54,7 +54,7 @@ impl Scale {
             let (name, behind) = after.split_at(name_ends);
             rest = behind.trim_start();
             let unit = if name.is_empty() {
-                // Only alone: else `1 000 000` would be a sum of three.
+                // Only alone: otherwise `1 000 000` would be a sum of three.
                 let alone = sum.is_none() && rest.is_empty();
                 (alone && (self.bare || number.digits == 0)).then_some(1)?
             } else {
@@ -85,7 +85,7 @@ struct Number {
 }
 
 impl Number {
-    /// Takes a number off the beginning of a text, with the white space behind it.
+    /// Takes a number off the beginning of a text, with the white space after it.
     fn take(text: &str) -> Option<(Self, &str)> {
         let mut digits = 0_u128;
         let mut decimals = None;

@@ -1,4 +1,4 @@
-//! A file of records as users want them: lines of JSON or a table, packed by its ending.
+//! A file of records for users: lines of JSON or a table, compressed as its extension says.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufWriter, Write};
@@ -18,11 +18,11 @@ use super::record_table::{Column, CsvTable, FIELDS, RecordTable};
 const GZIP_LEVEL: u32 = 6;
 const ZSTD_LEVEL: i32 = 3;
 
-/// What is said of a file whose name says nothing.
+/// The message for a file whose extension does not tell its format.
 const ENDINGS: &str = "its ending is none of .jsonl, .csv and .parquet, nor .jsonl.gz, .jsonl.zst, .csv.gz and .csv.zst: \
                        name it so, or say what it is (--format)";
 
-/// A line that is whole and no record.
+/// A whole line that is not a record.
 #[derive(Debug, Error)]
 #[error("line {line} is no record: {reason}")]
 pub(super) struct DamagedLine {
@@ -30,17 +30,17 @@ pub(super) struct DamagedLine {
     reason: serde_json::Error,
 }
 
-/// How records are written.
+/// The format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RecordFormat {
-    /// By the file's ending; lines of JSON where that says nothing.
+    /// As the file's extension says; lines of JSON if that is unknown.
     #[default]
     Auto,
-    /// A table: a line of column names, and one for each record (RFC 4180).
+    /// A table: a line of column names, and one line per record (RFC 4180).
     Csv,
-    /// A JSON object a line.
+    /// A JSON object per line.
     Jsonl,
-    /// Columns with types.
+    /// Typed columns.
     Parquet,
 }
 
@@ -51,17 +51,17 @@ enum Packing {
     Zstd,
 }
 
-/// A file of records: how they are written, and how that is packed.
+/// A file of records: its format and compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordFile {
     format: RecordFormat,
     packing: Packing,
-    /// A text that a spreadsheet would take for a formula stands in a table as it is.
+    /// In a table, keep texts that a spreadsheet would take for formulas unchanged.
     keeps_formulas: bool,
 }
 
 impl RecordFile {
-    /// That of a file with this name.
+    /// The format of a file with this name.
     pub(super) fn of(path: &Path, format: RecordFormat) -> Result<Self, &'static str> {
         let ending =
             |path: &Path| path.extension().map_or_else(String::new, |end| end.to_string_lossy().to_ascii_lowercase());
@@ -88,17 +88,17 @@ impl RecordFile {
         Ok(Self { format, packing, keeps_formulas: false })
     }
 
-    /// The same, where texts that a spreadsheet takes for formulas stand as they are, or behind a `'`.
+    /// The same, but texts that a spreadsheet takes for formulas are kept, or get a `'` in front.
     pub(super) fn with_formulas(self, keeps_formulas: bool) -> Self {
         Self { keeps_formulas, ..self }
     }
 
-    /// Whether records are rows of a table, and not lines of JSON.
+    /// Whether records are rows of a table rather than lines of JSON.
     pub(super) fn is_table(self) -> bool {
         self.format != RecordFormat::Jsonl
     }
 
-    /// The table that its format has; `None` where records are copied as the lines that they are.
+    /// The table writer of its format; `None` if records are copied line by line.
     fn table(self, columns: &[Column]) -> io::Result<Option<Box<dyn RecordTable + '_>>> {
         Ok(match self.format {
             RecordFormat::Csv => Some(Box::new(CsvTable::new(columns, self.keeps_formulas)?)),
@@ -108,7 +108,7 @@ impl RecordFile {
         })
     }
 
-    /// Writes the records that the lines of `from` hold and `filter` takes. A line that is not whole yet is passed over.
+    /// Writes the records in the lines of `from` that `filter` accepts. A line that is not whole yet is skipped.
     pub(super) fn write(
         self,
         from: &mut dyn BufRead,
@@ -161,7 +161,7 @@ impl RecordFile {
     }
 }
 
-/// The names of the fields that the whole lines of `from` have. A line that is no record has none here.
+/// The names of the extracted fields in the whole lines of `from`. A line that is not a record adds none.
 pub(super) fn field_names(from: &mut dyn BufRead) -> io::Result<BTreeSet<String>> {
     let (mut names, mut line) = (BTreeSet::new(), Vec::new());
     let fields = format!("\"{FIELDS}\":{{");

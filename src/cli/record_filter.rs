@@ -6,18 +6,18 @@ use serde_json::Value;
 use crate::crawl::MediaTypes;
 use crate::gate::{OptionError, patterns};
 
-/// Which records are written to a file: by status, type and URL. One that names nothing takes all.
+/// Which records are written to a file: by status, type and URL. An empty filter accepts all.
 #[derive(Clone, Debug)]
 pub(super) struct RecordFilter {
-    /// The lowest and the highest of each range.
+    /// The lowest and the highest status of each range.
     statuses: Vec<(u16, u16)>,
     types: MediaTypes,
     urls: RegexSet,
 }
 
 impl RecordFilter {
-    /// Statuses are numbers or classes such as `2xx`, several with commas between them; a URL is taken that one of
-    /// the patterns matches.
+    /// Statuses are numbers or classes such as `2xx`, separated by commas; a URL is accepted if one of the patterns
+    /// matches it.
     pub(super) fn new(statuses: &[String], types: &[String], urls: &[String]) -> Result<Self, OptionError> {
         let refusal = |option, value: &str, reason| OptionError::Option { option, value: value.to_owned(), reason };
         let words = statuses.iter().flat_map(|words| words.split(',')).map(str::trim);
@@ -31,7 +31,7 @@ impl RecordFilter {
         Ok(Self { statuses: statuses.collect::<Result<_, _>>()?, types: types?, urls: patterns("output.urls", urls)? })
     }
 
-    /// Whether a record is taken. That of a link goes by the page that it is on.
+    /// Whether a record is accepted. A link's record is judged by the page that contains the link.
     pub(super) fn takes(&self, record: &Value) -> bool {
         let status = record["status"].as_u64();
         let is_in = |(least, most): &(u16, u16)| {
@@ -43,12 +43,12 @@ impl RecordFilter {
             && (self.urls.is_empty() || self.urls.is_match(url))
     }
 
-    /// Whether it asks for more than a URL, which pages alone have.
+    /// Whether it filters by status or type, which only pages have.
     pub(super) fn is_of_pages(&self) -> bool {
         !self.statuses.is_empty() || !self.types.is_empty()
     }
 
-    /// Whether all are taken.
+    /// Whether it accepts all records.
     pub(super) fn is_empty(&self) -> bool {
         !self.is_of_pages() && self.urls.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Records as rows of a table: its columns, and the table of texts (CSV).
+//! Records as rows of a table: its columns, and the CSV table.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::report::SchemaOf;
 
-/// The key of what was extracted.
+/// The key of the extracted fields.
 pub(super) const FIELDS: &str = "fields";
-/// Bytes of rows that are written at once.
+/// Rows are written once they fill this many bytes.
 const BUFFER: usize = 1 << 16;
 
-/// What the values of a column are, where the table has types.
+/// The type of a column's values, if the table has types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnKind {
     Flag,
@@ -24,9 +24,9 @@ pub(super) enum ColumnKind {
 }
 
 impl ColumnKind {
-    /// That of what a JSON Schema describes.
+    /// The kind that a JSON Schema describes.
     fn of(schema: &Value) -> Self {
-        // What may be null is a choice of null and the thing itself.
+        // A nullable value is a choice of null and the value itself.
         let choice = schema["anyOf"].as_array().and_then(|choice| choice.iter().find(|one| one["type"] != "null"));
         let schema = choice.unwrap_or(schema);
         let is = |kind: &str| schema["type"] == kind || schema["type"][0] == kind;
@@ -40,7 +40,7 @@ impl ColumnKind {
     }
 }
 
-/// A column of a table: its name, the keys that lead to its values, and what these are.
+/// A column of a table: its name, the keys that lead to its values, and their kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -49,7 +49,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Those of paths of keys in records of this kind.
+    /// The columns for paths of keys in records of this kind.
     pub(super) fn all(of: SchemaOf, paths: &[&str]) -> Vec<Self> {
         let schema = of.in_one_piece();
         paths.iter().map(|path| Self::of(&schema, path)).collect()
@@ -64,43 +64,43 @@ impl Column {
         Self { name: path.to_owned(), kind: ColumnKind::of(inner), keys }
     }
 
-    /// That of a key of a plain object: a text.
+    /// The column of a plain object's key: a text.
     pub(super) fn of_key(name: &str) -> Self {
         Self { keys: vec![name.to_owned()], name: name.to_owned(), kind: ColumnKind::Text }
     }
 
-    /// That of an extracted field, whatever its name: a text, or a list of them.
+    /// The column of an extracted field: a text, or a list of texts.
     pub(super) fn of_field(name: &str) -> Self {
         let keys = vec![FIELDS.to_owned(), name.to_owned()];
         Self { name: format!("{FIELDS}.{name}"), keys, kind: ColumnKind::Text }
     }
 
-    /// What a record has in it; `None` where that is nothing.
+    /// A record's value in this column; `None` if it has none.
     pub(super) fn value<'a>(&self, record: &'a Value) -> Option<&'a Value> {
         let value = self.keys.iter().try_fold(record, |value, key| value.get(key));
         value.filter(|value| !value.is_null())
     }
 }
 
-/// A table that is being written.
+/// A table being written.
 pub(super) trait RecordTable {
-    /// Adds a row, and writes what is whole.
+    /// Adds a row, and writes the finished bytes.
     fn add(&mut self, record: &Value, to: &mut dyn Write) -> io::Result<()>;
 
     /// Writes the rest.
     fn end(self: Box<Self>, to: &mut dyn Write) -> io::Result<()>;
 }
 
-/// A text as a cell has it; lists and objects as JSON.
+/// A cell's text; lists and objects are JSON.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A line of column names, and one for each record (RFC 4180).
+/// CSV: a line of column names, and one line per record (RFC 4180).
 pub(super) struct CsvTable<'a> {
     columns: &'a [Column],
     rows: csv::Writer<Vec<u8>>,
-    /// A text that a spreadsheet would take for a formula stands as it is.
+    /// Keep texts that a spreadsheet would take for formulas unchanged.
     keeps_formulas: bool,
 }
 
@@ -116,13 +116,13 @@ impl<'a> CsvTable<'a> {
         if value.is_string() { self.safe(text(value)) } else { text(value) }
     }
 
-    /// A text from the web, which no spreadsheet takes for a formula: a `'` stands before what would be one.
+    /// A text from the web, made safe for spreadsheets: a text that would be a formula gets a `'` in front.
     fn safe(&self, text: String) -> String {
         let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
         if is_formula && !self.keeps_formulas { format!("'{text}") } else { text }
     }
 
-    /// Writes what it has so far.
+    /// Writes the rows so far.
     fn drain(&mut self, to: &mut dyn Write) -> io::Result<()> {
         let rows = std::mem::replace(&mut self.rows, csv::Writer::from_writer(Vec::new()));
         to.write_all(&rows.into_inner().map_err(|error| io::Error::other(error.to_string()))?)

@@ -1,4 +1,4 @@
-//! `crawler repair`: how a job with damaged files is repaired.
+//! `crawler repair`: repairs a job with damaged files.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,7 +12,7 @@ use crate::crawl::{CrawlError, PageFormat};
 use crate::job::Job;
 use crate::job::repair::{Findings, KeptFiles, look};
 
-/// Damages that are listed one by one.
+/// Most damages that are listed one by one.
 const MOST: usize = 100;
 
 /// Lists what is damaged and what would be done, and does it if the user agrees.
@@ -73,7 +73,7 @@ fn describe(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Asks the user, where there is a terminal.
+/// Asks the user, if there is a terminal.
 fn confirmed() -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;

@@ -10,7 +10,7 @@ use super::stats::report_of;
 use super::unfit::refused;
 use crate::job::{Job, replace};
 
-/// Writes the page of a job's report, and prints where it is; `-` is standard output. With `opens`, shows it in the browser.
+/// Writes a job's report as a page, and prints its path; `-` is standard output. With `opens`, opens it in the browser.
 pub(super) fn report(line: &CommandLine, directory: &Path, to: Option<&Path>, opens: bool) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let page = report_of(line, &job)?.html_of(&directory.display().to_string());

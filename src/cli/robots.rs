@@ -1,16 +1,16 @@
-//! What robots.txt says of one line of `crawler robots`.
+//! The verdict of a robots.txt on one line of `crawler robots`.
 
 use crate::address::Canonicalizer;
 use crate::frontier::Robots;
 
-/// One line of `crawler robots`: for a line that is a URL or a path, `allowed` or `disallowed`, a tab, and the rule that
-/// decided or `-`; for any other line `error`, a tab, and the reason. Without a line end.
+/// One line of `crawler robots`: for a URL or a path, `allowed` or `disallowed`, a tab, and the rule that decided or
+/// `-`; for any other line `error`, a tab, and the reason. Without a line end.
 ///
-/// What is matched is the wire form, as a crawl would request it; the URL's host is not looked at.
+/// The wire form is matched, as a crawl would request it; the URL's host is ignored.
 pub(super) fn rule_line(robots: &Robots, canonicalizer: &Canonicalizer, line: &str) -> String {
     let line = line.trim();
     let url = match line.strip_prefix('/') {
-        // Any host serves: only the path is looked at.
+        // Any host will do: only the path matters.
         Some(path) => canonicalizer.canonicalize(&format!("http://robots.invalid/{path}")),
         None => canonicalizer.canonicalize(line),
     };

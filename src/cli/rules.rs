@@ -18,13 +18,13 @@ use crate::frontier::{HostGroup, HostRule};
 /// The keys of a host's rule; a group may have them too.
 const OF_HOST: [&str; 8] =
     ["host_delay", "connections_per_host", "robots", "one_server", "max_depth", "max_pages", "max_bytes", "hours"];
-/// The keys that a group alone has.
+/// The keys that only a group has.
 const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
 
 /// The word for no bound.
 const UNLIMITED: &str = "unlimited";
 
-/// Takes a key of the rule with this name.
+/// Sets a key of the rule with this name.
 pub(super) fn set(
     options: &mut CrawlOptions,
     section: &str,
@@ -54,7 +54,7 @@ pub(super) fn set(
         }
         "delay" => group.delay = Some(value(given)?),
         "connections" => group.connections = Some(value(given)?),
-        // They share these.
+        // The hosts of a group share these.
         "max_pages" => group.max_pages = Some(unlimited(given)?),
         "max_bytes" => group.max_bytes = Some(unlimited_bytes(given)?),
         key => return set_host(&mut group.each, key, given, &[&OF_GROUP[..], &OF_HOST, &access::KEYS].concat()),
@@ -73,7 +73,7 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         "hours" => rule.hours = Some(value(given)?),
         "max_bytes" => rule.max_bytes = Some(unlimited_bytes(given)?),
         key => {
-            // Of a group, and of all hosts, these have other names.
+            // For a group, or for all hosts, these have other names.
             let meant = match key {
                 "connections" => Some("connections_per_host"),
                 "delay" => Some("host_delay"),
@@ -86,7 +86,7 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
     Ok(())
 }
 
-/// A number, or the word for none: the greatest.
+/// A number, or the word for no limit: the greatest number.
 fn unlimited<T: Value + Bound>(given: &Given) -> Result<T, Refused> {
     if is_unlimited(given) {
         return Ok(T::NONE);
@@ -106,7 +106,7 @@ fn is_unlimited(given: &Given) -> bool {
     one(given, &[GivenKind::String]).is_some_and(|text| text == UNLIMITED)
 }
 
-/// A number that may be no bound.
+/// A number with a value for "no limit".
 trait Bound {
     const NONE: Self;
 }
@@ -125,7 +125,7 @@ fn list(given: &Given) -> Result<Vec<String>, Refused> {
     texts.ok_or_else(|| Refused::Value("a list of hosts, such as [\"a.example\", \"*.b.example\"]".to_owned()))
 }
 
-/// Reads paths of rules that are not absolute from this directory on.
+/// Makes relative paths in rules start at this directory.
 pub(super) fn place(options: &mut CrawlOptions, directory: &Path) {
     let AccessRules { hosts, groups, .. } = &mut options.fetch.access;
     for access in hosts.values_mut().chain(groups.values_mut().map(|group| &mut group.each)) {
@@ -133,7 +133,7 @@ pub(super) fn place(options: &mut CrawlOptions, directory: &Path) {
     }
 }
 
-/// The rules as sections of a file; `origin` says for section, name and key what stands behind the value.
+/// The rules as sections of a file; `origin` returns what to write after the value, for section, name and key.
 pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -> String) -> String {
     let (rules, accesses) = (&options.frontier.rules, &options.fetch.access);
     let mut text = String::new();
@@ -159,7 +159,7 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
             ("max_pages", max_pages.map(pages)),
             ("max_bytes", max_bytes.map(bytes)),
         ];
-        // A file gives these to the group alone.
+        // In a file only the group has these.
         lines.extend(of_host(&HostRule { max_pages: None, max_bytes: None, ..*each }));
         lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access::lines(&group.each)));
         table(GROUPS, name, lines);
@@ -194,14 +194,14 @@ fn bytes(most: u64) -> String {
     quote(&if most == u64::MAX { UNLIMITED.to_owned() } else { SIZE.spell(most) })
 }
 
-/// A key of a file that stands in quotes.
+/// A quoted key of a file.
 pub(super) fn quote_key(name: &str) -> String {
-    // As a text without line breaks, which a basic string can be.
+    // Like a text without line breaks, which fits a basic string.
     let quoted = quote(name);
     if quoted.starts_with("\"\"\"") || quoted.starts_with("'''") { format!("{name:?}") } else { quoted }
 }
 
-/// What the shipped file says of rules.
+/// The shipped file's section on rules.
 pub(super) const EXAMPLE: &str = r#"
 # Rules for single hosts: what they leave out is as above, or as a shorter name with a star says.
 # The nearest rule counts, also over flags: the host's name, the longest name with a star, its group.

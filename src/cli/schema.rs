@@ -1,19 +1,19 @@
-//! `crawler schema` and `crawler numbers`: what the files for programs hold, in JSON Schema and in words.
+//! `crawler schema` and `crawler numbers`: the content of the files for programs, as JSON Schema and in words.
 
 use super::command_error::CommandError;
 use super::exit::Exit;
 use super::output::print;
 use crate::report::{Number, SchemaOf, numbers, write_json};
 
-/// Prints the JSON Schema of what is written for programs.
+/// Prints the JSON Schema of a file for programs.
 pub(super) fn schema(of: SchemaOf) -> Result<(), CommandError> {
     print(|out| write_json(&of.schema(), out))
 }
 
-/// Prints what each number of a report says whose name has this text in it.
+/// Explains each number of a report whose name contains this text.
 pub(super) fn explain_numbers(like: &str) -> Result<(), CommandError> {
     let like = like.to_lowercase();
-    // A shard's are those of all shards as one.
+    // A shard's numbers mean the same as those of all shards together.
     let is_asked = |Number { name, .. }: &Number| {
         name.contains(&like) && (like.contains("shards") || !name.starts_with("seen.shards"))
     };

@@ -1,4 +1,5 @@
-//! The seeds of a crawl: lists and single URLs. They go to its frontier, and to the job's own list of all seeds it was ever given.
+//! The seeds of a crawl: lists and single URLs. They go to its frontier, and to the job's list of all seeds it was ever
+//! given.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -24,28 +25,28 @@ pub(super) struct SeedLists {
     lists: Vec<(String, Box<dyn BufRead>)>,
 }
 
-/// What seeds mean for a job that exists.
+/// The effect of new seeds on an existing job.
 pub(super) enum ForJob {
-    /// It goes on, and is given these.
+    /// It is resumed with these additional seeds.
     GoesOn(SeedLists),
-    /// It fetched nothing, and a crawl of these seeds begins in its place.
+    /// It fetched nothing, so a crawl of these seeds replaces it.
     BeginsAfresh(SeedLists),
 }
 
-/// Bytes at the begin of a list in which a job that fetched nothing looks for seeds that it does not know.
+/// For a job that fetched nothing: how many bytes of each list are searched for seeds that it does not know.
 const LOOKED_AT: u64 = 1 << 20;
 
 /// Whether a job has fetched no page.
 fn is_barren(job: &Job) -> bool {
     match report::read(&job.report_path()) {
         Ok(report) => report.urls.fetched == 0,
-        // A job that was killed has no report.
+        // A killed job has no report.
         Err(_) => std::fs::metadata(job.pages_path()).map_or(true, |pages| pages.len() == 0),
     }
 }
 
-/// The seeds that a job was ever given, by their keys under the default rules. So neither their spelling nor the job's own rules
-/// matter.
+/// The seeds that a job was ever given, by their keys under the default rules. So neither their spelling nor the job's
+/// own rules matter.
 struct Known {
     canonicalizer: Canonicalizer,
     keys: HashSet<u64>,
@@ -54,7 +55,7 @@ struct Known {
 }
 
 impl SeedLists {
-    /// Opens the lists. URLs given one by one make a list too.
+    /// Opens the lists. URLs given one by one form a list too.
     pub(super) fn open(settings: &SeedSettings) -> Result<Self, CommandError> {
         let mut lists: Vec<(String, Box<dyn BufRead>)> = Vec::new();
         for path in &settings.files {
@@ -85,7 +86,7 @@ impl SeedLists {
         self.lists.is_empty()
     }
 
-    /// All seeds, as the crawl's own rules read them. A bad line gets a warning and is passed over.
+    /// All seeds, as the crawl's own rules read them. A bad line gets a warning and is skipped.
     #[cfg(feature = "cluster")]
     pub(super) fn urls(self, canonicalizer: &Canonicalizer) -> Result<Vec<CanonicalUrl>, CommandError> {
         let mut urls = Vec::new();
@@ -103,12 +104,12 @@ impl SeedLists {
         Ok(urls)
     }
 
-    /// The seeds to give to a job that exists: none, where it has all of them. Without `add`, a seed that the job was never given is
-    /// an error, since it is most likely meant for another job. A job that fetched no page has nothing to lose, as after a typing error in
-    /// its seed: it gives way to a crawl of the new seeds.
+    /// The seeds to give to an existing job; none if it has all of them. Without `add`, a seed that the job was never
+    /// given is an error, since it is most likely meant for another job. A job that fetched no page, perhaps because of
+    /// a typo in its seed, has nothing to lose: a crawl of the new seeds replaces it.
     ///
     /// # Errors
-    /// Where the job was never given one of the seeds.
+    /// If the job was never given one of the seeds.
     pub(super) fn for_job(mut self, job: &Job, add: bool) -> Result<ForJob, CommandError> {
         if add || self.is_empty() {
             return Ok(ForJob::GoesOn(self));
@@ -151,14 +152,15 @@ impl SeedLists {
         ))
     }
 
-    /// Whether a seed among the first ones is not known. What is read of a list is put before the rest again: it may be a pipe.
+    /// Whether the beginning of a list has an unknown seed. The bytes read are put back in front of the rest, since the
+    /// list may be a pipe.
     fn begin_strange(&mut self, known: &Known) -> Result<bool, CommandError> {
         let mut is_strange = false;
         for (name, list) in &mut self.lists {
             let mut begin = Vec::new();
             let read = list.by_ref().take(LOOKED_AT).read_to_end(&mut begin);
             read.map_err(|error| CommandError::caused(Exit::Failed, &format!("cannot read the seeds {name}"), &error))?;
-            // A line that is cut off is another URL.
+            // A line that is cut off would be another URL.
             let whole = if (begin.len() as u64) < LOOKED_AT {
                 begin.len()
             } else {
@@ -172,9 +174,9 @@ impl SeedLists {
         Ok(is_strange)
     }
 
-    /// Gives the seeds to the crawl, and those of earlier runs that were refused: the reason may be gone. A bad line gets a warning
-    /// and is passed over. The job keeps all seeds, refused ones too. Where the web is simulated, a seed of the real one is a bad line: a
-    /// crawl of both would send real requests at the pace of a test.
+    /// Gives the seeds to the crawl, and also earlier runs' seeds that were refused, since the reason may be gone. A
+    /// bad line gets a warning and is skipped. The job keeps all seeds, refused ones too. If the web is simulated, a
+    /// seed of the real web counts as a bad line: a crawl of both would send real requests at the pace of a test.
     pub(super) fn add_seeds<J: Journal + Send + 'static>(
         self,
         crawl: &Crawl<J>,
@@ -244,10 +246,10 @@ impl SeedLists {
     }
 }
 
-/// Checks that a job whose web is simulated now was never given a seed of the real one.
+/// Checks that a job whose web is now simulated was never given a seed of the real web.
 ///
 /// # Errors
-/// Where it was: what is queued there would be asked for in earnest, or of a web that has no such page.
+/// If it was: its queued URLs would be requested from the real web, or from a simulated web that has no such page.
 pub(super) fn check_simulated(job: &Job) -> Result<(), CommandError> {
     let Some(list) = list_of(job)? else { return Ok(()) };
     let canonicalizer = Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX);
@@ -261,11 +263,11 @@ pub(super) fn check_simulated(job: &Job) -> Result<(), CommandError> {
     })
 }
 
-/// What is said of a seed that is of no simulated web.
+/// The message for a seed outside the simulated web.
 const NOT_SIMULATED: &str =
     "not asked: --simulate crawls a simulated web, whose hosts end in .test; leave it out to crawl this";
 
-/// Asks once more for the seeds that robots.txt disallowed in a drained job: it may allow them now. Returns how many.
+/// Queues the seeds of a drained job that robots.txt disallowed once more: it may allow them now. Returns how many.
 pub(super) fn ask_again<J: Journal + Send + 'static>(
     crawl: &Crawl<J>,
     job: &Job,
@@ -293,11 +295,12 @@ pub(super) fn ask_again<J: Journal + Send + 'static>(
 /// The name of the job's own list in messages.
 const SEEDS: &str = "seeds.txt";
 
-/// To name the line of a blocklist all lists are read, for seconds where they are long: so it is named for this many seeds.
+/// Naming a blocklist line means reading all lists, which takes seconds if they are long; so it is done for this many
+/// seeds.
 const LINES_NAMED: u32 = 8;
 
-/// Gives one seed to the crawl. Returns whether it was taken; `None` where it was known. `lines_named` counts the seeds that a line of a
-/// blocklist was looked up for.
+/// Gives one seed to the crawl. Returns whether it was accepted; `None` if it was known. `lines_named` counts the seeds
+/// for which a blocklist line was looked up.
 fn plant_one<J: Journal + Send + 'static>(
     crawl: &Crawl<J>,
     name: &str,
@@ -313,7 +316,7 @@ fn plant_one<J: Journal + Send + 'static>(
     let found = Found::seed(seed.url.clone());
     Ok(match crawl.seed(seed.url)? {
         None => Some(true),
-        // To give the same seed twice is not an error.
+        // Giving the same seed twice is not an error.
         Some(Refusal::Seen) => None,
         Some(refusal) => {
             let mut is_named = true;
@@ -330,7 +333,7 @@ fn plant_one<J: Journal + Send + 'static>(
     })
 }
 
-/// Gives the seeds of earlier runs again. Returns how many are taken now that were refused then.
+/// Gives the seeds of earlier runs again. Returns how many are accepted now that were refused before.
 fn plant_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Result<u64, CommandError> {
     let Some(list) = list_of(job)? else { return Ok(0) };
     let mut taken = 0;
@@ -366,7 +369,7 @@ impl Known {
 
     fn key(&self, url: &CanonicalUrl) -> u64 {
         let key = FingerprintKey::from_u64(0);
-        // The crawl may have other rules on keys.
+        // The crawl may have other key rules.
         self.canonicalizer.canonicalize(url.wire()).map_or(0, |url| url.fingerprint(key).bits())
     }
 
@@ -380,14 +383,14 @@ impl Known {
     }
 }
 
-/// Opens a list of the user's, which must not be a directory.
+/// Opens a user's list, which must not be a directory.
 fn list(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
-/// Opens the job's list, without its checksum; `None` where it has none. One that is damaged is refused: a bit that a disk has turned makes
-/// another host of a URL.
+/// Opens the job's list, without its checksum; `None` if it has none. A damaged list is refused: one flipped bit turns
+/// a URL into one of another host.
 fn list_of(job: &Job) -> Result<Option<BufReader<Take<File>>>, CommandError> {
     let path = job.seeds_path();
     let Some(mut file) = own::find(&path).map_err(CommandError::cannot(Exit::Failed, "read", &path))? else {

@@ -19,11 +19,11 @@ pub(super) struct Setting {
 /// One flag of the command.
 #[derive(Debug)]
 pub(super) struct Flag {
-    /// Without dashes; also what clap knows it by.
+    /// Without dashes; also its id in clap.
     pub(super) long: &'static str,
     /// One letter.
     pub(super) short: Option<char>,
-    /// Its own help, where the setting's line does not fit.
+    /// Its own help, if the setting's line does not fit.
     pub(super) help: Option<&'static str>,
     /// What follows it on the command line.
     pub(super) takes: Takes,
@@ -36,14 +36,15 @@ pub(super) struct Flag {
 pub(super) enum Takes {
     /// Nothing. Given once, twice, …, the flag stands for the first, second, … of these texts.
     Nothing(&'static [&'static str]),
-    /// All arguments without a flag, by this name in the help.
+    /// All arguments without a flag; this is their name in the help.
     Positional(&'static str),
-    /// One value, by this name in the help.
+    /// One value; this is its name in the help.
     Value(&'static str),
 }
 
-/// A row of the table without flags: the kind of its field, its place in `AllSettings`, one line of why, and what the kind takes
-/// beside. The part of the place behind the colon is also the key; where they differ, the key stands before the place.
+/// A row of the table without flags: the kind of its field, its place in `AllSettings`, one line of why, and what else
+/// the kind takes. The part of the place after the colon is also the key; if they differ, the key stands before the
+/// place.
 macro_rules! setting {
     ($kind:ident, $($at:ident).+: $section:ident.$name:ident, $why:literal $(, $more:expr)?) => {
         setting!(@ concat!(stringify!($section), ".", stringify!($name)), $why, $kind(|s| &mut s.$($at).+.$section.$name $(, $more)?))
@@ -67,7 +68,7 @@ pub(super) const fn value(long: &'static str, name: &'static str) -> Flag {
     Flag { long, short: None, help: None, takes: Takes::Value(name), common: true }
 }
 
-/// A flag without a value, that stands for the first, second, … of the texts when it is given once, twice, ….
+/// A flag without a value, which stands for the first, second, … of the texts when it is given once, twice, ….
 pub(super) const fn switch(long: &'static str, texts: &'static [&'static str]) -> Flag {
     Flag { long, short: None, help: None, takes: Takes::Nothing(texts), common: true }
 }

@@ -1,4 +1,4 @@
-//! Everything that can be set, as plain data: the options of the floors below, and those of the command itself.
+//! Everything that can be set, as plain data: the options of the lower floors, and those of the command itself.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) struct AllSettings {
     pub(super) dashboard: DashboardSettings,
     pub(super) job: JobSettings,
     pub(super) output: OutputSettings,
-    /// A job whose pages are asked whether they have changed.
+    /// A job whose pages are revisited to see whether they have changed.
     pub(super) recrawl: Option<PathBuf>,
     pub(super) seeds: SeedSettings,
     pub(super) simulate: SimulateSettings,
@@ -39,14 +39,14 @@ pub(super) struct SeedSettings {
     pub(super) urls: Vec<String>,
 }
 
-/// The live page, and who looks in from this machine.
+/// The live page, and watching from this machine.
 #[derive(Clone, Debug)]
 pub(super) struct DashboardSettings {
-    /// Where it is served, if it is.
+    /// Where it is served; `None` if it is not.
     pub(super) listen: Option<SocketAddr>,
-    /// Others of the same user may look in by a socket in the job's directory.
+    /// Processes of the same user may watch through a socket in the job's directory.
     pub(super) socket: bool,
-    /// What whoever asks has to have.
+    /// The token that requests must carry.
     pub(super) token: Option<Secret>,
 }
 
@@ -59,13 +59,13 @@ impl Default for DashboardSettings {
 /// A crawl on many machines.
 #[derive(Clone, Debug)]
 pub(super) struct ClusterSettings {
-    /// So many nodes on this machine, with servers of their own.
+    /// This many nodes on this machine, with their own servers.
     pub(super) dev: Option<u32>,
-    /// The servers that carry it; none where it is on this machine alone.
+    /// The servers of the cluster; empty for a crawl on this machine alone.
     pub(super) servers: Vec<String>,
     pub(super) name: String,
     pub(super) partitions: u32,
-    /// The registrable domain of a URL says which partition it is in.
+    /// A URL's partition is chosen by its registrable domain.
     pub(super) by_domain: bool,
     pub(super) lease: Duration,
     pub(super) sign_in: Option<Secret>,
@@ -91,11 +91,11 @@ impl Default for ClusterSettings {
     }
 }
 
-/// Nodes of a cluster on this machine, at most.
+/// Most nodes of a cluster on this machine.
 const MOST_NODES: u32 = 16;
 
 impl ClusterSettings {
-    /// What is out of its range.
+    /// Refuses values that are out of range.
     fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         for (key, is_wrong, reason) in [
@@ -138,7 +138,7 @@ impl Default for JobSettings {
     }
 }
 
-/// What the command says, and how.
+/// The command's output.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command")]
 pub(super) struct OutputSettings {
@@ -150,21 +150,21 @@ pub(super) struct OutputSettings {
     pub(super) links: bool,
     /// What is logged: directives of tracing's `EnvFilter`.
     pub(super) log: String,
-    /// Where the log goes beside standard error.
+    /// A log file, in addition to standard error.
     pub(super) log_file: Option<PathBuf>,
-    /// How it is written there.
+    /// The format of that file.
     pub(super) log_format: LogFormat,
-    /// Where page records go beside the job, or instead: `-` is standard output.
+    /// Where page records go in addition to the job; `-`, standard output, replaces the job.
     pub(super) pages: Option<PathBuf>,
-    /// How a file of them is written.
+    /// The format of such a file.
     pub(super) format: RecordFormat,
-    /// Texts that a spreadsheet takes for formulas stand in a table as they are.
+    /// In a table, keep texts that a spreadsheet would take for formulas unchanged.
     pub(super) formulas: bool,
-    /// Which pages such a file has, by their statuses, types and URLs.
+    /// The pages in such a file, by status, type and URL.
     pub(super) status: Vec<String>,
     pub(super) types: Vec<String>,
     pub(super) urls: Vec<String>,
-    /// Say how far the crawl is while it runs.
+    /// Show the crawl's progress.
     pub(super) progress: bool,
     /// List refused links in the job.
     pub(super) skipped: bool,
@@ -172,9 +172,9 @@ pub(super) struct OutputSettings {
     pub(super) visits: bool,
     /// Keep responses as WARC files in the job.
     pub(super) warc: bool,
-    /// How their records are compressed.
+    /// The compression of their records.
     pub(super) warc_compression: WarcCompression,
-    /// Bytes of a WARC file, at most.
+    /// Most bytes of a WARC file.
     pub(super) warc_bytes: u64,
 }
 
@@ -204,7 +204,8 @@ impl Default for OutputSettings {
 }
 
 impl OutputSettings {
-    /// Whether page records are kept in the job. Otherwise they go to standard output, and what else would go there to standard error.
+    /// Whether page records are kept in the job. Otherwise they go to standard output, and other output goes to
+    /// standard error instead.
     pub(super) fn is_kept(&self) -> bool {
         self.pages.as_ref().is_none_or(|pages| pages.as_os_str() != "-")
     }
@@ -220,13 +221,13 @@ impl OutputSettings {
 pub(super) struct SimulateSettings {
     /// Serve it, and crawl it instead of the real one.
     pub(super) enabled: bool,
-    /// What it is like.
+    /// Its properties.
     pub(super) web: SimulateOptions,
 }
 
 impl AllSettings {
-    /// Takes user names and passwords out of the URLs given one by one, since settings are shown and kept in the job. Returns the
-    /// URLs that had them.
+    /// Removes user names and passwords from the URLs given one by one, since settings are shown and kept in the job.
+    /// Returns the URLs that had them.
     pub(super) fn strip_userinfo(&mut self) -> Vec<String> {
         let mut stripped = Vec::new();
         for url in &mut self.seeds.urls {
@@ -267,12 +268,12 @@ impl AllSettings {
         self.agent.is_none() && self.crawl.fetch.user_agent != FetchOptions::default().user_agent
     }
 
-    /// Whether the product token is a browser's name, by which no robots.txt means a crawler.
+    /// Whether the product token is a browser's name, which in a robots.txt never means a crawler.
     pub(super) fn is_token_a_browser(&self) -> bool {
         is_browser(self.product_token())
     }
 
-    /// Looks for settings that are in range one by one and contradict each other.
+    /// Refuses settings that are each in range but contradict each other.
     ///
     /// # Errors
     /// The key to change, and why.
@@ -323,8 +324,8 @@ impl AllSettings {
     }
 }
 
-/// The name in a User-Agent header that robots.txt groups are matched with (RFC 9309 section 2.2.1), without its version. It is the
-/// first name. Most crawlers begin with a browser's name; then it is the one behind `compatible;`.
+/// The name in a User-Agent header that robots.txt groups are matched with (RFC 9309 section 2.2.1), without its
+/// version. It is the first name; if that is a browser's name, as in most crawlers, it is the one after `compatible;`.
 fn product_token(user_agent: &str) -> Option<&str> {
     let first = token(user_agent)?;
     if !is_browser(first) {
