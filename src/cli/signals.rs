@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and the end of the terminal: at the first signal, fetches in flight get a few seconds to end; at the second they are
-//! given up. Without a terminal, SIGHUP opens the log anew.
+//! Ctrl-C, SIGTERM and SIGHUP. At the first signal, fetches in flight get a few seconds to finish; at the second they
+//! are given up. Without a terminal, SIGHUP reopens the log file.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -12,12 +12,12 @@ use super::log;
 use super::output;
 use crate::crawl::Stop;
 
-/// Keeps this process alive where a signal would end it for no reason of a crawl's: a write beyond the largest file allowed fails instead, and is
-/// reported as a full disk is; SIGUSR1 and SIGUSR2, which other programs take for "say how far you are", are ignored.
+/// Keeps signals from ending this process without need: a write beyond the largest allowed file size fails instead, and
+/// is reported like a full disk; SIGUSR1 and SIGUSR2, which other programs take for "show your progress", are ignored.
 #[cfg(unix)]
 pub(super) fn outlive() {
     use tokio::signal::unix::{SignalKind, signal};
-    // To listen once for a signal replaces the system's reaction to it for the life of the process.
+    // Listening once for a signal replaces the system's reaction to it for the life of the process.
     if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
         let _guard = runtime.enter();
         let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
@@ -31,10 +31,11 @@ pub(super) fn outlive() {
 #[cfg(not(unix))]
 pub(super) fn outlive() {}
 
-/// Calls `tell` at the first signal to stop, which then does not end the process; a second one does. It is listened for from here on.
+/// Calls `tell` at the first signal to stop, which then does not end the process; a second one does. Listens from here
+/// on.
 ///
 /// # Errors
-/// Where the system has no room for that.
+/// If the system cannot listen for signals.
 pub(super) fn at_first(tell: impl FnOnce(Exit) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let mut incoming = {
@@ -58,11 +59,12 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Stops the crawl at a signal. Call inside the runtime.
+    /// Stops the crawl at a signal. Call this inside the runtime.
     pub(super) fn listen(stop: Stop) -> Self {
         let first = Arc::new(OnceLock::new());
         let told = Arc::clone(&first);
-        // Listening begins here, not at the task's first turn, and once for both: a second signal right behind the first is not lost.
+        // Listening begins here, not when the task first runs, and once for both signals: a second signal right after
+        // the first is not lost.
         let mut incoming = Incoming::new();
         let listener = tokio::spawn(async move {
             let exit = incoming.next().await;
@@ -75,7 +77,7 @@ impl Signals {
         Self { first, listener }
     }
 
-    /// The exit code for the first signal; `None` where none came.
+    /// The exit code for the first signal; `None` if none came.
     pub(super) fn exit(&self) -> Option<Exit> {
         self.first.get().copied()
     }
@@ -87,7 +89,7 @@ impl Drop for Signals {
     }
 }
 
-/// Waits for a signal. One that cannot be listened for never comes.
+/// Waits for a signal. A signal that cannot be listened for never comes.
 #[cfg(unix)]
 struct Incoming(Option<UnixSignals>);
 
@@ -95,7 +97,7 @@ struct Incoming(Option<UnixSignals>);
 struct UnixSignals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// `None` where the parent process had it ignored, as nohup does.
+    /// `None` if the parent process had it ignored, as nohup does.
     hang_up: Option<tokio::signal::unix::Signal>,
     /// Without a terminal, SIGHUP means that the log was moved away.
     has_terminal: bool,
@@ -145,7 +147,7 @@ impl UnixSignals {
     }
 }
 
-/// Whether this process was begun with a signal ignored, as far as the system says.
+/// Whether this process was started with a signal ignored, as far as the system tells.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

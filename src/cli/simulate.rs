@@ -16,23 +16,23 @@ use crate::job::replace;
 use crate::report::figures::thousands;
 use crate::simulate::{Judgment, Server};
 
-/// What is asked for.
+/// A request to serve a simulated web.
 #[derive(Debug)]
 pub(super) struct SimulateRequest {
-    /// Where the web is served. By port 0 the system chooses one.
+    /// Where the web is served. For port 0 the system chooses one.
     pub(super) listen: SocketAddr,
-    /// A file for the address, beside the first line of standard output.
+    /// A file for the address, in addition to the first line of standard output.
     pub(super) address_file: Option<PathBuf>,
-    /// A file for the URLs that a crawl of it begins with.
+    /// A file for the seed URLs of a crawl of it.
     pub(super) seeds_file: Option<PathBuf>,
-    /// The judgment as JSON.
+    /// Print the judgment as JSON.
     pub(super) json: bool,
 }
 
 /// Serves the web until the first Ctrl-C or SIGTERM, and prints the judgment.
 ///
-/// The judge knows the rules that the settings name, and nothing of the crawlers' own: who crawls with another delay is given it here,
-/// too. Nor does it know of their filters, so each page that was missed counts.
+/// The judge knows the rules in the settings, and nothing of the crawlers' own: for a crawler with another delay, set
+/// the same delay here. Nor does it know their filters, so each missed page counts.
 pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exit, CommandError> {
     let SimulateRequest { listen, address_file, seeds_file, json } = request;
     if !listen.ip().is_loopback() {
@@ -40,7 +40,7 @@ pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exi
         return Err(CommandError::new(Exit::Usage, message));
     }
     let world = world(layers)?;
-    // Each connection of each crawler is an open file here, too.
+    // Each connection of each crawler is an open file here too.
     raise_open_files();
     let (tell, told) = oneshot::channel();
     signals::at_first(move |_| _ = tell.send(())).map_err(CommandError::of(Exit::Failed, "signals"))?;
@@ -58,7 +58,7 @@ pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exi
         note(&format!(
             "to crawl it: crawler --simulate --resolve-all-to {address} {seeds}; Ctrl-C ends it, and judges"
         ));
-        // It is told but once, and the thread that tells ends with the process.
+        // The signal is reported only once, and the thread that reports it ends with the process.
         _ = told.await;
         Ok(judge(layers, &server))
     })?;
@@ -76,7 +76,7 @@ pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exi
     Err(CommandError::new(Exit::Failed, format!("the crawl has faults: {}", faults.join(", "))))
 }
 
-/// Compares what was asked for with what an ideal crawl asks for.
+/// Compares the requests with those of an ideal crawl.
 pub(super) fn judge(layers: &Layers, server: &Server) -> Judgment {
     let options = &layers.settings.crawl;
     let (world, politeness) = (server.world(), &options.frontier.politeness);
@@ -84,7 +84,7 @@ pub(super) fn judge(layers: &Layers, server: &Server) -> Judgment {
     server.judge().judgment(world, &truth, politeness.host_delay, politeness.connections_per_host)
 }
 
-/// Writes a line to a file, which is there as a whole or not at all.
+/// Writes a line to a file, completely or not at all.
 fn keep(path: Option<&Path>, line: &str) -> Result<(), CommandError> {
     let Some(path) = path else { return Ok(()) };
     replace(path, format!("{line}\n").as_bytes()).map_err(CommandError::cannot(Exit::Failed, "write", path))

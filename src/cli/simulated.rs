@@ -1,4 +1,4 @@
-//! The simulated web beside a crawl: it is served before the crawl, and judges the crawl afterwards.
+//! The simulated web for a crawl in this process: it is served before the crawl, and judges the crawl afterwards.
 
 use super::command_error::CommandError;
 use super::exit::Exit;
@@ -30,10 +30,10 @@ impl SimulatedWeb {
         let politeness = &options.frontier.politeness;
         let mut judgment = judge.judgment(world, &truth, politeness.host_delay, politeness.connections_per_host);
         let gate = &finished.gate;
-        // Only for a drained crawl: else the filter also holds URLs that are still queued, which is not its error.
+        // Only for a drained crawl: otherwise the filter also holds URLs that are still queued, which is not its error.
         if finished.reason == FinishReason::Drained {
             let audit = gate.seen().statistics().merged.audit;
-            // Where every URL is audited, the filter cannot have lost more than the audit counted.
+            // If every URL is audited, the filter cannot have lost more than the audit counted.
             let mut lost = audit.filter(|audit| audit.sample == 1).map_or(u64::MAX, |audit| audit.false_positives);
             judgment.explain(world, judge, &truth, |url| {
                 let url = gate.canonicalizer().canonicalize(url);
@@ -47,8 +47,8 @@ impl SimulatedWeb {
     }
 }
 
-/// Whether a URL may be of a simulated web: its host's name ends in `.test`, which no real one does (RFC 6761 section 6.2), and it says no
-/// port, where something else on this machine may listen.
+/// Whether a URL may belong to a simulated web: its host name ends in `.test`, which no real one does (RFC 6761 section
+/// 6.2), and it names no port, since something else on this machine may listen there.
 pub(super) fn is_simulated(url: &CanonicalUrl) -> bool {
     url.host().rsplit('.').next() == Some("test") && url.origin().matches(':').count() == 1
 }
@@ -60,7 +60,7 @@ pub(super) fn world(layers: &Layers) -> Result<World, CommandError> {
     })
 }
 
-/// The ideal crawl that one with these options is compared with.
+/// The ideal crawl with these options, to compare a crawl with.
 pub(super) fn ideal(options: &CrawlOptions) -> TruthOptions {
     let frontier = &options.frontier;
     TruthOptions {

@@ -12,7 +12,8 @@ use super::settings::AllSettings;
 use crate::address::Canonicalizer;
 use crate::crawl::{SitemapEntry, SitemapFormat, SitemapLimits, SitemapPlace, read_sitemap};
 
-/// Prints the URLs in their order, each as it would be requested. What is wrong with the file is told on standard error, with its place.
+/// Prints the URLs in their order, each as it would be requested. Faults of the file are reported on standard error,
+/// with their places.
 pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, json: bool) -> Result<(), CommandError> {
     let options = &settings.crawl;
     let frontier = &options.frontier;

@@ -14,8 +14,8 @@ use crate::crawl::{Underway, look};
 use crate::job::Job;
 use crate::report::{self, Report, ReportError, metrics};
 
-/// Prints the report of a job again; of several jobs, one report of all. For a job that is being crawled or was killed, these are the numbers that its files
-/// hold so far.
+/// Prints a job's report again; for several jobs, one report of all. For a job that is being crawled or was killed,
+/// prints the numbers that its files hold so far.
 pub(super) fn stats(line: &CommandLine, directories: &[PathBuf], form: &StatsForm) -> Result<(), CommandError> {
     let mut merged: Option<Report> = None;
     for directory in directories {
@@ -35,7 +35,7 @@ pub(super) fn stats(line: &CommandLine, directories: &[PathBuf], form: &StatsFor
     })
 }
 
-/// The report of a job; where it has none, the numbers that its files hold so far.
+/// A job's report; if it has none, the numbers that its files hold so far.
 pub(super) fn report_of(line: &CommandLine, job: &Job) -> Result<Report, CommandError> {
     match report::read(&job.report_path()) {
         Ok(report) => Ok(report),

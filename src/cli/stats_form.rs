@@ -14,7 +14,7 @@ pub(super) enum StatsForm {
 }
 
 impl StatsForm {
-    /// By the flags that were given.
+    /// The form that the given flags ask for.
     pub(super) fn given(is_given: impl Fn(&'static str) -> bool) -> Self {
         match () {
             () if is_given("json") => Self::Json,

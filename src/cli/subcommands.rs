@@ -1,4 +1,4 @@
-//! The commands beside the crawl whose arguments are their own.
+//! The other commands: those whose arguments are their own.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub(super) fn cluster(settings: impl Fn(Command) -> Command) -> Command {
         .subcommand(settings(Command::new("status").about("Print its nodes, and how its partitions stand")))
 }
 
-/// What the desk of a cluster is asked.
+/// The request to the cluster admin.
 pub(super) fn cluster_request(given: &ArgMatches) -> ClusterRequest {
     match given.subcommand() {
         Some(("drain", own)) => ClusterRequest::Drain { node: own.get_one("node").cloned().unwrap_or_default() },
@@ -100,7 +100,7 @@ pub(super) fn diff() -> Command {
         .arg(switch("pages", "Each page that differs: new, changed, gone or unmet, its URL, and what is different"))
 }
 
-/// What is printed of a difference.
+/// The form of a difference.
 pub(super) fn diff_form(given: &ArgMatches) -> DiffForm {
     match (given.get_flag("json"), given.get_flag("pages")) {
         (true, _) => DiffForm::Json,
@@ -120,7 +120,7 @@ pub(super) fn drop() -> Command {
         .arg(switch("undo", "Take it back: what waits is asked for again"))
 }
 
-/// What is asked to be dropped, or taken back.
+/// The rules to drop by, or to take back.
 pub(super) fn drop_rules(given: &ArgMatches) -> Vec<DropRule> {
     let texts = |name| given.get_many::<String>(name).into_iter().flatten().cloned();
     texts("host").map(DropRule::Host).chain(texts("urls").map(DropRule::Urls)).collect()
@@ -150,12 +150,12 @@ pub(super) fn explain() -> Command {
         .arg(switch("json", "As JSON, a line for each URL"))
 }
 
-/// Where something is written to: `-o`, `--output`, in every command.
+/// The path to write to: `-o`, `--output`, in every command.
 fn output(value: &'static str, help: &'static str) -> Arg {
     option("output", value, help).short('o').alias("to").value_parser(value_parser!(PathBuf))
 }
 
-/// Where records are written to, and how.
+/// The path and the format of written records.
 fn record_file() -> [Arg; 2] {
     [
         output("FILE", "The file, which is replaced; standard output without it").value_hint(ValueHint::FilePath),
@@ -166,7 +166,7 @@ fn record_file() -> [Arg; 2] {
     ]
 }
 
-/// How records are written.
+/// The format of records.
 pub(super) fn format(given: &ArgMatches) -> RecordFormat {
     match given.get_one::<String>("format").map(String::as_str) {
         Some("csv") => RecordFormat::Csv,
@@ -176,7 +176,7 @@ pub(super) fn format(given: &ArgMatches) -> RecordFormat {
     }
 }
 
-/// `crawler export`; its settings are added.
+/// `crawler export`; its settings are added elsewhere.
 pub(super) fn export() -> Command {
     Command::new("export")
         .about("Print a job's records, or write them to a file: .jsonl, .csv or .parquet")
@@ -189,7 +189,7 @@ pub(super) fn export() -> Command {
         .args(record_file())
 }
 
-/// `crawler extract`; its settings are added.
+/// `crawler extract`; its settings are added elsewhere.
 pub(super) fn extract() -> Command {
     let of_one = |name, value, help| option(name, value, help).requires("select");
     Command::new("extract")
@@ -212,7 +212,7 @@ pub(super) fn field_rule(matches: &ArgMatches) -> Option<FieldRule> {
     text("select").map(|select| FieldRule { select, part, many: true, regex: text("regex") })
 }
 
-/// `crawler simulate`; its settings are added.
+/// `crawler simulate`; its settings are added elsewhere.
 pub(super) fn simulate() -> Command {
     let file =
         |name, help| option(name, "FILE", help).value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath);
@@ -229,7 +229,7 @@ pub(super) fn simulate() -> Command {
         .arg(switch("json", "The judgment as JSON"))
 }
 
-/// What is asked of `crawler simulate`.
+/// The request to `crawler simulate`.
 pub(super) fn simulated(given: &ArgMatches) -> SimulateRequest {
     let file = |name| given.get_one::<PathBuf>(name).cloned();
     SimulateRequest {
@@ -240,7 +240,7 @@ pub(super) fn simulated(given: &ArgMatches) -> SimulateRequest {
     }
 }
 
-/// `crawler sitemap`; its settings are added.
+/// `crawler sitemap`; its settings are added elsewhere.
 pub(super) fn sitemap() -> Command {
     Command::new("sitemap")
         .about("Print the URLs that a sitemap, sitemap index or feed lists, one a line")
@@ -261,7 +261,7 @@ pub(super) fn man() -> Command {
         )
 }
 
-/// `crawler merge`; its settings are added.
+/// `crawler merge`; its settings are added elsewhere.
 pub(super) fn merge() -> Command {
     Command::new("merge")
         .about("Make one set of page records, each page once, of those of all nodes of a crawl; or of their links")
@@ -282,7 +282,7 @@ pub(super) fn merge() -> Command {
         .args(record_file())
 }
 
-/// What is asked of `crawler merge`.
+/// The request to `crawler merge`.
 pub(super) fn merged(given: &ArgMatches) -> MergeRequest {
     MergeRequest {
         jobs: given.get_many("jobs").into_iter().flatten().cloned().collect(),
@@ -327,7 +327,7 @@ pub(super) fn schema() -> Command {
         .arg(operand("of", "WHAT").value_parser(PossibleValuesParser::new(names)))
 }
 
-/// What the schema is asked of.
+/// The file whose schema is requested.
 pub(super) fn written(given: &ArgMatches) -> SchemaOf {
     let name = given.get_one::<String>("of");
     SchemaOf::ALL.into_iter().find(|of| name.is_some_and(|name| name == of.name())).unwrap_or(SchemaOf::Report)

@@ -1,6 +1,6 @@
 //! "Did you mean": the one door to string distances.
 
-/// The known word that the user may have meant, if one is near enough.
+/// The known word that the user may have meant, if one is similar enough.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -13,8 +13,8 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 /// The least likeness: half of the letters agree.
 const ENOUGH: f64 = 0.5;
 
-/// 1 for equal words, 0 for words with nothing in common. In a dotted key the name decides; the section only breaks ties, since a
-/// key is often right and stands in the wrong section.
+/// 1 for equal words, 0 for words with nothing in common. In a dotted key the name decides; the section only breaks
+/// ties, since a key is often right but in the wrong section.
 fn likeness(word: &str, candidate: &str) -> f64 {
     let (section, name) = word.rsplit_once('.').unwrap_or(("", word));
     let (other_section, other_name) = candidate.rsplit_once('.').unwrap_or(("", candidate));
@@ -22,13 +22,13 @@ fn likeness(word: &str, candidate: &str) -> f64 {
     same(name, other_name) * (0.9 + 0.1 * same(section, other_section))
 }
 
-/// Advice for a flag that other crawlers have and this one has under another name; `None` for any other word. A name that is near by
-/// its letters would lead astray here: `--force` is no `--format`.
+/// Advice for a flag of other crawlers that has another name here; `None` for any other word. Similar spelling would
+/// mislead here: `--force` is not `--format`.
 pub(super) fn advice_for(flag: &str) -> Option<&'static str> {
     GUESSES.iter().find(|(guesses, _)| guesses.contains(&flag)).map(|&(_, advice)| advice)
 }
 
-/// Flags as wget, curl, Scrapy and lychee have them, each with what to type here.
+/// Flags of wget, curl, Scrapy and lychee, each with its equivalent here.
 pub(super) const GUESSES: [(&[&str], &str); 12] = [
     (&["--level", "--max-depth"], "links from a seed at most: '--depth N'"),
     (&["--limit", "--max-urls", "--pages"], "pages of a job at most: '--max-pages N'"),

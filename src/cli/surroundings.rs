@@ -1,11 +1,11 @@
-//! Warnings about variables of the environment that other programs obey, and this one where it is told to.
+//! Warnings about environment variables that other programs obey, but this one only when told to.
 
 use std::ffi::OsString;
 
 /// Variables that set a proxy for other clients; curl and others read them in both cases.
 const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// The warnings, where no proxy is set. They never hold the values, since some of these have passwords.
+/// The warnings, if no proxy is set. They never contain the values, since some of these have passwords.
 pub(super) fn warnings(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
     let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
     let set: Vec<&str> = PROXIES.iter().copied().filter(set).collect();

@@ -24,7 +24,7 @@ impl fmt::Display for FilePlace {
     }
 }
 
-/// One `key = value`, or a part of the file in its place that is something else.
+/// One `key = value`, or another part of the file found in its place.
 #[derive(Debug)]
 pub(super) struct TomlEntry {
     /// Dotted, section first.
@@ -34,11 +34,11 @@ pub(super) struct TomlEntry {
     /// Where the value stands.
     pub(super) value_at: FilePlace,
     pub(super) given: Given,
-    /// The rule that it belongs to, if it does; its key is then a name alone.
+    /// The rule that it belongs to, if any; its key is then only a name.
     pub(super) rule: Option<RuleName>,
 }
 
-/// A table of a section that holds rules.
+/// A table in a section of rules.
 #[derive(Clone, Debug)]
 pub(super) struct RuleName {
     pub(super) section: &'static str,
@@ -51,7 +51,7 @@ pub(super) const HOSTS: &str = "hosts";
 pub(super) const GROUPS: &str = "groups";
 pub(super) const EXTRACT: &str = "extract";
 
-/// Reads the entries of a file in their order, or says where it is not TOML.
+/// Reads the entries of a file in order, or says where it is not TOML.
 pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<String>> {
     let places = Places { file: file.into(), text };
     let (table, errors) = DeTable::parse_recoverable(text);

@@ -1,4 +1,4 @@
-//! Errors of the floors below, with the setting to change or the directory to look at.
+//! Errors of the lower floors, with the setting to change or the directory to look at.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, JobError};
 use crate::seen::SeenError;
 
-/// The error for a setting that a floor below refuses, with the place where it was given.
+/// The error for a setting that a lower floor refuses, with its origin.
 pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
     match of_frontier(error) {
         Some(OptionError::Option { option, reason, .. }) => {
@@ -29,7 +29,7 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
     }
     let (key, reason) = match error {
         CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
-        // What was given is no secret; what could not be read is said by its name.
+        // The message holds no secret: given values are not secret, and an unreadable one is only named.
         CrawlError::Fetcher(FetcherError::Access(error)) => return CommandError::new(Exit::Usage, error.to_string()),
         CrawlError::Checkpoint(CheckpointError::Changed { option }) => {
             let reason = "cannot be changed in a crawl that is under way; --overwrite starts afresh";
@@ -51,7 +51,7 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
     CommandError::new(Exit::Usage, layers.refusal(key, reason))
 }
 
-/// The frontier's own error, whether it came from a new job or from one that goes on.
+/// The frontier's own error, whether it came from a new job or a resumed one.
 fn of_frontier(error: &CrawlError) -> Option<&OptionError> {
     match error {
         CrawlError::Frontier(error) | CrawlError::Checkpoint(CheckpointError::Frontier(error)) => Some(error),

@@ -9,7 +9,7 @@ use super::output::{self, print};
 use super::unfit::refused;
 use crate::crawl::{CrawlError, KnownPages};
 
-/// Prints the keys of pages that the old job had, and that the new one has no visit of.
+/// Prints the keys of the old job's pages that the new job has not visited.
 pub(super) fn unmet(old: &Path, new: &Path) -> Result<(), CommandError> {
     let scratch = std::env::temp_dir();
     let failed = |error: CrawlError| match error {

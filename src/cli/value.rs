@@ -1,4 +1,4 @@
-//! How a setting's value is read from a text and written as TOML, for each type that a setting has.
+//! How a setting's value is parsed and written as TOML, for each type of setting.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::frontier::Hours;
 pub(super) trait Value: Sized + 'static {
     /// The words that follow "expected" in an error.
     const EXPECTED: &'static str;
-    /// Whether a text that is refused may be a secret, or have one in it, so that nobody repeats it.
+    /// Whether a refused text may be or contain a secret, so that no message repeats it.
     const MAY_BE_SECRET: bool = false;
     /// The TOML types it may have.
     const KINDS: &'static [GivenKind];
@@ -24,7 +24,7 @@ pub(super) trait Value: Sized + 'static {
     /// Parses its text.
     fn parse(text: &str) -> Option<Self>;
 
-    /// Parses what stood on a command line or in the environment.
+    /// Parses a text from the command line or the environment.
     fn of(text: &OsStr) -> Option<Self> {
         Self::parse(text.to_str()?)
     }
@@ -32,11 +32,11 @@ pub(super) trait Value: Sized + 'static {
     /// Its text in a TOML file.
     fn literal(&self) -> String;
 
-    /// Reads a path that is not absolute from this directory on. Other values stay as they are.
+    /// Makes a relative path start at this directory. Other values stay as they are.
     fn place(&mut self, _directory: &Path) {}
 }
 
-/// For each type: what is expected, the TOML types, how it is parsed, how it is written.
+/// For each type: the expected form, the TOML types, how to parse it, how to write it.
 macro_rules! values {
     ($($type:ty: $expected:literal, $kinds:expr, $parse:expr, $literal:expr;)*) => {$(
         impl Value for $type {
@@ -153,7 +153,7 @@ impl Value for PathBuf {
     }
 
     fn place(&mut self, directory: &Path) {
-        // That is standard input or output.
+        // `-` is standard input or output.
         if self.as_os_str() != "-" {
             *self = directory.join(&*self);
         }
@@ -166,7 +166,7 @@ fn spelled(time: &Duration) -> String {
     quote(if spelled == "0" { "0s" } else { &spelled })
 }
 
-/// Numbers of five digits and more have groups of three: `10_000`.
+/// Numbers of five digits or more have groups of three: `10_000`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     if digits.len() < 5 {

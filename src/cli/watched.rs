@@ -1,4 +1,4 @@
-//! Who may watch a crawl while it runs: by the live page, and by the socket in the job's directory.
+//! What lets others watch a crawl while it runs: the live page, and the socket in the job's directory.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::output;
 use crate::crawl::{Crawl, CrawlOptions};
 use crate::job::{Job, JobJournal};
 
-/// What a crawl is watched by, until this is dropped.
+/// The page and the socket of a crawl, until this is dropped.
 #[must_use = "it is watched until this is dropped"]
 pub(super) struct Watched {
     _page: Option<Serving>,
@@ -19,8 +19,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Lets others watch a crawl whose job this process holds. Call inside the runtime. Where the socket cannot be made, that is a warning: a
-    /// crawl goes on without.
+    /// Lets others watch a crawl whose job this process holds. Call this inside the runtime. If the socket cannot be
+    /// created, that is only a warning: the crawl continues without it.
     pub(super) fn begin(
         page: Option<LivePage>,
         has_socket: bool,

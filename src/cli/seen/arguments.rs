@@ -10,7 +10,7 @@ use super::SeenRequest;
 use super::compare::CompareRequest;
 use super::uniq::UniqRequest;
 
-/// `crawler seen` and its subcommands; `settings` are the flags of the filter's own settings.
+/// `crawler seen` and its subcommands; `settings` are the flags for the filter's own settings.
 pub(in crate::cli) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
     let raw = || switch("raw", "Lines are any text, not URLs");
     let json = || switch("json", "As JSON");
@@ -115,7 +115,7 @@ fn compare() -> Command {
         )
 }
 
-/// What the matches of `crawler seen` ask for.
+/// The request in the matches of `crawler seen`.
 pub(in crate::cli) fn request(matches: &ArgMatches) -> SeenRequest {
     let (name, own) = matches.subcommand().unwrap_or(("", matches));
     let file = || own.get_one::<PathBuf>("file").cloned().unwrap_or_default();
@@ -152,7 +152,7 @@ pub(in crate::cli) fn request(matches: &ArgMatches) -> SeenRequest {
             dry_run: flag("dry-run"),
             expect_new: own.get_one("expect-new").copied(),
         }),
-        // clap lets no other name through.
+        // clap accepts no other name.
         _ => SeenRequest::Info { file: file(), json: flag("json") },
     }
 }

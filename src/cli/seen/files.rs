@@ -15,7 +15,7 @@ use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
 use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
 
-/// `crawler seen build`: a new filter of the lines of standard input.
+/// `crawler seen build`: a new filter from the lines of standard input.
 pub(super) fn build(
     file: &Path,
     options: &SeenOptions,
@@ -38,13 +38,13 @@ pub(super) fn build(
     read.map_err(CommandError::of(Exit::Failed, "cannot read standard input"))?;
     seen.check().map_err(CommandError::of(Exit::Failed, "cannot build"))?;
     save(&seen, held, file)?;
-    // This is not data. A program can use `info --json`.
+    // Not data, so it goes to standard error. A program can use `info --json`.
     let [lines, new, refused] = [lines, new as u64, refusals.count].map(thousands);
     let _ = writeln!(io::stderr(), "{lines} lines, {new} new, {refused} refused");
     told(refusals.count)
 }
 
-/// `crawler seen query`: prints `new` or `seen` for each line, or `error`, tab, reason; or how many of each.
+/// `crawler seen query`: prints `new` or `seen` for each line, or `error`, tab, reason; or the count of each.
 pub(super) fn query(file: &Path, reading: &LineReading, count: bool) -> Result<(), CommandError> {
     let seen = load(file)?;
     let mut counts = [0_u64; 3];
@@ -101,12 +101,13 @@ pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandEr
     told(refused)
 }
 
-/// How a command ends that has left out so many lines, and has told of them: what it could do is done, and the exit code says that it was not all.
+/// The result of a command that has skipped and reported `refused` lines: the rest is done, and the exit code says that
+/// it was not all.
 fn told(refused: u64) -> Result<(), CommandError> {
     if refused == 0 { Ok(()) } else { Err(CommandError { exit: Exit::Failed, messages: Vec::new() }) }
 }
 
-/// `crawler seen merge`: the union of filters of one geometry and key.
+/// `crawler seen merge`: the union of filters with the same geometry and key.
 pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Result<(), CommandError> {
     refuse_to_overwrite(to, overwrite)?;
     let held = hold(to)?;
@@ -128,7 +129,7 @@ pub(super) fn merge(to: &Path, from: &[impl AsRef<Path>], overwrite: bool) -> Re
     save(&union, held, to)
 }
 
-/// The error for two filters that cannot be merged: what each is, and what to do.
+/// The error for two filters that cannot be merged: the settings of each, and what to do.
 fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError) -> CommandError {
     let failure = CommandError::caused(Exit::Usage, &format!("{} with {}", other.display(), first.display()), error);
     let theirs = match load(other) {
@@ -165,7 +166,7 @@ pub(super) fn reshard(to: &Path, from: &Path, shards: usize, overwrite: bool) ->
     save(&seen, held, to)
 }
 
-/// `crawler seen info`: what a filter holds and costs.
+/// `crawler seen info`: a filter's content and cost.
 pub(super) fn info(file: &Path, json: bool) -> Result<(), CommandError> {
     let seen = load(file)?;
     let statistics = seen.statistics();
@@ -211,7 +212,7 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), CommandError> {
     print(|out| rows.iter().try_for_each(|(what, figure)| writeln!(out, "{what:<28}{figure}")))
 }
 
-/// A job's filter is the job's own.
+/// Refuses a job's filter: only the job may change it.
 pub(super) fn refuse_to_change_a_job(file: &Path) -> Result<(), CommandError> {
     if file.is_dir() {
         let message = format!("{} is a directory: a job's filter is only read", file.display());
@@ -230,7 +231,7 @@ fn refuse_to_overwrite(file: &Path, overwrite: bool) -> Result<(), CommandError>
     Ok(())
 }
 
-/// The directory for the verified layout's fingerprints: the file's own, which has room for as much.
+/// The directory for the verified layout's fingerprints: the filter file's own, which has room for a file of that size.
 fn beside(file: &Path) -> PathBuf {
     own::parent(file).to_owned()
 }
@@ -263,7 +264,7 @@ pub(super) fn load(path: &Path) -> Result<SeenSet, CommandError> {
         .map_err(CommandError::of(Exit::Failed, file.display().to_string()))
 }
 
-/// Keeps other commands from changing the file. Taken before it is read, so that what they remember is not lost.
+/// Keeps other commands from changing the file. It is held before the file is read, so that what they add is not lost.
 pub(super) fn hold(file: &Path) -> Result<Replacement, CommandError> {
     Replacement::of(file).map_err(|error| {
         if error.kind() == io::ErrorKind::ResourceBusy {
@@ -274,7 +275,7 @@ pub(super) fn hold(file: &Path) -> Result<Replacement, CommandError> {
     })
 }
 
-/// Gives the file its new content in one step: a command that is killed leaves the old one whole.
+/// Replaces the file's content in one step: a killed command leaves the old one intact.
 pub(super) fn save(seen: &SeenSet, held: Replacement, file: &Path) -> Result<(), CommandError> {
     let written = held.write(|to| {
         let mut to = BufWriter::new(to);

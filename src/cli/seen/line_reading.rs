@@ -18,11 +18,11 @@ pub(super) struct LineReading {
 /// The fingerprints of a block of lines.
 #[derive(Debug, Default)]
 pub(super) struct ReadLines {
-    /// Of all lines that have one.
+    /// The fingerprints of all lines that have one.
     pub(super) fingerprints: Vec<Fingerprint>,
-    /// Where each line of the block ends.
+    /// The offset of the end of each line of the block.
     pub(super) ends: Vec<u32>,
-    /// The lines that have none, by their places in the block, and why.
+    /// The lines that have none, by index in the block, and why.
     pub(super) refused: Vec<(usize, AddressError)>,
 }
 
@@ -39,8 +39,8 @@ impl ReadLines {
 }
 
 impl LineReading {
-    /// Shows `take` the lines of standard input block by block and in order, with their fingerprints, which are made on all cores. Says
-    /// how to exit where the crew was stopped.
+    /// Passes the lines of standard input to `take`, block by block and in order, with their fingerprints, which are
+    /// computed on all cores. Returns how to exit if the crew was stopped.
     pub(super) fn each_block(
         &self,
         crew: Crew<ReadLines>,
@@ -72,17 +72,17 @@ impl LineReading {
     }
 }
 
-/// Lines that have no fingerprint: all are counted, and the first are told.
+/// Lines without a fingerprint: all are counted, and the first are printed.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     pub(super) count: u64,
 }
 
-/// Lines that are told one by one.
+/// Lines that are printed one by one.
 const TOLD: u64 = 20;
 
 impl Refusals {
-    /// Counts those of a block, and tells them on standard error.
+    /// Counts the refused lines of a block, and prints them on standard error.
     pub(super) fn tell(&mut self, block: &LineBlock, read: &ReadLines) {
         for (place, reason) in &read.refused {
             self.count += 1;

@@ -1,4 +1,4 @@
-//! `crawler seen`: filters outside a crawl: planned, built, queried, merged and compared.
+//! `crawler seen`: filters outside a crawl; they can be planned, built, queried, merged and compared.
 
 mod arguments;
 mod compare;
@@ -18,31 +18,31 @@ use super::command_error::CommandError;
 use super::settings::AllSettings;
 use crate::address::Canonicalizer;
 
-/// What `crawler seen` was asked for.
+/// A request to `crawler seen`.
 #[derive(Debug)]
 pub(super) enum SeenRequest {
     /// Put the lines of standard input into a new filter.
     Build { file: PathBuf, raw: bool, overwrite: bool },
     /// Measure every layout and its alternatives on a list of URLs.
     Compare(CompareRequest),
-    /// Say what a filter holds and costs.
+    /// Print a filter's content and cost.
     Info { file: PathBuf, json: bool },
     /// Write the union of some filters.
     Merge { to: PathBuf, from: Vec<PathBuf>, overwrite: bool },
-    /// Say what each layout would cost.
+    /// Print what each layout would cost.
     Plan { urls: u64, rate: f64, json: bool },
-    /// Say for each line of standard input whether a filter holds it.
+    /// Print for each line of standard input whether a filter contains it.
     Query { file: PathBuf, raw: bool, count: bool },
-    /// Take the lines of standard input out of a filter.
+    /// Remove the lines of standard input from a filter.
     Remove { file: PathBuf, raw: bool },
-    /// Write a filter again, in another number of shards.
+    /// Rewrite a filter with another number of shards.
     Reshard { to: PathBuf, from: PathBuf, shards: usize, overwrite: bool },
     /// Print the lines of standard input that are new.
     Uniq(UniqRequest),
 }
 
 impl SeenRequest {
-    /// The job whose filter is queried: URLs get their keys by its settings.
+    /// The job whose filter is queried: its settings decide the URLs' keys.
     pub(super) fn job(&self) -> Option<&Path> {
         match self {
             Self::Query { file, .. } | Self::Uniq(UniqRequest { file: Some(file), .. }) if file.is_dir() => Some(file),
@@ -51,8 +51,9 @@ impl SeenRequest {
     }
 }
 
-/// Runs the request. A filter is built by the settings of `[seen]`, and URLs get their keys by those of `[keys]`, as in a crawl. Its
-/// fingerprints use the key of the settings and not a random one, so that filters built apart can be merged.
+/// Runs the request. A filter is built by the settings of `[seen]`, and URLs get their keys by `[keys]`, as in a crawl.
+/// Its fingerprints use the key of the settings and not a random one, so that filters that were built separately can be
+/// merged.
 pub(super) fn run(request: &SeenRequest, settings: &AllSettings) -> Result<(), CommandError> {
     let frontier = &settings.crawl.frontier;
     let canonicalizer = || Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);

@@ -1,4 +1,4 @@
-//! `crawler seen plan`: what each layout costs and loses, before there is a crawl.
+//! `crawler seen plan`: what each layout costs and loses, before a crawl.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::report::figures::{bytes, chance, expected, thousands};
 use crate::report::write_json;
 use crate::seen::{self, PlanRow};
 
-/// What a number of URLs takes in each layout, and in the alternatives.
+/// The cost of a number of URLs in each layout, and in the alternatives.
 #[derive(Debug, Serialize)]
 struct Plan {
     urls: u64,

@@ -14,22 +14,22 @@ use crate::address::FingerprintKey;
 use crate::report::figures::thousands;
 use crate::seen::{Layout, OnFull, SeenOptions, SeenSet, Sighting};
 
-/// What is asked for.
+/// A request to `crawler seen uniq`.
 #[derive(Debug)]
 pub(in crate::cli) struct UniqRequest {
     /// The filter that remembers the lines.
     pub(super) file: Option<PathBuf>,
-    /// Lines are any text.
+    /// Lines are any text, not URLs.
     pub(super) raw: bool,
-    /// Print how many there are of each kind.
+    /// Print the count of each kind instead.
     pub(super) count: bool,
-    /// Leave the filter as it is.
+    /// Do not change the filter.
     pub(super) dry_run: bool,
-    /// New lines to make room for.
+    /// The expected number of new lines, to size the filter.
     pub(super) expect_new: Option<u64>,
 }
 
-/// Prints the lines that are new, and remembers them.
+/// Prints the new lines, and remembers them.
 pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineReading) -> Result<(), CommandError> {
     let kept = request.file.as_deref().filter(|_| !request.dry_run);
     kept.map_or(Ok(()), refuse_to_change_a_job)?;
@@ -44,7 +44,7 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
     };
     let crew = Crew::new();
     if kept.is_some() {
-        // What was printed is remembered. Without a file, a signal has nothing to wait for.
+        // On a signal, lines already printed are saved first. Without a file, there is nothing to save.
         let stopper = crew.stopper();
         signals::at_first(move |exit| stopper.stop(exit)).map_err(CommandError::of(Exit::Failed, "signals"))?;
     }
@@ -94,8 +94,8 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
     }
 }
 
-/// The options of a filter that is made here. One in a file has the make of the settings, so that it can be merged with others; one that
-/// nobody keeps is made for speed, and keyed so that nobody can guess which lines it would take for one.
+/// The options of a new filter. A filter in a file follows the settings, so that it can be merged with others; one that
+/// is not kept is built for speed, under a random key, so that nobody can guess which lines it would take for another.
 fn fresh(options: &SeenOptions, expect_new: Option<u64>, is_kept: bool) -> SeenOptions {
     let mut options = SeenOptions { layout: Layout::Exact, bits_per_url: None, probes: None, ..options.clone() };
     options.on_full = OnFull::Grow;
@@ -106,14 +106,14 @@ fn fresh(options: &SeenOptions, expect_new: Option<u64>, is_kept: bool) -> SeenO
     options
 }
 
-/// Lines that a filter has room for at first, where nobody knows how many will come.
+/// The initial capacity if the number of lines is unknown.
 const START: u64 = 100_000;
 
 fn exists(file: &Path) -> Result<bool, CommandError> {
     file.try_exists().map_err(CommandError::cannot(Exit::Failed, "read", file))
 }
 
-/// Asked for each line of a block in order: whether it is new.
+/// Returns, for each line of a block in order, whether it is new.
 fn verdicts(read: &ReadLines, sightings: &[Sighting]) -> impl FnMut() -> bool {
     let mut sightings = sightings.iter();
     let (mut refused, mut place) = (read.refused.iter().map(|(place, _)| *place).peekable(), 0);

@@ -3,7 +3,7 @@
 use crate::cli::field::{Choice, Many, Maybe, One};
 use crate::cli::setting::{Setting, setting, value};
 
-/// Whether the registrable domain says which partition a URL is in.
+/// Whether a URL's partition is chosen by its registrable domain.
 const PARTITION_BY: &[(&str, bool)] = &[("host", false), ("domain", true)];
 
 pub(super) static ROWS: &[Setting] = &[

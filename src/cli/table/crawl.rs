@@ -4,7 +4,7 @@ use crate::cli::field::{Bytes, Choice, Many, Maybe, MaybeBytes, One};
 use crate::cli::setting::{Setting, positional, setting, switch, value};
 use crate::gate::ScopeKind;
 
-/// The word for a limit that is none.
+/// The word for no limit.
 const UNLIMITED: &str = "unlimited";
 
 const SCOPES: &[(&str, ScopeKind)] = &[

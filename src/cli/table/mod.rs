@@ -1,5 +1,5 @@
-//! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the environment
-//! variables, `crawler config` and `--help` follow from it.
+//! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the
+//! environment variables, `crawler config` and `--help` follow from it.
 
 mod cluster;
 mod crawl;
@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 use super::setting::Setting;
 use super::toml_file::TomlEntry;
 
-/// The preset for a simulated web, which overrides the file: the web is on this machine, and small.
-/// Every URL is audited, so that the filter's losses are counted and not estimated.
+/// The preset for a simulated web, which overrides the file: the web is on this machine, and small. Every URL is
+/// audited, so that the filter's losses are counted and not estimated.
 pub(super) const SIMULATE: &[(&str, &str)] =
     &[("politeness.host_delay", "20ms"), ("scope.kind", "any"), ("seen.audit", "1"), ("fetch.proxy", "none")];
 
@@ -26,7 +26,7 @@ pub(super) fn row_of(key: &str) -> Option<usize> {
     TABLE.iter().position(|setting| setting.key == key)
 }
 
-/// The first key that is missing in a file that should have all keys.
+/// The first key missing from a file that should have all keys.
 pub(super) fn missing(file: &[TomlEntry]) -> Option<&'static str> {
     TABLE
         .iter()
@@ -48,7 +48,7 @@ mod tests {
         let flags = || TABLE.iter().flat_map(|setting| setting.flags);
         for (all, distinct) in [
             count(TABLE.iter().map(|setting| setting.key.to_owned()).collect()),
-            // As variables: `a.b_c` and `a_b.c` would be one.
+            // As variables, `a.b_c` and `a_b.c` would be the same.
             count(TABLE.iter().map(|setting| setting.key.replace('.', "_")).collect()),
             count(flags().map(|flag| flag.long.to_owned()).collect()),
             count(flags().filter_map(|flag| flag.short).map(String::from).collect()),
@@ -65,8 +65,8 @@ mod tests {
         }
     }
 
-    /// Sets every row to another value. Then it compares every field of every options struct, as `Debug` writes them on a line each: a
-    /// field that did not change has no row.
+    /// Sets every row to another value. Then it compares every field of every options struct, as `Debug` writes them,
+    /// one per line: a field that did not change has no row.
     #[test]
     fn each_field_of_the_options_has_a_row() {
         let before = AllSettings::default();
@@ -106,9 +106,9 @@ mod tests {
         after.finish().unwrap();
         let (before, after) = (leaves(&format!("{before:#?}")), leaves(&format!("{after:#?}")));
         let kept: Vec<_> = after.intersection(&before).collect();
-        // The first follows from the word `auto` of the capacity, the second from the job's directory; the third is for embedders; the
-        // fourth follows from the outputs; the fifth stands in the job's own list; the sixth from the job's clock; the others have tables of
-        // their own.
+        // The first follows from the capacity's word `auto`, the second from the job's directory; the third is for
+        // embedders; the fourth follows from the outputs; the fifth is kept in the job's own list; the sixth follows
+        // from the job's clock; the others have their own tables.
         let derived = [
             "open_ended",
             "directory",
@@ -127,8 +127,8 @@ mod tests {
         assert!(kept.is_empty(), "no row changes these: {kept:?}");
     }
 
-    /// The values in what `Debug` writes on a line each, with the path to each. The opening line of a structure is not a value. The
-    /// content of a list or an option stands on lines of its own.
+    /// The values in the output of `Debug`, one per line, each with its path. The opening line of a structure is not a
+    /// value. The items of a list or an option are on their own lines.
     fn leaves(text: &str) -> BTreeSet<(String, String)> {
         let mut path = Vec::new();
         let mut leaves = BTreeSet::new();

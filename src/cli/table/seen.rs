@@ -4,12 +4,12 @@ use crate::cli::field::{Capacity, Choice, Many, Maybe, One};
 use crate::cli::setting::{Setting, row, setting, value};
 use crate::seen::{Layout, OnFull};
 
-/// All layouts by their names, and `bloom` for the default, as others call it.
+/// All layouts by name, and `bloom`, others' name for the default.
 const LAYOUTS: &[(&str, Layout)] = &{
     let mut layouts = [("bloom", Layout::Blocked); Layout::ALL.len() + 1];
     let mut at = 0;
     while at < Layout::ALL.len() {
-        // `bloom` stands behind the default.
+        // `bloom` comes after the default's own name.
         layouts[if at == 0 { 0 } else { at + 1 }] = (Layout::ALL[at].name(), Layout::ALL[at]);
         at += 1;
     }

@@ -1,4 +1,4 @@
-//! The screen, from 80 columns and 24 lines on.
+//! The screen, at least 80 columns by 24 lines.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::cli::output::Safe;
 use crate::frontier::HostOrder;
 use crate::report::figures::{about, bytes, counted, duration, measured, one_in, percent, short, thousands, whole};
 
-/// Columns of the names in front of the facts.
+/// Columns for the names in front of the facts.
 const NAMES: u16 = 9;
-/// Columns from which on delays and reasons have columns of their own.
+/// From this many columns on, delays and reasons have their own columns.
 const WIDE: u16 = 120;
-/// Lines that a fact takes, at most.
+/// Most lines of a fact.
 const MOST: u16 = 3;
 
-/// Draws all of it.
+/// Draws everything.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     let facts = facts(view);
     let heights: Vec<_> = facts.iter().map(|fact| fact.height(frame.area().width)).collect();
@@ -55,7 +55,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     draw_last(frame, view, last);
 }
 
-/// A style with a color, where there are colors.
+/// A style with a color, if colors are on.
 fn colored(view: &View, color: Color) -> Style {
     if view.is_colored { Style::new().fg(color) } else { Style::new() }
 }
@@ -79,7 +79,7 @@ fn draw_head(frame: &mut Frame<'_>, view: &View, area: Rect) {
     frame.render_widget(Line::from(elapsed), right);
 }
 
-/// Pages a second, as a line of bars.
+/// Pages per second, as a line of bars.
 fn draw_rate(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let Some(figures) = &view.figures else { return };
     let rate = figures.number("pages_per_second");
@@ -113,7 +113,7 @@ impl Fact {
     /// Lines that it takes.
     fn height(&self, columns: u16) -> u16 {
         let columns = usize::from(columns.saturating_sub(NAMES).max(1));
-        // As the words are wrapped: none is broken.
+        // Words wrap whole: none is broken.
         let (mut lines, mut taken) = (1, 0);
         for word in self.words.split(' ').map(|word| word.chars().count()) {
             if taken > 0 && taken + 1 + word > columns {
@@ -274,7 +274,7 @@ fn draw_text(frame: &mut Frame<'_>, view: &View, name: &str, text: &str, [title,
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).wrap(Wrap { trim: false }), lower);
 }
 
-/// The keys; or what is typed, or went wrong.
+/// The keys; or the text being typed, or the error.
 fn draw_last(frame: &mut Frame<'_>, view: &View, area: Rect) {
     if let Some(prompt) = &view.prompt {
         let question = prompt.question();
@@ -300,7 +300,7 @@ fn draw_last(frame: &mut Frame<'_>, view: &View, area: Rect) {
     frame.render_widget(Line::styled(keys, QUIET), area);
 }
 
-/// Columns of a text in ASCII.
+/// The width of an ASCII text, in columns.
 fn width(text: &str) -> u16 {
     u16::try_from(text.len()).unwrap_or(u16::MAX)
 }

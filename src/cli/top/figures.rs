@@ -1,4 +1,4 @@
-//! The numbers of a moment, as they were told, by the names that they have in a report.
+//! The numbers of one moment, as received, by their names in a report.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::cli::output::Safe;
 
-/// The numbers of a moment. One that was not told is zero: the crawl may be of another version.
+/// The numbers of one moment. A missing number is zero: the crawl may be of another version.
 #[derive(Debug, Default)]
 pub(super) struct Figures(Value);
 
 impl Figures {
-    /// Takes what [`Question::Look`](crate::cli::live::Question::Look) was answered with.
+    /// Takes the answer to [`Question::Look`](crate::cli::live::Question::Look).
     pub(super) fn of(told: Value) -> Self {
         Self(told)
     }
@@ -36,7 +36,7 @@ impl Figures {
         self.at(name).as_f64().unwrap_or_default()
     }
 
-    /// One that may be missing.
+    /// The same, but it may be missing.
     pub(super) fn numbered(&self, name: &str) -> Option<f64> {
         self.at(name).as_f64()
     }
@@ -49,17 +49,17 @@ impl Figures {
         self.at(name).as_bool().unwrap_or_default()
     }
 
-    /// A text that commands no terminal.
+    /// A text that cannot command a terminal.
     pub(super) fn text(&self, name: &str) -> String {
         safe(self.at(name))
     }
 
-    /// Texts, likewise.
+    /// The same for a list of texts.
     pub(super) fn texts(&self, name: &str) -> Vec<String> {
         self.at(name).as_array().into_iter().flatten().map(safe).collect()
     }
 
-    /// Counts by names, most first.
+    /// Counts by name, largest first.
     pub(super) fn most(&self, name: &str) -> Vec<(String, u64)> {
         let counts = self.at(name).as_object().into_iter().flatten();
         let mut counts: Vec<_> =
@@ -69,7 +69,7 @@ impl Figures {
         counts
     }
 
-    /// The requests that failed in each way, each in a line.
+    /// The failed requests of each kind, one line each.
     pub(super) fn examples(&self, name: &str) -> Vec<(String, Vec<String>)> {
         let kinds = self.at(name).as_object().into_iter().flatten();
         let line = |one: &Value| match (safe(&one["url"]), safe(&one["message"])) {
@@ -81,7 +81,7 @@ impl Figures {
     }
 }
 
-/// A text that commands no terminal, on one line.
+/// A text that cannot command a terminal, on one line.
 fn safe(text: &Value) -> String {
     Safe(text.as_str().unwrap_or_default()).to_string().replace('\t', " ")
 }

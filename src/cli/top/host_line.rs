@@ -9,9 +9,9 @@ use super::figures::Figures;
 pub(super) struct HostLine {
     pub(super) host: String,
     pub(super) state: String,
-    /// Why it waits, and what went wrong with it last.
+    /// Why it waits, and its last error.
     pub(super) why: String,
-    /// How long until it may be asked; `None` where nothing of it is queued.
+    /// The time until it may be requested; `None` if nothing of it is queued.
     pub(super) due: Option<Duration>,
     pub(super) delay: Duration,
     pub(super) queued: u64,
@@ -20,7 +20,7 @@ pub(super) struct HostLine {
 }
 
 impl HostLine {
-    /// Takes one as it was told.
+    /// Takes a host as received.
     pub(super) fn of(told: &Figures) -> Self {
         let (state, mut why, error) = (told.text("state"), told.text("why"), told.text("error"));
         let message = told.text("message");

@@ -1,4 +1,4 @@
-//! Where answers come from: the crawl that runs, by its socket, or the job's files.
+//! The source of answers: the running crawl through its socket, or the job's files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::cli::live::{JobFiles, LiveAnswers, Question};
 use crate::cli::unfit::refused;
 use crate::job::Job;
 
-/// Where answers come from: the crawl that runs, by its socket, or the job's files.
+/// The source of answers: the running crawl through its socket, or the job's files.
 pub(super) struct JobLink {
     socket: PathBuf,
-    /// The crawl that runs, while it does.
+    /// The running crawl, while it runs.
     peer: Option<Peer>,
     files: LiveAnswers,
-    /// What the files are read on.
+    /// The runtime on which the files are read.
     runtime: Runtime,
 }
 
 impl JobLink {
-    /// Looks for the job.
+    /// Opens the job.
     ///
     /// # Errors
-    /// Where there is none, or it is another user's.
+    /// If there is none, or it belongs to another user.
     pub(super) fn open(line: &CommandLine, directory: &Path) -> Result<Self, CommandError> {
         let socket = Job::open_for_reading(directory).map_err(|error| refused(&error))?.socket_path();
         let files = LiveAnswers::new(Arc::new(JobFiles::open(line, directory)?));
@@ -38,7 +38,7 @@ impl JobLink {
         Ok(Self { socket, peer, files, runtime })
     }
 
-    /// Asks the crawl. Where it does not run, or has just ended, the files answer.
+    /// Asks the crawl. If it does not run, or has just ended, the files answer.
     pub(super) fn ask(&mut self, question: &Question) -> Result<Value, String> {
         if self.peer.is_none() {
             // It may have been resumed meanwhile.

@@ -1,7 +1,8 @@
-//! `crawler top`: a crawl in the terminal, as it runs.
+//! `crawler top`: a crawl in the terminal, live.
 //!
-//! Three threads: one reads keys, one asks the crawl, and this one draws what both have told. So a crawl that answers late holds up no key.
-//! All that is shown passes by [`Safe`](super::output::Safe): nothing of the web commands the terminal.
+//! Three threads: one reads keys, one asks the crawl, and this one draws what both report. So a slow answer does not
+//! delay a key. Everything shown goes through [`Safe`](super::output::Safe): nothing from the web can command the
+//! terminal.
 
 mod draw;
 mod figures;
@@ -35,7 +36,7 @@ use super::{output, signals};
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What happens while the screen is shown.
+/// An event while the screen is shown.
 enum Happening {
     Answered(Question, Result<Value, String>),
     /// A signal ends the command.
@@ -43,11 +44,11 @@ enum Happening {
     Key(KeyEvent),
     /// Keys cannot be read any more: the terminal is gone.
     Lost(io::Error),
-    /// The terminal has another size.
+    /// The terminal was resized.
     Resized,
 }
 
-/// Shows a job in the terminal until its user leaves.
+/// Shows a job in the terminal until the user leaves.
 pub(super) fn top(line: &CommandLine, directory: &Path) -> Result<Exit, CommandError> {
     let mut source = JobLink::open(line, directory)?;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
@@ -57,7 +58,7 @@ pub(super) fn top(line: &CommandLine, directory: &Path) -> Result<Exit, CommandE
     }
     let (tell, told) = mpsc::channel();
     let ended = tell.clone();
-    // Where signals cannot be listened for, one leaves the terminal as it is.
+    // If signals cannot be listened for, one ends the process without restoring the terminal.
     let _ = signals::at_first(move |exit| _ = ended.send(Happening::Ended(exit)));
     let failed = CommandError::of(Exit::Failed, "the terminal fails");
     let is_colored = output::is_colored(|name| std::env::var_os(name));
@@ -85,7 +86,7 @@ pub(super) fn top(line: &CommandLine, directory: &Path) -> Result<Exit, CommandE
     left.map_err(failed)
 }
 
-/// Tells of keys, until nobody listens.
+/// Reports keys until the receiver is gone.
 fn read_keys(tell: &Sender<Happening>) {
     loop {
         let happening = match event::read() {
@@ -101,14 +102,14 @@ fn read_keys(tell: &Sender<Happening>) {
     }
 }
 
-/// Draws, and waits for what happens next.
+/// Draws, and waits for the next event.
 fn watch(
     mut terminal: DefaultTerminal,
     mut view: View,
     ask: &Sender<Question>,
     told: &Receiver<Happening>,
 ) -> io::Result<Exit> {
-    // The thread that is asked lives as long as this one.
+    // The receiving thread lives as long as this one.
     let send = |questions: Vec<Question>| questions.into_iter().for_each(|question| _ = ask.send(question));
     let mut next = Instant::now();
     loop {

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-/// The crawl at the other end of the socket in a job's directory. Only Unix has such sockets; elsewhere nobody listens.
+/// The crawl at the other end of the socket in a job's directory. Only Unix has such sockets; elsewhere there is never
+/// one.
 pub(in crate::cli) struct Peer {
     #[cfg(unix)]
     stream: io::BufReader<std::os::unix::net::UnixStream>,
@@ -13,15 +14,15 @@ pub(in crate::cli) struct Peer {
 
 #[cfg(unix)]
 impl Peer {
-    /// Bytes of an answer, at most.
+    /// Most bytes of an answer.
     const LONGEST: u64 = 8 << 20;
     /// Time for an answer. Snapshots of very large crawls take seconds.
     const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-    /// Connects; `None` where nobody listens.
+    /// Connects; `None` if nothing listens.
     ///
     /// # Errors
-    /// Where somebody else's crawl listens.
+    /// If another user's crawl listens.
     pub(in crate::cli) fn connect(path: &Path) -> io::Result<Option<Self>> {
         let stream = match std::os::unix::net::UnixStream::connect(path) {
             Ok(stream) => stream,
@@ -36,7 +37,7 @@ impl Peer {
     /// Sends a line, and reads one.
     ///
     /// # Errors
-    /// Where the crawl has ended meanwhile, or does not answer.
+    /// If the crawl has ended meanwhile, or does not answer.
     pub(in crate::cli) fn ask(&mut self, question: &str) -> io::Result<String> {
         use std::io::{BufRead, Read, Write};
 

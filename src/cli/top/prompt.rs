@@ -1,20 +1,20 @@
-//! What is typed in the last line.
+//! The prompt in the last line.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-/// What is typed in the last line, and what for.
+/// A text being typed in the last line, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Prompt {
     pub(super) purpose: Purpose,
     pub(super) text: String,
 }
 
-/// What is typed for.
+/// The purpose of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Whether to ask nothing more of the host of this name.
+    /// Whether to drop the host of this name.
     Drop,
-    /// A text that hosts' names or states have in them.
+    /// A text that hosts' names or states contain.
     Find,
     /// Whether to stop the crawl.
     Stop,
@@ -22,26 +22,26 @@ pub(super) enum Purpose {
     Url,
 }
 
-/// What came of a key.
+/// The effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Typed {
-    /// It is done with.
+    /// The text is complete.
     Entered,
-    /// It is not wanted any more.
+    /// The prompt is cancelled.
     Left,
-    /// The text may be another.
+    /// The text may have changed.
     More,
 }
 
 impl Prompt {
-    /// Letters of a text, at most.
+    /// Most letters of a text.
     const LONGEST: usize = 2_000;
 
     pub(super) fn new(purpose: Purpose, text: &str) -> Self {
         Self { purpose, text: text.to_owned() }
     }
 
-    /// What stands in front of the text.
+    /// The words in front of the text.
     pub(super) fn question(&self) -> &'static str {
         match self.purpose {
             Purpose::Drop => "Ask nothing more of it? crawler drop --undo takes it back. (y or n) ",

@@ -1,4 +1,4 @@
-//! What is drawn, and what keys do.
+//! Tests of the drawn screen, and of keys.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -48,7 +48,7 @@ fn hosts(view: &View, hosts: &[Value]) -> (Question, Result<Value, String>) {
     (question, Ok(json!({ "found": hosts.len(), "hosts": hosts })))
 }
 
-/// A crawl that runs, with these hosts.
+/// A running crawl with these hosts.
 fn view(is_colored: bool, rows: &[Value]) -> View {
     let mut view = View::new("crawl", is_colored);
     assert_eq!(view.due().len(), 2);
@@ -108,7 +108,7 @@ fn a_screen_of_80_columns_says_all_that_matters() {
     assert_eq!(screen[23], "q quit  p pause  x stop  d drop  / find  s sort  e errors  u explain  arrows");
 }
 
-/// With a blank for each run of them: where columns stand is not what is tested.
+/// Replaces each run of blanks by one: the tests do not check column positions.
 fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -240,7 +240,7 @@ fn answers_that_come_late_are_not_asked_for_twice() {
     let (question, _) = hosts(&view, &[]);
     view.take(&question, Err("the journal is damaged".to_owned()));
     assert_eq!(view.due().len(), 2, "it is tried again");
-    // An answer to what was searched for before.
+    // An answer to the previous search.
     press(&mut view, "/b");
     view.take(&question, Ok(json!({ "found": 1, "hosts": [host("http://a.test", "due")] })));
     assert_eq!(view.hosts, []);

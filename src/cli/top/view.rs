@@ -1,4 +1,4 @@
-//! What is shown, and what keys do to it.
+//! The content of the screen, and the effect of keys on it.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::frontier::HostOrder;
 use crate::gate::DropRule;
 use crate::report::figures::whole;
 
-/// What is shown.
+/// The content of the screen.
 #[derive(Debug)]
 pub(super) struct View {
     /// The job's directory.
     pub(super) job: String,
     /// The newest numbers, once there are some.
     pub(super) figures: Option<Figures>,
-    /// Why there are none, or no newer ones.
+    /// Why there are no numbers, or no newer ones.
     pub(super) problem: Option<String>,
     /// Why the last key did nothing.
     pub(super) told: Option<&'static str>,
@@ -30,30 +30,30 @@ pub(super) struct View {
     pub(super) found: u64,
     pub(super) hosts: Vec<HostLine>,
     pub(super) order: HostOrder,
-    /// What hosts are searched for.
+    /// The text that hosts are searched for.
     pub(super) find: String,
-    /// The line of the lower part that is looked at.
+    /// The selected line of the lower part.
     pub(super) selected: usize,
     pub(super) part: LowerPart,
     pub(super) prompt: Option<Prompt>,
-    /// Pages a second, latest last.
+    /// Pages per second, latest last.
     pub(super) rates: VecDeque<u64>,
     pub(super) is_colored: bool,
-    /// Numbers were asked for and have not come.
+    /// Numbers were asked for and have not arrived.
     is_asked: bool,
 }
 
-/// What the lower part of the screen shows.
+/// The content of the lower part of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LowerPart {
-    /// What failed, by kind, with examples.
+    /// Failures by kind, with examples.
     Errors,
     /// Why a URL was not fetched.
     Explained(String),
     Hosts,
 }
 
-/// What is to be done after a key or an answer.
+/// What to do after a key or an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Todo {
     Ask(Vec<Question>),
@@ -61,9 +61,9 @@ pub(super) enum Todo {
     Quit,
 }
 
-/// Rates that are kept: one a column of a very wide terminal.
+/// Rates that are kept: one per column of a very wide terminal.
 const RATES: usize = 512;
-/// Lines of a page of the list.
+/// Lines per page of the list.
 const PAGE: usize = 10;
 
 impl View {
@@ -86,7 +86,7 @@ impl View {
         }
     }
 
-    /// What is asked each second; nothing, while the last answers have not come.
+    /// The questions of each second; none while the last answers are outstanding.
     pub(super) fn due(&mut self) -> Vec<Question> {
         if std::mem::replace(&mut self.is_asked, true) { Vec::new() } else { vec![Question::Look, self.of_hosts()] }
     }
@@ -106,7 +106,7 @@ impl View {
             }
         };
         match question {
-            // What was done is seen by a look.
+            // A look shows its effect.
             Question::Act(_) | Question::Drop { .. } => return Todo::Ask(vec![Question::Look]),
             Question::Explain(_) => {
                 let told = answer["text"].as_str().unwrap_or_default();
@@ -115,7 +115,7 @@ impl View {
             }
             Question::Hosts { order, find } => {
                 self.is_asked = false;
-                // What was asked before the last key is out of date.
+                // An answer to a search from before the last key is out of date.
                 if (*order, find) == (self.order, &self.find) {
                     let told = answer["hosts"].as_array().into_iter().flatten();
                     self.hosts = told.map(|host| HostLine::of(&Figures::of(host.clone()))).collect();
@@ -135,7 +135,7 @@ impl View {
         Todo::Nothing
     }
 
-    /// Does what a key says.
+    /// Handles a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Todo {
         self.told = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -190,7 +190,7 @@ impl View {
         Todo::Nothing
     }
 
-    /// Sorts hosts by the next of the orders.
+    /// Sorts hosts by the next order.
     fn sort(&mut self) -> Todo {
         let now = HostOrder::ALL.iter().position(|order| *order == self.order).unwrap_or_default();
         self.order = HostOrder::ALL[(now + 1) % HostOrder::ALL.len()];
@@ -224,7 +224,7 @@ impl View {
         Todo::Nothing
     }
 
-    /// How the crawl stands, in a word.
+    /// The crawl's state, in a word.
     pub(super) fn state(&self) -> String {
         self.figures.as_ref().map_or_else(String::new, |figures| figures.text("state"))
     }
@@ -247,7 +247,7 @@ impl View {
         self.selected = self.selected.min(self.lines().saturating_sub(1));
     }
 
-    /// What failed, a line for each kind and one for each example.
+    /// The failures: a line for each kind and one for each example.
     pub(super) fn errors(&self) -> Vec<String> {
         let Some(figures) = &self.figures else { return Vec::new() };
         let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! An axis of a chart: where a value lies between its ends.
+//! An axis of a chart: maps a value to its position between the ends.
 
 use crate::report::figures::{thousands, whole};
 
@@ -10,7 +10,7 @@ pub(super) struct Axis {
     is_log: bool,
 }
 
-/// The most ticks beside the first: more would touch.
+/// The most ticks after the first: more would touch.
 const MAX_TICKS: u32 = 8;
 
 impl Axis {
@@ -31,15 +31,15 @@ impl Axis {
         if self.is_log { (10_f64.powf(self.low), 10_f64.powf(self.high)) } else { (self.low, self.high) }
     }
 
-    /// From 0 to 1; `None` beyond the ends.
+    /// From 0 to 1; `None` outside the ends.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let value = if self.is_log { value.log10() } else { value };
         let place = (value - self.low) / (self.high - self.low);
-        // NaN is beyond the ends as well.
+        // NaN is outside too.
         (-1e-9..=1.0 + 1e-9).contains(&place).then_some(place)
     }
 
-    /// The places of the ticks and their labels.
+    /// The positions of the ticks, and their labels.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let step = if self.is_log {
             ((self.high - self.low) / f64::from(MAX_TICKS)).ceil().max(1.0)
@@ -57,7 +57,7 @@ impl Axis {
     }
 }
 
-/// The least of 1, 2, 5, 10, 20, ... that is not below this step.
+/// The least of 1, 2, 5, 10, 20, ... that is at least `step`.
 fn round_step(step: f64) -> f64 {
     let decade = 10_f64.powf(step.log10().floor()).max(1.0);
     [1.0, 2.0, 5.0].map(|part| part * decade).into_iter().find(|&round| round >= step).unwrap_or(10.0 * decade)

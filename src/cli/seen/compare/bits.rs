@@ -1,19 +1,19 @@
-//! One array of bits, in which each URL sets some: the contenders that are neither sets nor layouts.
+//! One array of bits, in which each URL sets some: the contenders that are neither sets nor layouts of the seen set.
 
 use super::contender::Contender;
 use crate::address::FingerprintKey;
 use crate::seen::{Layout, Sizing};
 
-/// An array of bits, `PROBES` of them for each URL, at the places that `P` says.
+/// An array of bits; each URL sets `PROBES` of them, at the places that `P` computes.
 pub(super) struct Bits<const PROBES: usize, P> {
     words: Vec<u64>,
-    /// The theory of a filter whose probes are even.
+    /// The theory of a filter with evenly spread probes.
     sizing: Sizing,
     places: P,
 }
 
 impl<const PROBES: usize, P: Fn(&str) -> [usize; PROBES]> Bits<PROBES, P> {
-    /// This many words, all bits 0. Probes reach only `reached` of the bits.
+    /// An array of this many words, all bits 0. Probes reach only `reached` of the bits.
     pub(super) fn new(words: usize, reached: u64, places: P) -> Self {
         let sizing = Sizing {
             layout: Layout::Standard,

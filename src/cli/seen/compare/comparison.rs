@@ -13,7 +13,7 @@ use super::workload::{List, Source, Workload};
 use crate::address::FingerprintKey;
 use crate::seen::Layout;
 
-/// The experiment's figures.
+/// The figures of the experiment.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     pub(super) urls: Source,
@@ -21,9 +21,9 @@ pub(super) struct Comparison {
     pub(super) any_rate: Vec<Row>,
     /// The other contenders at each rate, the highest first.
     pub(super) rates: Vec<AtRate>,
-    /// Ways to hash vectors of 512 bytes, each in front of the same filter.
+    /// Ways to hash vectors of 512 bytes, each with the same filter.
     pub(super) vectors: AtRate,
-    /// What happens while they fill, and when they are full.
+    /// The rate while filters fill, and beyond their capacity.
     pub(super) filling: Filling,
 }
 
@@ -62,7 +62,7 @@ impl Comparison {
 
 fn any_rate(load: Workload<'_, str>) -> Vec<Row> {
     let exact = || Seen::new(Layout::Exact, load.shown.len(), 0.5, FingerprintKey::fingerprint);
-    // Its memory depends on the rate, its losses do not.
+    // Its memory depends on the rate; its losses do not.
     let verified = || Seen::new(Layout::Verified, load.shown.len(), 0.01, FingerprintKey::fingerprint);
     vec![
         Row::new("exact", run(exact, load)),
@@ -83,7 +83,7 @@ fn any_rate(load: Workload<'_, str>) -> Vec<Row> {
 fn sqlite(load: Workload<'_, str>) -> Trial {
     let Workload { shown, others, stream } = load;
     let few = |urls: usize| urls.min(super::sqlite::MAX_URLS);
-    // A stream refers to places in `shown`.
+    // A stream contains indexes into `shown`.
     let stream = if shown.len() > few(shown.len()) { &[] } else { &stream[..few(stream.len())] };
     run(
         super::sqlite::Table::new,
@@ -120,7 +120,7 @@ fn filling(target: f64, load: Workload<'_, str>) -> Filling {
     Filling { capacity: capacity as u64, target, curves }
 }
 
-/// Adds a curve. A contender that cannot be made has none; its row says why.
+/// Adds a curve. A contender that cannot be built has none; its row says why.
 fn fill(name: &str, contender: Result<impl Contender<str>, String>, load: Workload<'_, str>, curves: &mut Vec<Curve>) {
     curves.extend(contender.map(|contender| curve(name, contender, load)));
 }

@@ -1,28 +1,28 @@
-//! The trait of what takes part in the comparison.
+//! The trait of all contenders in the comparison.
 
 /// One way to remember keys, which are URLs or vectors.
 pub(super) trait Contender<K: ?Sized> {
-    /// Remembers a key; says whether it was new.
+    /// Inserts a key; returns whether it was new.
     fn insert(&mut self, key: &K) -> bool;
 
-    /// Whether a key was inserted, or is taken for it.
+    /// Whether a key was inserted, or is a false positive.
     fn contains(&self, key: &K) -> bool;
 
-    /// Memory held, in bytes, with what is kept beside the keys.
+    /// Memory in use, in bytes, with everything kept beside the keys.
     fn bytes(&self) -> u64;
 
-    /// The share of new keys taken for seen after `keys` distinct ones, by theory; 0 where keys are kept whole.
+    /// By theory, the share of new keys taken for seen after `keys` distinct ones; 0 if keys are kept whole.
     fn rate(&self, _keys: f64) -> f64 {
         0.0
     }
 
-    /// How many of `keys` distinct keys, inserted one after the other, are taken for seen, by theory. Where the rate grows evenly, the
-    /// mean rate is half of the last one.
+    /// By theory, how many of `keys` distinct keys are taken for seen when they are inserted one after the other. If
+    /// the rate grows evenly, the mean rate is half of the last one.
     fn expected_lost(&self, keys: f64) -> f64 {
         keys * self.rate(keys) / 2.0
     }
 
-    /// Inserts all, in order; says how many were new.
+    /// Inserts all keys, in order; returns how many were new.
     fn insert_all<'k>(&mut self, keys: impl Iterator<Item = &'k K>) -> u64
     where
         K: 'k,
@@ -30,7 +30,7 @@ pub(super) trait Contender<K: ?Sized> {
         keys.fold(0, |new, key| new + u64::from(self.insert(key)))
     }
 
-    /// How many of the keys it contains, or takes for seen.
+    /// How many of the keys it contains or takes for seen.
     fn count<'k>(&self, keys: impl Iterator<Item = &'k K>) -> u64
     where
         K: 'k,
@@ -39,8 +39,8 @@ pub(super) trait Contender<K: ?Sized> {
     }
 }
 
-/// Memory of a standard hash set with this capacity. Its slots are a power of two, 7/8 of them at most are taken, each has a control
-/// byte, and 16 more control bytes stand at the end.
+/// The memory of a standard hash set with this capacity. The number of slots is a power of two, at most 7/8 of them are
+/// used, each has a control byte, and there are 16 more control bytes at the end.
 pub(super) fn table_bytes(capacity: usize, slot: usize) -> u64 {
     let slots = match capacity {
         0 => return 0,

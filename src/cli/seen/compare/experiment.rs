@@ -37,20 +37,20 @@ pub(super) enum Trial {
     Measured(Measured),
 }
 
-/// Figures of one contender. Times are medians of [`PASSES`], from the key itself on: its hash is in them.
+/// The figures of one contender. Times are medians of [`PASSES`] passes, and include hashing the key.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Measured {
     /// Distinct keys shown.
     pub(super) shown: u64,
-    /// Memory held once all are in.
+    /// Memory in use once all keys are in.
     pub(super) bytes: u64,
-    /// The same, for each key, in bits.
+    /// The same per key, in bits.
     pub(super) bits_per_key: f64,
-    /// Distinct keys asked for that were not shown.
+    /// Distinct keys queried that were not shown.
     pub(super) trials: u64,
-    /// The keys that were taken for seen.
+    /// Of these, the keys that were taken for seen.
     pub(super) false_positives: u64,
-    /// The share of these.
+    /// Their share.
     pub(super) rate: f64,
     /// The same, by theory.
     pub(super) rate_predicted: f64,
@@ -58,22 +58,22 @@ pub(super) struct Measured {
     pub(super) lost: u64,
     /// The same, by theory.
     pub(super) lost_expected: f64,
-    /// Keys that were inserted and are not there: anything but zero is a fault.
+    /// Inserted keys that are not found: anything but zero is a bug.
     pub(super) forgotten: u64,
-    /// To insert a new key.
+    /// Time to insert a new key.
     pub(super) insert_ns: f64,
-    /// To find a key that was inserted.
+    /// Time to find an inserted key.
     pub(super) hit_ns: f64,
-    /// To find that a key was not.
+    /// Time to find that a key was not inserted.
     pub(super) miss_ns: f64,
-    /// To take one key of the stream; `null` where there is none.
+    /// Time to insert one key of the stream; `null` if there is no stream.
     pub(super) stream_ns: Option<f64>,
 }
 
 /// How often each measurement is repeated.
 pub(super) const PASSES: usize = 5;
 
-/// Measures a contender: makes it afresh for each pass, fills it and queries it.
+/// Measures a contender: for each pass, builds a new one, fills it and queries it.
 pub(super) fn run<K: ?Sized, C: Contender<K>>(
     mut make: impl FnMut() -> Result<C, String>,
     load: Workload<'_, K>,
@@ -99,7 +99,7 @@ fn measure<K: ?Sized, C: Contender<K>>(
         let (false_positives, miss_ns) = timed(others.len(), || contender.count(others.iter().map(Box::as_ref)));
         (inserts[pass], hits[pass], misses[pass]) = (insert_ns, hit_ns, miss_ns);
         let bytes = contender.bytes();
-        // All passes see the same keys, and answer the same.
+        // All passes see the same keys, and give the same answers.
         measured = Some(Measured {
             shown: shown.len() as u64,
             bytes,
@@ -133,7 +133,7 @@ fn measure<K: ?Sized, C: Contender<K>>(
     })
 }
 
-/// The result of a piece of work, and the time it took for each key.
+/// The result of `work`, and its time per key.
 fn timed(keys: usize, work: impl FnOnce() -> u64) -> (u64, f64) {
     let start = Instant::now();
     let answer = black_box(work());
@@ -145,14 +145,14 @@ fn median(mut times: [f64; PASSES]) -> f64 {
     times[PASSES / 2]
 }
 
-/// How the rate rises while a contender fills.
+/// The rate of a contender while it fills.
 #[derive(Debug, Serialize)]
 pub(super) struct Curve {
     pub(super) name: String,
     pub(super) points: Vec<Point>,
 }
 
-/// A contender at one moment of its filling.
+/// A contender at one point of its filling.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Point {
     /// Distinct keys shown so far.
@@ -164,7 +164,7 @@ pub(super) struct Point {
 /// The number of points of a curve.
 const STEPS: usize = 16;
 
-/// Fills a contender step by step, and after each step queries it for all keys that it was not given.
+/// Fills a contender step by step, and after each step queries all keys that it was not given.
 pub(super) fn curve<K: ?Sized>(name: &str, mut contender: impl Contender<K>, load: Workload<'_, K>) -> Curve {
     let mut shown = 0;
     let points = load

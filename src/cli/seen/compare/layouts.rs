@@ -10,11 +10,11 @@ pub(super) struct Seen<F> {
     key: FingerprintKey,
     sizing: Sizing,
     fingerprint: F,
-    /// Keys in a batch: as many as a page has links, or one.
+    /// Keys in a batch: [`BATCH`], or one.
     batch: usize,
 }
 
-/// The links of a page: for all of them the lock is taken, and memory fetched, once.
+/// The links of a page: the lock is taken once, and memory fetched once, for all of them.
 const BATCH: usize = 64;
 
 impl<F> Seen<F> {

@@ -1,7 +1,8 @@
 //! `crawler seen compare`: the seen set and its alternatives, measured on the user's own URLs.
 //!
-//! Introductory texts on URL-seen filters compare them on paper: memory and rate by formula, or one run on a made-up list. Here every
-//! layout and every alternative is really filled and queried, so that memory, errors and time stand side by side.
+//! Introductory texts on URL-seen filters compare them on paper: memory and rate by formula, or one run on a made-up
+//! list. Here every layout and every alternative is really filled and queried, so that memory, errors and time stand
+//! side by side.
 
 mod axis;
 mod bits;
@@ -33,7 +34,8 @@ use crate::report::write_json;
 /// What to compare, and how to show it.
 #[derive(Clone, Debug)]
 pub(in super::super) struct CompareRequest {
-    /// A list of URLs, one a line; best are the links of a crawl, with their repeats. Without a list, URLs are generated.
+    /// A list of URLs, one per line; best are the links of a crawl, with their repeats. Without a list, URLs are
+    /// generated.
     pub(in super::super) urls: Option<PathBuf>,
     /// How many are generated; above 0.
     pub(in super::super) n: u64,
@@ -54,7 +56,7 @@ enum Picture {
 
 /// Compares, and prints the figures.
 pub(super) fn compare(request: &CompareRequest, canonicalizer: &Canonicalizer) -> Result<(), CommandError> {
-    // A wrong name is an error before the long work.
+    // A wrong file name is an error before the long work.
     let plot = request.plot.as_deref().map(|path| Ok((path, picture(path)?))).transpose()?;
     let mut rates = request.rates.clone();
     rates.sort_unstable_by(|a, b| b.total_cmp(a));

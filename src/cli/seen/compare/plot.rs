@@ -8,11 +8,11 @@ use crate::report::figures::thousands;
 
 const WIDTH: f64 = 1040.0;
 const HEIGHT: f64 = 520.0;
-/// Each panel's inner part.
+/// The inner size of each panel.
 const PANEL: (f64, f64) = (400.0, 340.0);
 const TOP: f64 = 60.0;
 const LEFTS: [f64; 2] = [80.0, 600.0];
-/// Colors that every kind of color vision tells apart (Okabe and Ito 2008).
+/// Colors that people with any kind of color vision can tell apart (Okabe and Ito 2008).
 const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"];
 
 /// An axis across and an axis up, at a place in the picture.
@@ -27,7 +27,7 @@ impl Panel {
         Some((self.left + self.x.place(x)? * PANEL.0, TOP + (1.0 - self.y.place(y)?) * PANEL.1))
     }
 
-    /// Writes frame, grid and labels.
+    /// Writes the frame, the grid and the labels.
     fn write_frame(&self, title: &str, x_name: &str, y_name: &str, svg: &mut String) {
         let Self { left, x, y } = self;
         let (right, bottom) = (left + PANEL.0, TOP + PANEL.1);
@@ -71,7 +71,7 @@ impl Panel {
         }
     }
 
-    /// Rings that grow with `index`, so that equal values are seen in each other.
+    /// Writes rings that grow with `index`, so that equal values stay visible inside each other.
     fn write_rings(&self, points: impl Iterator<Item = (f64, f64)>, index: usize, svg: &mut String) {
         let (color, radius) = (color(index), 2.5 + 1.3 * index as f64);
         for (x, y) in points.filter_map(|(x, y)| self.at(x, y)) {
@@ -80,7 +80,7 @@ impl Panel {
     }
 }
 
-/// The two panels: how the rate rises with n, and whether it is the one that was asked for.
+/// The two panels: how the rate rises with n, and whether the measured rate is the requested one.
 pub(super) fn svg(comparison: &Comparison) -> String {
     let mut svg = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' height='{HEIGHT}' role='img'>\
@@ -90,7 +90,7 @@ pub(super) fn svg(comparison: &Comparison) -> String {
          circle{{fill:none;stroke-width:1.2}}.mark{{stroke:#666;stroke-dasharray:4 4;fill:none}}</style>\
          <rect width='{WIDTH}' height='{HEIGHT}' fill='#fff'/>\n"
     );
-    // In batches, a layout gives the answers that it gives one at a time.
+    // In batches, a layout gives the same answers as one key at a time.
     let names: Vec<&str> = comparison.filling.curves.iter().map(|curve| &*curve.name).collect();
     write_filling(comparison, &mut svg);
     write_targets(comparison, &names, &mut svg);
@@ -190,7 +190,7 @@ mod tests {
     use super::super::workload::List;
     use super::*;
 
-    /// Every element that is opened is closed, in order.
+    /// Whether every opened element is closed, in order.
     fn is_well_formed(text: &str) -> bool {
         let mut open = Vec::new();
         for tag in text.split('<').skip(1) {

@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 use super::contender::{Contender, table_bytes};
 use crate::address::FingerprintKey;
 
-/// The URLs themselves, in the standard library's set.
+/// Whole URLs in the standard library's set.
 #[derive(Default)]
 pub(super) struct Strings {
     set: HashSet<Box<str>>,
@@ -35,12 +35,12 @@ impl Contender<str> for Strings {
     }
 }
 
-/// Bytes that an allocator takes for this many: 8 more, in steps of 16, and 32 at least (as glibc's does).
+/// Bytes that an allocator uses for this many: 8 more, in steps of 16, and at least 32 (as glibc does).
 fn allocated(bytes: usize) -> u64 {
     ((bytes + 8).next_multiple_of(16)).max(32) as u64
 }
 
-/// A set of digests in place of URLs: two URLs with the same digest count as one.
+/// A set of digests instead of URLs: two URLs with the same digest count as one.
 pub(super) struct Digests<D> {
     set: HashSet<D>,
     digest: fn(&str) -> D,

@@ -7,17 +7,17 @@ const SEEDS: [i32; 7] = [5, 7, 11, 13, 31, 37, 61];
 /// The size does not depend on the number of URLs: the first error.
 const BITS: i32 = 5_000_000;
 
-/// How a hash becomes a bit's number.
+/// How a hash becomes a bit number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reduction {
-    /// `hash & (size - 1)`, which is right only for powers of two: the second error. 4,999,999 has thirteen bits set, so only 8,192
-    /// places can be reached.
+    /// `hash & (size - 1)`, which is right only for powers of two: the second error. 4,999,999 has thirteen bits set,
+    /// so only 8,192 places can be reached.
     Mask,
-    /// The remainder, never negative: what the text meant.
+    /// The remainder, never negative: what the text meant to do.
     Modulo,
 }
 
-/// Seven bits a URL.
+/// Seven bits per URL.
 pub(super) fn seven_seeds(reduction: Reduction) -> Bits<7, impl Fn(&str) -> [usize; 7]> {
     let reached = match reduction {
         Reduction::Mask => 1 << (BITS - 1).count_ones(),
@@ -27,7 +27,8 @@ pub(super) fn seven_seeds(reduction: Reduction) -> Bits<7, impl Fn(&str) -> [usi
     Bits::new(words, reached, move |url| SEEDS.map(|seed| place(url, seed, reduction)))
 }
 
-/// `hash = seed * hash + char` over the text's UTF-16 units, in 32 bits that wrap, brought down to the table's size.
+/// `hash = seed * hash + char` over the text's UTF-16 units, in wrapping 32-bit arithmetic, reduced to the table's
+/// size.
 fn place(key: &str, seed: i32, reduction: Reduction) -> usize {
     let hash = key.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(seed).wrapping_add(i32::from(unit)));
     let place = match reduction {

@@ -4,10 +4,10 @@ use rusqlite::{Connection, params};
 
 use super::contender::Contender;
 
-/// URLs that are tried at most: each takes microseconds.
+/// Most URLs that are tried: each takes microseconds.
 pub(super) const MAX_URLS: usize = 1_000_000;
 
-/// In memory and all in one transaction: a database at its best.
+/// In memory and in a single transaction: a database at its best.
 pub(super) struct Table(Connection);
 
 impl Table {
@@ -21,12 +21,12 @@ impl Table {
     }
 
     fn number(&self, pragma: &str) -> u64 {
-        // Pages and their size, neither below 0.
+        // The page count and the page size, both at least 0.
         self.0.query_row(pragma, [], |row| row.get::<_, i64>(0)).expect(IN_MEMORY).unsigned_abs()
     }
 }
 
-/// The reason why no statement fails.
+/// Why no statement fails.
 const IN_MEMORY: &str = "a statement that was tested, on a table in memory, fails only as any allocation does";
 
 impl Contender<str> for Table {

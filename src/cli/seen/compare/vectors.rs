@@ -8,12 +8,12 @@ use crate::seen::Layout;
 
 /// Words in a vector.
 const WORDS: u32 = 128;
-/// Vectors that are shown at most, and as many that are not: 51 MB in all.
+/// Most vectors that are shown, and most that are not: 51 MB in all.
 const MAX_VECTORS: usize = 50_000;
-/// Low enough for a filter, and high enough to be measured with so few vectors.
+/// Low enough for a filter, and high enough to be measurable with so few vectors.
 pub(super) const RATE: f64 = 1e-3;
 
-/// Measures each way to hash in front of the same filter.
+/// Measures each way to hash with the same filter.
 pub(super) fn rows(urls: usize) -> Vec<Row> {
     let count = urls.clamp(1, MAX_VECTORS);
     let vectors: Vec<Box<[u32]>> = (0..2 * count as u64).map(vector).collect();
@@ -30,7 +30,7 @@ fn row(name: &str, hash: impl Fn(FingerprintKey, &[u32]) -> Fingerprint + Copy, 
     Row::new(name, run(|| Seen::new(Layout::Blocked, load.shown.len(), RATE, hash), load))
 }
 
-/// A vector of small counts, as of features, which follow from `number`.
+/// A vector of small counts, like a vector of features, derived from `number`.
 fn vector(number: u64) -> Box<[u32]> {
     (0..u64::from(WORDS)).map(|word| mix(number << 7 | word) % 1000).collect()
 }

@@ -1,4 +1,5 @@
-//! The URLs to compare with: those that are inserted, those that are not, and the stream in which links really come.
+//! The URLs of the comparison: those that are inserted, those that are not, and the stream of links as they really
+//! come.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,7 +20,7 @@ pub(super) struct Workload<'a, K: ?Sized> {
     pub(super) shown: &'a [Box<K>],
     /// Distinct keys that are not inserted.
     pub(super) others: &'a [Box<K>],
-    /// Places in `shown`, in the order and as often as they came; empty where each came once.
+    /// Indexes into `shown`, in the order in which the keys came, repeats included; empty if each came once.
     pub(super) stream: &'a [usize],
 }
 
@@ -40,36 +41,37 @@ pub(super) struct List {
     stream: Vec<usize>,
 }
 
-/// Where the URLs are from, and how many there are of each kind.
+/// The origin of the URLs, and how many there are of each kind.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Source {
-    /// The file; `null` where all are generated.
+    /// The file; `null` if all are generated.
     pub(super) file: Option<String>,
     /// Lines of the file.
     pub(super) lines: u64,
     /// Lines that are not a URL.
     pub(super) refused: u64,
-    /// URLs that differ.
+    /// Distinct URLs.
     pub(super) distinct: u64,
-    /// Lines with a URL that came before.
+    /// Lines that repeat an earlier URL.
     pub(super) repeats: u64,
-    /// Distinct URLs that are shown.
+    /// Distinct URLs that are inserted.
     pub(super) shown: u64,
-    /// Distinct URLs of the file that are not, and are asked for.
+    /// Distinct URLs of the file that are only queried.
     pub(super) held_out: u64,
-    /// Generated ones that are asked for besides.
+    /// Generated URLs that are queried too.
     pub(super) generated: u64,
-    /// Lines with a URL that is shown.
+    /// Lines whose URL is inserted.
     pub(super) stream: u64,
 }
 
-/// False positives to expect at least, so that a rate is measurable, and the most URLs that are generated for them.
+/// The least number of expected false positives that makes a rate measurable, and the most URLs that are generated for
+/// it.
 const FALSE_POSITIVES: f64 = 100.0;
 const MAX_GENERATED: u64 = 1_000_000;
 
 impl List {
-    /// Reads the distinct URLs of a file, one a line, and splits them in halves: one is inserted, the other held out. The hash of a URL
-    /// decides, so all its repeats fall into the same half.
+    /// Reads the distinct URLs of a file, one per line, and splits them into halves: one is inserted, the other held
+    /// out. A URL's hash decides, so all its repeats fall into the same half.
     pub(super) fn read(path: &Path, canonicalizer: &Canonicalizer, lowest_rate: f64) -> Result<Self, CommandError> {
         let cannot = |error| CommandError::cannot(Exit::Usage, "read", path)(error);
         let mut input = BufReader::new(File::open(path).map_err(cannot)?);
@@ -129,7 +131,7 @@ impl List {
     pub(super) fn generated(urls: u64, lowest_rate: f64) -> Result<Self, CommandError> {
         let (mut shown, mut others, mut room) = (Vec::new(), Vec::new(), Room::new());
         let generated = wanted(lowest_rate).max(urls);
-        // Checked for all at once, so that nobody waits to hear that they are too many.
+        // Checked for all at once, so that a list that is too long is refused before the work.
         Room { left: room.left }.take_all(urls.saturating_add(generated), address(urls).len())?;
         generate(0..urls, &mut shown, &mut room)?;
         generate(urls..urls + generated, &mut others, &mut room)?;
@@ -147,16 +149,16 @@ impl List {
         Ok(Self { source, shown, others, stream: Vec::new() })
     }
 
-    /// All of it.
+    /// The whole list.
     pub(super) fn workload(&self) -> Workload<'_, str> {
         Workload { shown: &self.shown, others: &self.others, stream: &self.stream }
     }
 }
 
-/// The key that decides to which half of a list a URL belongs; the filters use another one.
+/// The key of the hash that assigns a URL to a half; the filters use another one.
 const HALVES: FingerprintKey = FingerprintKey::from_u64(0x5eed_11f7);
 
-/// How many URLs to query that were not inserted.
+/// How many URLs that were not inserted to query.
 fn wanted(lowest_rate: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded next")]
     let wanted = (FALSE_POSITIVES / lowest_rate).ceil() as u64;
@@ -172,22 +174,22 @@ fn generate(numbers: std::ops::Range<u64>, to: &mut Vec<Box<str>>, room: &mut Ro
     Ok(())
 }
 
-/// A canonical key, in a top-level domain that no list can be from (RFC 6761, section 6.4).
+/// A canonical key in a top-level domain that no real list can contain (RFC 6761, section 6.4).
 fn address(number: u64) -> String {
     let (site, section) = (number % 997, number / 997 % 100);
     format!("https://www.example-{site}.invalid/catalogue/{section}/page-{number}.html")
 }
 
-/// Memory that URLs may still take.
+/// Memory that is left for URLs.
 struct Room {
     left: u64,
 }
 
-/// Bytes for a URL beside its text in the list and in the largest contender, a set of strings that has just doubled.
+/// Bytes per URL beyond its text, in the list and in the largest contender: a set of strings that has just doubled.
 const BYTES_PER_URL: u64 = 200;
 
 impl Room {
-    /// Three quarters of the memory that is available; of 4 GiB where the system does not say.
+    /// Three quarters of the available memory; of 4 GiB if the system does not say.
     fn new() -> Self {
         let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
