@@ -1,4 +1,4 @@
-//! What nodes keep of pages beside their records: archives, links, bodies, refused links.
+//! What nodes keep of pages besides their records: archives, links, bodies, refused links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::archive::{self, Archived};
 use crate::nodes::{Crawl, Web, records};
 
-/// The setting that says whether something is kept.
+/// The setting that turns an output on.
 pub(crate) fn setting(what: &str) -> &'static str {
     match what {
         "BODIES" => "OUTPUT_BODIES",
@@ -19,8 +19,8 @@ pub(crate) fn setting(what: &str) -> &'static str {
     }
 }
 
-/// Asserts that each node has of each of its records all that it keeps, and nothing else; and that the links of those records that count
-/// are merged, each page's once.
+/// Asserts that each node has every output of each of its records, and nothing else; and that `merge` keeps the links
+/// of the records that count, each page's once.
 pub(crate) fn assert_whole(web: &Web, crawl: &Crawl<'_>) {
     for job in crawl.jobs() {
         let pages = records(&job.join("pages.jsonl"));
@@ -57,13 +57,13 @@ pub(crate) fn assert_whole(web: &Web, crawl: &Crawl<'_>) {
     assert!(is_sorted_by_page(&links), "a page's links stand together");
 }
 
-/// Partitions of which a node can begin with what it has.
+/// The number of partitions that a node can start with from its own copy.
 pub(crate) fn copies(job: &Path) -> usize {
     let Ok(partitions) = fs::read_dir(job.join("partitions")) else { return 0 };
     partitions.filter(|partition| partition.as_ref().unwrap().path().join("fold").exists()).count()
 }
 
-/// Halves the last segment of the journals of a part of the partitions.
+/// Cuts the last journal segment in half, in every `one_in`th partition.
 pub(crate) fn tear_journals(job: &Path, one_in: usize) {
     let partitions = fs::read_dir(job.join("partitions")).unwrap().map(|entry| entry.unwrap().path());
     for partition in partitions.step_by(one_in) {
@@ -75,7 +75,7 @@ pub(crate) fn tear_journals(job: &Path, one_in: usize) {
     }
 }
 
-/// Where a page's links are.
+/// The byte range of a page's links.
 fn place(page: &Value) -> Option<(usize, usize)> {
     let place = page["outputs"].get("links.jsonl")?;
     let number = |name: &str| usize::try_from(place[name].as_u64().unwrap()).unwrap();
@@ -86,7 +86,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = Value> {
     text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap())
 }
 
-/// Whether no page comes again behind another one.
+/// Whether the links of each page are adjacent.
 fn is_sorted_by_page(links: &[u8]) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     let mut last = String::new();

@@ -1,6 +1,8 @@
-//! One crawl on many machines, here all of them one: real NATS servers, real nodes, and a simulated web that has seen everything.
+//! One crawl on many machines, here all on one: real NATS servers, real nodes, and a simulated web that records every
+//! request.
 //!
-//! It needs `nats-server`. Where that is not installed, it says that it is skipped; with `NO_SKIPS`, it fails.
+//! It needs `nats-server`. If that is not installed, the tests report that they are skipped; with `NO_SKIPS`, they
+//! fail.
 #![cfg(all(feature = "cluster", unix))]
 
 #[path = "../archive/mod.rs"]
@@ -17,10 +19,10 @@ use nodes::{Crawl, SEED, Web, records};
 use serde_json::Value;
 use servers::{Servers, program, until};
 
-/// The rest of hosts where nothing else takes time.
+/// The crawl delay of hosts in tests where waiting does not matter.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// What must hold of any crawl, whatever happened to it.
+/// Asserts what must hold for any crawl, whatever happened to it.
 fn assert_polite_and_whole(web: &Web, crawl: &Crawl<'_>) -> u64 {
     let judgment = web.judgment();
     assert_eq!((judgment.missed, judgment.fetched), (0, judgment.reachable), "{judgment}");
@@ -32,7 +34,8 @@ fn assert_polite_and_whole(web: &Web, crawl: &Crawl<'_>) -> u64 {
     judgment.fetched_twice
 }
 
-/// Three nodes, one of which is told to go and one of which comes later: page by page and number by number the same as without servers.
+/// Three nodes, one of which is told to leave and one of which joins later: every page and every number is the same as
+/// without servers.
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_the_crawl_that_one_machine_makes() {
     let Some(program) = program() else { return };
@@ -63,11 +66,11 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     assert_eq!((merged.keys().cloned().collect::<BTreeSet<_>>(), left_out), (theirs, 0));
     let report = crawl.report();
     assert_eq!(report["finish"], "drained");
-    // By which way a URL came first, link or redirect, is chance here and there: the ways are compared together.
+    // Whether a URL was first found by a link or by a redirect is partly chance: the sources are compared in total.
     let urls = |report: &Value| {
         let mut urls = report["urls"].clone();
         let sources = urls.as_object_mut().unwrap().remove("sources").unwrap();
-        // The first ten that failed are examples, and which came first is chance.
+        // The first ten failures are examples, and which came first is chance.
         urls.as_object_mut().unwrap().remove("failed_pages").unwrap();
         (urls, sources.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum::<u64>())
     };
@@ -86,7 +89,7 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     }
     let histograms = |report: &Value| report["histograms"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(histograms(&report), histograms(&expected));
-    // Of all partitions, up to the last moment that each has kept.
+    // Over all partitions, up to the last moment that each has stored.
     let moments = report["timeline"]["moments"].as_array().unwrap();
     let fetched = moments.last().unwrap()["fetched"].as_u64().unwrap();
     assert!(fetched * 2 > expected["urls"]["fetched"].as_u64().unwrap(), "{fetched}");
@@ -99,7 +102,7 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     let text = String::from_utf8(crawl.ask(&["stats", "same", "--filter"]).stdout).unwrap();
     let is_of_partition = |line: &str| line.split_whitespace().next().is_some_and(|name| name.contains('/'));
     assert!(text.lines().any(is_of_partition), "{text}");
-    // A host has one partition. How many of the twelve have a host at all depends on the port of this web, which is drawn.
+    // A host has one partition. How many of the twelve have a host at all depends on this web's port, which is random.
     let partition = |record: &Value| record["cluster"]["partition"].as_u64().unwrap();
     let host = |record: &Value| record["url"].as_str().unwrap().split('/').nth(2).unwrap().to_owned();
     let partitions: BTreeMap<String, u64> = merged.values().map(|record| (host(record), partition(record))).collect();
@@ -107,7 +110,7 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     assert!(partitions.values().collect::<BTreeSet<_>>().len() > 4, "{partitions:?}");
     let status = String::from_utf8(crawl.ask(&["cluster", "status"]).stdout).unwrap();
     assert!(status.contains("12 partitions, 0 owned, 12 idle, it is over"), "{status}");
-    // Why a URL was not fetched, the logs say as the job does, without any node.
+    // The logs explain why a URL was not fetched as the job does, without any node.
     let mut urls: Vec<&str> = merged.keys().step_by(40).map(String::as_str).collect();
     urls.extend(["http://www.simulated.test/nowhere", "http://never.simulated.test/", "mailto:x@simulated.test"]);
     let explained =
@@ -117,7 +120,7 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     let told = crawl.explained(&urls);
     assert_eq!((told.len(), expected.len()), (urls.len(), urls.len()));
     for (told, expected) in told.iter().zip(&expected) {
-        // Page records are with the nodes.
+        // Page records are kept by the nodes.
         let verdict = if expected["verdict"] == "fetched" { "no_record".into() } else { expected["verdict"].clone() };
         assert_eq!(told["verdict"], verdict, "{told}");
         for path in ["/url", "/scope", "/trap", "/seen/sighting", "/robots/answer", "/journal/place"] {
@@ -128,9 +131,9 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     assert_eq!(with_records.filter(|told| told[0]["verdict"] == "fetched").count(), 1);
     assert_eq!(told[0]["cluster"]["owner"], Value::Null, "{}", told[0]);
     assert_eq!(told[0]["cluster"]["partition"], merged[urls[0]]["cluster"]["partition"]);
-    // Whoever comes too late is told so, and has the report.
+    // A node that comes too late is told so, and gets the report.
     crawl.start(3).wait();
-    // A crawl keeps the settings that it was begun with: who asks need not know them.
+    // A crawl keeps the settings that it was started with: a command that asks about it need not know them.
     let scoped = |command: &mut Command| command.env_remove("CRAWLER_SCOPE_KIND").output().unwrap();
     let output = scoped(crawl.command_of("scoped", 4).args(["--scope", "domain", "--depth", "0"]));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -144,8 +147,8 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     assert_eq!(told[1]["refusal"], "out_of_scope");
 }
 
-/// Nodes are killed, stopped for longer than their lease and begun again, and so is a server: nothing is lost, nobody is hurried, and hardly
-/// anything is fetched twice.
+/// Nodes are killed, stopped for longer than their lease and started again, and so is a server: nothing is lost,
+/// politeness holds, and hardly anything is fetched twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_dies_nothing_is_lost() {
     let Some(program) = program() else { return };
@@ -161,7 +164,7 @@ async fn whatever_dies_nothing_is_lost() {
     nodes[1].take().unwrap().kill();
     crawl.await_records(400);
     nodes[1] = Some(crawl.start(1));
-    // It lives, and does not know that others own what it did.
+    // It is alive, and does not know that others now own its partitions.
     let stopped = nodes[2].take().unwrap();
     let name = crawl.names().get("j2").cloned();
     stopped.signal("-STOP");
@@ -172,12 +175,12 @@ async fn whatever_dies_nothing_is_lost() {
     crawl.await_records(1000);
     servers.begin(0);
     nodes[0].take().unwrap().kill();
-    // Of what it has there a part is damaged.
+    // A part of its own files is damaged.
     kept::tear_journals(&crawl.job(0), 3);
     nodes[0] = Some(crawl.start(0));
     crawl.await_records(1300);
     until("what they have is kept", || (0..3).map(|number| kept::copies(&crawl.job(number))).sum::<usize>() > 30);
-    // All at once.
+    // All nodes and servers at once.
     nodes.iter_mut().filter_map(Option::take).for_each(nodes::Node::kill);
     stopped.kill();
     kept::tear_journals(&crawl.job(1), 3);
@@ -196,8 +199,8 @@ async fn whatever_dies_nothing_is_lost() {
     assert!(begun.sum::<usize>() > 10, "nodes that come back have what they had");
 }
 
-/// What is dropped is asked nothing from then on: not by the nodes that are there, not by one that comes later, and not where nodes and servers
-/// were killed. Taken back, it is asked for again.
+/// Nothing that is dropped is fetched from then on: not by the running nodes, not by one that joins later, and not
+/// after nodes and servers were killed. When the drop is undone, it is fetched again.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_dropped_is_asked_nothing_by_any_node() {
     let Some(program) = program() else { return };
@@ -224,7 +227,7 @@ async fn what_is_dropped_is_asked_nothing_by_any_node() {
     crawl.await_records(all + 200);
     nodes[0].take().unwrap().kill();
     nodes[0] = Some(crawl.start(2));
-    // By what both nodes heard, and by a process that finds it there.
+    // Known to both nodes when they are killed, and read from the servers by a node that starts later.
     drop(&["--host", &format!("*.{wild_name}")]);
     let wild_asked = web.asked(wild);
     nodes.iter_mut().filter_map(Option::take).for_each(nodes::Node::kill);
@@ -257,7 +260,7 @@ async fn what_is_dropped_is_asked_nothing_by_any_node() {
     let report = crawl.report();
     assert_eq!(report["finish"], "drained");
     assert!(report["urls"]["refused"]["dropped"].as_u64().unwrap() > 0, "{}", report["urls"]);
-    // Links to it have a record in the node that owns it.
+    // The node that owns it records the links to it.
     let skipped = crawl.jobs().into_iter().flat_map(|job| nodes::records(&job.join("skipped.jsonl")));
     let of_other = skipped.filter(|record| record["url"].as_str().unwrap().contains(&other_name));
     let reasons: BTreeSet<String> = of_other.map(|record| record["reason"].as_str().unwrap().to_owned()).collect();
@@ -271,13 +274,13 @@ async fn what_is_dropped_is_asked_nothing_by_any_node() {
     assert!(node.status.code() == Some(2) && error.contains("--cluster-name dropped"), "{error}");
 }
 
-/// A partition whose log was purged goes on elsewhere, with what its snapshot has.
+/// A partition whose log was purged continues on another node, from its snapshot.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_owner_begins_with_a_snapshot() {
     let Some(program) = program() else { return };
     let servers = Servers::start(program, 1, "");
-    // A snapshot is worth it where the log has grown by half of its size. So the seen set audits nothing: what that keeps would be most of a
-    // small snapshot.
+    // A snapshot pays off once the log has grown by half of the snapshot's size. So the seen set audits nothing: the
+    // audit would be most of a small snapshot.
     let web = Web::serve(400, 25_000, Duration::from_millis(5)).await;
     let mut crawl = Crawl::new(&web, servers.addresses(), "snapshots");
     crawl.settings = [
@@ -288,7 +291,7 @@ async fn a_new_owner_begins_with_a_snapshot() {
     ]
     .map(|(name, value)| (name, value.to_owned()))
     .into();
-    // Behind the second snapshot the log is purged.
+    // After the second snapshot the log is purged.
     for number in 0..2 {
         let node = crawl.start(number);
         until("a snapshot is made", || crawl.log(number).contains("a snapshot was made"));
@@ -303,7 +306,7 @@ async fn a_new_owner_begins_with_a_snapshot() {
     assert_eq!(crawl.report()["finish"], "drained");
 }
 
-/// Servers that say nothing are told of, and those that have lost a crawl end it.
+/// Servers that do not answer are reported, and servers that have lost a crawl end it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_does_not_wait_for_a_crawl_that_is_gone() {
     let Some(program) = program() else { return };
@@ -332,7 +335,7 @@ async fn a_node_does_not_wait_for_a_crawl_that_is_gone() {
     assert!(log.contains("crawler merge"), "{log}");
 }
 
-/// Servers that want a certificate, by an authority that this machine does not know.
+/// Servers that require a certificate and whose authority this machine does not know.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_and_servers_show_each_other_certificates() {
     let Some(program) = program() else { return };
@@ -360,7 +363,7 @@ async fn nodes_and_servers_show_each_other_certificates() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// Each refusal has its exit code, and names what is to be changed.
+/// Each refusal has its exit code, and names the setting to change.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_is_refused_by_name() {
     let Some(program) = program() else { return };
@@ -398,7 +401,7 @@ async fn what_cannot_be_is_refused_by_name() {
     refused(signed(1).env("CRAWLER_CLUSTER_PARTITIONS", "13").output().unwrap(), 5, "cluster.partitions): 12, not 13");
     refused(signed(1).args(["--scope", "host"]).output().unwrap(), 5, "scope");
     refused(signed(1).env("CRAWLER_SEEN_LAYOUT", "exact").output().unwrap(), 5, "filter (seen.*)");
-    // A node that was impolite would be so to all hosts that come to it.
+    // An impolite node would be impolite to every host in its partitions.
     let politeness = "politeness or agent (politeness.*, fetch.agent): robots: true, not robots: false";
     refused(signed(1).arg("--no-robots").output().unwrap(), 5, politeness);
     refused(signed(1).args(["--host-delay", "7s"]).output().unwrap(), 5, "host_delay: 20ms, not host_delay: 7s");
@@ -410,7 +413,7 @@ async fn what_cannot_be_is_refused_by_name() {
     let mut other = crawl.command_of("another", 0);
     let other = other.env("CRAWLER_CLUSTER_SIGN_IN", "env:NATS").env("NATS", "ann:quite secret").output().unwrap();
     refused(other, 5, "holds a node of another crawl, refused");
-    // A node leaves when its time is over, and the crawl is not.
+    // A node leaves when its time is over, although the crawl is not.
     let mut hasty = crawl.command_of("hasty", 2);
     hasty.env("CRAWLER_CLUSTER_SIGN_IN", "env:NATS").env("NATS", "ann:quite secret");
     refused(hasty.args(["--max-duration", "1s", "--host-delay", "1h"]).output().unwrap(), 0, "this node has left");

@@ -1,4 +1,4 @@
-//! Nodes of a cluster: the real command, in a directory each, on a simulated web that outlives them.
+//! Nodes of a cluster: the real command, each in its own directory, on a simulated web that outlives them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::servers::until;
 
-/// A web that goes on while its crawlers come and go, and the rest that its hosts ask for.
+/// A web that keeps running while its crawlers come and go, and the crawl delay of its hosts.
 pub(crate) struct Web(Server, Duration);
 
 impl Web {
@@ -20,7 +20,7 @@ impl Web {
         let mut options = SimulateOptions::default();
         (options.seed, options.hosts, options.pages) = (5, hosts, pages);
         options.latency = Duration::from_millis(10);
-        // What nobody has read yet, nobody can keep to.
+        // A crawler cannot keep to a delay that it has not read yet.
         options.crawl_delay = delay;
         options.retry_after = 0;
         Self(Server::start(World::new(&options).unwrap()).await.unwrap(), delay)
@@ -31,7 +31,7 @@ impl Web {
         judge.judgment(world, &world.truth(&TruthOptions::default()), self.1, 1)
     }
 
-    /// The hosts with the most pages, but the one with the seed.
+    /// The hosts with the most pages, without the seed's host.
     pub(crate) fn largest(&self) -> Vec<u32> {
         let world = self.0.world();
         let mut hosts: Vec<u32> = (1..world.hosts()).collect();
@@ -47,13 +47,13 @@ impl Web {
         (0..self.0.world().pages_of(host)).map(move |number| PageId { host, number })
     }
 
-    /// How often the pages of a host were asked for, once nothing is under way there.
+    /// The number of requests for a host's pages, once no request to it is in flight.
     pub(crate) fn asked(&self, host: u32) -> u64 {
         until("requests are over", || self.0.judge().in_flight(host) == 0);
         self.pages(host).map(|page| u64::from(self.0.judge().requests(self.0.world(), page))).sum()
     }
 
-    /// A page of a host that was not asked for.
+    /// A page of a host that was never requested.
     pub(crate) fn unasked(&self, host: u32) -> String {
         let (world, judge) = (self.0.world(), self.0.judge());
         let page = self.pages(host).find(|page| world.allowed(*page) && judge.requests(world, *page) == 0);
@@ -90,11 +90,11 @@ pub(crate) struct Crawl<'a> {
     addresses: String,
     name: &'static str,
     directory: TempDir,
-    /// Settings of its own.
+    /// This crawl's own settings.
     pub(crate) settings: Vec<(&'static str, String)>,
 }
 
-/// A node that runs.
+/// A running node.
 pub(crate) struct Node {
     pub(crate) child: Child,
     log: PathBuf,
@@ -109,12 +109,12 @@ impl<'a> Crawl<'a> {
         self.at(&format!("j{number}"))
     }
 
-    /// A place beside the job directories.
+    /// A path next to the job directories.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The job directories that are there.
+    /// The job directories that exist.
     pub(crate) fn jobs(&self) -> Vec<PathBuf> {
         let all = fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path());
         all.filter(|path| path.join("pages.jsonl").exists()).collect()
@@ -125,7 +125,7 @@ impl<'a> Crawl<'a> {
         self.command_of(self.name, number)
     }
 
-    /// As `command`, for a crawl of another name.
+    /// Like `command`, for a crawl of another name.
     pub(crate) fn command_of(&self, name: &str, number: usize) -> Command {
         let mut command = self.web.crawler();
         command.args([SEED, "--cluster", &self.addresses, "--cluster-name", name, "--json", "--job"]);
@@ -134,7 +134,7 @@ impl<'a> Crawl<'a> {
         command
     }
 
-    /// What a node has said.
+    /// The log of a node.
     pub(crate) fn log(&self, number: usize) -> String {
         fs::read_to_string(self.directory.path().join(format!("j{number}.log"))).unwrap()
     }
@@ -148,7 +148,7 @@ impl<'a> Crawl<'a> {
         Node { child, log }
     }
 
-    /// What the desk of the cluster answers.
+    /// The answer of the cluster admin.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Output {
         let mut command = self.web.crawler();
         command.args(arguments).args(["--cluster", &self.addresses]);
@@ -158,14 +158,14 @@ impl<'a> Crawl<'a> {
         command.output().unwrap()
     }
 
-    /// What the desk says of URLs, in their order.
+    /// The cluster admin's explanations of URLs, in their order.
     pub(crate) fn explained(&self, urls: &[&str]) -> Vec<Value> {
         let output = self.ask(&[&["explain", "--json"], urls].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The nodes that the desk knows: their names, by their job directories.
+    /// The nodes that the cluster admin knows: their names, by job directory.
     pub(crate) fn names(&self) -> BTreeMap<String, String> {
         let status = self.ask(&["cluster", "status"]);
         let text = String::from_utf8(status.stdout).unwrap();
@@ -185,7 +185,7 @@ impl<'a> Crawl<'a> {
         self.jobs().iter().flat_map(|job| records(&job.join("pages.jsonl"))).collect()
     }
 
-    /// The records by their keys: of those of one page, the one that counts; and how many do not.
+    /// The records by key: for each page the one that counts; and the number of records that do not count.
     pub(crate) fn merged(&self) -> (BTreeMap<String, Value>, usize) {
         let (mut merged, mut left_out) = (BTreeMap::<String, Value>::new(), 0);
         for record in self.records() {
@@ -202,7 +202,7 @@ impl<'a> Crawl<'a> {
         (merged, left_out)
     }
 
-    /// Returns once all nodes together have so many records.
+    /// Returns once all nodes together have this many records.
     pub(crate) fn await_records(&self, count: usize) {
         until("records are written", || self.records().len() >= count);
     }
@@ -216,7 +216,7 @@ pub(crate) fn records(path: &Path) -> Vec<Value> {
 }
 
 impl Node {
-    /// Waits for its end.
+    /// Waits until it ends.
     pub(crate) fn wait(mut self) -> ExitStatus {
         let mut status = None;
         until("a node ends", || {
@@ -241,7 +241,7 @@ impl Node {
     }
 }
 
-/// Whatever happens, no process outlives its test.
+/// No process outlives its test, however that ends.
 impl Drop for Node {
     fn drop(&mut self) {
         let _ = self.child.kill();

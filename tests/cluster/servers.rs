@@ -11,10 +11,10 @@ use std::{env, fs, iter};
 
 use tempfile::TempDir;
 
-/// How long something may take that happens at once on a machine with nothing else to do.
+/// A bound on the time of something that is immediate on an idle machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// Returns once something holds.
+/// Returns once a condition holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + LONG;
     while !holds() {
@@ -23,7 +23,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Where the server's program is; `None` where it is not installed and tests may be skipped.
+/// The path of the server's program; `None` if it is not installed and tests may be skipped.
 pub(crate) fn program() -> Option<PathBuf> {
     let paths = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&paths).map(|path| path.join("nats-server")).find(|path| path.is_file());
@@ -35,7 +35,7 @@ pub(crate) fn program() -> Option<PathBuf> {
     found
 }
 
-/// Servers that are one cluster; they end with this.
+/// The servers of one cluster; they end when this is dropped.
 pub(crate) struct Servers {
     program: PathBuf,
     directory: TempDir,
@@ -44,8 +44,8 @@ pub(crate) struct Servers {
     running: Vec<Option<Child>>,
 }
 
-/// Ports that nobody listens at, each once. They are below those that the system gives to connections: of these one could be taken before a
-/// server has it, or while it is dead.
+/// Free ports, each once. They are below the range from which the system assigns ports to connections: a port of that
+/// range could be taken before a server has it, or while it is down.
 fn free_ports(count: usize) -> Vec<u16> {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let next = || std::process::id().wrapping_mul(97).wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
@@ -54,7 +54,7 @@ fn free_ports(count: usize) -> Vec<u16> {
 }
 
 impl Servers {
-    /// Starts so many, and waits until they keep messages. `more` is what each has in its configuration beside.
+    /// Starts `count` servers, and waits until they store messages. `more` is added to the configuration of each.
     pub(crate) fn start(program: PathBuf, count: usize, more: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (clients, routes, monitors) = (free_ports(count), free_ports(count), free_ports(count));
@@ -84,7 +84,7 @@ impl Servers {
         self.clients.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
     }
 
-    /// Starts one that does not run.
+    /// Starts a server that is down.
     pub(crate) fn begin(&mut self, number: usize) {
         let log = self.directory.path().join(format!("n{number}.log"));
         let log = fs::File::options().append(true).create(true).open(log).unwrap();
@@ -94,7 +94,7 @@ impl Servers {
         self.running[number] = Some(command.spawn().unwrap());
     }
 
-    /// Kills one.
+    /// Kills a server.
     pub(crate) fn kill(&mut self, number: usize) {
         if let Some(mut server) = self.running[number].take() {
             server.kill().unwrap();
@@ -102,12 +102,12 @@ impl Servers {
         }
     }
 
-    /// Takes from one that does not run all that it has kept.
+    /// Deletes everything that a stopped server has stored.
     pub(crate) fn wipe(&self, number: usize) {
         fs::remove_dir_all(self.directory.path().join(format!("store{number}"))).unwrap();
     }
 
-    /// Waits until all that run keep messages.
+    /// Waits until all running servers store messages.
     pub(crate) fn await_health(&mut self) {
         for (number, server) in self.running.iter_mut().enumerate() {
             let Some(server) = server else { continue };

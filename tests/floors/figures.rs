@@ -1,7 +1,7 @@
-//! The crate in figures, a floor at a time: lines, files, public items, circles.
+//! The crate in figures, per floor: lines, files, public items, import cycles ("circles").
 //!
-//! `cargo test --test floors -- --ignored --nocapture figures` prints them, `CRAWLER_TREE=...` before it those of another
-//! checkout.
+//! `cargo test --test floors -- --ignored --nocapture figures` prints them; with `CRAWLER_TREE=...` before it, those of
+//! another checkout.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ struct Figures {
     code: u32,
     docs: u32,
     unit_tests: u32,
-    /// Types, functions, constants and modules behind a bare `pub`, methods too.
+    /// Types, functions, constants and modules with a bare `pub`, methods too.
     public: u32,
     circles: usize,
     /// Files in circles.

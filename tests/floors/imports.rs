@@ -1,4 +1,4 @@
-//! The imports among the files of a crate, resolved through re-exports, and the circles that they make.
+//! The imports among the files of a crate, resolved through re-exports, and their cycles ("circles").
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,11 +8,11 @@ use crate::source::Source;
 /// A path as it is written: `["super", "set", "Sighting"]`.
 type Words = Vec<String>;
 
-/// What a `use` declaration brings in.
+/// One name that a `use` declaration brings in.
 struct Use {
     name: String,
     path: Words,
-    /// Passed on only: `pub use`.
+    /// Only re-exported: `pub use`.
     passed_on: bool,
 }
 
@@ -21,19 +21,19 @@ struct Module {
     file: String,
     parent: Option<String>,
     uses: Vec<Use>,
-    /// The paths that the code names elsewhere, with two words or more.
+    /// Other paths in the code, of two words or more.
     paths: Vec<Words>,
 }
 
-/// Which file imports from which, and by which paths.
+/// Which file imports from which, and through which paths.
 pub(crate) struct Imports {
-    /// By the path in the crate, as `seen::set`.
+    /// By their paths in the crate, such as `seen::set`.
     modules: BTreeMap<String, Module>,
     edges: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl Imports {
-    /// Unit tests are left out: they may name whatever they try.
+    /// Unit tests are left out: they may import anything.
     pub(crate) fn of(sources: &[Source]) -> Self {
         let modules = sources.iter().map(|source| {
             let (name, parent) = module(&source.path);
@@ -55,9 +55,9 @@ impl Imports {
         imports
     }
 
-    /// The module that holds the item that a path names; `None` where it names a module, or leads out of the crate.
+    /// The module that holds the item that a path names; `None` if the path names a module, or leads out of the crate.
     fn resolve(&self, from: &str, path: &[String], depth: u8) -> Option<String> {
-        // Another crate's item that has its crate's name.
+        // An item that has the name of its own crate would resolve for ever.
         if depth == 16 {
             return None;
         }
@@ -91,7 +91,7 @@ impl Imports {
         None
     }
 
-    /// What a name stands for by a module's `use`.
+    /// What a name means in a module, by its `use` declarations.
     fn used(&self, module: &str, name: &str) -> Option<&[String]> {
         self.modules.get(module)?.uses.iter().find(|used| used.name == name).map(|used| used.path.as_slice())
     }
@@ -100,9 +100,9 @@ impl Imports {
         self.modules.contains_key(module)
     }
 
-    /// Files that import each other, directly or by way of others.
+    /// Sets of files that import each other, directly or through others.
     ///
-    /// A parent and its own children may: a circle is left alone where it has no other import.
+    /// A parent and its own children may: a circle is allowed if it has no other import.
     pub(crate) fn circles(&self) -> Vec<BTreeSet<&str>> {
         let files = self.modules.values().map(|module| module.file.as_str());
         let reached: BTreeMap<&str, BTreeSet<&str>> = files.map(|file| (file, self.reached(file))).collect();
@@ -137,7 +137,7 @@ impl Imports {
         edges.filter(|(_, to, _)| files.contains(to)).collect()
     }
 
-    /// A circle with the imports that make it.
+    /// A circle, with the imports that form it.
     pub(crate) fn describe(&self, circle: &BTreeSet<&str>) -> String {
         let mut text = format!("{} files import each other:", circle.len());
         for (from, to, paths) in self.within(circle) {
@@ -170,7 +170,7 @@ fn is_parent(parent: &str, child: &str) -> bool {
     })
 }
 
-/// What a code's `use` declarations bring in, and the paths that it names elsewhere.
+/// The names that the `use` declarations bring in, and the other paths in the code.
 fn words(code: &str) -> (Vec<Use>, Vec<Words>) {
     let (mut uses, mut paths) = (Vec::new(), Vec::new());
     let mut tokens = tokens(code).into_iter().peekable();
@@ -226,7 +226,7 @@ fn expand<'a>(
     }
 }
 
-/// Words, `::`, and other signs one by one.
+/// Words, `::`, and other characters one by one.
 fn tokens(code: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = code.trim_start();
@@ -266,14 +266,14 @@ fn a_circle_is_found_however_it_is_imported() {
         of("use super::shard::Shard;", "fn a(set: super::set::Set) {}"),
         circle("super::shard::Shard", "super::set::Set")
     );
-    // Through the door, from either end, under another name.
+    // Through the floor's `mod.rs`, from either end, under another name.
     assert_eq!(of("use super::Shard;", "use crate::seen::Sight;"), circle("super::Shard", "crate::seen::Sight"));
     let (set, shard) = (
         "use crate::{\n    address::A,\n    seen::{self, shard},\n};\nfn a() { shard::a(seen::Shard::B) }",
         "use super::{Set as S};",
     );
     assert_eq!(of(set, shard), circle("seen::Shard::B, shard::a", "super::Set"));
-    // One way only; a comment, a unit test and what is merely passed on are no imports.
+    // Imports in one direction only; a comment, a unit test and a re-export are not imports.
     let tests = "// super::Set\n#[cfg(test)]\nmod tests {\n    use super::super::Set;\n}\n";
     assert_eq!(of("use super::Shard;", tests), [""; 0]);
     assert_eq!(of("use super::Shard;", "\npub(in crate::seen) use super::Set;"), [""; 0]);
@@ -282,14 +282,15 @@ fn a_circle_is_found_however_it_is_imported() {
         [""; 0]
     );
 
-    // A parent and its children may know each other; a circle of three through a parent has a way of its own.
+    // A parent and its children may import each other; a circle of three through a parent also has an import between
+    // the children.
     let parent =
         ("src/seen/mod.rs", "mod set;\nmod shard;\nuse set::Set;\npub struct Options;\nfn a() { shard::a() }\n");
     let alone = [parent, ("src/seen/set.rs", "use super::Options;"), ("src/seen/shard.rs", "use super::Options;")];
     assert_eq!(imports(&alone), [""; 0]);
     let three = [parent, ("src/seen/set.rs", "use super::shard::Shard;"), ("src/seen/shard.rs", "use super::Options;")];
     assert_eq!(imports(&three).len(), 1);
-    // A child of a wing is not the floor's own.
+    // A folder's child is not a child of the floor itself.
     let wing = ("src/seen/wing/a.rs", "use crate::seen::Options;");
     let floor = ("src/seen/mod.rs", "mod wing;\npub struct Options;\nfn a(a: wing::A, b: wing::a::B) {}\n");
     let text = imports(&[floor, ("src/seen/wing/mod.rs", "mod a;\npub use a::A;"), wing]);

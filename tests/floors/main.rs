@@ -1,4 +1,5 @@
-//! The architecture itself: imports run one way, each foreign crate has one door, a name means one thing, files stay readable.
+//! Tests of the architecture: imports run one way, each foreign crate has one door, a name means one thing, files stay
+//! readable.
 //!
 //! The sources are read as text. To add a crate, add its door to [`DOORS`].
 
@@ -15,26 +16,26 @@ use std::path::Path;
 use imports::Imports;
 use source::Source;
 
-/// The floors, lowest first. Code on a floor names its own and those before it.
+/// The floors, lowest first. Code on a floor may name its own floor and the ones before it.
 const FLOORS: [&str; 12] =
     ["bytes", "address", "seen", "gate", "frontier", "job", "lending", "crawl", "report", "simulate", "cluster", "cli"];
 
-/// Files of the crate's own, on no floor: the front door, the command's first line, the decisions, which are no code, and what a
-/// bench needs that is no API.
+/// The crate's own files, on no floor: the front door, the command's first line, the design decisions (no code), and
+/// what a bench needs but is not API.
 const OWN: [&str; 4] = ["src/lib.rs", "src/main.rs", "src/design.rs", "src/plumbing.rs"];
 
-/// Where each foreign crate may be named: files, or folders by a `/` at the end. One file a crate, so that a swap is one
-/// file; where there are more, the reason stands beside them.
+/// Where each foreign crate may be named: files, or folders with a `/` at the end. One file per crate, so that
+/// replacing the crate changes one file; if there are more, a comment gives the reason.
 const DOORS: &[(&str, &[&str])] = &[
     // In-memory tables are everywhere.
     ("ahash", &["src/"]),
-    // Who may ask, what is answered, over what connections.
+    // Admission of requests, their answers, their connections.
     ("axum", &["src/cli/dashboard/door.rs", "src/cli/dashboard/live_page.rs", "src/cli/dashboard/routes.rs"]),
     ("async_nats", &["src/cluster/nats.rs"]),
     ("askama", &["src/report/html/mod.rs"]),
-    // Names of bodies; tokens that are compared. Connections have it by rustls.
+    // Names of bodies; comparison of tokens. Connections use it through rustls.
     ("aws_lc_rs", &["src/crawl/http/cryptography.rs", "src/crawl/records/bodies.rs", "src/cli/dashboard/door.rs"]),
-    // User and password, in headers to hosts and proxies; a token in one to us.
+    // User and password in headers to hosts and proxies; a token in a header to the live page.
     ("base64", &["src/crawl/http/access/accesses.rs", "src/crawl/http/proxy/sign_in.rs", "src/cli/dashboard/door.rs"]),
     ("ipnet", &["src/crawl/http/network.rs"]),
     ("prometheus_client", &["src/report/metrics.rs"]),
@@ -54,9 +55,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ),
     ("clap_complete", &["src/cli/arguments.rs"]),
     ("clap_mangen", &["src/cli/man.rs"]),
-    // Pages; sitemaps, part by part.
+    // Pages; sitemaps, piece by piece.
     ("encoding_rs", &["src/crawl/html/charset.rs", "src/crawl/sitemap/text.rs"]),
-    // Bits of a filter, and slots of a line; letters of a page.
+    // Bits of a filter, and slots of a cache line; letters of a page.
     (
         "fearless_simd",
         &[
@@ -68,8 +69,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ),
     ("csv", &["src/cli/record_table.rs"]),
     ("ego_tree", &["src/crawl/fields/text.rs"]),
-    // What the crawl decompresses, files in gzip among it; the members of archives, made and read; what the simulated web
-    // compresses.
+    // Bodies that the crawl decompresses, gzip files among them; archive members, written and read; the simulated web's
+    // responses; compressed files of records.
     (
         "flate2",
         &[
@@ -82,7 +83,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/record_file.rs",
         ],
     ),
-    // Wakers; `catch_unwind`; a stream of events.
+    // Wakers; `catch_unwind`; streams of messages and events.
     (
         "futures_util",
         &[
@@ -93,11 +94,10 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/dashboard/routes.rs",
         ],
     ),
-    // Hosts by their names; a page's links by their hashes.
+    // Hosts by name; a page's links by hash.
     ("hashbrown", &["src/frontier/hosts/table.rs", "src/frontier/queues/domains.rs", "src/crawl/html/harvest.rs"]),
     ("hdrhistogram", &["src/crawl/latencies.rs"]),
-    // The parser, and its table of character references.
-    // A tree that nobody keeps, one that is kept, what feeds both; a table of references.
+    // A tree that is not kept, one that is kept, and the input of both; the table of character references.
     (
         "html5ever",
         &[
@@ -107,19 +107,19 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/html/tree.rs",
         ],
     ),
-    // A connection, a stream of it, and how they break.
+    // A connection, its streams, and how they fail.
     ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/http2_stream.rs", "src/crawl/http/no_head.rs"]),
-    // The body of no bytes, in the request and its connection.
     // The other client, and the layer that counts its connections.
     ("reqwest", &["src/crawl/http/clients/reqwest_client.rs"]),
     ("tower_layer", &["src/crawl/http/clients/connector_watch.rs"]),
+    // Empty bodies of requests; bodies of the simulated web.
     ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs"]),
-    // Requests, heads and pieces of bodies, whoever sends them.
+    // Requests, heads and pieces of bodies, for every client.
     ("bytes", &["src/crawl/http/"]),
     ("http", &["src/crawl/"]),
     // The client, the servers.
     ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/cli/dashboard/live_page.rs"]),
-    // What connects; what a connection runs over.
+    // Connectors; the I/O of a connection.
     (
         "hyper_util",
         &[
@@ -131,7 +131,7 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("indicatif", &["src/cli/progress.rs"]),
-    // The clock that gives times, and dates as headers have them.
+    // The current time, and dates in headers.
     ("jiff", &["src/crawl/http/response.rs"]),
     ("md5", &["src/cli/seen/compare/sets.rs"]),
     (
@@ -149,11 +149,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("memmap2", &["src/seen/layouts/cache_lines.rs"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("tikv_jemallocator", &["src/main.rs"]),
-    // Domains; whom a cookie may be for.
+    // Domains; the domains that a cookie may be for.
     ("psl", &["src/crawl/http/cookies/cookie.rs", "src/gate/scope.rs"]),
     ("ratatui", &["src/cli/top/"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
-    // Built in one, asked in the others.
+    // Sets of patterns are built in the first; the fields of pages build their own patterns.
     (
         "regex",
         &[
@@ -166,7 +166,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ),
     ("parquet", &["src/cli/parquet_table.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
-    // Free space; the names of the system's errors; the number of open files; a signal.
+    // Free space; the names of system errors; the number of open files; a signal.
     (
         "rustix",
         &[
@@ -187,12 +187,12 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
-    // Parsed in one, walked in the other.
-    // Derives, and what they need.
+    // Selectors; the tree that they are applied to.
     ("scraper", &["src/crawl/fields/", "src/crawl/html/tree.rs"]),
+    // Derives, and what they need.
     ("serde", &["src/"]),
-    // Structured data of pages; what a checkpoint carries; records by the line; the report as a whole; an explanation; what a merge needs of a record;
-    // a judgment; a test of what the comparison writes.
+    // Structured data of pages; a checkpoint's content; records line by line; the whole report; an explanation; the
+    // parts of a record that a merge needs; a judgment; a test of the comparison's output.
     (
         "serde_json",
         &[
@@ -223,14 +223,14 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/seen/compare/mod.rs",
         ],
     ),
-    // What archives name their contents by; a way to remember what was seen.
+    // The digests in archives; a contender in the comparison of seen sets.
     ("sha1", &["src/crawl/records/warc/digest.rs", "src/cli/seen/compare/sets.rs"]),
     ("strsim", &["src/cli/suggest.rs"]),
     // Derives.
     ("thiserror", &["src/"]),
-    // The runtime is all around what runs on it.
+    // The runtime surrounds everything that runs on it.
     ("tokio", &["src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cluster/", "src/cli/"]),
-    // Who connects, and what a connection runs over.
+    // The handshake, and the transport of a connection.
     ("tokio_rustls", &["src/crawl/http/tls.rs", "src/crawl/http/transport.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
     (
@@ -245,10 +245,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("tracing", &["src/crawl/", "src/cluster/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/log.rs"]),
     ("url", &["src/address/whatwg.rs"]),
-    // Fingerprints are one matter, checksums another.
+    // Fingerprints and checksums are separate concerns.
     ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),
     ("zerocopy", &["src/seen/layouts/cache_lines.rs"]),
-    // What the crawl decompresses; the links of a page that is known; the members of archives, made and read; records that are packed.
+    // Bodies that the crawl decompresses; the links of a known page; archive members, written and read; compressed
+    // files of records.
     (
         "zstd",
         &[
@@ -262,13 +263,13 @@ const DOORS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Lines in a file. Beyond it, it is about more than one noun.
+/// Most lines in a file. A longer file is about more than one noun.
 const MAX_LINES: usize = 600;
 
-/// Modules that would be about nothing in particular.
+/// Module names that say nothing in particular.
 const DRAWERS: [&str; 8] = ["common", "helper", "helpers", "manager", "misc", "types", "util", "utils"];
 
-/// The names that a path's rest begins with: one, or each at the top of its braces.
+/// The first names of a path's rest: one, or each at the top level of its braces.
 fn first_names(rest: &str) -> Vec<&str> {
     let name = |text: &'_ str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     let Some(list) = rest.strip_prefix('{') else { return vec![&rest[..name(rest)]] };
@@ -297,7 +298,7 @@ fn report(offences: &BTreeSet<String>) {
     assert!(offences.is_empty(), "\n{list}");
 }
 
-/// What a file names that is not below it.
+/// The names in a file that lead to a floor above its own, or to no floor.
 fn climbs(source: &Source) -> Vec<String> {
     let Some(floor) = source.floor() else {
         let is_own = OWN.contains(&source.path.as_str());
@@ -316,7 +317,7 @@ fn climbs(source: &Source) -> Vec<String> {
             }
         }
     }
-    // `super` would lead to another floor unseen where it climbs as high as the file is deep.
+    // `super` could lead to another floor unnoticed, if it climbs as many steps as the file is deep.
     let depth = source.path.matches('/').count() - usize::from(source.path.ends_with("/mod.rs"));
     let tests = source.code.find("\nmod tests {").unwrap_or(source.code.len());
     for at in source.names("super") {
@@ -430,7 +431,7 @@ fn imports_within_a_floor_run_one_way() {
     report(&imports.circles().iter().map(|circle| imports.describe(circle)).collect());
 }
 
-/// Types that others than their own file may name, and where they stand.
+/// Types that files other than their own may name, and where they are defined.
 fn types(sources: &[Source]) -> BTreeMap<&str, Vec<String>> {
     let mut types = BTreeMap::<&str, Vec<String>>::new();
     for source in sources {

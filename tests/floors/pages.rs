@@ -1,4 +1,4 @@
-//! Links between the pages of the repository, and within them: each leads to a file, and to a heading of it.
+//! Links between the repository's pages, and within them: each leads to an existing file, and to a heading in it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::report;
 
-/// Pages beside those of `docs`.
+/// Pages outside `docs`.
 const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "benches/peers/README.md"];
 
-/// Lines that are no code.
+/// Lines outside code blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
     text.lines().filter(move |line| {
@@ -19,7 +19,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The names by which headings are linked to: lower case, a hyphen for each space, and no punctuation.
+/// The anchors of headings: lower case, a hyphen for each space, and no punctuation.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).filter(|line| line.starts_with('#'));
     let letters = |heading: &str| heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
@@ -28,13 +28,13 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is linked to, but for other sites.
+/// The targets of links, without other sites.
 fn links(text: &str) -> Vec<&str> {
     let ends = prose(text).flat_map(|line| line.split("](").skip(1)).filter_map(|rest| rest.split_once(')'));
     ends.map(|(link, _)| link).filter(|link| !link.contains("://")).collect()
 }
 
-/// The links of `page` that lead nowhere, where `read` has a file's text.
+/// The links of `page` that lead nowhere; `read` returns a file's text.
 fn dead_links(page: &str, text: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let folder = page.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let is_dead = |link: &&str| {
@@ -71,7 +71,8 @@ fn a_dead_link_is_seen() {
     assert_eq!(dead_links("a/a.md", text, read), dead);
 }
 
-/// The rows of the table of clients, each of which a test names: it shows that `direct` keeps the promise, and that reqwest does not.
+/// Each row of the table of clients is named by a test, which shows that `direct` keeps the promise and that reqwest
+/// does not.
 #[test]
 fn each_promise_that_one_client_keeps_has_a_test() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! The sources as text: which files there are, what of them is code, where their unit tests begin.
+//! The sources as text: which files exist, which part of them is code, where their unit tests begin.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ pub(crate) struct Source {
     /// From the package's directory, with `/`.
     pub(crate) path: String,
     pub(crate) text: String,
-    /// The text with comments and literals blanked, so that offsets and lines are the same.
+    /// The text with comments and literals replaced by blanks, so that offsets and lines are the same.
     pub(crate) code: String,
 }
 
@@ -43,13 +43,14 @@ impl Source {
         Self { path: path.to_owned(), text: text.to_owned(), code: blank(text) }
     }
 
-    /// The floor it is on; `None` for the crate's own two files.
+    /// The floor it is on; `None` for the crate's own files.
     pub(crate) fn floor(&self) -> Option<&str> {
         let (floor, _) = self.path.strip_prefix("src/")?.split_once('/')?;
         Some(floor)
     }
 
-    /// Where the unit tests begin: at the top of a file or folder `tests`; the end of the text where there are none.
+    /// Where the unit tests begin: at the start of a file or folder named `tests`; the end of the text if there are
+    /// none.
     pub(crate) fn tests(&self) -> usize {
         if self.path.starts_with("src/") && (self.path.contains("/tests/") || self.path.ends_with("/tests.rs")) {
             return 0;
@@ -72,12 +73,12 @@ impl Source {
     }
 }
 
-/// The package that is looked at. `CRAWLER_TREE` names another checkout, to compare the figures of two.
+/// The package to examine. `CRAWLER_TREE` names another checkout, to compare the figures of two.
 fn package() -> PathBuf {
     std::env::var_os("CRAWLER_TREE").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).to_owned(), PathBuf::from)
 }
 
-/// The code alone: what comments, texts and characters hold becomes blanks, at the same offsets.
+/// Only the code: comments, strings and characters become blanks, at the same offsets.
 fn blank(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     while let Some(first) = text[code.len()..].chars().next() {
@@ -103,7 +104,7 @@ fn blank(text: &str) -> String {
     code
 }
 
-/// The length of the text between quotes that this begins with.
+/// The length of the quoted string that this begins with.
 fn quoted(rest: &str) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -115,7 +116,7 @@ fn quoted(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of the raw text that this begins with; 0 where it begins with none.
+/// The length of the raw string that this begins with; 0 if it begins with none.
 fn raw(rest: &str) -> usize {
     let opening = rest[1..].trim_start_matches('#');
     let hashes = rest.len() - 1 - opening.len();
