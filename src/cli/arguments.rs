@@ -126,7 +126,7 @@ impl CommandLine {
                     output::complain(&failure);
                     failure.exit
                 }
-                // The exit code tells even where nothing can be printed.
+                // The exit code reports it even if nothing can be printed.
                 _ if error.use_stderr() => Exit::Usage,
                 _ => Exit::Done,
             }

@@ -26,7 +26,7 @@ pub(super) struct ParquetTable<'a> {
     cells: Vec<Cells>,
     rows: usize,
     bytes: usize,
-    /// It counts where each group starts itself, so the bytes that it has written may be taken out.
+    /// It counts offsets itself, so the bytes that it has written may be taken out.
     writer: SerializedFileWriter<Vec<u8>>,
 }
 
