@@ -54,7 +54,7 @@ impl<M> Stopper<M> {
     }
 }
 
-/// The most threads. With more, the one thread that takes the results would hold them up.
+/// The maximum number of threads. With more, the one thread that takes the results would hold them up.
 const MOST_WORKERS: usize = 16;
 
 impl<M: Default + Send + 'static> Crew<M> {

@@ -15,8 +15,8 @@ use crate::job::Job;
 use crate::report::{Report, ReportPart};
 
 /// Prints the report to standard output, or to standard error if the page records go to standard output. It is printed
-/// in full if the log is verbose, and not at all if only errors are logged or nothing was crawled: then only the reason
-/// is printed.
+/// in full if the log is verbose, and not at all if only errors are logged. If nothing was crawled, only the reason is
+/// printed.
 pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result<(), CommandError> {
     if settings.output.json {
         return print(|out| report.write_json(out));

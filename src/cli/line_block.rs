@@ -6,7 +6,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::address::{AddressError, MARGIN, TextLine};
 
-/// Most bytes of a line that are kept. No URL is that long; a longer line is refused as a whole.
+/// Maximum bytes of a line. No URL is that long; a longer line is refused as a whole.
 pub(super) const MAX_LINE: usize = 1 << 20;
 /// Bytes per read.
 const READ: usize = 1 << 18;

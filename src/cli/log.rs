@@ -79,8 +79,8 @@ pub(super) fn check(directives: &str) -> Result<(), String> {
     EnvFilter::try_new(directives).map(drop).map_err(|error| error.to_string())
 }
 
-/// Reopens the log file by its name, if there is one: logrotate has moved it away. If that fails, the old one stays in
-/// use.
+/// Reopens the log file by its name, if there is one, after it was moved away (as logrotate does). If that fails, the
+/// old file stays in use.
 #[cfg(unix)]
 pub(super) fn reopen() {
     if let Some(Err(error)) = LOG_FILE.get().map(LogFile::reopen) {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::record_table::{Column, ColumnKind, RecordTable, text};
 use crate::frontier::Timestamp;
 
-/// Most rows of a group.
+/// Maximum rows of a group.
 const MOST_ROWS: usize = 1 << 16;
 /// A group is written once its texts have this many bytes; it is in memory until then.
 const MOST_BYTES: usize = 16 << 20;

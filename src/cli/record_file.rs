@@ -88,7 +88,7 @@ impl RecordFile {
         Ok(Self { format, packing, keeps_formulas: false })
     }
 
-    /// The same, but texts that a spreadsheet takes for formulas are kept, or get a `'` in front.
+    /// The same, where texts that a spreadsheet takes for formulas are kept unchanged, or else get a `'` in front.
     pub(super) fn with_formulas(self, keeps_formulas: bool) -> Self {
         Self { keeps_formulas, ..self }
     }

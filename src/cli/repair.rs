@@ -12,7 +12,7 @@ use crate::crawl::{CrawlError, PageFormat};
 use crate::job::Job;
 use crate::job::repair::{Findings, KeptFiles, look};
 
-/// Most damages that are listed one by one.
+/// Maximum number of damages that are listed one by one.
 const MOST: usize = 100;
 
 /// Lists what is damaged and what would be done, and does it if the user agrees.

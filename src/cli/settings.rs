@@ -91,7 +91,7 @@ impl Default for ClusterSettings {
     }
 }
 
-/// Most nodes of a cluster on this machine.
+/// Maximum nodes of a cluster on this machine.
 const MOST_NODES: u32 = 16;
 
 impl ClusterSettings {
@@ -174,7 +174,7 @@ pub(super) struct OutputSettings {
     pub(super) warc: bool,
     /// The compression of their records.
     pub(super) warc_compression: WarcCompression,
-    /// Most bytes of a WARC file.
+    /// Maximum bytes of a WARC file.
     pub(super) warc_bytes: u64,
 }
 

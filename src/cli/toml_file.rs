@@ -24,7 +24,7 @@ impl fmt::Display for FilePlace {
     }
 }
 
-/// One `key = value`, or another part of the file found in its place.
+/// One `key = value`, or whatever the file has in its place.
 #[derive(Debug)]
 pub(super) struct TomlEntry {
     /// Dotted, section first.

@@ -263,7 +263,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Most lines in a file. A longer file is about more than one noun.
+/// Maximum lines of a file. A longer file is about more than one noun.
 const MAX_LINES: usize = 600;
 
 /// Module names that say nothing in particular.

@@ -17,7 +17,7 @@ use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine};
 /// Lets requests in, or says why not.
 #[derive(Debug)]
 pub(super) struct Door {
-    /// The tag ([`Door::tag`]) of the token that requests from other machines must carry.
+    /// The tag of the token that every request must carry, if there is one.
     token: Option<hmac::Tag>,
     /// The token that only the page itself carries.
     page_token: String,

@@ -33,7 +33,7 @@ const HEAD: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(30);
 /// Time for an event stream. After that the browser reconnects.
 const STREAM: Duration = Duration::from_secs(600);
-/// Most bytes of a request's head.
+/// Maximum bytes of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
 
 /// The live page, listening.

@@ -14,9 +14,9 @@
 //! # Who may ask
 //!
 //! Without a token only this machine is answered, and a name that is not this machine's own is refused: a foreign page
-//! whose name was made to lead here (DNS rebinding) sees nothing. From other machines each request needs the token.
-//! Acting on the crawl needs a second token, which is drawn at the start and is only in the page, so that no other page
-//! can do it.
+//! whose name was made to lead here (DNS rebinding) sees nothing. With a token, which other machines need, every
+//! request must carry it. Acting on the crawl needs a second token, which is drawn at the start and is only in the
+//! page, so that no other page can do it.
 //!
 //! Texts of the web reach the browser as JSON, and the page's script inserts them as text. The page may load its own
 //! script and style and nothing else.

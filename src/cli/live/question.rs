@@ -3,8 +3,7 @@
 //! | question | answer |
 //! |---|---|
 //! | `look` | its numbers now, as the events of the live page have them |
-//! | `hosts ORDER TEXT` | `{"found": …, "hosts": […], "dropped": […]}`: the hosts whose names or states contain the
-//! text, and the drop rules |
+//! | `hosts ORDER TEXT` | `{"found": …, "hosts": […], "dropped": […]}`: the hosts whose names or states contain the text, and the drop rules |
 //! | `explain URL` | `{"text": …}`: why it was not fetched, or not yet |
 //! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: the drop rules after it. A rule is `host NAME` or `urls REGEX` |
 //! | `pause`, `resume`, `stop` | `{"state": …}`: the crawl's state after it |
@@ -54,7 +53,7 @@ pub(in crate::cli) enum Act {
 }
 
 impl Question {
-    /// Most bytes of a question, without its end.
+    /// Maximum bytes of a question, without its end.
     pub(in crate::cli) const LONGEST: usize = 8 << 10;
 }
 

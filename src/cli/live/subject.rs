@@ -54,5 +54,5 @@ pub(in crate::cli) fn not_a_url(error: &AddressError) -> String {
 /// Why no action on a crawl is possible.
 pub(in crate::cli) const ONLY_FILES: &str = "no crawl of this process: only its files are shown";
 
-/// Most hosts in a list.
+/// Maximum hosts in a list.
 pub(in crate::cli) const HOSTS: usize = 100;

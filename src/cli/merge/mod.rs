@@ -38,7 +38,7 @@ use kept_links::KeptLinks;
 use merged_job::MergedJob;
 use sorter::Sorter;
 
-/// Most bytes of a line. A page record has some thousands.
+/// Maximum bytes of a line. A page record has some thousands.
 const LONGEST: u64 = 16 << 20;
 
 /// A request to merge.

@@ -11,8 +11,8 @@ use super::claim::{CLAIM, Claim};
 
 /// Claims that are sorted together: 80 MB.
 const RUN: usize = 2_000_000;
-/// Most runs of a level; that many are merged into one run of the next level. So few files are open whatever is sorted,
-/// and each claim is written once per level. Two levels suffice for eight billion claims.
+/// When a level has this many runs, they are merged into one run of the next level. So few files are open whatever is
+/// sorted, and each claim is written once per level. Two levels suffice for eight billion claims.
 const FAN: usize = 64;
 /// Bytes per read of a run.
 const BUFFER: usize = 1 << 16;

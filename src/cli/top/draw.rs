@@ -20,7 +20,7 @@ use crate::report::figures::{about, bytes, counted, duration, measured, one_in, 
 const NAMES: u16 = 9;
 /// From this many columns on, delays and reasons have their own columns.
 const WIDE: u16 = 120;
-/// Most lines of a fact.
+/// Maximum lines of a fact.
 const MOST: u16 = 3;
 
 /// Draws everything.

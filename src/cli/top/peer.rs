@@ -14,7 +14,7 @@ pub(in crate::cli) struct Peer {
 
 #[cfg(unix)]
 impl Peer {
-    /// Most bytes of an answer.
+    /// Maximum bytes of an answer.
     const LONGEST: u64 = 8 << 20;
     /// Time for an answer. Snapshots of very large crawls take seconds.
     const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

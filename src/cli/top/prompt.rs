@@ -34,7 +34,7 @@ pub(super) enum Typed {
 }
 
 impl Prompt {
-    /// Most letters of a text.
+    /// Maximum letters of a text.
     const LONGEST: usize = 2_000;
 
     pub(super) fn new(purpose: Purpose, text: &str) -> Self {

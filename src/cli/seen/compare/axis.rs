@@ -10,7 +10,7 @@ pub(super) struct Axis {
     is_log: bool,
 }
 
-/// The most ticks after the first: more would touch.
+/// Maximum number of ticks after the first: more would touch.
 const MAX_TICKS: u32 = 8;
 
 impl Axis {

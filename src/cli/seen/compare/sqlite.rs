@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::contender::Contender;
 
-/// Most URLs that are tried: each takes microseconds.
+/// Maximum number of URLs that are tried: each takes microseconds.
 pub(super) const MAX_URLS: usize = 1_000_000;
 
 /// In memory and in a single transaction: a database at its best.

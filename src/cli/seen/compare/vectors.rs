@@ -8,7 +8,7 @@ use crate::seen::Layout;
 
 /// Words in a vector.
 const WORDS: u32 = 128;
-/// Most vectors that are shown, and most that are not: 51 MB in all.
+/// Maximum number of vectors that are shown, and of vectors that are not: 51 MB in all.
 const MAX_VECTORS: usize = 50_000;
 /// Low enough for a filter, and high enough to be measurable with so few vectors.
 pub(super) const RATE: f64 = 1e-3;
