@@ -1,11 +1,11 @@
 //! A host rests in proportion to the time that it takes to answer.
 //!
-//! With [`adaptive_share`](crate::frontier::Politeness::adaptive_share) the rest of a host follows its latency: it grows at once with a slow
-//! answer, and shrinks by half the difference with a quick one. Only a page that is there lets it shrink: an error often comes quickly
-//! because the host has too much to do.
+//! With [`adaptive_share`](crate::frontier::Politeness::adaptive_share) the rest of a host follows its latency: it grows at once with a
+//! slow answer, and shrinks by half the difference with a quick one. Only a 2xx lets it shrink: an error often comes quickly because the
+//! host is overloaded.
 //!
-//! The rest that was learned is no state. What a host waits for stands in its record as the time when it is due. After a restart or an
-//! eviction it rests by its `host_delay`, until its next answer.
+//! The learned rest is not state. A host's record has the time when it is due. After a restart or an eviction it rests by its `host_delay`,
+//! until its next answer.
 
 use super::Frontier;
 use crate::frontier::durable::Journal;

@@ -1,4 +1,4 @@
-//! URLs as texts come in, and whole replies come back: the frontier in an embedder's own loop. A crawl with many workers asks the
+//! The frontier in an embedder's own loop: URLs come in as texts, and whole replies come back. A crawl with many workers calls the
 //! [`Gate`](crate::gate::Gate) itself.
 
 use super::{Frontier, FrontierError};
@@ -8,7 +8,7 @@ use crate::frontier::{Completion, Href, Lease, Outcome, Reply, Timestamp};
 use crate::gate::{Admission, Admitted, Found, Refusal};
 
 impl<J: Journal> Frontier<J> {
-    /// Queues a seed; where the gate refuses it, says why.
+    /// Queues a seed; if the gate refuses it, says why.
     ///
     /// # Errors
     /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
@@ -18,18 +18,17 @@ impl<J: Journal> Frontier<J> {
         self.admit(Found::seed(url).said(&href), now)
     }
 
-    /// Takes a lease back with what the server replied, and queues what the reply leads to: the links of a page, or the page that it
-    /// redirects to. The rules of a robots.txt are read.
+    /// Takes a lease back with the server's reply, and queues what the reply leads to: the links of a page, or the target of a redirect.
+    /// The rules of a robots.txt are read.
     ///
-    /// A page that redirects to another spelling of its own key is asked for there next, and so is a robots.txt that is elsewhere. Any
-    /// other target is queued like a link, and waits for its own host. So the client must not follow redirects by itself. Where there
-    /// was no reply, [complete](Self::complete) the lease with [`Outcome::Failed`].
+    /// A page that redirects to another spelling of its own key is fetched there next, and so is a robots.txt that redirects. Any other
+    /// target is queued like a link, and waits for its own host. So the client must not follow redirects by itself. If there was no reply,
+    /// [complete](Self::complete) the lease with [`Outcome::Failed`].
     ///
     /// If a link cannot be written to the journal, the page is not done: it is lent again, and its links are found again.
     ///
     /// # Errors
-    /// [`ForeignLease`](FrontierError::ForeignLease), or [`Storage`](FrontierError::Storage): the lease is then as if it had been
-    /// released.
+    /// [`ForeignLease`](FrontierError::ForeignLease), or [`Storage`](FrontierError::Storage): the lease then counts as released.
     pub fn answer(&mut self, mut lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
         lease.had(reply.body);
@@ -37,8 +36,8 @@ impl<J: Journal> Frontier<J> {
         self.take_back(lease, admitted, outcome, Receipts::default(), now)
     }
 
-    /// Queues the links of the page that `lease` fetched, as they are written, resolved against its URL; says how many were
-    /// new. [`answer`](Self::answer) does so too, and minds the page's `<base href>` and nofollow.
+    /// Queues the links of the page that `lease` fetched, as they are written, resolved against its URL; says how many were new.
+    /// [`answer`](Self::answer) does so too, and also honors the page's `<base href>` and nofollow.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
@@ -55,8 +54,8 @@ impl<J: Journal> Frontier<J> {
         Ok(queued)
     }
 
-    /// Says what to complete a lease with whose response redirects, and queues the page that it redirects to, where that is another
-    /// one. For whoever completes a lease [with a record](Self::complete_with); [`answer`](Self::answer) does it by itself.
+    /// The outcome with which to complete a lease whose response redirects; queues the target, if that is another page. For callers that
+    /// complete a lease [with a receipt](Self::complete_with); [`answer`](Self::answer) does this by itself.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
@@ -75,8 +74,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Queues what a page brought, and takes its lease back. Where one of its links cannot be kept, the lease is released instead: a
-    /// page that were done would never bring that link again.
+    /// Queues what a page brought, and takes its lease back. If one of its links cannot be kept, the lease is released instead: if the page
+    /// were marked done, that link would never be found again.
     pub(crate) fn take_back(
         &mut self,
         lease: Lease,

@@ -1,12 +1,12 @@
-//! Budgets of hosts, and of groups of hosts: pages and bytes that they may have in all.
+//! Budgets of hosts, and of groups of hosts: the pages and bytes that they may have in all.
 //!
-//! What they have had is state, so it outlives the process. What is out counts as had until it is back: a host has no more pages out than
-//! are left to it, and a group's rate group no more requests. The bytes of a response are not known before it ends: what is out when they are
-//! spent comes to its end.
+//! Usage is state, so it outlives the process. An outstanding page counts as used until it is back: a host has no more pages out than its
+//! budget leaves, and a group's rate group no more requests. The bytes of a response are not known before it ends: when the bytes are
+//! spent, outstanding requests are still completed.
 //!
-//! A host whose budget is spent is asked nothing, so it rests for nothing and stands in no line. Its URLs are set aside as its turn comes,
-//! as URLs that [rules](super::rounds) refuse: each has a record and a reason, and the next round of rules, which other budgets begin,
-//! judges it again. A host that is asked for the robots.txt of others still is, by its clock.
+//! A host whose budget is spent is asked nothing, so it neither rests nor waits in a queue. Its URLs are set aside as its turn comes, like
+//! URLs that [rules](super::rounds) refuse: each has a record and a reason, and the next round of rules, which a change of budgets begins,
+//! judges it again. The host is still asked for the robots.txt of others, by its clock.
 
 use std::io;
 
@@ -18,19 +18,19 @@ use crate::frontier::queues::RateGroupId;
 use crate::gate::Refusal;
 
 impl<J: Journal> Frontier<J> {
-    /// Why nothing more of a host is asked, where its budget or its group's is spent. One load where no host has a budget.
+    /// The refusal of a host's URLs, if its budget or its group's is spent. One load if no host has a budget.
     #[inline]
     pub(crate) fn spent(&self, id: HostId) -> Option<Refusal> {
         if self.politeness.has_budgets() { self.state.spent(id).map(|spent| spent.refusal) } else { None }
     }
 
-    /// Whether pages of a host go when its turn comes, and not to it: they are given up, or set aside. Such a host need not rest.
+    /// Whether a host's pages are given up or set aside at its turn, and not fetched. Such a host need not rest.
     #[inline]
     pub(crate) fn is_over(&self, host: &Host, id: HostId) -> bool {
         host.is_retired() || (self.spent(id).is_some() && self.errands.errand_of(id).is_none())
     }
 
-    /// Pages of a host that may be out at once, by its budget. One of which none is left has no bound: what waits is not lent.
+    /// Pages of a host that may be out at once, by its budget. A spent budget sets no bound: its pages are set aside, not lent.
     #[inline]
     pub(crate) fn pages_left(&self, id: HostId) -> u64 {
         if !self.politeness.has_budgets() {
@@ -42,7 +42,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Sets URLs of a host aside whose budget is spent, from the one that goes next on: up to one of another priority, or the bound.
+    /// Sets aside URLs of a host whose budget is spent, beginning with the next: up to one of another priority, or the bound.
     pub(super) fn set_aside_spent(
         &mut self,
         id: HostId,
@@ -59,7 +59,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Tells the rate groups of groups what their budgets leave. Once, before anything is lent.
+    /// Tells the rate groups of host groups what their budgets leave. Once, before anything is lent.
     pub(crate) fn leave_pages(&mut self) {
         for (number, group) in (0..).zip(self.politeness.groups()) {
             let left = group.budget.pages_left(self.state.group_usage(number));
@@ -67,9 +67,9 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. The rate group of its group is told
-    /// what is left, and where nothing is, hosts of the group that rest need not any more: one that fails would hold the crawl up for as
-    /// long as it rests. That is O(hosts in memory), once.
+    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. Tells the rate group of its group what
+    /// is left. If nothing is, resting hosts of the group need not rest any more: a failing one would delay the end of the crawl by its
+    /// rest. That is O(hosts in memory), once.
     pub(super) fn note_spent(&mut self, id: HostId, was_spent: bool, now: Timestamp) {
         let Some(number) = self.treatment(id).group.filter(|_| self.politeness.has_budgets()) else { return };
         let left = self.politeness.groups()[usize::from(number)].budget.pages_left(self.state.group_usage(number));

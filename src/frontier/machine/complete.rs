@@ -1,18 +1,18 @@
 //! Leases come back: what became of a page, and how that leaves its host.
 //!
-//! Two things are decided. One is how the *host* stands from now on, as a [`HostUpdate`]: its clock, its failures in a row, whether it is
-//! retired. The other is the fate of the *page*, as an `After`:
+//! Two things are decided: the *host's* new status, as a [`HostUpdate`] (its clock, its failures in a row, whether it is retired), and the
+//! *page's* fate, as an `After`:
 //!
 //! | after | the page |
 //! |---|---|
 //! | done | leaves its queue, with its record |
-//! | again | the same, and is scheduled for a later visit |
+//! | again | as done, and is scheduled for a later visit |
 //! | later | leaves its queue for the schedule, until its next try |
-//! | parked | was given up: has a record, and waits to be asked for |
+//! | parked | was given up: has a record, and waits until it is asked for again |
 //! | tried, untried | stays where it is, and goes next, with one try less or with all of them |
 //!
-//! Both are in one record, `Settled`, or `Again` where the page waits for a time, so no crash can come between them. Where the journal
-//! cannot take the record, nothing has changed, and the page goes next.
+//! Both are in one record, `Settled`, or `Again` where the page waits for a time, so no crash can come between them. If the journal cannot
+//! take the record, nothing has changed, and the page goes next.
 
 use std::io;
 
@@ -26,36 +26,34 @@ use crate::gate::{Position, Refusal};
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back. O(log hosts).
     ///
-    /// A response below 500, other than 408, 425 and 429, is final. Everything else is somebody's failure:
+    /// A response below 500, other than 408, 425 and 429, is final. Everything else is a failure:
     ///
-    /// - The *host's*, where there is no connection ([`Connect`](Failure::Connect), [`Dns`](Failure::Dns),
-    ///   [`Tls`](Failure::Tls)) or no robots.txt. It rests for a [backoff](crate::frontier::Politeness::backoff) that doubles with each
-    ///   failure in a row, and the page keeps its tries. After [`host_failures`](crate::frontier::Politeness::host_failures) in a row the
-    ///   host is retired: its URLs are [given up](crate::frontier::Next::GiveUp) as their turn comes, until it is
-    ///   [asked again](Self::ask_again).
-    /// - The *host's* again, where it says that it is asked too often: 429. It rests as above, or for as long as its Retry-After says, and the
-    ///   page is asked next, with all its tries. Only where half of the failures that retire a host came in a row has the page that was
-    ///   asked then one try less, and others go first: it may be this one page that is never answered.
-    /// - The *host's and the page's*, where the host may have too much to do: a timeout, 408, 425, 503. It rests as above, or for as
-    ///   long as its Retry-After says, and the page has one of its [`attempts`](crate::frontier::Politeness::attempts) less.
-    /// - The *page's*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Only where
-    ///   four different pages in a row break does it count as one failure of the host. Its robots.txt is asked for next, and where
-    ///   that answers well, so does the host: a corner of it is broken, and the pages behind are not given up for that.
-    /// - The *fetcher's*, of [`Lost`](Failure::Lost): the page has one try less.
+    /// - Of the *host*, if there is no connection ([`Connect`](Failure::Connect), [`Dns`](Failure::Dns), [`Tls`](Failure::Tls)) or no
+    ///   robots.txt. The host rests for a [backoff](crate::frontier::Politeness::backoff) that doubles with each failure in a row, and the
+    ///   page keeps its tries. After [`host_failures`](crate::frontier::Politeness::host_failures) in a row the host is retired: its URLs
+    ///   are [given up](crate::frontier::Next::GiveUp) as their turn comes, until it is [asked again](Self::ask_again).
+    /// - Of the *host* again, if it says that it is asked too often: 429. It rests as above, or for as long as its Retry-After says, and
+    ///   the page is asked for next, with all its tries. Only when the failures in a row reach half of those that retire the host does the
+    ///   page asked for then lose one try and go after others: it may be this one page that is never answered.
+    /// - Of the *host and the page*, if the host may be overloaded: a timeout, 408, 425, 503. The host rests as above, or for as long as
+    ///   its Retry-After says, and the page loses one of its [`attempts`](crate::frontier::Politeness::attempts).
+    /// - Of the *page*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Four different
+    ///   pages that break in a row count as one failure of the host. Its robots.txt is asked for next, and if that is answered well, the
+    ///   host is well: only a part of it is broken, and the pages that follow are not given up for that.
+    /// - Of the *fetcher*, [`Lost`](Failure::Lost): the page loses one try.
     ///
-    /// A robots.txt is tried again in the same way. Rules that were known before stay in force while it is not to be had, up
-    /// to 30 days (RFC 9309 section 2.3.1.4).
+    /// A robots.txt is tried again in the same way. Known rules stay in force while it cannot be had, up to 30 days (RFC 9309 section
+    /// 2.3.1.4).
     ///
     /// # Errors
-    /// If the journal's storage fails: nothing has changed but that the lease is back, as if it had been released.
-    /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it: nothing has changed.
+    /// If the journal's storage fails: the lease is back as if it had been released, and nothing else has changed.
+    /// [`ForeignLease`](FrontierError::ForeignLease) if another frontier lent it: nothing has changed.
     pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> Result<Completion, FrontierError> {
         self.end_lease(lease, outcome, Receipts::default(), now)
     }
 
-    /// As [`complete`](Self::complete), for a page that is written to outputs. Where it is [done](Completion::Done), append now the
-    /// bytes that its receipts describe, before those of any other page. After a crash, the page counts as done only if the outputs
-    /// have these bytes.
+    /// As [`complete`](Self::complete), for a page that is written to outputs. If it is [done](Completion::Done), now append the bytes that
+    /// its receipts describe, before those of any other page. After a crash, the page counts as done only if the outputs have these bytes.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -72,7 +70,7 @@ impl<J: Journal> Frontier<J> {
         self.end_lease(lease, outcome, ReceiptsBuf::of(receipts).list(), now)
     }
 
-    /// Takes a lease back: its places are given back first, then the outcome is judged and journaled, and its host seated.
+    /// Takes a lease back: frees its places first, then judges and journals the outcome, and seats its host.
     #[expect(clippy::needless_pass_by_value, reason = "who completes a lease has it no more")]
     pub(super) fn end_lease(
         &mut self,
@@ -84,9 +82,9 @@ impl<J: Journal> Frontier<J> {
         self.check_is_out(&lease)?;
         self.lent.all -= 1;
         self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
-        // The rest of its host begins when that was done with the request, not when the page was read.
+        // The host's rest begins when it had answered the request, not when the page was read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
-        // Hosts that stand in line go before this one.
+        // Hosts in a wait queue go before this one.
         self.give_places_back(&lease, &outcome, answered_at, now);
         let news = self.server_news(&lease, &outcome);
         if lease.trouble.is_none() {
@@ -107,8 +105,8 @@ impl<J: Journal> Frontier<J> {
         Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
     }
 
-    /// The host of a lease that is back goes on. One that may have several out may be in its place already: there, a page that is to
-    /// be tried again may bring it forward.
+    /// Seats the host of a returned lease. A host with several connections may already have its place: there, a page that is to be tried
+    /// again may move it forward.
     fn take_seat(&mut self, lease: &Lease, now: Timestamp) {
         let lends_concurrently = self.lends_concurrently(lease.host);
         let seat = &mut self.state.seats()[lease.host];
@@ -131,21 +129,21 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Whether the host of a lease counts as failing: its last requests brought no answer, or one that counts against it.
+    /// Whether a host counts as failing: its last requests brought no answer, or one that counts against it.
     #[cfg(feature = "crawl")]
     pub(crate) fn is_failing(&self, host: HostId) -> bool {
         self.state.host(host).failures > 0
     }
 
-    /// Whether this frontier has lent it. A lease cannot be copied, so it is out for as long as there is one.
+    /// Whether this frontier lent it. A lease cannot be cloned, so holding one proves it is outstanding.
     pub(crate) fn check_is_out(&self, lease: &Lease) -> Result<(), FrontierError> {
         if lease.frontier == self.id { Ok(()) } else { Err(FrontierError::ForeignLease) }
     }
 
-    /// Takes a page back, and says what became of it; `None` where it goes next of its host again.
+    /// Takes a page back, and says what became of it; `None` if it stays its host's next page.
     ///
-    /// A page that is given up says nothing of its host, since that was not asked. Else the outcome is either an answer, or a setback
-    /// with somebody to blame, and by that it is decided whether the page has another try and when.
+    /// A page that is given up says nothing about its host, which was not asked. Otherwise the outcome is an answer or a setback with a
+    /// blame, and the blame decides whether and when the page is tried again.
     fn complete_page(
         &mut self,
         lease: &Lease,
@@ -154,11 +152,11 @@ impl<J: Journal> Frontier<J> {
         receipts: Receipts<'_>,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        // If the page is tried again, this is dropped: the next lease is asked.
+        // If the page is tried again, this is dropped: the next lease may set it anew.
         let again = self.again.remove(&position);
         let mut conduct = HostUpdate::of(self.state.host(lease.host));
         if lease.trouble.is_some() {
-            // Nothing was asked, whatever came of that.
+            // Nothing was asked, so the outcome says nothing.
             return match outcome {
                 Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => Ok(None),
                 _ => self.settle(lease, position, &conduct, After::Parked, receipts),
@@ -191,10 +189,10 @@ impl<J: Journal> Frontier<J> {
             Blame::Host => After::Untried,
             Blame::Rate if !counts || conduct.is_retired() || !self.doubts_page(conduct.failures) => After::Untried,
             _ if is_last => done,
-            // Given up with the others of its host.
+            // Given up with its host's other pages.
             _ if conduct.is_retired() => After::Tried,
             Blame::Fetcher => After::Tried,
-            // The host is asked nothing else before.
+            // The host rests for its Retry-After in any case, so the page may stay first.
             Blame::Load if setback.retry_after.is_some() => After::Tried,
             Blame::Load | Blame::Rate => After::Later(conduct.due),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
@@ -202,15 +200,15 @@ impl<J: Journal> Frontier<J> {
         self.settle(lease, position, &conduct, after, receipts)
     }
 
-    /// Whether a page that a host refuses to answer is to be asked after others, and to have one try less: once in a row of failures, half
-    /// way to where the host is retired. So one page that is always refused does not retire its host, and a host that refuses all pages
-    /// takes at most one try of one page each time.
+    /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
+    /// retirement. So one page that is always refused does not retire its host, and a host that refuses all pages costs one try of one page
+    /// in each row.
     fn doubts_page(&self, failures: u16) -> bool {
         u32::from(failures) == self.politeness.host_failures.div_ceil(2)
     }
 
-    /// Writes down what becomes of the page and of its host, as one record. Only a page that is done names its receipts: of others
-    /// the outputs have nothing.
+    /// Writes the fate of the page and the status of its host as one record. Only a page that is done names its receipts: the outputs have
+    /// nothing of others.
     fn settle(
         &mut self,
         lease: &Lease,
@@ -226,13 +224,13 @@ impl<J: Journal> Frontier<J> {
         let host = conduct.standing(lease.origin());
         let yielded = lease.yielded.filter(|_| done);
         let is_page = done && lease.kind == LeaseKind::Page;
-        // A page that is given up was not asked for.
+        // A page that is given up was not requested.
         let cost = lease.trouble.as_ref().map_or(HostCost { is_page, bytes: lease.received }, |_| HostCost::default());
         let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts, yielded, cost };
         match self.entry_after(lease, after)? {
             None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
             Some(entry) => {
-                // An entry that takes another's place was remembered with that.
+                // An entry that replaces another was remembered with it.
                 let url = match entry.replaces {
                     None => self.gate().canonicalizer().canonicalize(entry.wire).ok(),
                     Some(_) => None,
@@ -247,8 +245,7 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
-    /// The entry by which the page waits for a time, if it does. It names the page it was found on, as the entry before did, which
-    /// is read for it.
+    /// The entry of a page that waits for a time; `None` if it does not. It keeps the referrer of the previous entry, which is read for it.
     fn entry_after<'a>(&mut self, lease: &'a Lease, after: After) -> io::Result<Option<Entry<'a>>> {
         let not_before = match after {
             After::Done | After::Tried | After::Untried => return Ok(None),
@@ -259,14 +256,14 @@ impl<J: Journal> Frontier<J> {
         let blank = Entry { referrer, not_before: Some(not_before), ..lease.entry(lease.url()) };
         Ok(Some(match after {
             After::Later(_) => Entry { attempts: lease.attempt, ..blank },
-            // The way to it begins anew: a page that is reached by a redirect each time would be refused after some.
+            // Redirects are counted anew: otherwise a page that is reached by a redirect each time would be refused after some visits.
             After::Again(_) => Entry { redirects: 0, replaces: None, ..blank },
             _ => blank,
         }))
     }
 
-    /// The page is asked for at another spelling of its key: a new entry, in the place of the one before, that no seen test is asked
-    /// for. Where it was sent around too often, or to where no redirect of its key can lead, it is done instead.
+    /// The page is asked for at another spelling of its key: a new entry replaces the old one, without a seen test. If it was redirected
+    /// too often, or to where no redirect of its key can lead, it is done instead.
     fn follow(
         &mut self,
         lease: &Lease,
@@ -294,7 +291,7 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// From here on a host stands so.
+    /// Records a host's new status.
     pub(crate) fn note_host(&mut self, id: HostId, conduct: &HostUpdate, was_asked: bool) -> io::Result<()> {
         let key = self.state.host(id).key.clone();
         let host = conduct.standing(key.as_str());
@@ -310,13 +307,13 @@ enum After {
     Done,
     /// Its record is its last for now: the page is to be fetched again at this time.
     Again(Timestamp),
-    /// Its next try comes not before this time; others of its host go first.
+    /// Its next try is not before this time; other pages of its host go first.
     Later(Timestamp),
-    /// Given up: it has a record, and waits for somebody to ask for it again.
+    /// Given up: it has a record, and waits until it is asked for again.
     Parked,
-    /// It goes next of its host, with one try less.
+    /// It stays its host's next page, with one try less.
     Tried,
-    /// It goes next of its host.
+    /// It stays its host's next page, with all its tries.
     Untried,
 }
 

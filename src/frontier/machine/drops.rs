@@ -1,18 +1,18 @@
-//! Queued URLs that robots.txt or a budget turned away when their turn came, kept for whoever lists them.
+//! Queued URLs that robots.txt or a budget turned away at their turn, kept to be listed.
 //!
-//! A link that the gate refuses is told to whoever found it, who lists it. A URL that is dropped here was found long before, by a page
-//! that is done. So the frontier keeps it, with the page that it was found on, until the crawl's loop takes it. The list is
-//! bounded, since an embedder may never ask.
+//! When the gate refuses a link, the caller that found it is told and lists it. A URL dropped here was found long before, on a page that is
+//! done. So the frontier keeps it, with the page that it was found on, until the crawl's loop takes it. The list is bounded, since an
+//! embedder may never take it.
 
 use std::io;
 
 use crate::frontier::durable::{Journal, read_wire};
 use crate::gate::{Position, Refusal};
 
-/// URLs that wait to be taken, at most; further ones are only counted.
+/// The most URLs that are kept; further ones are only counted.
 const MOST: usize = 4096;
 
-/// A URL that was admitted, and that its host's robots.txt disallows, or whose budget is spent.
+/// A URL that was admitted, and then disallowed by its host's robots.txt or refused because its budget is spent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dropped {
     /// The wire URL.
@@ -25,19 +25,19 @@ pub(crate) struct Dropped {
     pub refusal: Refusal,
 }
 
-/// Dropped URLs that nobody has taken yet. A list that is not asked for costs nothing: their texts are not even read.
+/// Dropped URLs not taken yet. Unless the list is kept, it costs nothing: the texts of the URLs are not even read.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
-    /// Somebody takes them.
+    /// Whether dropped URLs are kept.
     pub(crate) is_kept: bool,
     /// The URLs that wait to be taken.
     pub(crate) kept: Vec<Dropped>,
-    /// How many there were beyond.
+    /// How many more there were.
     pub(crate) further: u32,
 }
 
 impl Drops {
-    /// Keeps the URL of this entry, where that was asked for.
+    /// Keeps the URL of this entry, if URLs are kept.
     pub(crate) fn note(&mut self, journal: &mut impl Journal, position: Position, refusal: Refusal) -> io::Result<()> {
         if !self.is_kept {
             return Ok(());

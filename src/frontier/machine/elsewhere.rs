@@ -1,4 +1,4 @@
-//! A robots.txt that redirects to another host: the other host is asked for it like for anything else of its own.
+//! A robots.txt that redirects to another host: that host is asked for it by its own clock, as for its own URLs.
 //!
 //! ```text
 //!   A's turn ──▶ its robots.txt is at B ──▶ A waits ──▶ B's turn ──▶ B is asked, once for all that wait for this URL
@@ -6,15 +6,15 @@
 //!                       └──▶ A has its rules ◀── each of them takes the copy ┘
 //! ```
 //!
-//! A redirect within a host's own origin, or from its http to its https, is followed by the host itself. Any other leads to a server that
-//! has a clock, a group, an IP address and perhaps an entry in a blocklist of its own. So that host is lent out for it, by its own rest and
-//! with nothing of it beside, and a page of A goes out only when the answer is there. What is found counts for A alone (RFC 9309 section
-//! 2.3.1.2); where the URL is B's own robots.txt, B has it too.
+//! A redirect within a host's own origin, or from its http to its https, is followed in the host's own turn. Any other leads to a server
+//! with its own clock, group and IP address, and perhaps its own blocklist entry. So that host, B, is lent out for it, by its own rest and
+//! with nothing else of it out, and a page of A goes out only once the answer is there. The rules found count for A alone (RFC 9309 section
+//! 2.3.1.2); if the URL is B's own robots.txt, they count for B too.
 //!
-//! A host that a blocklist names is not asked. The file is then taken to be missing, like one that redirects lead too far from.
+//! A host on a blocklist is not asked. The file then counts as missing, like one after too many redirects.
 //!
-//! Nothing of this is state. A's record says where its robots.txt is; after a restart A waits again when its turn comes. Copies are for
-//! those that are led there later, and are bounded: one that was dropped costs a request.
+//! None of this is state. A's record says where its robots.txt is; after a restart A waits again when its turn comes. Copies are for hosts
+//! redirected there later, and are bounded: a dropped copy costs a request.
 
 use std::io;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::frontier::lease::{Setback, Texts};
 use crate::frontier::{Lease, Timestamp};
 
 impl<J: Journal> Frontier<J> {
-    /// The host waits, if its robots.txt is on another one, or takes the copy that is known; says whether it did either. Else it is to be
-    /// asked itself.
+    /// If the host's robots.txt is on another host, takes the known copy, or waits for the other host. Returns whether it did either; if
+    /// not, the host itself is to be asked.
     ///
     /// # Errors
     /// If the journal cannot be read or written. The host is as it was.
@@ -67,7 +67,7 @@ impl<J: Journal> Frontier<J> {
         Ok(true)
     }
 
-    /// What a host's own robots.txt says, where that is the URL and it is known: nobody needs to ask for it again.
+    /// The answer that is known if the URL is the server's own robots.txt, so that it need not be fetched again.
     fn own_copy(
         &mut self,
         server: HostId,
@@ -85,7 +85,7 @@ impl<J: Journal> Frontier<J> {
         Ok(self.journal.rules(position)?.map(|lines| (SharedRobots::Rules(lines.into()), at)))
     }
 
-    /// A host has its robots.txt from another one, or knows that it cannot be had there. It was not asked for that.
+    /// A host takes another host's answer as its robots.txt, or as the failure to get it. The host itself was not asked.
     fn take_copy(&mut self, id: HostId, answer: SharedRobots, at: Timestamp, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
         let conduct = HostUpdate::of(host);
@@ -103,7 +103,7 @@ impl<J: Journal> Frontier<J> {
         self.learn(id, conduct, answer, (stale_at, false), now).map(drop)
     }
 
-    /// A host's turn comes, and others wait for a robots.txt that it has.
+    /// A host's turn has come, and others wait for a robots.txt from it.
     pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> Option<Lease> {
         let host = self.state.host(id);
         let (url, waits) = self.errands.first(id)?;
@@ -121,8 +121,8 @@ impl<J: Journal> Frontier<J> {
         Some(lease)
     }
 
-    /// The hosts that wait for this URL go on: each takes the answer when its turn comes. Where there is none that serves others, the URL
-    /// is asked for again.
+    /// The hosts that wait for this URL go on: each takes the answer when its turn comes. If the answer is of no use to others, the URL is
+    /// asked for again.
     pub(super) fn answer_others(
         &mut self,
         server: HostId,
@@ -135,15 +135,15 @@ impl<J: Journal> Frontier<J> {
         let waiting = self.errands.take(server, url);
         self.errands.keep(url, RobotsCopy { answer, at: now, fresh_until });
         for id in waiting {
-            // It is nowhere now.
+            // It is in no list now.
             self.state.seats()[id].state = HostState::Leased;
             self.place(id, now);
         }
     }
 }
 
-/// Whether a host asks for its robots.txt there itself: at its own origin, and, where its port is the default one and has no clock of its
-/// own, at the https of its http.
+/// Whether a host itself asks for its robots.txt at this URL: at its own origin, and also at https for a host of http, if both use the
+/// default port and share a clock.
 fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
     let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));

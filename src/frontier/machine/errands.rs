@@ -1,7 +1,7 @@
 //! Hosts that are to be asked for the robots.txt of others, and what they have answered lately.
 //!
-//! Plain data: [`elsewhere`](super::elsewhere) says how hosts wait and go on. Copies are for those that are led there later, and are bounded:
-//! one that was dropped costs a request.
+//! Plain data: [`elsewhere`](super::elsewhere) says how hosts wait and go on. Copies are for hosts redirected there later, and are bounded:
+//! a dropped copy costs a request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::frontier::Timestamp;
 use crate::frontier::hosts::HostId;
 use crate::frontier::lease::Setback;
 
-/// Copies that are kept, at most.
+/// The most copies that are kept.
 const MOST_COPIES: usize = 1024;
-/// Bytes of their lines, at most.
+/// The most bytes of their lines.
 const MOST_BYTES: usize = 4 << 20;
 
 /// Hosts that are asked for the robots.txt of others, and what they have answered lately.
@@ -22,7 +22,7 @@ const MOST_BYTES: usize = 4 << 20;
 pub(crate) struct Errands {
     /// By the host that is to be asked.
     asked: AHashMap<HostId, VecDeque<Errand>>,
-    /// Hosts that wait for one of them.
+    /// The number of hosts that wait for one of them.
     waiting: usize,
     copies: AHashMap<Box<str>, RobotsCopy>,
     /// The copies, the oldest first.
@@ -36,7 +36,7 @@ pub(crate) struct Errands {
 struct Errand {
     /// Its wire URL.
     url: Box<str>,
-    /// They have URLs queued, and are in no queue.
+    /// The hosts that wait for it. They have URLs queued, and are in no queue of hosts.
     waiting: Vec<HostId>,
     /// The priority of the first of them.
     priority: u8,
@@ -48,11 +48,11 @@ pub(super) struct RobotsCopy {
     pub(super) answer: SharedRobots,
     /// When it was asked for.
     pub(super) at: Timestamp,
-    /// Until when it serves others.
+    /// Until when other hosts may take it.
     pub(super) fresh_until: Timestamp,
 }
 
-/// An [`Answer`] that several hosts take.
+/// A [`RobotsNews`](super::learn_robots::RobotsNews) that several hosts take.
 #[derive(Clone, Debug)]
 pub(super) enum SharedRobots {
     Rules(Arc<[u8]>),
@@ -62,7 +62,7 @@ pub(super) enum SharedRobots {
 }
 
 impl Errands {
-    /// Whether this host is to be asked for the robots.txt of others, and by which priority.
+    /// The priority at which this host is to be asked for the robots.txt of others; `None` if it is not.
     #[inline]
     pub(super) fn errand_of(&self, id: HostId) -> Option<u8> {
         if self.asked.is_empty() {
@@ -71,7 +71,7 @@ impl Errands {
         self.asked.get(&id)?.front().map(|errand| errand.priority)
     }
 
-    /// Hosts that wait for others. They are in no queue.
+    /// The number of hosts that wait for others. They are in no queue.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -92,7 +92,7 @@ impl Errands {
         Some((&errand.url, *errand.waiting.first()?))
     }
 
-    /// The hosts that wait for this URL; they wait no more.
+    /// Removes and returns the hosts that wait for this URL.
     pub(super) fn take(&mut self, server: HostId, url: &str) -> Vec<HostId> {
         let Some(errands) = self.asked.get_mut(&server) else { return Vec::new() };
         let found = errands.iter().position(|errand| &*errand.url == url).and_then(|at| errands.remove(at));
@@ -104,7 +104,7 @@ impl Errands {
         waiting
     }
 
-    /// Keeps what was answered, in the place of what was answered before.
+    /// Keeps the answer for a URL, in place of the previous one.
     pub(super) fn keep(&mut self, url: &str, copy: RobotsCopy) {
         self.bytes += copy.answer.len();
         match self.copies.insert(url.into(), copy) {
@@ -117,7 +117,7 @@ impl Errands {
         }
     }
 
-    /// What was answered for this URL, where that still serves.
+    /// The answer for this URL and when it came, if it is still fresh.
     pub(super) fn copy(&self, url: &str, now: Timestamp) -> Option<(SharedRobots, Timestamp)> {
         self.copies.get(url).filter(|copy| now < copy.fresh_until).map(|copy| (copy.answer.clone(), copy.at))
     }

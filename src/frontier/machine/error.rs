@@ -1,7 +1,7 @@
 //! Why a call of a frontier fails.
 //!
-//! A call that fails has changed nothing, but where it says so; the same call may be tried again. All but one are the caller's to
-//! mend. A storage that fails is not: a crawl ends then, rather than know what its journal does not.
+//! A call that fails has changed nothing unless it says so; the same call may be tried again. All errors but one are the caller's to fix. A
+//! storage failure is not: the crawl then ends, rather than know what its journal does not.
 
 use std::io;
 
@@ -13,24 +13,24 @@ use crate::seen::SeenError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrontierError {
-    /// The text is no absolute http(s) URL. Nothing has changed.
+    /// The text is not an absolute http(s) URL. Nothing has changed.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The lease is not out: another frontier lent it. Nothing has changed.
+    /// Another frontier lent the lease. Nothing has changed.
     #[error("the lease was lent by another frontier")]
     ForeignLease,
-    /// A rule on what is dropped cannot be. Nothing has changed.
+    /// A drop rule is not valid. Nothing has changed.
     #[error(transparent)]
     Rule(#[from] OptionError),
     /// The journal's storage failed.
     #[error(transparent)]
     Storage(#[from] io::Error),
-    /// The seen set cannot do it. Nothing has changed.
+    /// The seen set does not support it. Nothing has changed.
     #[error(transparent)]
     Unsupported(#[from] SeenError),
 }
 
-/// For callers whose own errors are of this kind.
+/// For callers that return `io::Error`.
 impl From<FrontierError> for io::Error {
     fn from(error: FrontierError) -> Self {
         match error {

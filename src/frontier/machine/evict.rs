@@ -1,15 +1,15 @@
 //! Hosts are evicted from memory, and come back.
 //!
-//! A host with nothing queued or lent need not be in memory. The owner of a checkpoint keeps the images of such hosts, as their slices
-//! had them, and evicts them once the checkpoint is safe. A host of which anything has changed since stays. It comes back with the
-//! next URL that is queued for it, and the journal is then asked for its image.
+//! A host with nothing queued or lent need not be in memory. The owner of a checkpoint keeps the images of such hosts from its chunks, and
+//! evicts the hosts once the checkpoint is safe. A host that has changed since stays. An evicted host comes back with the next URL that is
+//! queued for it: its image is then read from the journal.
 //!
 //! ```text
 //!   checkpoint: slice ──▶ images of idle hosts ──▶ on disk, safe ──▶ evict: still the same? then it leaves
 //!   later:      a URL of it ──▶ its image from the journal ──▶ back in memory, with its clock and rules
 //! ```
 //!
-//! Nothing happens to a host while it is away. So its newest image is the host, and a crawl cannot tell whether any host ever left.
+//! An evicted host cannot change. So its newest image is the host, and a crawl behaves the same whether hosts are evicted or not.
 
 use std::io;
 
@@ -20,8 +20,8 @@ use crate::frontier::durable::{Journal, idle_hosts, image};
 use crate::frontier::hosts::{Host, HostId};
 
 impl<J: Journal> Frontier<J> {
-    /// Evicts those of these hosts that are still what their images say, and says how many that were. From here on, the
-    /// journal must have each image, as its host's newest, and keep it.
+    /// Evicts the hosts of these images that have not changed since, and says how many. From now on, the journal must keep each of these
+    /// images as its host's newest.
     ///
     /// Costs about two microseconds a host.
     pub(crate) fn evict(&mut self, images: &[u8]) -> usize {
@@ -46,8 +46,7 @@ impl<J: Journal> Frontier<J> {
         evicted
     }
 
-    /// The host of a URL. An evicted host is brought back first; a new one is added. Only an image that is read costs more than a
-    /// lookup.
+    /// The host of a URL. An evicted host is brought back first; a new one is added. Only reading an image costs more than a lookup.
     pub(crate) fn host_of(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<HostId> {
         let origin = url.origin();
         if let Some(id) = self.state.look_up(origin) {
@@ -70,7 +69,7 @@ impl<J: Journal> Frontier<J> {
         Ok(id)
     }
 
-    /// Each host in memory shares the clock of its server's other ports. Once, at the end of a resume.
+    /// Joins each host in memory to the clock of its server's other ports. Once, at the end of a resume.
     pub(super) fn join_servers(&mut self, now: Timestamp) -> io::Result<()> {
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);

@@ -1,17 +1,17 @@
-//! Pages of one host that are out side by side.
+//! Several pages of one host out at once.
 //!
-//! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host takes its next place in the
-//! queues of hosts as soon as one of its pages is lent out. Three things are kept for it meanwhile, and none of them is state: which
-//! pages are out, when its next request may start, and which of the requests that are out were sent before it failed.
+//! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host goes back to the queues of hosts
+//! as soon as one of its pages is lent out. Meanwhile three things are kept for it, none of which is state: which pages are out, when its
+//! next request may start, and which outstanding requests were sent before it failed.
 //!
-//! A host is asked one thing at a time until it has answered, while it fails, and for its robots.txt: that goes out when all
-//! pages have come back, and no page goes out until it has.
+//! A host has one request at a time until it has answered, while it fails, and for its robots.txt: that goes out when all pages have come
+//! back, and no page goes out until it has come back.
 //!
 //! # One outage is one failure
 //!
-//! Eight connections to a host that goes down fail one after another, and have one cause. So the first of them counts, and it begins
-//! a new *wave*: what an older wave still brings says nothing new of the host. A failure of it does not count, but its rest is kept; an
-//! answer of it is a page like any other, and makes the host neither well nor due earlier.
+//! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
+//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but the rests they ask for are
+//! kept; their answers are pages like any other, but make the host neither well nor due earlier.
 
 use super::Frontier;
 use crate::frontier::durable::Journal;
@@ -26,13 +26,13 @@ impl<J: Journal> Frontier<J> {
         self.politeness.treatment(self.state.host(id).treatment)
     }
 
-    /// Whether pages of this host may be out side by side.
+    /// Whether several pages of this host may be out at once.
     #[inline]
     pub(crate) fn lends_concurrently(&self, id: HostId) -> bool {
         self.lends_concurrently && self.treatment(id).connections > 1
     }
 
-    /// The URL of a host that goes next of those that are not out.
+    /// The host's next URL that is not out.
     #[inline]
     pub(crate) fn first_free(&self, host: &Host, id: HostId) -> Option<Queued> {
         match host.seat.out {
@@ -41,8 +41,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// When a host may be asked for a further page, of which some are out, and for which; `None` where it may not, before one of
-    /// them is back.
+    /// When a host with pages out may be asked for a further one, and for which; `None` if one must come back first.
     pub(crate) fn further(&self, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
         let beside = self.lent.beside(id)?;
         let host = self.state.host(id);
@@ -57,7 +56,7 @@ impl<J: Journal> Frontier<J> {
             .flatten()
     }
 
-    /// Whether a host that was taken from the front must wait after all: something has come back since it was put there.
+    /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there.
     pub(crate) fn must_wait(&self, id: HostId, now: Timestamp) -> bool {
         let host = self.state.host(id);
         match host.seat.out {
@@ -66,8 +65,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The clock of a host of which a lease comes back now. Where one thing is asked at a time, the rest begins with
-    /// the response; else it began with the start of the last request, and what other leases brought holds.
+    /// The rest of a host whose lease comes back now. With one request at a time, the rest begins at the response; otherwise it began at
+    /// the start of the last request, and rests that other leases brought still hold.
     pub(crate) fn rest(&self, lease: &Lease, now: Timestamp) -> Rest {
         let host = self.state.host(lease.host);
         match self.lent.beside(lease.host) {

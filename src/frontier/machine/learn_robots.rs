@@ -1,19 +1,19 @@
-//! A host's robots.txt comes back: what is known of it from here on (RFC 9309 section 2.3.1).
+//! A host's robots.txt comes back: what is known of it from now on (RFC 9309 section 2.3.1).
 //!
-//! | the answer | what is known from here on |
+//! | the answer | what is known from now on |
 //! |---|---|
 //! | 2xx | its rules, for `politeness.robots_ttl` |
-//! | 3xx | where to ask next, up to five times; then as if it were missing |
-//! | 304 | what was known, for as long again |
-//! | 4xx, but 408, 425, 429 | there is none, everything is allowed, for as long |
-//! | 408, 425, 429, 5xx, no response | what was known, up to 30 days beyond its time; where nothing was, the host waits |
+//! | 3xx | where to ask next, up to five times; after that it counts as missing |
+//! | 304 | what was known, for `robots_ttl` again |
+//! | 4xx, but 408, 425, 429 | there is none and everything is allowed, for `robots_ttl` |
+//! | 408, 425, 429, 5xx, no response | what was known, up to 30 days beyond its time; if nothing was known, the host waits |
 //!
 //! A redirect is followed for the host that was asked: the rules found there are this host's. Each hop is a lease of its own, with the
-//! host's rest between them. Where it leads to [another host](super::elsewhere), that is asked by its own clock. A redirect makes no host
-//! well: that does what comes at its end.
+//! host's rest between them. If it leads to [another host](super::elsewhere), that is asked by its own clock. A redirect does not end a
+//! host's failures: only the answer at its end does.
 //!
-//! Rules that are known are never thrown away for an answer that says nothing of them. Where nothing is known, nothing of the host is
-//! fetched, and the host is treated like one that cannot be reached: it rests longer each time, and is retired in the end.
+//! Known rules are never thrown away for an answer that says nothing about them. While nothing is known, no page of the host is fetched,
+//! and the host is treated as unreachable: it rests longer each time, and is retired in the end.
 
 use std::io;
 use std::sync::Arc;
@@ -28,29 +28,29 @@ use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
 
-/// Redirects of a robots.txt that are followed, at least as many as RFC 9309 section 2.3.1.2 asks for.
+/// Redirects of a robots.txt that are followed, as many as RFC 9309 section 2.3.1.2 asks for at least.
 const ROBOTS_HOPS: u8 = 5;
 
-/// The news of the file, whatever the answer says of the host.
+/// What an answer says about the file, apart from what it says about the host.
 pub(super) enum RobotsNews {
-    /// There is one: the lines that concern this crawler, and the headers by which to ask whether it has changed.
+    /// There is one: the lines that concern this crawler, and the validators for a conditional request.
     Rules(Vec<u8>, Option<Box<Validators>>),
     /// There is none: everything is allowed.
     Missing,
-    /// It is at this URL, so many redirects away from where the host should have it.
+    /// It is at this URL, this many redirects away from its place on the host.
     Moved(u8, CanonicalUrl),
     /// It has not changed.
     Same,
-    /// It is not to be had just now, and why.
+    /// It cannot be had now, and why.
     Failed(Setback),
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Takes a robots.txt back; `None` where it is asked for again. The host has answered or failed by the same rules as with a page;
-    /// what that says of the file is decided here.
+    /// Takes a robots.txt back; `None` if it is to be asked for again. The host has answered or failed by the same rules as with a page;
+    /// what that says about the file is decided here.
     ///
     /// # Errors
-    /// If the journal cannot take the record. Then nothing is known that was not known before.
+    /// If the journal cannot take the record. Then nothing has changed.
     pub(crate) fn complete_robots(
         &mut self,
         lease: &Lease,
@@ -67,7 +67,7 @@ impl<J: Journal> Frontier<J> {
                 detour.map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
             Outcome::Failed(trouble) => RobotsNews::Failed(Setback::failed(trouble)),
-            // A file whose body was left out must not be taken for an empty one.
+            // A file whose body is missing must not be taken for an empty one.
             Outcome::Response { status: 200..300, .. } => {
                 RobotsNews::Failed(Setback::failed(Trouble::new(Failure::Incomplete, "its body was left out")))
             }
@@ -88,13 +88,13 @@ impl<J: Journal> Frontier<J> {
             answer => self.asked_for_others(lease, conduct, &answer, now),
         }?;
         let due = self.state.host(lease.host).due;
-        // So that what is led there later does not wait for what is about to be stale.
+        // Half the time, so that hosts redirected there later do not take a copy that is about to go stale.
         let fresh_until = if is_failure { due } else { now + self.politeness.robots_ttl / 2 };
         self.answer_others(lease.host, lease.url(), others, fresh_until, now);
         Ok(completion)
     }
 
-    /// Notes how a host stands that was asked for the robots.txt of others: by the same rules as with a page.
+    /// Records the status of a host that was asked for the robots.txt of others, by the same rules as with a page.
     fn asked_for_others(
         &mut self,
         lease: &Lease,
@@ -114,11 +114,11 @@ impl<J: Journal> Frontier<J> {
         Ok((!is_retry).then_some(Completion::Done))
     }
 
-    /// Notes that the file is known from here on, or where to ask next. The rules go to the journal as the lines that concern this
+    /// Records that the file is known from now on, or where to ask next. The rules go to the journal as the lines that concern this
     /// crawler; parsed, they go to the cache only once the journal has them.
     ///
-    /// The rest until the first page is by the Crawl-delay of these rules, and not by that of the ones before. The file is good until
-    /// `stale_at`; `was_asked` where the host itself has sent it.
+    /// The rest before the first page follows the Crawl-delay of these rules, not of the previous ones. The file is good until `stale_at`;
+    /// `was_asked` is true if the host itself sent it.
     pub(super) fn learn(
         &mut self,
         id: HostId,
@@ -138,7 +138,7 @@ impl<J: Journal> Frontier<J> {
             RobotsNews::Rules(text, validators) => {
                 let robots = Robots::parse(&text, &self.politeness.agent);
                 let asked = robots.crawl_delay().unwrap_or_default();
-                // Whole milliseconds, as checkpoints have it.
+                // Whole milliseconds, as checkpoints store it.
                 let crawl_delay = Duration::from_millis(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX));
                 delay = host.delay_by(&self.politeness, crawl_delay);
                 parsed = Some((robots, validators));
@@ -164,11 +164,11 @@ impl<J: Journal> Frontier<J> {
         Ok(is_known.then_some(Completion::Done))
     }
 
-    /// Notes that the file is not to be had.
+    /// Records that the file cannot be had.
     ///
-    /// Rules that were known hold on, and the file is asked for again after `politeness.max_backoff`. Where the host answers at all, its
-    /// pages go on meanwhile, unless they break too. Where nothing was known, or for longer than it holds, the failure is the host's,
-    /// whatever its kind: a broken robots.txt keeps everything of the host back. `was_asked` where it was the host itself that has failed.
+    /// Known rules stay in force, and the file is asked for again after `politeness.max_backoff`. If the host answers at all, its pages go
+    /// on meanwhile, unless they break too. If nothing was known, or the rules have expired, any kind of failure is the host's: without a
+    /// robots.txt no page of the host goes out. `was_asked` is true if it was the host itself that failed.
     pub(super) fn robots_failed(
         &mut self,
         id: HostId,
@@ -181,7 +181,7 @@ impl<J: Journal> Frontier<J> {
         let known = host.robots.known();
         let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
         let holds = known.is_some() && good_until.is_none_or(|until| now < until);
-        // The pages break, and so does this: nothing of the host is well.
+        // The pages break, and so does this: the host as a whole fails.
         let is_broken = holds && host.is_in_doubt();
         let is_down = setback.blame == Blame::Host || setback.blame == Blame::Fetcher;
         let words = format!("robots.txt: {}", setback.trouble);
@@ -194,7 +194,7 @@ impl<J: Journal> Frontier<J> {
         let politeness_table = &self.politeness;
         let delay = if holds { host.delay(politeness_table) } else { host.delay_by(politeness_table, Duration::ZERO) };
         if holds && !is_down && !is_broken {
-            // The host speaks, and its pages may be asked for.
+            // The host answers, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
             conduct.due = now + delay.max(asked);
         } else {
@@ -211,9 +211,8 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// Writes down how the host stands, and what is known of its robots.txt where that has changed, as one record: a crash finds both or
-    /// neither. `is_retry` says that
-    /// the file will be asked for again, which is counted.
+    /// Writes the host's status, and what is known of its robots.txt if that has changed, as one record: after a crash both are there, or
+    /// neither. `is_retry` says that the file will be asked for again, which is counted.
     fn note_robots(
         &mut self,
         id: HostId,
@@ -226,8 +225,8 @@ impl<J: Journal> Frontier<J> {
         self.commit(&record, Some(id), None).map(drop)
     }
 
-    /// The next hop of a host's robots.txt. `None` where it leads nowhere or too far: the file is then taken to be missing, which allows
-    /// everything.
+    /// The next hop of a host's robots.txt. `None` if the target is no URL or the hops are too many: the file then counts as missing, which
+    /// allows everything.
     pub(super) fn detour(&self, id: HostId, to: &str) -> Option<(u8, CanonicalUrl)> {
         let hops = match &self.state.host(id).robots {
             RobotsFile::Moved(detour) => detour.hops + 1,
@@ -243,7 +242,7 @@ impl<J: Journal> Frontier<J> {
 }
 
 impl RobotsNews {
-    /// What others take of it; `None` where they have no use for it.
+    /// The answer as other hosts take it; `None` if it is of no use to them.
     fn shared(&self) -> Option<SharedRobots> {
         match self {
             Self::Rules(lines, _) => Some(SharedRobots::Rules(lines.as_slice().into())),
@@ -254,8 +253,8 @@ impl RobotsNews {
         }
     }
 
-    /// Reads what a response says of the file. `conduct` takes in what it says of the host. `lines` is only called where there are any, since
-    /// to pick them takes a walk over the body.
+    /// Reads what a response says about the file. `conduct` takes in what it says about the host. `lines` is only called if there are
+    /// rules, since picking them takes a walk over the body.
     fn of_status(
         lease: &Lease,
         status: u16,

@@ -2,18 +2,18 @@
 //!
 //! | the host | what is lent |
 //! |---|---|
-//! | is asked for the robots.txt of [others](super::elsewhere) | that |
+//! | is asked for the robots.txt of [others](super::elsewhere) | that robots.txt |
 //! | has spent its [budget](super::budgets) | nothing; its URLs are set aside |
-//! | is retired | the URL that goes next, to be given up |
-//! | has no robots.txt that is known, or a stale one, or breaks page after page | its robots.txt |
+//! | is retired | its next URL, to be given up |
+//! | has no known robots.txt, or a stale one, or breaks page after page | its robots.txt |
 //! | else | the first URL of its best priority that robots.txt and today's rules allow |
 //!
-//! URLs before that one, which robots.txt or today's rules do not allow or whose budget is spent, are dropped on the way: a hundred or so a
-//! call, so that other hosts have their turn. They are asked here and not only when they are found, since the rules of a host are known
-//! only when its first page goes out, and may change while its pages wait; and so does what pages like them have brought.
+//! URLs before that one that robots.txt or today's rules refuse, or whose budget is spent, are dropped on the way, up to a bound for each
+//! call, so that other hosts have their turn. They are judged here and not only when they are found, since the rules of a host are known
+//! only when its first page goes out, and may change while its pages wait; so may what pages like them have brought.
 //!
-//! Nothing is taken out of a queue to be lent: a page stays where it is until it comes back, so that a crash
-//! needs no record of what was out.
+//! A lease takes nothing out of a queue: a page stays there until it comes back, so that no record of outstanding leases is needed after a
+//! crash.
 
 use std::hint::black_box;
 use std::io;
@@ -31,8 +31,8 @@ use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Gate, Position, Refusal, Via};
 
 impl<J: Journal> Frontier<J> {
-    /// A lease of a host that was taken from the front queue of this priority. `None` where its URLs were dropped up to one of another
-    /// priority, or up to the bound: it must queue again.
+    /// A lease of a host that was taken from the front queue of this priority. `None` if its URLs were dropped up to one of another
+    /// priority, or up to the bound: the host must queue again.
     ///
     /// `drops` is how many URLs may still be dropped in this call of [`next`](Frontier::next), over all hosts that it looks at.
     ///
@@ -80,7 +80,7 @@ impl<J: Journal> Frontier<J> {
             self.note_lent(&mut robots);
             return Ok(Some(robots));
         }
-        // Rules that are known from a run that honored them count no more.
+        // Without `robots`, rules known from a run that honored them no longer count.
         if let Some(position) = host.robots.unread().filter(|_| minds_robots)
             && !self.read_rules(id, position)?
         {
@@ -89,11 +89,12 @@ impl<J: Journal> Frontier<J> {
         self.lend_page(id, priority, None, now, drops)
     }
 
-    /// A lease of the page that goes next of its host, to be fetched or, by `trouble`, to be given up. Pages of the same priority
-    /// before it that robots.txt disallows are dropped, up to the bound; `None` where there is no other.
+    /// A lease of the host's next page, to be fetched or, with `trouble`, to be given up. Pages of the same priority before it that
+    /// robots.txt disallows are dropped, up to the bound; `None` if there is no other.
     ///
-    /// The entry is read from the journal, and with it what the fetcher needs: the texts are copied into the lease, since the journal
-    /// may move before it comes back. A page that is given up is not asked of robots.txt; one that today's rules refuse is not given up.
+    /// The page's entry is read from the journal. The texts that the fetcher needs are copied into the lease, since the journal may move
+    /// before it comes back. A page to be given up is not checked against robots.txt; a page that today's rules refuse is not given up but
+    /// set aside.
     fn lend_page(
         &mut self,
         id: HostId,
@@ -142,9 +143,9 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(lease))
     }
 
-    /// Drops the page that goes next of a host, and those after it, where today's rules refuse it or its budget is spent; says whether it
-    /// was. A host of which all that waits is refused is asked for no robots.txt: a wildcard domain would cost a request for each of its
-    /// names, and an owner who wants to be left alone is. It reads the page's entry, which is read once more when the page is lent.
+    /// Drops a host's next page if today's rules refuse it or its budget is spent, and in the second case the pages after it; says whether
+    /// it did. A host whose queued pages are all refused is not asked for its robots.txt: a wildcard domain would cost a request for each
+    /// of its names, and an owner who wants to be left alone is. It reads the page's entry, which is read once more when the page is lent.
     fn drops_first(&mut self, id: HostId, priority: u8, drops: &mut u32) -> io::Result<bool> {
         let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority) else {
             return Ok(false);
@@ -168,7 +169,7 @@ impl<J: Journal> Frontier<J> {
         Ok(is_barren)
     }
 
-    /// Sets a URL aside that waits and that today's rules refuse: it leaves its queue, and waits for others.
+    /// Sets aside a queued URL that today's rules refuse: it leaves its queue, and waits for other rules.
     pub(super) fn set_aside(&mut self, id: HostId, queued: Queued, refusal: Refusal) -> io::Result<()> {
         let Queued { position, priority } = queued;
         let (host, round) = (self.state.host(id).key.clone(), self.state.rules().number);
@@ -179,9 +180,9 @@ impl<J: Journal> Frontier<J> {
         self.drops.note(&mut self.journal, position, refusal)
     }
 
-    /// Drops the URLs of a host, from the one that goes next on, that are refused for the same reason as that: up to one of another priority,
-    /// one that is out, or the bound. One record says how many: a replay drops as many, without a look at the rules, which may be others
-    /// by then. What was dropped is told to the sample of waits, and to whoever asked to hear of drops, after the record is written.
+    /// Drops a host's next URL and those after it that are refused for the same reason: up to one of another priority, one that is lent
+    /// out, or the bound. One record says how many: a replay drops as many, without looking at the rules, which may have changed by then.
+    /// The sample of waits and the list of drops are updated after the record is written.
     fn drop_refused(&mut self, id: HostId, priority: u8, minds_robots: bool, drops: &mut u32) -> io::Result<()> {
         let Some(first) = self.first_free(self.state.host(id), id) else { return Ok(()) };
         let Self { state, journal, lent, .. } = self;
@@ -212,11 +213,11 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
-    /// Reads and parses a host's rules from the journal: they were dropped from memory, or a resume has not needed them yet. `false`
-    /// where the journal has lost them with an old segment, so that the host is asked for them again. That is noted first, as any
-    /// change is, and the host goes back to its place.
+    /// Reads and parses a host's rules from the journal: they were dropped from memory, or not yet needed since a resume. `false` if the
+    /// journal has lost them with an old segment. Then a record says that they are unknown, so that the host is asked for them again, and
+    /// the host goes back to its place.
     fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
-        // Before, since those that are read now must stay until a page was lent by them.
+        // Dropped before the read, since the rules read now must stay until a page has been lent by them.
         self.state.drop_rules(self.politeness.robots_memory);
         if let Some(text) = self.journal.rules(position)? {
             self.state.cache_rules(id, Robots::parse(text, &self.politeness.agent), None);
@@ -230,8 +231,8 @@ impl<J: Journal> Frontier<J> {
         Ok(false)
     }
 
-    /// With a million hosts, a lease reads from half a dozen places that are in no cache, some known only from another one. So
-    /// with each lease the next host's are read, and the state of the one behind it, and nobody waits for them.
+    /// With a million hosts, a lease reads half a dozen places that are in no cache, some of them found only through another. So each lease
+    /// also reads the next host's places, and the state of the host after it, without waiting for them.
     pub(crate) fn look_ahead(&mut self) {
         let mut resting = self.agenda.first_three();
         let (next, second, third) = match self.front.first() {
@@ -252,7 +253,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A lease with what is known of the host, and nothing of a page. It is not counted and takes no place: [`note_lent`](Self::note_lent)
+    /// A lease with what is known of the host, and nothing of a page. It is not counted and takes no places: [`note_lent`](Self::note_lent)
     /// does both, once nothing can fail any more.
     pub(super) fn blank_lease(&self, id: HostId, now: Timestamp) -> Lease {
         let host = self.state.host(id);
@@ -291,8 +292,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Counts a lease that goes out, and seats its host as leased. Links to the host are likely to be found on the page, so it
-    /// is noted for the table's cache. No record is written: after a crash, what was out is queued as if it had never gone.
+    /// Counts a lease that goes out, and seats its host as leased. The page is likely to link to its own host, so the host is noted in the
+    /// table's cache. No record is written: after a crash, what was out is queued as if it had never been lent.
     pub(super) fn note_lent(&mut self, lease: &mut Lease) {
         let lends_concurrently = self.lends_concurrently(lease.host);
         let seat = &mut self.state.seats()[lease.host];
@@ -314,14 +315,14 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Whether a page whose turn has come is to be judged by today's rules: others judged it, or something was dropped since. What is dropped may
-/// have been at the gate just then.
+/// Whether a page whose turn has come is to be judged by today's rules: earlier rules judged it, or something is dropped. A URL may have
+/// been passing the gate just as its host was dropped.
 #[inline]
 pub(super) fn is_judged_again(gate: &Gate, rules: RuleRound, position: Position) -> bool {
     position < rules.since || gate.drops_any()
 }
 
-/// Why a page whose turn has come is not asked for: its budget first, which costs one load while none is spent, then robots.txt. A URL has
+/// Why a page whose turn has come is not fetched: its budget first, which costs one load while none is spent, then robots.txt. A URL has
 /// one reason, and this is the one that is counted in place of its admission.
 fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
     if let Some(refusal) = barren(gate, host, entry) {
@@ -330,8 +331,8 @@ fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> O
     (minds_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
 }
 
-/// The budget of a page that is spent. Seeds and sitemaps have none: the user asked for the first, and the second only name pages, each
-/// of which is judged by itself.
+/// The refusal of a page whose budget is spent. Seeds and sitemaps have no budget: the user asked for seeds, and sitemaps only name pages,
+/// each of which is judged by itself.
 fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
     let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
     let judge = || gate.judge_turn(host.key.host(), entry.wire).err();

@@ -21,10 +21,10 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 
 /// URLs known and not yet fetched, and the order they go in.
 ///
-/// A host with URLs queued is in one place: in the *agenda*, by the time it may be asked again; in a *front queue*, by the
-/// priority of its best URL, once that time has come; or lent out. Its URLs are in its *back queue*. [`next`](Self::next)
-/// takes the host that waits longest among those of the best priority, and of it the URL that waits longest among
-/// its best. A host's first lease is its robots.txt.
+/// A host with URLs queued is in one place: on the *agenda*, ordered by the time it may be asked again; once that time has come, in a
+/// *front queue*, by the priority of its best URL; or lent out. Its URLs are in its *back queue*. [`next`](Self::next) takes the host that
+/// has waited longest among those of the best priority, and from it the URL that has waited longest among its best. A host's first lease is
+/// its robots.txt.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -52,49 +52,49 @@ use crate::gate::{Admitted, Gate, OptionError, Position};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Frontier<J: Journal = Arena> {
-    /// All that is known. The fields below are the queues of hosts, the leases that are out, and options.
+    /// All that is known. The fields below are the queues of hosts, the outstanding leases, and options.
     pub(crate) state: State,
-    /// Keeps what is appended, and gives it back at a resume.
+    /// Keeps what is appended, and reads it back on resume.
     pub(crate) journal: J,
     pub(crate) politeness: Arc<PolitenessTable>,
     /// Some hosts may have several requests out at once.
     pub(crate) lends_concurrently: bool,
     /// Redirects in a row that are followed.
     pub(crate) redirects: u8,
-    /// Marks its leases, so that those of another frontier are told apart.
+    /// Marks its leases, so that another frontier's are recognized.
     pub(crate) id: u64,
     /// Hosts that may be asked now.
     pub(crate) front: Front,
-    /// Hosts that never answered, and are due: too many of their kind are lent out.
+    /// Hosts that are due and have never answered, held because as many such hosts as allowed are lent out.
     pub(crate) held: Front,
     /// The most first contacts that may be lent out at once.
     pub(super) first_contacts: u64,
     /// Hosts that rest.
     pub(crate) agenda: Agenda,
-    /// Groups and addresses whose hosts share a clock, and the hosts that stand in line for it.
+    /// Groups and addresses whose hosts share a clock, and the hosts that wait for it.
     pub(crate) rate_groups: RateGroups,
-    /// The registrable domains of hosts, by the turns that they have had, and the hosts that give way.
+    /// The registrable domains of hosts with the turns they have had, and the hosts that give way.
     pub(crate) domains: Domains,
-    /// How much the whole crawl asks for.
+    /// The rate limits of the whole crawl.
     pub(crate) rate: Rate,
-    /// Hosts that are asked for the robots.txt of others.
+    /// Requests to hosts for the robots.txt of others.
     pub(super) errands: Errands,
-    /// Hosts that fail, by what may be hoped of them.
+    /// Failing hosts, by their outlook.
     pub(crate) struggle: FailingHosts,
-    /// The leases that are out.
+    /// The outstanding leases.
     pub(crate) lent: Lent,
-    /// Hosts with URLs queued, those that are lent out too.
+    /// Hosts with URLs queued, including those lent out.
     pub(crate) busy: usize,
     /// Hosts on the agenda whose hours have not begun.
     pub(super) asleep: usize,
-    /// Pages that are lent out and, once they are done, scheduled again: when.
+    /// Pages that are lent out and to be scheduled again once they are done, with the time.
     pub(crate) again: BTreeMap<Position, Timestamp>,
     pub(crate) drops: Drops,
     /// How long things wait.
     pub(crate) waits: Waits,
 }
 
-/// The most URLs that robots.txt disallows and that one call drops: a host with a million of them does not stop the others.
+/// The most disallowed URLs that one call drops, so that a host with a million of them does not stop the others.
 const DROPS: u32 = 128;
 
 impl Frontier {
@@ -122,7 +122,7 @@ impl<J: Journal> Frontier<J> {
         ))
     }
 
-    /// Over a state, and options that were checked.
+    /// A frontier over a state, with options that were checked.
     pub(crate) fn of(state: State, options: &FrontierOptions, journal: J) -> Self {
         let politeness = Arc::clone(state.hosts().politeness_table());
         let mut frontier = Self {
@@ -157,8 +157,8 @@ impl<J: Journal> Frontier<J> {
         self.state.gate()
     }
 
-    /// Lends out so many hosts at once, at most, that never answered, and one at least; the others wait. So hosts that never do
-    /// answer hold up those alone which nobody knows either.
+    /// At most `most` hosts that have never answered are leased at once (at least one); the others wait. So hosts that never answer delay
+    /// only other hosts that have not answered yet.
     #[cfg(any(feature = "crawl", test))]
     pub(crate) fn limit_first_contacts(&mut self, most: usize) {
         self.first_contacts = most.max(1) as u64;
@@ -169,16 +169,15 @@ impl<J: Journal> Frontier<J> {
         &self.journal
     }
 
-    /// The journal, to look after its storage; what is appended to it by hand is unknown to the frontier.
+    /// The journal, to look after its storage; the frontier does not see what is appended to it directly.
     pub(crate) fn journal_mut(&mut self) -> &mut J {
         &mut self.journal
     }
 
-    /// Queues an admitted URL. O(log hosts). One of a host that is not asked any more is [given up](Next::GiveUp) when its turn
-    /// comes.
+    /// Queues an admitted URL. O(log hosts). A URL of a retired host is [given up](Next::GiveUp) when its turn comes.
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage); the URL is lost then: the seen set has it, and no queue.
+    /// [`Storage`](FrontierError::Storage); the URL is then lost: the seen set has it, but no queue does.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
         let Admitted { found, priority, .. } = admitted;
         let host = self.host_of(&found.url, now)?;
@@ -266,13 +265,13 @@ impl<J: Journal> Frontier<J> {
             _ if self.is_any_due() || self.has_to_bring_back() => Next::Wait(now),
             Some(due) => Next::Wait(due),
             None if self.lent.all > 0 => Next::Busy,
-            // The next call lets one of them go.
+            // The next call releases one of them.
             None if self.domains.waiting() > 0 => Next::Wait(now),
             None => Next::Drained,
         })
     }
 
-    /// The earliest time at which another host may be lent out, as far as is known now; `None` where no host waits.
+    /// The earliest time, as far as is known now, at which another host may be lent out; `None` where no host waits.
     #[cfg(feature = "crawl")]
     pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let waiting = || self.earliest().into_iter().chain(self.state.schedule().due()).min();
@@ -280,7 +279,7 @@ impl<J: Journal> Frontier<J> {
         if is_due { Some(now.max(self.rate.due())) } else { waiting() }
     }
 
-    /// When the first host that waits for a clock may be asked, its own or that of a rate group.
+    /// When the first host that waits for its own clock or a rate group's may be asked.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
         let rate_group = self.rate_groups.earliest();
         self.agenda
@@ -288,7 +287,7 @@ impl<J: Journal> Frontier<J> {
             .map_or(rate_group, |host| Some(rate_group.map_or(host, |rate_group| rate_group.min(host))))
     }
 
-    /// The end of a batch: what was submitted is with the journal's storage when this returns.
+    /// Ends a batch: when this returns, the journal's storage has everything submitted.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage); nothing is lost then, and the call can be tried again.
@@ -296,17 +295,17 @@ impl<J: Journal> Frontier<J> {
         Ok(self.journal.flush(now)?)
     }
 
-    /// As [`flush`](Self::flush), but only once the records that wait are many or have waited for 10 ms. Says when the next call is
-    /// due; `None` where nothing waits.
+    /// As [`flush`](Self::flush), but only once many records wait or they have waited for 10 ms. Says when the next call is due; `None`
+    /// where nothing waits.
     #[cfg(feature = "crawl")]
     pub(crate) fn flush_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, FrontierError> {
         Ok(self.journal.flush_due(now)?)
     }
 
-    /// The one way in which what is known changes: the journal has the record, then the state. Says where the journal has it.
+    /// The only way the state changes: the journal takes the record first, then the state applies it. Returns the record's position in the
+    /// journal.
     ///
-    /// `host` is the host that the record is about, and `remember` a URL of which the seen set is to be told: the state can look up
-    /// neither by itself.
+    /// `host` is the host that the record is about, and `remember` a URL to add to the seen set: the state can look up neither by itself.
     pub(crate) fn commit(
         &mut self,
         record: &Record<'_>,

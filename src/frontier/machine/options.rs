@@ -1,7 +1,8 @@
 //! The options that a frontier is made from.
 //!
-//! Options are plain data that an embedder fills in, from [`Default`] on. They are read once: a frontier that was made does not see what is
-//! changed in them later. A resume may use others than the run before: what waits is judged again by the new ones, and hosts go on by them.
+//! Options are plain data that an embedder fills in, starting from [`Default`]. They are read once: later changes do not reach a frontier
+//! already made. A resume may use other options than the run before: queued URLs are judged again by the new ones, which also hold for the
+//! hosts.
 
 use std::fmt;
 
@@ -27,14 +28,12 @@ pub struct FrontierOptions {
     pub traps: TrapLimits,
     /// How hosts are treated.
     pub politeness: Politeness,
-    /// How some of them are treated otherwise, and which of them share a clock.
+    /// How some hosts are treated differently, and which hosts share a clock.
     pub rules: HostRules,
-    /// Requests a second of the whole crawl, whatever the hosts: more than 0; fewer than one are fine. Those of robots.txt and sitemaps
-    /// count.
+    /// Requests a second of the whole crawl, over all hosts: more than 0, and may be below 1. Requests for robots.txt and sitemaps count.
     pub request_rate: Option<f64>,
     /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [tells](crate::frontier::Lease::answered) them. It is
-    /// kept on the average: one response comes as quickly as its host sends it, and the requests behind it wait until the average holds
-    /// again.
+    /// kept on average: one response comes as quickly as its host sends it, and the requests after it wait until the average holds again.
     pub byte_rate: Option<u64>,
 }
 
@@ -50,11 +49,10 @@ impl FrontierOptions {
         RateLimits { requests: self.request_rate, bytes: self.byte_rate }
     }
 
-    /// Checks what no other part checks for itself. The first option that is out of its range is told, by the path that it has in
-    /// settings.
+    /// Checks what no other part checks for itself. Reports the first option out of its range, by its path in the settings.
     ///
-    /// The agent must be a product token, since groups of a robots.txt are found by it. A number of which 0 would stop the crawl without
-    /// a word is refused here, and so is one that a lease or a queue has no room for.
+    /// The agent must be a product token, since it selects the groups of a robots.txt. A number whose 0 would silently stop the crawl is
+    /// refused here, and so is one too large for a lease or a queue.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let Politeness { agent, attempts, connections_per_address, connections_per_host, .. } = &self.politeness;
         let Politeness { adaptive_share, host_failures, host_pages, host_bytes, robots_ttl, .. } = &self.politeness;

@@ -1,9 +1,9 @@
-//! Hosts that fail: how they are counted, when they are given up, and how they are asked again.
+//! Failing hosts: how they are counted, when they are given up, and how they are asked again.
 //!
-//! A host that fails rests longer each time, while others are asked. It is *retired* once it failed too often in a row, or once
-//! nothing but failing hosts is left and the crawl has waited for them as long as it should. Each of its URLs then comes up as
-//! [`Next::GiveUp`](crate::frontier::Next::GiveUp): it has a record of its own, and is *parked*, until
-//! [`Frontier::ask_again`] queues it anew.
+//! A failing host rests longer each time, while others are asked. It is *retired* once it has failed too often in a row, or once only
+//! failing hosts are left and the crawl's patience with them is over. Each of its URLs then comes up as
+//! [`Next::GiveUp`](crate::frontier::Next::GiveUp): it has a record of its own, and is *parked*, until [`Frontier::ask_again`] queues it
+//! anew.
 //!
 //! ```text
 //!   well ── a failure that counts ──▶ fails ── host_failures in a row, or patience is over ──▶ retired
@@ -11,7 +11,7 @@
 //!    └─────────── a good answer ────────┘◀──────────── ask_again: as if never ill ───────────────┘
 //! ```
 //!
-//! Patience is for the end of a crawl. While any host is well, those that fail cost nothing but their own rest.
+//! Patience is for the end of a crawl. While any host is well, failing hosts delay nothing but their own URLs.
 
 use std::io;
 
@@ -22,12 +22,12 @@ use crate::frontier::hosts::{HostId, HostState, HostUpdate, Outlook, Patience};
 use crate::frontier::queues::Agenda;
 
 impl<J: Journal> Frontier<J> {
-    /// Queues all URLs that were given up, as if nothing had ever been wrong with their hosts, and says how many those are.
+    /// Queues all URLs that were given up, as if nothing had ever been wrong with their hosts, and says how many.
     ///
-    /// A crawl that goes on begins with it: whatever kept a host from being asked may be gone.
+    /// A resumed crawl begins with it: the cause of a host's failures may be gone.
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage); those that are not queued yet wait for the next call.
+    /// [`Storage`](FrontierError::Storage); URLs not queued yet wait for the next call.
     pub fn ask_again(&mut self, now: Timestamp) -> Result<u64, FrontierError> {
         for host in self.state.hosts().ids() {
             self.forgive(host, now)?;
@@ -50,8 +50,8 @@ impl<J: Journal> Frontier<J> {
         Ok(asked)
     }
 
-    /// Asks a retired host again, as if it had never failed. It rests no longer than after a response, unless it said itself when it
-    /// may be asked. Any other host is left as it is, also one that fails.
+    /// Asks a retired host again, as if it had never failed. It rests no longer than after a response, unless it said itself when it may be
+    /// asked. Any other host is left as it is, even a failing one.
     fn forgive(&mut self, id: HostId, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
         if !host.is_retired() {
@@ -59,12 +59,12 @@ impl<J: Journal> Frontier<J> {
         }
         let mut conduct = HostUpdate::of(host);
         if conduct.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
-            // It rested because it failed, and nobody knows whether it still does.
+            // It rested because it failed, and may have recovered since.
             conduct.due = conduct.due.min(now + host.delay(&self.politeness));
         }
         conduct.recover();
         self.note_host(id, &conduct, false)?;
-        // It need not have rested to be given up; now it must.
+        // It could be given up without a rest; now it must rest.
         if self.leaves_its_queue(id) {
             self.wake_groups(id, now);
             self.place(id, now);
@@ -72,8 +72,8 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Counts a host that has just been placed as what it is now. The counts are kept as hosts change, so that
-    /// [`next`](Self::next) need not walk over all hosts to see whether any but failing ones are left.
+    /// Counts a host by its current outlook. The counts are kept as hosts change, so that [`next`](Self::next) need not walk over all hosts
+    /// to see whether any but failing ones are left.
     pub(crate) fn count_prospect(&mut self, id: HostId) {
         let prospect = self.state.host(id).prospect();
         let before = std::mem::replace(&mut self.state.seats()[id].counted, prospect);
@@ -83,10 +83,10 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Whether the crawl has nothing to do but to wait for hosts that fail, and for how long it still does.
+    /// Whether the crawl only waits for failing hosts, and until when it will.
     ///
-    /// The wait begins when each host with URLs queued or lent out fails, and nothing is scheduled. It ends with
-    /// `politeness.patience`, or at once where no failing host could be asked before that. Then all of them are retired.
+    /// The wait begins when every host with URLs queued or lent out fails, and nothing is scheduled. It ends after `politeness.patience`,
+    /// or at once if no failing host could be asked before that. Then all of them are retired.
     pub(crate) fn check_patience(&mut self, now: Timestamp) -> io::Result<Patience> {
         let failing = self.struggle.failing();
         let leased = self.lent.all;
@@ -106,12 +106,12 @@ impl<J: Journal> Frontier<J> {
         Ok(Patience::Unasked)
     }
 
-    /// Retires all hosts with URLs queued: they fail, each of them, and nothing is out. Their URLs are given up one by one, as their turn
-    /// comes, so that each has a record. Where the journal cannot take it, the hosts that it has are retired, and the call is tried again.
+    /// Retires all hosts with URLs queued: each of them fails, and nothing is out. Their URLs are given up one by one, as their turn comes,
+    /// so that each has a record. If the journal cannot take a record, the hosts recorded so far are retired, and the call is tried again.
     fn retire_all(&mut self, now: Timestamp) -> io::Result<()> {
         self.struggle.since = None;
         let mut noted = Ok(());
-        // A host that is given up need not rest any longer.
+        // A retired host need not rest any longer.
         self.agenda = Agenda::default();
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);

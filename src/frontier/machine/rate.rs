@@ -1,11 +1,12 @@
-//! How much the whole crawl asks for a second.
+//! The rate limits of the whole crawl.
 //!
-//! Each limit is a clock. The start of a request moves it on by what the request costs, and none starts before it: a request costs a second
-//! divided by their number, and a byte a second divided by theirs. Nobody knows what a response weighs before it is back. So its request is
-//! charged for as many bytes as the last ones had, and the difference is settled when it comes back. No body is read more slowly than its
-//! host sends it, and no deadline runs out by that; a large page holds up the requests behind it.
+//! Each limit is a clock. The start of a request moves it on by the request's cost, and no request starts before it. With a limit of n
+//! requests a second, a request costs 1/n second; with a limit of n bytes a second, so does a byte. The size of a response is not known
+//! before it is back. So its request is charged for about as many bytes as the last responses had, and the difference is settled when it
+//! comes back. No body is read more slowly than its host sends it, so the limit makes no deadline run out; a large page delays the requests
+//! after it.
 //!
-//! Nothing of this is state. A restart begins with both clocks at its own start.
+//! None of this is state. A restart begins with both clocks at its own start.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use crate::frontier::Timestamp;
 use crate::gate::OptionError;
 
-/// How much the whole crawl may ask for a second, as its [options](super::FrontierOptions::request_rate) say.
+/// What the whole crawl may ask for in a second, as its [options](super::FrontierOptions::request_rate) say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RateLimits {
     pub(crate) requests: Option<f64>,
@@ -24,28 +25,28 @@ pub(crate) struct RateLimits {
 #[derive(Debug)]
 pub(crate) struct Rate {
     limits: RateLimits,
-    /// When the next request may start, by their number.
+    /// When the next request may start, by the limit of requests.
     requests_due: Timestamp,
-    /// The same, by their bytes.
+    /// The same, by the limit of bytes.
     bytes_due: Timestamp,
-    /// The bytes that a response is likely to have.
+    /// The expected bytes of a response.
     expected: u64,
 }
 
-/// A timer is late by so much at most, and that is caught up.
+/// A timer may be late by up to this, and that is caught up.
 const LATE: Duration = Duration::from_millis(10);
 /// Bytes of the first response, before any is known.
 const FIRST: u64 = 32 << 10;
-/// No response is expected to have more bytes.
+/// The most bytes that one response adds to the mean.
 const MOST: u64 = 1 << 50;
-/// What is expected is about the mean of so many responses.
+/// The expected size is about the mean of this many responses.
 const LAST: u64 = 8;
 
 impl RateLimits {
-    /// Whether each limit lets anything through.
+    /// Checks that each limit lets anything through.
     ///
     /// # Errors
-    /// The first that does not, by the path that it has in settings.
+    /// The first that does not, by its path in the settings.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let refused = |option, value: &dyn fmt::Display, reason: &str| {
             Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
@@ -76,19 +77,19 @@ impl Rate {
         self.requests_due.max(self.bytes_due)
     }
 
-    /// A request starts now, and is charged for so many bytes.
+    /// A request starts now. Returns the bytes that it is charged for.
     pub(crate) fn begin(&mut self, now: Timestamp) -> u64 {
         if !self.is_limited() {
             return 0;
         }
-        // Time in which nothing was asked is not saved up.
+        // Idle time is not saved up.
         let from = |due: Timestamp| if now.since(due) <= LATE { due } else { now };
         self.requests_due = from(self.requests_due) + self.request();
         self.bytes_due = from(self.bytes_due) + self.bytes(self.expected);
         self.expected
     }
 
-    /// It is back, with so many bytes; nothing was sent where there is no number.
+    /// A request is back, with the bytes of its response; `None` if it was not sent.
     pub(crate) fn end(&mut self, charged: u64, bytes: Option<u64>) {
         if !self.is_limited() {
             return;
@@ -105,18 +106,18 @@ impl Rate {
         };
     }
 
-    /// The time that one request takes of all.
+    /// What one request costs.
     fn request(&self) -> Duration {
         self.limits.requests.map_or(Duration::ZERO, |requests| seconds(1.0 / requests))
     }
 
-    /// The time that so many bytes take of all.
+    /// What this many bytes cost.
     fn bytes(&self, bytes: u64) -> Duration {
         self.limits.bytes.map_or(Duration::ZERO, |limit| seconds(bytes as f64 / limit as f64))
     }
 }
 
-/// The longest time there is where they are too many for one.
+/// A duration of these seconds, or the longest one if they are too many.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

@@ -1,26 +1,27 @@
-//! Hosts that share a clock, of one group or on one IP address: whose turn it is among them.
+//! Hosts that share a clock, because they are in one group or on one IP address, and whose turn it is among them.
 //!
-//! A host passes its clocks one after the other: its own, in the agenda, and then those of its rate groups, in their lines. What all of them
-//! say holds at once, since a host comes to a line only when its own rest is over, and is lent out only when its rate groups are free.
+//! A host passes its clocks one after the other: its own, on the agenda, and then those of its rate groups, in their wait queues. All of
+//! them hold at once, since a host comes to a wait queue only when its own rest is over, and is lent out only when its rate groups are
+//! free.
 //!
-//! A host that is given up passes none: it is not asked.
+//! A retired host passes none: it is not asked.
 //!
 //! # First pages come first
 //!
-//! A host whose robots.txt has come stands before all of its priority until it was asked for a page. Else a thousand names on one address
-//! would all be asked for their robots.txt before any is asked for a page, and a domain of which each name says the same would be found
-//! out when that is paid for. Others wait for one page more for each robots.txt that goes before them, and for no more: nobody is asked
-//! for robots.txt while one of these stands in line.
+//! A host whose robots.txt has come goes before all others of its priority until it has been asked for a page. Otherwise a thousand names
+//! on one address would all be asked for their robots.txt before any is asked for a page, and a domain whose names all serve the same would
+//! be found out only after that cost. Each robots.txt delays the other hosts by at most one page: no host is asked for its robots.txt while
+//! such a host is in the wait queue.
 //!
 //! # Addresses are told
 //!
-//! A group follows from the host's name. An address is known only when the name has been looked up, and that is the fetcher's to do. So
-//! a host of which no address is known is lent out by its own clock and its group's. The fetcher looks the name up, tells what it
-//! [resolved to](Frontier::resolved), and connects only if the address is free; else the lease comes back, and the host stands in the
-//! line of the address. However many hosts are new at once, none is connected to out of its turn. From then on the host is lent out
-//! when the address is free, and the fetcher goes on telling, since a name may move: the request then counts for the new address.
+//! A group follows from the host's name. An address is known only once the name has been looked up, which the fetcher does. So a host
+//! without a known address is lent out by its own clock and its group's. The fetcher looks the name up, reports what it [resolved
+//! to](Frontier::resolved), and connects only if the address is free; otherwise it releases the lease, and the host joins the wait queue of
+//! the address. However many hosts are new at once, none is connected to out of turn. From then on the host is lent out when the address is
+//! free. The fetcher reports the addresses with each lease, since a name may move: the request then counts for the new address.
 //!
-//! An address is no state. Nothing is written down of it: after a restart, or an eviction, the host's next request tells it again.
+//! An address is not state, and is not journaled: after a restart or an eviction, the host's next request reports it again.
 
 use std::net::IpAddr;
 
@@ -32,12 +33,12 @@ use crate::frontier::queues::RateGroupId;
 use crate::frontier::{Lease, Outcome, Timestamp};
 
 impl<J: Journal> Frontier<J> {
-    /// Takes note of the addresses to which the name of a lease's host resolves, before anything is connected to: hosts on one address
-    /// are asked like one server, by [`address_delay`](crate::frontier::Politeness::address_delay) and
+    /// Notes the addresses to which the name of a lease's host resolves, before a connection is made: hosts on one address are asked like
+    /// one server, by [`address_delay`](crate::frontier::Politeness::address_delay) and
     /// [`connections_per_address`](crate::frontier::Politeness::connections_per_address).
     ///
-    /// The least address stands for all; of IPv6 addresses, their first 64 bits. Tell them with each lease: a name that was told before
-    /// costs next to nothing. Where they are not known, as behind a proxy, tell none: the request counts for no address.
+    /// The least address stands for all; of IPv6 addresses, the first 64 bits. Pass them with each lease: a name that was passed before
+    /// costs next to nothing. If they are not known, as behind a proxy, pass none: the request counts for no address.
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Resolved, Timestamp};
@@ -69,7 +70,7 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Resolved, FrontierError> {
         self.check_is_out(lease)?;
         let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
-        // Hosts in line whose address has rested meanwhile go before this one.
+        // Waiting hosts whose address has rested meanwhile go before this one.
         self.wake(now);
         if let Some(before) = lease.address.take() {
             self.rate_groups.take_back(before.rate_group, false, now);
@@ -84,8 +85,8 @@ impl<J: Journal> Frontier<J> {
         Ok(Resolved::Connect)
     }
 
-    /// Notes that a host has this address from here on. If it stands in the line of its old one, it leaves that, and so does a place that the
-    /// old one keeps for it: the next host of that line is called at once, or nobody would call it.
+    /// Notes that a host has this address from now on. If it waits for its old address, it leaves that wait queue, or frees the place
+    /// reserved for it there: the next host of that queue is called at once, since nothing else would call it.
     fn move_to(&mut self, id: HostId, address: ServerAddress, now: Timestamp) -> RateGroupId {
         let rate_group = self.rate_groups.join(address, now);
         let seat = self.state.host(id).seat;
@@ -111,7 +112,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The rate groups that a host is in, its group's first, then its server's. In that order a host stands in line for them.
+    /// The rate groups of a host: its group's, then its server's, then its address's. A host waits for them in that order.
     #[inline]
     fn rate_groups_of(&self, id: HostId) -> [Option<(RateGroupId, GroupKind)>; 3] {
         if self.rate_groups.is_empty() {
@@ -120,8 +121,9 @@ impl<J: Journal> Frontier<J> {
         [GroupKind::Group, GroupKind::Server, GroupKind::Address].map(|tie| Some((self.rate_group(id, tie)?, tie)))
     }
 
-    /// Takes note that a host was taken from the front queue, and says who had called it there. Each host that is taken must be told here
-    /// before anything else is decided of it: a place that stays kept keeps its rate group still for ever.
+    /// Notes that a host was taken from the front queue, releases its reservation, and returns the kind of rate group that called it there.
+    /// Call it for each host that is taken, before anything else is decided about it: a reservation that is never released blocks its rate
+    /// group for ever.
     pub(crate) fn take_reservation(&mut self, id: HostId) -> Option<GroupKind> {
         let caller = self.state.host(id).seat.state.caller();
         if let Some(rate_group) = caller.and_then(|tie| self.rate_group(id, tie)) {
@@ -130,8 +132,8 @@ impl<J: Journal> Frontier<J> {
         caller
     }
 
-    /// Whether a host that was taken from the front queue had to stand in the line of a rate group. One that is retired or has spent its
-    /// budget does not: its pages are given up or set aside, and nobody asks it anything.
+    /// Puts a host that was taken from the front queue into a rate group's wait queue, if it has to wait; says whether it did. A host that
+    /// is retired or has spent its budget does not wait: its pages are given up or set aside, and it is not asked.
     pub(crate) fn stands_in_line(
         &mut self,
         id: HostId,
@@ -154,13 +156,13 @@ impl<J: Journal> Frontier<J> {
         true
     }
 
-    /// A host that stands in line has a better URL: it stands behind all that have one as good.
+    /// A host in a wait queue has a better URL: it goes after all hosts with an equally good one.
     pub(crate) fn promote(&mut self, id: HostId, tie: GroupKind, from: u8, to: u8) {
         let rate_group = self.rate_group(id, tie).expect("a host in a line has a circle");
         self.rate_groups.promote(rate_group, tie, &mut self.state.seats(), id, from, to);
     }
 
-    /// Calls the next host of each rate group of this one, where it is free and one stands in its line.
+    /// Calls the next host of each of this host's rate groups that is free and has one waiting.
     #[inline]
     pub(crate) fn wake_groups(&mut self, id: HostId, now: Timestamp) {
         for (rate_group, tie) in self.rate_groups_of(id).into_iter().flatten() {
@@ -168,7 +170,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Calls the next host of a rate group to the front queue, where the rate group is free and one stands in its line; says whether it did.
+    /// Calls the next host of a rate group to the front queue, if the group is free and one waits; says whether it did.
     pub(crate) fn call(&mut self, rate_group: RateGroupId, tie: GroupKind, now: Timestamp) -> bool {
         let seats = &mut self.state.seats();
         let Some((host, priority)) = self.rate_groups.call(rate_group, seats, now) else { return false };
@@ -177,8 +179,8 @@ impl<J: Journal> Frontier<J> {
         true
     }
 
-    /// Takes a host that is due out of the queue that it is in; `false` where it is in none of these. It is nowhere then, and has to be
-    /// [placed](Self::place). One that rests stays on the agenda, which takes nobody out of its middle.
+    /// Takes a due host out of its queue; `false` if it is in none. It is then in no list, and has to be [placed](Self::place). A resting
+    /// host stays on the agenda, which cannot remove one from its middle.
     pub(crate) fn leaves_its_queue(&mut self, id: HostId) -> bool {
         let state = self.state.host(id).seat.state;
         let tie = state.caller().or(state.line().map(|(tie, _)| tie));
@@ -211,7 +213,7 @@ impl<J: Journal> Frontier<J> {
         true
     }
 
-    /// A request that goes out takes a place in each rate group of its host. A page that is given up is not asked for, and takes none.
+    /// A request takes a place in each rate group of its host. A page to be given up is not requested, and takes none.
     pub(crate) fn take_places(&mut self, lease: &mut Lease) {
         if self.rate_groups.is_empty() || lease.trouble.is_some() {
             return;
@@ -232,7 +234,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A request is back, and its places are free for others. If the response asks for a rest, the whole group takes it; the address does
+    /// A request is back, and frees its places. If the response asks for a rest, the whole group and the server take it; the address does
     /// not, since one of its hosts does not speak for the others.
     pub(crate) fn give_places_back(
         &mut self,

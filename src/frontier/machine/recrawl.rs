@@ -1,4 +1,4 @@
-//! The same URL again: at a time, whether it was seen or not.
+//! Fetching a URL again: at a given time, whether it was seen or not; and forgetting that it was seen.
 
 use std::io;
 
@@ -9,22 +9,20 @@ use crate::frontier::{Href, Lease, Timestamp};
 use crate::gate::{Found, Position, Refusal};
 use crate::seen::Removal;
 
-/// URLs whose time has come are moved to their hosts' queues, this many a call at most: a day that begins with a million of
-/// them stops nobody.
+/// The most URLs that one call moves to their hosts' queues as their time comes, so that a million due at once do not stop the crawl.
 const RELEASES: u32 = 128;
 
 impl<J: Journal> Frontier<J> {
-    /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL-seen test is not asked, only
-    /// told. Where the gate refuses it for another reason, says why. It is found anew, as a seed is: depth 0, and it widens the
-    /// scope. A page that keeps its depth is scheduled by [its lease](Self::schedule_again).
+    /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL is added to the seen set, but not tested
+    /// against it. If the gate refuses it for another reason, says why. It is found anew, like a seed: at depth 0, and it widens the scope.
+    /// A page that keeps its depth is scheduled by [its lease](Self::schedule_again).
     ///
-    /// It goes to its host's queue within a second of its time, at the next call of [`next`](Self::next), and behind what
-    /// waits there; robots.txt and politeness are asked then as for any other. A URL that is scheduled twice is fetched
-    /// twice.
+    /// It goes to the end of its host's queue within a second of its time, at the next call of [`next`](Self::next); robots.txt and
+    /// politeness then apply as to any other. A URL that is scheduled twice is fetched twice.
     ///
-    /// Works with every [layout](crate::seen::Layout) of the seen set, and costs, beside the journal's entry, two to four bytes
-    /// of memory a URL, or about a hundred where no other has the same second. Where the journal is durable, so is this; the
-    /// segments of the journal that have its entry stay for as long.
+    /// Works with every [layout](crate::seen::Layout) of the seen set. Besides the journal's entry it costs two to four bytes of memory a
+    /// URL, or about a hundred if no other URL has the same second. If the journal is durable, so is this; the journal segment with its
+    /// entry is kept until then.
     ///
     /// ```
     /// use std::time::Duration;
@@ -61,7 +59,7 @@ impl<J: Journal> Frontier<J> {
         Ok(self.schedule_found(&Found::seed(url).said(&href), at)?)
     }
 
-    /// Queues a page again whose last try failed, as it was found this deep before, whether it was seen or not.
+    /// Queues a page again whose last try failed, at the depth it was found at, whether it was seen or not.
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
@@ -77,11 +75,11 @@ impl<J: Journal> Frontier<J> {
         Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)?)
     }
 
-    /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that no page comes nearer to a seed by it.
+    /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that recrawling brings no page nearer to a seed.
     ///
-    /// Call it before the lease is completed. Both happen at once then: the page is done and scheduled in one record, and whenever
-    /// the process dies, it waits once. Where the completion leads to another try, or to another spelling of the page, nothing is
-    /// scheduled: call it again with the next lease. A robots.txt is asked for again without it, and is not scheduled.
+    /// Call it before the lease is completed. The page is then done and scheduled in one record, so whenever the process dies, it is queued
+    /// exactly once. If the completion leads to another try, or to another spelling of the page, nothing is scheduled: call it again with
+    /// the next lease. A robots.txt is never scheduled: it is fetched again by itself.
     ///
     /// # Errors
     /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it.
@@ -100,12 +98,12 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// Takes a URL from the seen set, so that it is new when it is found next. Where it is queued, scheduled, given up or lent out, it
-    /// stays so.
+    /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled, given up or lent out, it stays
+    /// so.
     ///
-    /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. In the counting layout, forgetting a URL that
-    /// was never found may make another one new, at the filter's rate. Where the journal is durable, so is this. The call waits while a
-    /// checkpoint writes the URL's shard. The same URL must not be between the gate and the frontier at that moment.
+    /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. In the counting layout, forgetting a URL that was
+    /// never found may make another one new, at the filter's false-positive rate. If the journal is durable, so is this. The call waits
+    /// while a checkpoint writes the URL's shard. The URL must not be admitted and not yet submitted at that moment.
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
@@ -123,7 +121,7 @@ impl<J: Journal> Frontier<J> {
     /// ```
     ///
     /// # Errors
-    /// [`Unsupported`](FrontierError::Unsupported) with the layout's name, where that cannot; [`Address`](FrontierError::Address);
+    /// [`Unsupported`](FrontierError::Unsupported) with the layout's name, if that cannot forget; [`Address`](FrontierError::Address);
     /// [`Storage`](FrontierError::Storage): nothing is forgotten then.
     pub fn forget(&mut self, text: &str) -> Result<Removal, FrontierError> {
         let url = self.gate().canonicalizer().canonicalize(text)?;
@@ -134,8 +132,7 @@ impl<J: Journal> Frontier<J> {
         Ok(self.state.forget(fingerprint)?)
     }
 
-    /// Sends a URL through the rules of the gate, but not the seen test, and schedules it. The seen set is told of it by the
-    /// record.
+    /// Checks a URL by the rules of the gate, but not the seen test, and schedules it. Applying the record adds it to the seen set.
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
         if let Err(refusal) = self.gate().check(found) {
             self.gate().refuse(refusal);
@@ -160,8 +157,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Moves one URL from the schedule to its host's queue. The entry is read for its text alone: the host may be evicted, or
-    /// new.
+    /// Moves one URL from the schedule to its host's queue. The entry is read for the URL's text, since its host may be evicted, or new.
     fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
         let Entry { wire, priority, .. } = self.journal.read(position)?;
         let url = canonicalizer.canonicalize(wire);

@@ -1,10 +1,10 @@
-//! Rules that change while URLs wait: a later run has others, or somebody drops a host.
+//! Rules that change while URLs wait: a later run has other settings, or a host is dropped.
 //!
-//! With each change a *round* of rules begins. What was admitted in an earlier one is judged again when its turn comes, and what is refused
-//! then is set aside with its reason, so it is counted as refused and not as admitted. It keeps its entry in the journal. The next round
-//! judges it once more: it waits in its queue again, or it is set aside for that round.
+//! Each change begins a *round* of rules. A URL admitted in an earlier round is judged again when its turn comes. If it is refused then, it
+//! is set aside with its reason, and counts as refused and not as admitted. It keeps its entry in the journal. The next round judges it
+//! once more: it goes back to its queue, or is set aside for that round.
 //!
-//! Nothing is walked when the rules change. A URL that came since is not judged twice: its position tells.
+//! Nothing is walked when the rules change. A URL that came since is not judged twice: its journal position tells.
 
 use std::io;
 
@@ -18,31 +18,31 @@ use crate::frontier::hosts::{HostId, HostState};
 use crate::gate::Position;
 use crate::gate::{DropRule, Refusal};
 
-/// URLs that earlier rounds have set aside are judged again, at most this many a call: a million of them hold nobody up.
+/// The most URLs set aside in earlier rounds that one call judges again, so that a million of them do not stop the crawl.
 const RETURNS: u32 = 128;
-/// URLs that one call sets aside at once when a host is dropped, at most. The others are set aside as their turn comes.
+/// The most URLs that are set aside at once when a host is dropped. The others are set aside as their turn comes.
 const DROPPED_AT_ONCE: usize = 1 << 16;
-/// URLs that are looked at to say how many of those that wait are refused, at most.
+/// The most URLs that `judged_again` looks at.
 #[cfg(feature = "cli")]
 const LOOKED_AT: usize = 1 << 20;
 
-/// What today's rules say of URLs that others have judged.
+/// What today's rules say of URLs that earlier rules judged.
 #[cfg(feature = "cli")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JudgedAgain {
-    /// Those that wait and are refused, by the reason.
+    /// URLs that wait and are now refused, by the reason.
     pub(crate) refused: std::collections::BTreeMap<Refusal, u64>,
-    /// Those that were refused and wait again.
+    /// URLs that were refused and are now admitted again.
     pub(crate) readmitted: u64,
-    /// There are more than were looked at.
+    /// There are more URLs than were looked at.
     pub(crate) is_cut: bool,
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Asks nothing more of a host from here on: its URLs are refused as [`Dropped`](Refusal::Dropped), those that wait and those that are
-    /// found. `*.example.org` is `example.org` and all hosts below it. Requests that are under way come to their end.
+    /// Stops asking a host: its URLs are refused as [`Dropped`](Refusal::Dropped), both queued and newly found ones. `*.example.org` is
+    /// `example.org` and all hosts below it. Requests under way are completed.
     ///
-    /// A frontier that is kept in a job keeps this too. [`undo_drop`](Self::undo_drop) takes it back, and no URL is lost by it.
+    /// A job stores this with its frontier. [`undo_drop`](Self::undo_drop) takes it back, and no URL is lost.
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Next, Timestamp};
@@ -79,8 +79,8 @@ impl<J: Journal> Frontier<J> {
         Ok(self.set_aside_dropped(now)?)
     }
 
-    /// Takes a drop back; says whether there was one. URLs that it had refused wait again, where no other rule refuses them, and those that
-    /// were found meanwhile are new when they are found next.
+    /// Takes a drop back; says whether there was one. URLs that it refused while queued are queued again, unless another rule refuses them.
+    /// URLs found meanwhile are new when they are next found.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
@@ -96,7 +96,7 @@ impl<J: Journal> Frontier<J> {
         Ok(true)
     }
 
-    /// The journal's owner has the new list first, then the gate. A round begins by it.
+    /// Gives the new list to the journal's owner first, then to the gate. This begins a round.
     fn change_dropped(&mut self, rules: &[DropRule]) -> Result<(), FrontierError> {
         self.journal.keep_dropped(rules)?;
         self.gate().set_dropped(rules)?;
@@ -104,15 +104,15 @@ impl<J: Journal> Frontier<J> {
         Ok(self.commit(&Record::Rules { digest }, None, None).map(drop)?)
     }
 
-    /// Sets the URLs of dropped hosts aside at once: a host that fails rests for hours, and its URLs would hold the crawl up for as long.
-    /// O(hosts in memory).
+    /// Sets the URLs of dropped hosts aside at once: a failing host may rest for hours, and its URLs would delay the end of the crawl by
+    /// that. O(hosts in memory).
     fn set_aside_dropped(&mut self, now: Timestamp) -> io::Result<()> {
         let mut left = DROPPED_AT_ONCE;
         let ids: Vec<HostId> = self.state.hosts().ids().collect();
         let mut emptied = Vec::new();
         for id in ids {
             let host = self.state.host(id);
-            // Of a host that is asked one thing at a time nobody notes which page is out. It comes back soon, and then the others go.
+            // For a host with one connection, which page is out is not recorded. It comes back soon, and the others are set aside then.
             let is_out = host.seat.out > 0 && !self.lends_concurrently(id);
             if host.queue.len() == 0 || is_out || !self.gate().drops_host(&host.key) {
                 continue;
@@ -142,13 +142,13 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Judges URLs again that earlier rounds have set aside, up to the bound.
+    /// Judges URLs again that earlier rounds set aside, up to the bound.
     #[inline]
     pub(crate) fn bring_back(&mut self, now: Timestamp) -> io::Result<()> {
         if self.has_to_bring_back() { self.judge_aside(now) } else { Ok(()) }
     }
 
-    /// Whether an earlier round has set anything aside.
+    /// Whether any URL is still set aside by an earlier round.
     #[inline]
     pub(crate) fn has_to_bring_back(&self) -> bool {
         self.state.schedule().first_aside(self.state.rules().number).is_some()
@@ -156,7 +156,7 @@ impl<J: Journal> Frontier<J> {
 
     fn judge_aside(&mut self, now: Timestamp) -> io::Result<()> {
         let round = self.state.rules().number;
-        // The limits may be lower now: the gate says so, and nobody else.
+        // The limits may be lower now, but only the gate is to refuse for that.
         let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         for _ in 0..RETURNS {
             let Some((position, from)) = self.state.schedule().first_aside(round) else { break };
@@ -185,8 +185,8 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// What today's rules say of the URLs that others have judged: as far as they wait for their turn, and of those that were set aside.
-    /// Nothing changes by it. Reads the entry of each of them, of a million at most.
+    /// What today's rules say of the URLs that earlier rules judged: those still queued, and those set aside. Changes nothing. Reads the
+    /// entry of each of them, at most a million.
     ///
     /// # Errors
     /// If the journal's storage fails.
@@ -223,7 +223,7 @@ impl<J: Journal> Frontier<J> {
         Ok(judged)
     }
 
-    /// Why nothing more of a URL's host is asked, where its budget is spent. One that was evicted stays so.
+    /// The refusal by the budget of a URL's host, if that is spent. An evicted host stays evicted.
     #[cfg(feature = "cli")]
     fn spent_of(&mut self, url: &CanonicalUrl) -> io::Result<Option<Refusal>> {
         if let Some(id) = self.state.look_up(url.origin()) {

@@ -1,16 +1,16 @@
-//! A host gets its seat: idle, in the agenda, due, giving way, held back, or back to where it was lent from.
+//! A host gets its seat: idle, on the agenda, due, giving way, or held back.
 //!
 //! | what happens | the host goes |
 //! |---|---|
-//! | a URL of it comes | from idle to where its clock says; up in the queue where the URL is better than its best |
-//! | a lease of it comes back | to the agenda, to the front queue, or idle |
+//! | a URL of it comes | from idle to where its clock says; up in its queue if the URL is better than its best |
+//! | a lease of it comes back | to the agenda, to the front queue, or to idle |
 //! | its rest is over | from the agenda to the front queue |
 //! | its turn comes outside its hours | to the agenda, until they begin |
-//! | it is due, and its domain had more turns than others | to the line of its [domain](super::turns) |
-//! | it is due, and nobody knows it | to the held ones, where as many such hosts are out as may be |
+//! | it is due, and its domain had more turns than others | to the wait queue of its [domain](super::turns) |
+//! | it is due, and has never answered | to the held hosts, if the maximum of such hosts is out |
 //!
-//! A host is in one list at a time, and its seat says in which: list and seat change together here, and nowhere between two calls do
-//! they differ. Nothing of this is journaled, since it follows from queues and clocks: a resume places all hosts once.
+//! A host is in one list at a time, and its seat says in which. List and seat change together here, and never differ between two calls.
+//! None of this is journaled, since it follows from queues and clocks: a resume places all hosts once.
 
 use std::io;
 
@@ -21,8 +21,8 @@ use crate::frontier::durable::Journal;
 use crate::frontier::hosts::{Host, HostId, HostState};
 
 impl<J: Journal> Frontier<J> {
-    /// A URL has come to the queue of a host, which may move up by it. A host that is on the agenda, or lent out without further
-    /// connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) where it stands in a line.
+    /// A URL has come to the queue of a host, which may move the host up. A host that is on the agenda, or lent out without further
+    /// connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) in a wait queue.
     pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
         match self.state.host(host).seat.state {
             HostState::Idle => self.place(host, now),
@@ -62,8 +62,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Puts a host, that is nowhere, where it belongs by its queue and its clock: idle, resting or due. One that has pages out rests or
-    /// is due for a further one, or stays leased.
+    /// Seats a host that is in no list, by its queue and its clock: idle, resting or due. A host with pages out rests or is due for a
+    /// further one, or stays leased.
     pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
         let host = self.state.host(id);
         if host.seat.state == HostState::RobotsElsewhere {
@@ -107,13 +107,13 @@ impl<J: Journal> Frontier<J> {
         self.count_prospect(id);
     }
 
-    /// The priority of what goes next of a host: first of all the robots.txt of others, that it is asked for.
+    /// The priority of a host's next lease: the robots.txt of others that it is asked for goes first.
     #[inline]
     fn best(&self, host: &Host, id: HostId) -> Option<u8> {
         self.errands.errand_of(id).or_else(|| self.first_free(host, id).map(|first| first.priority))
     }
 
-    /// Places all hosts: they are nowhere yet. Once, at the end of a resume.
+    /// Places all hosts, which are in no list yet. Once, at the end of a resume.
     ///
     /// # Errors
     /// If the journal cannot be read.
@@ -123,7 +123,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Hosts with URLs queued that are not lent out: where there are none and nothing is out, the frontier has drained but for its schedule.
+    /// Hosts with URLs queued that are not lent out. If there are none and nothing is out, the frontier has drained but for its schedule.
     pub(crate) fn active_hosts(&self) -> usize {
         self.agenda.len() + self.front.len() + self.held.len() + self.waiting_in_line()
     }
@@ -139,29 +139,28 @@ impl<J: Journal> Frontier<J> {
         self.politeness.opens(host.treatment, now, now) > now && !self.is_over(host, id)
     }
 
-    /// When the first of the hosts that are left may be asked, where nothing is out and all of them sleep until their hours begin, and how
-    /// many they are.
+    /// If nothing is out and all remaining hosts sleep until their hours begin: when the first may be asked, and how many there are.
     #[cfg(feature = "crawl")]
     pub(crate) fn sleeps_until(&self) -> Option<(Timestamp, usize)> {
         let all_sleep = self.asleep > 0 && self.asleep == self.active_hosts() && self.lent.all == 0;
         self.earliest().filter(|_| all_sleep).map(|until| (until, self.asleep))
     }
 
-    /// Whether a host that is due must wait until another has come back that nobody knew either. Hosts that accept and never answer would
-    /// else have all fetches that may be under way, and known hosts would wait behind them.
+    /// Whether a due host that has never answered must wait until another such host has come back. Otherwise hosts that accept connections
+    /// and never answer could take all concurrent fetches, and known hosts would wait for them.
     pub(super) fn is_to_be_held(&self, id: HostId) -> bool {
         let host = self.state.host(id);
         !host.has_answered && self.lent.first_contacts >= self.first_contacts && !self.is_over(host, id)
     }
 
-    /// Holds a host back that is due. It keeps its priority, and goes to the front again when one of its kind has come back.
+    /// Holds a due host back. It keeps its priority, and goes to the front again when another first contact has come back.
     pub(super) fn hold(&mut self, host: HostId, priority: u8) {
         let seats = &mut self.state.seats();
         self.held.push(seats, host, priority);
         seats[host].state = HostState::Held(priority);
     }
 
-    /// Lets hosts go that nobody knows, as many as may be asked now.
+    /// Releases held hosts, as many as may be asked now.
     pub(super) fn release_held(&mut self) {
         if self.held.len() == 0 {
             return;
@@ -174,16 +173,16 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Moves hosts that have become due from the agenda to the front, in the order of their times; then calls hosts from the lines of rate
-    /// groups that have rested. O(log hosts) for each. Each call that may lend or seat a host comes here first, so that hosts that have
-    /// been due for longer go before one that becomes due now.
+    /// Moves hosts that have become due from the agenda to the front, in the order of their times; then calls hosts from the wait queues of
+    /// rate groups that have rested. O(log hosts) for each. Each call that may lend or seat a host comes here first, so that hosts due for
+    /// longer go before one that becomes due now.
     #[inline]
     pub(crate) fn wake(&mut self, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = self.state.host(id);
             let best = self.best(host, id).expect("a host in the agenda has a URL to be lent");
-            // One that failed before it slept is not counted as failing until it was asked once more: patience is for hosts that may be
-            // asked.
+            // A host that failed before it slept is not counted as failing until it has been asked once more: patience is for hosts that
+            // may be asked.
             self.asleep -= usize::from(host.seat.state == HostState::Asleep);
             let seats = &mut self.state.seats();
             seats[id].state = HostState::Due(best);
@@ -191,7 +190,7 @@ impl<J: Journal> Frontier<J> {
             self.compete(id, true);
         }
         while let Some((rate_group, tie)) = self.rate_groups.pop_due(now) {
-            // A rest that was asked for may leave room for several.
+            // After a rest that a response asked for, there may be room for several hosts.
             while self.call(rate_group, tie, now) {}
         }
     }

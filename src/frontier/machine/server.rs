@@ -1,16 +1,17 @@
-//! The ports of one name are one server to its owner.
+//! The default ports of one name are one server, and share a clock.
 //!
-//! A robots.txt is an origin's (RFC 9309 section 2.3), and so are queues and rules. But the default ports of a name, 80 of http and 443 of
-//! https, are one server: they share a clock. Its rest is the slower of both, and what is out of one counts for the other. Other ports are
-//! hosts of their own. A rule of hosts joins all ports of a name, or parts them ([`one_server`](crate::frontier::HostRule::one_server)).
+//! A robots.txt belongs to an origin (RFC 9309 section 2.3), and so do queues and rules. But the default ports of a name, 80 of http and
+//! 443 of https, are one server to its owner: they share a clock. Its rest is the slower of the two, and a request out to one counts for
+//! the other. Other ports are hosts of their own. A host rule can join all ports of a name, or separate them
+//! ([`one_server`](crate::frontier::HostRule::one_server)).
 //!
-//! They share failures, too, where these are the server's: no answer in time, a status of too much load, a name that cannot be resolved.
-//! Such a failure of one port is one more in a row of each. A good answer makes up for those of its own port alone: where https answers
-//! and http never does, http is given up in the end, and each of its failures is the first of a row for https. A port that takes no
-//! connection, or has a bad certificate, says nothing of the others. Where a port asks for a rest, all of them take it.
+//! They also share failures that are the server's: no answer in time, a status of too much load, a name that cannot be resolved. Such a
+//! failure of one port counts as one more in a row for each port. A good answer resets the count of its own port alone: if https answers
+//! and http never does, http is retired in the end, and each of its failures is the first in a row for https. A port that takes no
+//! connection, or has a bad certificate, says nothing about the others. If one port asks for a rest, all of them take it.
 //!
-//! The rate group of a server is made when its second host comes to memory: most hosts never have one. A host of the default ports brings
-//! the other one back from where it was evicted to, so that the slower rest holds. All that must outlive a process stands in the hosts.
+//! A server's rate group is made when its second host comes into memory: most hosts never have one. A host of a default port brings the
+//! other back if that was evicted, so that the slower rest holds. Everything that must outlive the process is stored in the hosts.
 
 use std::io;
 use std::time::Duration;
@@ -24,8 +25,7 @@ use crate::frontier::queues::RateGroupId;
 use crate::frontier::{Failure, Lease, Outcome, Timestamp};
 
 impl<J: Journal> Frontier<J> {
-    /// The host of the other default port, brought back to memory where it was evicted; `None` where there is none, or where it shares
-    /// nothing.
+    /// The host of the other default port, brought back to memory if it was evicted; `None` if there is none, or if the two share nothing.
     pub(super) fn twin_of(&mut self, key: &HostKey, now: Timestamp) -> io::Result<Option<HostId>> {
         let Some(twin) = twin_origin(key) else { return Ok(None) };
         let number = self.politeness.number_for(key);
@@ -41,7 +41,7 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(self.state.bring_back(host, usage)))
     }
 
-    /// A host has come to memory: it shares the clock of its server's other ports, where there are any.
+    /// A host has come into memory: it shares the clock of its server's other ports, if there are any.
     pub(super) fn join_server(&mut self, id: HostId, twin: Option<HostId>, now: Timestamp) {
         let treatment = *self.treatment(id);
         let is_joined = treatment.one_server == Some(true);
@@ -60,7 +60,7 @@ impl<J: Journal> Frontier<J> {
         self.rate_groups.set_delay(rate_group, self.server_delay(rate_group), None);
     }
 
-    /// A host is one of a server's. It may have been asked already, or be out.
+    /// Adds a host to its server. It may have been asked already, or be lent out.
     fn add_port(&mut self, rate_group: RateGroupId, id: HostId, now: Timestamp) {
         if self.rate_groups.server_of(id).is_some() {
             return;
@@ -73,7 +73,8 @@ impl<J: Journal> Frontier<J> {
         self.rate_groups.rest_until(rate_group, rested);
     }
 
-    /// When the rest after a host's last answer is over, as far as its clock tells: one that fails rests longer by itself.
+    /// When the rest after a host's last answer is over, as far as its clock tells. The longer rest of a failing host is its own, not the
+    /// server's.
     fn rested(&self, host: &Host) -> Timestamp {
         let delay = host.delay(&self.politeness);
         match &host.ill {
@@ -91,8 +92,8 @@ impl<J: Journal> Frontier<J> {
         delays.max().unwrap_or_default()
     }
 
-    /// A lease is back, and its host stands as that made it. The other ports of its server stand otherwise too, where it speaks of them. A
-    /// port of which the journal cannot take the record stands as before, until the next failure.
+    /// A lease is back, and has changed the status of its host. Changes the status of the server's other ports too, as far as the outcome
+    /// concerns them. A port whose record the journal cannot take keeps its status until the next failure.
     pub(super) fn share_standing(
         &mut self,
         lease: &Lease,
@@ -107,7 +108,7 @@ impl<J: Journal> Frontier<J> {
         if !fails && asks.is_none() {
             return;
         }
-        // One that was evicted comes back: nothing may happen to it while it is away.
+        // An evicted port comes back, because an evicted host cannot change.
         let key = self.state.host(lease.host).key.clone();
         if let Ok(Some(twin)) = self.twin_of(&key, now) {
             self.join_server(twin, Some(lease.host), now);
@@ -144,7 +145,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// What the other ports of a host's server may have to hear of a lease's outcome, before that is judged.
+    /// What a lease's outcome may mean for the other ports of its server. Taken before the outcome is judged.
     #[inline]
     pub(super) fn server_news(&self, lease: &Lease, outcome: &Outcome) -> Option<ServerNews> {
         let was_sent = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
@@ -158,18 +159,18 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// What one port of a server has to tell the others.
+/// What an outcome at one port means for the server's other ports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServerNews {
-    /// Its failures in a row before.
+    /// The port's failures in a row before the outcome.
     failures: u16,
-    /// It has failed, and that may be the server's.
+    /// It failed, and the failure may be the server's.
     fails: bool,
-    /// It has asked for a rest.
+    /// The rest that it asked for.
     asks: Option<Duration>,
 }
 
-/// Whether what is wrong is wrong with the server, and not with one of its ports.
+/// Whether a failure is the server's, and not one port's.
 const fn is_servers(failure: Failure) -> bool {
     matches!(failure, Failure::Dns | Failure::NoSuchHost | Failure::Timeout)
 }

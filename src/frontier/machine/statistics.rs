@@ -1,8 +1,7 @@
 //! The frontier in numbers.
 //!
-//! All sums are kept as things change, so a progress line may ask each second whatever the size of the crawl. The lists walk over the hosts
-//! in memory, and are for reports and for whoever watches. A URL that is lent out counts as leased and not as queued, though it stands in
-//! its queue.
+//! All sums are kept as things change, so a progress line may ask each second, however large the crawl. The lists walk over the hosts in
+//! memory, for reports and dashboards. A URL that is lent out counts as leased and not as queued, though it stays in its queue.
 
 use std::fmt;
 #[cfg(any(feature = "crawl", test))]
@@ -23,11 +22,11 @@ use crate::frontier::hosts::{Host, HostStatistics, Usage};
 pub struct FrontierStatistics {
     /// URLs waiting.
     pub queued: u64,
-    /// URLs whose [time](Frontier::schedule) has not come, and those that earlier rules have refused and today's are to judge.
+    /// URLs whose [time](Frontier::schedule) has not come, and URLs that earlier rules refused and today's are still to judge.
     pub scheduled: u64,
     /// URLs lent out.
     pub leased: u64,
-    /// Those of them that are a robots.txt.
+    /// Of these, the robots.txt.
     pub leased_robots: u64,
     /// Page leases completed for good.
     pub completed: u64,
@@ -41,15 +40,15 @@ pub struct FrontierStatistics {
     pub active_hosts: u64,
     /// Active hosts whose rest is not over.
     pub resting_hosts: u64,
-    /// Those of them that may not be asked at this time of day.
+    /// Of these, hosts that may not be asked at this time of day.
     pub sleeping_hosts: u64,
-    /// When the first of these may be asked again.
+    /// When the first resting host may be asked again.
     pub next_due: Option<Timestamp>,
-    /// Hosts that wait for their group or IP address: that rests, or has as many requests out as it may.
+    /// Hosts that wait for their group or IP address, which rests or has as many requests out as it may.
     pub hosts_in_line: u64,
-    /// Hosts that may be asked, and wait since their registrable domain has had more turns than others.
+    /// Hosts that may be asked, but wait because their registrable domain has had more turns than others.
     pub hosts_giving_way: u64,
-    /// Hosts that may be asked, and wait for the [rate](super::FrontierOptions::request_rate) of the whole crawl.
+    /// Hosts that may be asked, but wait for the [rate](super::FrontierOptions::request_rate) of the whole crawl.
     pub held_by_rate: u64,
     /// IP addresses that count as one server.
     pub addresses: u64,
@@ -61,23 +60,23 @@ pub struct FrontierStatistics {
     pub unreachable: u64,
     /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
     pub memory: u64,
-    /// The part of it in the back queues and the schedule: what the URLs waiting cost beside the journal.
+    /// Of it, the back queues and the schedule: what the URLs waiting cost besides the journal.
     pub queue_memory: u64,
-    /// The part of it in the journal.
+    /// Of it, the journal.
     pub journal_memory: u64,
-    /// The part of it in what is known of the hosts' robots.txt.
+    /// Of it, what is known of the hosts' robots.txt.
     pub robots_memory: u64,
 }
 
 #[cfg(feature = "crawl")]
 impl FrontierStatistics {
-    /// Nothing waits, for its turn or for a time, and nothing is out.
+    /// No URL waits for its turn or for a time, and none is lent out.
     pub(crate) fn is_drained(&self) -> bool {
         self.queued == 0 && self.scheduled == 0 && self.leased == 0
     }
 }
 
-/// In numbers: everything would be a line for each byte of its queues.
+/// The numbers only: in full it would be a line for each byte of its queues.
 impl<J: Journal> fmt::Debug for Frontier<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frontier").field("statistics", &self.statistics()).finish_non_exhaustive()
@@ -117,8 +116,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The hosts with the most requests, most first, equals by name. Only the first hundred of the
-    /// evicted hosts are known. O(hosts in memory).
+    /// The hosts with the most requests, most first, equals by name. Of evicted hosts, only the top hundred are known. O(hosts in memory).
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let mut hosts: Vec<_> = self.state.hosts().with_usage().collect();
         let order = |(a, _): &(&Host, Usage), (b, _): &(&Host, Usage)| {
@@ -135,7 +133,7 @@ impl<J: Journal> Frontier<J> {
         top
     }
 
-    /// Hosts that fail or are not asked again, the worst first. Of evicted ones a hundred are known. O(hosts in memory).
+    /// Hosts that fail or are not asked again, worst first. Of evicted hosts, a hundred are known. O(hosts in memory).
     #[cfg(feature = "crawl")]
     pub(crate) fn failing_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let failing = self.state.hosts().with_usage().filter(|(host, _)| host.trouble().is_some());
@@ -146,7 +144,7 @@ impl<J: Journal> Frontier<J> {
         hosts
     }
 
-    /// Hosts with URLs that are set aside because a budget is spent, most first. Of evicted ones a hundred are known. O(hosts in memory).
+    /// Hosts with URLs set aside because a budget is spent, most first. Of evicted hosts, a hundred are known. O(hosts in memory).
     #[cfg(feature = "crawl")]
     pub(crate) fn spent_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let spent = self.state.hosts().with_usage().filter(|(_, usage)| usage.left_out > 0);
@@ -157,8 +155,8 @@ impl<J: Journal> Frontier<J> {
         hosts
     }
 
-    /// How fairly hosts with URLs waiting were asked: Jain's index of their requests (Jain, Chiu, Hawe 1984), 1 where all had as many,
-    /// and 1/n where one of n had them all. `None` where fewer than two wait. O(hosts in memory).
+    /// How fairly hosts with URLs waiting were asked: Jain's index of their requests (Jain, Chiu, Hawe 1984), 1 if all had equally many,
+    /// 1/n if one of n had them all. `None` if fewer than two wait. O(hosts in memory).
     #[cfg(feature = "crawl")]
     pub(crate) fn fairness(&self) -> Option<f64> {
         let waiting = self.state.hosts().iter().filter(|host| host.queue.first().is_some() && !host.is_retired());
@@ -168,14 +166,14 @@ impl<J: Journal> Frontier<J> {
         (hosts > 1.0 && sum > 0.0).then(|| sum * sum / (hosts * squares))
     }
 
-    /// How long a host that may be asked has waited for its turn, the longest of a sample; `None` where none is due.
+    /// The longest time that a host of the sample has been due; `None` if none is due.
     #[cfg(feature = "crawl")]
     pub(crate) fn longest_due(&self, now: Timestamp) -> Option<Duration> {
         self.waits.longest_due(now)
     }
 
-    /// Shows a list so many of the hosts in memory, beginning with the one of this number. Returns the number to go on with; `None` where
-    /// that was the last. So a caller that shares the frontier need not hold it for longer.
+    /// Offers `list` at most `count` of the hosts in memory, beginning with number `from`. Returns the number to go on with; `None` after
+    /// the last host. So a caller that shares the frontier need not lock it for the whole walk.
     #[cfg(feature = "cli")]
     pub(crate) fn list_hosts(&self, list: &mut HostList, from: u32, count: u32, now: Timestamp) -> Option<u32> {
         let hosts = self.state.hosts();
@@ -191,8 +189,8 @@ impl<J: Journal> Frontier<J> {
         None
     }
 
-    /// How many hosts have had how many requests, evicted ones too: the least and the most requests of each bucket that has hosts,
-    /// and how many they are; fewest requests first. The buckets are 0, 1, 2 to 3, 4 to 7 and so on. O(hosts in memory).
+    /// A histogram of hosts by their requests, evicted hosts included: for each bucket that has hosts, its least and most requests and the
+    /// number of hosts; fewest requests first. The buckets are 0, 1, 2 to 3, 4 to 7 and so on. O(hosts in memory).
     #[cfg(any(feature = "crawl", test))]
     pub(crate) fn hosts_by_requests(&self) -> Vec<(RangeInclusive<u64>, u64)> {
         let mut spread = self.state.evicted().spread().clone();

@@ -1,4 +1,4 @@
-//! Hosts that are evicted and come back, so that a crawl cannot tell whether any were; and hosts that nobody knows yet.
+//! Evicting hosts and bringing them back does not change a crawl; and limits on hosts that have never answered.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ use crate::frontier::{
 };
 use crate::gate::{Position, ScopeKind};
 
-/// A journal that keeps the images it is told to, and robots rules.
+/// A journal that keeps the images it is given, and robots rules.
 #[derive(Clone, Default)]
 struct Remembering(Rc<RefCell<Stored>>);
 
@@ -74,14 +74,15 @@ fn options() -> FrontierOptions {
     (options.seen.capacity, options.seen.false_positive_rate) = (1000, 1e-9);
     options.politeness.host_failures = 3;
     options.politeness.robots_ttl = Duration::from_secs(600);
-    // Of two hosts or so.
+    // Room for the rules of about two hosts.
     options.politeness.robots_memory = 600;
-    // A domain whose hosts have all left has had as many turns as the others when one comes back: it may go at another time.
+    // When all hosts of a domain were evicted and one comes back, the domain counts as having had as many turns as the others: its turn may
+    // differ.
     options.traps.domain_lead = 0;
     options
 }
 
-/// A crawl, as it is told.
+/// A crawl driven by a list of actions.
 struct Crawl {
     frontier: Frontier<Memory>,
     kept: Remembering,
@@ -97,7 +98,7 @@ impl Crawl {
         Self { frontier, kept, leases: Vec::new(), now: Timestamp::from_micros(1_000_000_000) }
     }
 
-    /// All hosts that are idle leave, and says how many did.
+    /// Evicts all idle hosts; says how many.
     fn leave(&mut self) -> usize {
         let mut slices = Vec::new();
         let (mut images, mut rest) = (Vec::new(), Some(StateChunk::default()));
@@ -116,7 +117,7 @@ impl Crawl {
         self.frontier.seed(&url(host, page), self.now).unwrap();
     }
 
-    /// What was lent, or until when to wait.
+    /// The URL lent, or until when to wait.
     fn lease(&mut self) -> Result<(String, Duration, u8, String), Option<Timestamp>> {
         match self.frontier.next(self.now).unwrap() {
             Next::Fetch(lease) | Next::GiveUp(lease) => {
@@ -149,7 +150,7 @@ impl Crawl {
         self.frontier.complete(lease, outcome, self.now).unwrap();
     }
 
-    /// Everything that is known of a host, whether it is here or not.
+    /// Everything that is known of a host, whether it is in memory or not.
     fn account(&mut self, host: u8) -> String {
         let url = self.frontier.gate().canonicalizer().canonicalize(&url(host, 1)).unwrap();
         let mut explanation = self.frontier.explain(&url, self.now).unwrap();
@@ -195,8 +196,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One lets all go that may, the other none: they lend the same, wait for the same, and say the same. Time passes in whole seconds alone,
-    /// so that hosts are due at one moment often.
+    /// One crawl evicts all hosts that it may, the other none: they lend the same, wait for the same, and say the same. Time passes in
+    /// whole seconds, so that hosts are often due at one moment.
     #[test]
     fn a_crawl_whose_hosts_leave_lends_the_same(acts in acts()) {
         let [mut here, mut away] = [Crawl::new(), Crawl::new()];
@@ -248,7 +249,7 @@ fn a_host_comes_back_with_its_clock_its_rules_and_its_end() {
     for host in 0..3 {
         crawl.seed(host, 0);
     }
-    // Host 0 has rules; 1 has none; 2 can never be had.
+    // Host 0 has rules; host 1 has none; host 2 can never be reached.
     loop {
         match crawl.lease() {
             Ok((url, ..)) => crawl.complete(0, [4, 2, 0][usize::from(url.as_bytes()[9] - b'0')], &[]),
@@ -266,7 +267,7 @@ fn a_host_comes_back_with_its_clock_its_rules_and_its_end() {
     assert_eq!((0..3).map(|host| (host, crawl.account(host))).collect::<BTreeMap<_, _>>(), before);
     assert_eq!(crawl.frontier.statistics().hosts_in_memory, 0, "to be looked at, none comes back");
 
-    // Two pages, of which one is disallowed, and one of a host that is not asked again.
+    // Two pages, one of them disallowed, and a page of a retired host.
     for (host, page) in [(0, 1), (0, 3), (2, 3)] {
         crawl.seed(host, page);
     }
@@ -354,7 +355,7 @@ fn hosts_that_never_answered_wait_for_one_another() {
     frontier.complete(a, outcome, secs(0)).unwrap();
     let c = lease(&mut frontier, secs(0));
     assert_eq!(c.url(), "https://c.example/");
-    // One that has answered needs no place among them.
+    // A host that has answered is not limited.
     let known = lease(&mut frontier, secs(1));
     assert_eq!((known.url(), known.is_first_contact), ("https://a.example/1", false));
     assert!(matches!(frontier.next(secs(1)).unwrap(), Next::Busy));

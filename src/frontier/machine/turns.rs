@@ -1,16 +1,16 @@
-//! Hosts give way to those of other registrable domains, where their own has had more turns.
+//! Hosts give way to hosts of other registrable domains, if their own has had more turns.
 //!
-//! A host gives way when it is taken from the front queue, so what counts is how things stand at its turn. It goes back there in two ways:
-//! when the others have caught up, one host with each call of [`next`](Frontier::next), and without a way through the queue where it is
-//! known and no other host is due. [`Domains`](crate::frontier::queues::Domains) has the numbers and the lines.
+//! A host gives way when it is taken from the front queue, so the turns counted at that moment decide. When the others have caught up, it
+//! goes back there, one host with each call of [`next`](Frontier::next). A host that has answered is also taken directly when no other host
+//! is due. [`Domains`](crate::frontier::queues::Domains) has the counts and the wait queues.
 //!
 //! | host | gives way |
 //! |---|---|
 //! | of a seed | never: the user named it |
-//! | of which the URLs are given up | never: nobody is asked |
+//! | whose URLs are given up | never: it is not asked |
 //! | that is to be asked for the robots.txt of others | never: they wait for it |
 //! | that has answered | where another host is due |
-//! | else | until others have caught up, or nothing else is left to do |
+//! | any other | until others have caught up, or nothing else is left to do |
 
 use std::time::Duration;
 
@@ -19,18 +19,18 @@ use crate::frontier::durable::Journal;
 use crate::frontier::hosts::{HostId, HostState};
 use crate::gate::domain;
 
-/// A host that rests for longer does not compete: others could take no turn from it.
+/// A host that rests for longer than this does not compete: hosts that go first take no turn from it.
 pub(super) const RIVAL_REST: Duration = Duration::from_secs(10);
 
 impl<J: Journal> Frontier<J> {
-    /// Whether any host may be asked now, as far as its own clock and its domain go.
+    /// Whether any host may be asked now, by its own clock and its domain.
     #[inline]
     pub(super) fn is_any_due(&self) -> bool {
         self.front.len() > 0 || self.domains.spare() > 0
     }
 
-    /// The host whose turn it is, taken off, with its priority and whether it has to give way: its domain is ahead of others, and it is new
-    /// or another host is due.
+    /// Takes off the host whose turn it is. Returns it with its priority and whether it has to give way: its domain is ahead of others, and
+    /// it is new or another host is due.
     #[inline]
     pub(super) fn turn(&mut self) -> Option<(HostId, u8, bool)> {
         let seats = &mut self.state.seats();
@@ -41,15 +41,15 @@ impl<J: Journal> Frontier<J> {
         Some((id, priority, gives_way))
     }
 
-    /// Whether a host whose domain is ahead lets others go first. One that is given up is asked nothing, and one that has to be asked for the
-    /// robots.txt of others keeps these waiting.
+    /// Whether a host whose domain is ahead lets others go first. A host that is given up is not asked, and a host to be asked for the
+    /// robots.txt of others would keep these waiting.
     fn may_give_way(&self, id: HostId) -> bool {
         let host = self.state.host(id);
         let has_others = !host.has_answered || self.is_any_due();
         has_others && !self.is_over(host, id) && self.errands.errand_of(id).is_none()
     }
 
-    /// Lets one host go that has given way, where the others have caught up with its domain or nothing else is left to do.
+    /// Releases one host that has given way, if the others have caught up with its domain or nothing else is left to do.
     #[inline]
     pub(super) fn end_giving_way(&mut self) {
         if self.domains.waiting() == 0 {
@@ -63,7 +63,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Whether a host competes for turns from here on. The first time its domain is looked up.
+    /// Notes whether a host competes for turns from now on. Its domain is looked up the first time.
     #[inline]
     pub(super) fn compete(&mut self, id: HostId, competes: bool) {
         if competes && !self.domains.is_off() && !self.domains.knows(id) {

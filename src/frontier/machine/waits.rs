@@ -1,10 +1,10 @@
-//! How long URLs and hosts wait before they are lent out, by a sample of them.
+//! How long URLs and hosts wait before they are lent out, measured on a sample.
 //!
-//! Nothing of this is state: a restart begins with an empty sample, and what waits by then is not in it.
+//! None of this is state: a restart begins with an empty sample, without what already waits.
 //!
-//! A sample is by bits of the number, so a URL is in it when it is queued and when it is lent out, or neither time, and nothing is kept for
-//! those that are not. When it is full, the half of it is dropped that the next bit leaves out. At most 4,096 URLs and 1,024 hosts are known,
-//! some 200 KB, however many wait; a call for one that is not known costs a multiplication or two.
+//! Bits of the number decide what is in the sample, so a URL is in it both when it is queued and when it is lent out, or neither time, and
+//! nothing is kept for the others. When it is full, the next bit decides which half is dropped. At most 4,096 URLs and 1,024 hosts are
+//! known, some 200 KB, however many wait; a call for one that is not in the sample costs a multiplication or two.
 
 #[cfg(any(feature = "crawl", test))]
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::frontier::hosts::HostId;
 use crate::frontier::lease::Waited;
 use crate::gate::Position;
 
-/// When URLs and hosts that wait began to.
+/// When waiting URLs and hosts began to wait.
 #[derive(Debug)]
 pub(crate) struct Waits {
     urls: Sample<Timestamp>,
@@ -26,25 +26,25 @@ pub(crate) struct Waits {
 /// How a host with URLs waits.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
-    /// When it began: it got its first URL, or its last lease came back.
+    /// When it began to wait: it got its first URL, or its last lease came back.
     since: Timestamp,
     /// When its rest is over.
     due: Timestamp,
 }
 
-/// What is known of some of many: of all while they are few, and of every second, fourth, eighth as they become more.
+/// Values for a sample of numbers: for all while they are few, for every second, fourth, eighth as they become more.
 #[derive(Debug)]
 struct Sample<V> {
     /// By their numbers.
     known: AHashMap<u64, V>,
     most: usize,
-    /// One in so many is known, a power of two.
+    /// One number in `one_in` is known; a power of two.
     one_in: u64,
 }
 
-/// URLs that are known, at most.
+/// The most URLs that are known.
 const URLS: usize = 4096;
-/// Hosts that are known, at most.
+/// The most hosts that are known.
 const HOSTS: usize = 1024;
 
 impl Default for Waits {
@@ -60,14 +60,14 @@ impl Waits {
         self.urls.note(url.to_u64(), now);
     }
 
-    /// A URL is not queued any more, and was not lent out.
+    /// A URL left its queue without being lent out.
     #[inline]
     pub(crate) fn dropped(&mut self, url: Position) {
         self.urls.take(url.to_u64());
     }
 
-    /// A host with URLs may be asked from `due` on. Where it waits already, its first `due` counts: a host that moves between queues waits
-    /// as long as it would have without.
+    /// A host with URLs may be asked from `due` on. If it already waits, its first `due` counts: moving between queues does not change how
+    /// long a host waits.
     #[inline]
     pub(crate) fn placed(&mut self, host: HostId, due: Timestamp, now: Timestamp) {
         self.hosts.note(host.number().into(), Rest { since: now, due });
@@ -79,8 +79,8 @@ impl Waits {
         self.hosts.take(host.number().into());
     }
 
-    /// A host is lent out, with one of its URLs or with its robots.txt. What it waited, as far as the sample has it; it is asked for by the
-    /// lease, and forgotten here.
+    /// A host is lent out, with one of its URLs or with its robots.txt. Returns what both waited, as far as they are in the sample, and
+    /// forgets them.
     #[inline]
     pub(crate) fn lent(&mut self, host: HostId, url: Option<Position>, now: Timestamp) -> Waited {
         let queued = url.and_then(|url| self.urls.take(url.to_u64())).map(|since| now.since(since));
@@ -92,8 +92,7 @@ impl Waits {
         }
     }
 
-    /// How long the host of the sample that has been due for longest has been so; `None` where none is due. O(1,024): for progress, now and
-    /// then.
+    /// The longest time that a host of the sample has been due; `None` if none is due. O(1,024): for progress, now and then.
     #[cfg(any(feature = "crawl", test))]
     pub(crate) fn longest_due(&self, now: Timestamp) -> Option<Duration> {
         let due = self.hosts.known.values().map(|rest| rest.due.max(rest.since)).filter(|due| *due <= now);
@@ -106,7 +105,7 @@ impl<V> Sample<V> {
         Self { known: AHashMap::new(), most, one_in: 1 }
     }
 
-    /// Notes what has this number where it is of the sample, and not noted yet.
+    /// Notes the value of this number, if it belongs to the sample and is not noted yet.
     #[inline]
     fn note(&mut self, number: u64, value: V) {
         if !is_one_in(self.one_in, number) {
@@ -120,14 +119,14 @@ impl<V> Sample<V> {
         }
     }
 
-    /// What is known of this number, which is forgotten.
+    /// Removes and returns the value of this number.
     #[inline]
     fn take(&mut self, number: u64) -> Option<V> {
         if is_one_in(self.one_in, number) { self.known.remove(&number) } else { None }
     }
 }
 
-/// Whether a number is one of `one_in`, a power of two, by bits that look random.
+/// Whether a number is the one in `one_in`, a power of two, that is sampled, by bits that look random.
 #[inline]
 fn is_one_in(one_in: u64, number: u64) -> bool {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).reverse_bits() & (one_in - 1) == 0
@@ -154,7 +153,7 @@ mod tests {
         let waited = waits.lent(host, Some(url), at(42));
         assert_eq!(waited, Waited { queued: micros(37), rested: micros(20), due: micros(12) });
         assert_eq!(waits.lent(host, Some(url), at(50)), Waited::default());
-        // One whose rest was over when its first URL came.
+        // A host whose rest was over when its first URL came.
         waits.placed(host, at(30), at(60));
         assert_eq!(waits.lent(host, None, at(61)), Waited { queued: None, rested: micros(0), due: micros(1) });
         waits.placed(host, at(30), at(60));
