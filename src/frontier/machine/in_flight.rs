@@ -10,8 +10,8 @@
 //! # One outage is one failure
 //!
 //! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
-//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but the rests they ask for are
-//! kept; their answers are pages like any other, but make the host neither well nor due earlier.
+//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest;
+//! their answers are pages like any other, but make the host neither well nor due earlier.
 
 use super::Frontier;
 use crate::frontier::durable::Journal;

@@ -6,8 +6,8 @@
 //!     └── pop_due(now) ──▶ Front
 //! ```
 //!
-//! Most rests are of one length, so most hosts are noted at the end of the last list or close to it, and each is sorted once, among
-//! those of its own day.
+//! Most rests have one length, so most hosts are noted at the end of the last list or close to it, and each is sorted once, among the hosts
+//! of its own day.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -17,38 +17,37 @@ use crate::frontier::hosts::HostId;
 
 /// Hosts with URLs queued that may not be asked yet, by the time they may.
 ///
-/// Time is cut into days of 16 milliseconds, as in a calendar queue (Brown 1988). Hosts of a later day are noted in no order,
-/// one write at the end of its list; when a day comes, its hosts are put in order at once. So with a million resting hosts
-/// only the few thousand of one day are sorted, in cache, where a heap of all of them would be walked from top to bottom in
-/// memory for each.
+/// Time is cut into days of 16 milliseconds, as in a calendar queue (Brown 1988). Hosts of a later day are noted in no order, with one
+/// write at the end of its list; when the day comes, its hosts are ordered at once. So with a million resting hosts only the few thousand
+/// of one day are sorted, in cache, while a heap of all of them would be walked from top to bottom in memory for each.
 ///
-/// Nothing is removed but what is due, or [by hand](Self::remove). A host that rests with nothing lent out cannot change. One that has
-/// pages out may be told to rest longer meanwhile; it is found too early then, and put back.
+/// Only due hosts are removed, or hosts removed [by hand](Self::remove). A resting host with nothing lent out cannot change. A host with
+/// pages out may be told to rest longer meanwhile; it is then found too early, and put back.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    /// The hosts of this day and of earlier ones; empty only where there are no later ones either.
+    /// The hosts of this day and of earlier ones; empty only if there are no later ones either.
     today: BinaryHeap<Note>,
     /// The number of this day: microseconds, shifted by [`DAY`].
     day: u64,
     /// The hosts of later days, by the day's number.
     later: BTreeMap<u64, Vec<Note>>,
-    /// Hosts of all days.
+    /// The number of hosts of all days.
     len: usize,
-    /// Notes that were made, modulo 2³².
+    /// The number of notes ever made, modulo 2³².
     made: u32,
 }
 
-/// The earliest is the greatest; of those due at the same time, the one that was noted first. Host numbers would not do: a host that is
-/// evicted comes back with another one. Where 2³² notes were made in between, the order of such a pair is turned.
+/// The earliest is the greatest; of notes due at the same time, the first made. Host numbers would not do to break ties: an evicted host
+/// comes back with another number. If 2³² notes were made in between, the order of such a pair is reversed.
 type Note = Reverse<(Timestamp, u32, HostId)>;
 
 const _: () = assert!(size_of::<Note>() == 16);
 
-/// A day is 2¹⁴ microseconds: a few thousand hosts of a million that rest for seconds.
+/// A day is 2¹⁴ microseconds: of a million hosts that rest for seconds, a few thousand fall on one day.
 const DAY: u32 = 14;
 
 impl Agenda {
-    /// Notes a host that is not noted. O(log hosts), and mostly O(1).
+    /// Notes a host that is not yet noted. O(log hosts), and mostly O(1).
     pub(crate) fn push(&mut self, due: Timestamp, host: HostId) {
         let day = due.as_micros() >> DAY;
         let note = Reverse((due, self.made, host));
@@ -62,7 +61,7 @@ impl Agenda {
         }
     }
 
-    /// The host that has been due for longest, taken off; of those due at the same time the one noted first. O(log hosts), amortized.
+    /// Removes and returns the host that has been due for longest; of hosts due at the same time, the first noted. O(log hosts), amortized.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<HostId> {
         self.earliest().filter(|&due| due <= now).and_then(|_| self.pop())
@@ -75,7 +74,7 @@ impl Agenda {
         Some(host)
     }
 
-    /// Takes hosts out, wherever they stand. O(hosts that rest): for what a user does by hand.
+    /// Removes hosts, wherever they are. O(resting hosts): for operations that a user starts.
     pub(crate) fn remove(&mut self, is_gone: impl Fn(HostId) -> bool) {
         let stays = |note: &Note| !is_gone(note.0.2);
         self.today.retain(stays);
@@ -90,7 +89,7 @@ impl Agenda {
         self.today.peek().map(|&Reverse((due, ..))| due)
     }
 
-    /// The host that is due first, and behind it the two of which, on most days, one is due second.
+    /// The host that is due first, then two more, one of which is usually due second.
     pub(crate) fn first_three(&self) -> impl Iterator<Item = HostId> {
         self.today.as_slice().iter().take(3).map(|&Reverse((_, _, host))| host)
     }
@@ -100,12 +99,12 @@ impl Agenda {
         self.len
     }
 
-    /// Bytes of memory held, about: lists that grow have room for as much again.
+    /// Bytes of memory held, about: a growing list may be half empty.
     pub(crate) fn memory(&self) -> usize {
         self.len * size_of::<Note>() * 2
     }
 
-    /// Goes on to the next day that has any hosts, once today has none.
+    /// Goes on to the next day that has hosts, once today has none.
     fn turn(&mut self) {
         if self.today.is_empty()
             && let Some((day, hosts)) = self.later.pop_first()
@@ -132,8 +131,7 @@ mod tests {
             let mut agenda = Agenda::default();
             let mut model = BTreeSet::new();
             let mut now = 0;
-            // The later a host is noted, the lower its number: of those due at the same time the first that was noted goes first all the
-            // same.
+            // The later a host is noted, the lower its number: of hosts due at the same time, the first noted must still go first.
             for (nth, (ahead, passed)) in (0..).zip(notes) {
                 let (due, host) = (Timestamp::from_micros((now + ahead) / 100 * 100), HostId::new(1000 - nth));
                 agenda.push(due, host);

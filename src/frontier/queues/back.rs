@@ -7,59 +7,57 @@ use super::{Chunk, Level, NONE, Pool, Queued};
 use crate::bytes::varint;
 use crate::gate::Position;
 
-/// The back queues: for each host, the positions of its URLs, by priority, first come first served within one.
+/// The back queues: for each host, the positions of its URLs, by priority; first come, first served within a priority.
 ///
-/// A level holds the positions of one priority of one host. Its first and last stand in it as they are; where there are more, they are a
-/// run of bytes, each position as the [`varint::step`] from the one before, in a list of 28-byte chunks that is freed as
-/// it is read. The best level of a host stands in the host, its others in a list here. So a URL of a busy
-/// host costs two to four bytes, since its journal entries stand close together. And a wide crawl of a million hosts needs no
-/// allocation for each of them.
+/// A level holds the positions of one priority of one host. It stores its first and last position in full. If there are more, they are a
+/// run of bytes, each position as the [`varint::step`] from the previous one, in a list of 28-byte chunks that are freed as they are read.
+/// The best level of a host is stored in the host, its other levels in a list here. So a URL of a busy host costs two to four bytes, since
+/// its journal entries are close together, and a wide crawl of a million hosts needs no allocation per host.
 ///
 /// # URLs that are lent out
 ///
-/// A URL that is lent out stays where it is, and leaves from there once it is done. It has no URL before it but others that were lent
-/// out with it, so it is found by a short look from the front. The few before it are taken out with it, and put back. So the queue is at
-/// each moment what it would be had nothing been lent, and is saved as it is.
+/// A URL that is lent out stays in its place until it is done, and is removed from there. Only other lent URLs can be before it, so a short
+/// search from the front finds it. The few before it are taken out with it, and put back. So the queue always looks as if nothing had been
+/// lent, and is saved as it is.
 ///
 /// # Calls
 ///
-/// `push` is for what is found, `push_front` for what a crash lost. `remove`, `remove_run` and `replace` are for what is done, dropped,
-/// or moved to another spelling. `first_but` says what goes next while some are out. The caller keeps the [`Queue`], since it
-/// stands in the host.
+/// `push` is for found URLs, `push_front` for URLs that a crash lost. `remove`, `remove_run` and `replace` are for URLs that are done,
+/// dropped, or moved to another spelling. `first_but` is the next URL while some are out. The caller keeps the [`Queue`], in the host.
 #[derive(Debug, Default)]
 pub(crate) struct Back {
     levels: Pool<Level>,
     chunks: Pool<Chunk>,
-    /// Tries that are used up, of the few queued URLs that have any.
+    /// The used tries of the few queued URLs that have any.
     tried: BTreeMap<Position, u8>,
 }
 
-/// One host's share of the back queues, which stands in the host. Only [`Back`], which has the rest, can change it.
+/// One host's share of the back queues, stored in the host. Only [`Back`], which has the rest, can change it.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// The level of the best priority; worse and worse ones follow. It means nothing where nothing is queued.
+    /// The level of the best priority; worse levels follow it in order. Undefined if nothing is queued.
     best: Level,
-    /// URLs of all priorities, those that are lent out too.
+    /// URLs of all priorities, including lent ones.
     len: u32,
 }
 
-/// No URL that is lent out has so many of its priority before it: fewer leases of one host are out at once.
+/// More than the URLs of its priority that can be before a lent URL: fewer leases of one host are out at once.
 const REACH: usize = 256;
 
 impl Queue {
-    /// URLs in it.
+    /// The number of its URLs.
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// The URL that goes next: the first of the best priority. Needs no look at [`Back`]: it is in the host's own cache lines.
+    /// The next URL: the first of the best priority. Needs no access to [`Back`]: it is in the host's own cache lines.
     pub(crate) fn first(&self) -> Option<Queued> {
         (self.len > 0).then(|| self.best.queued())
     }
 }
 
 impl Back {
-    /// Queues behind all of the same priority. O(priorities in use at the host), mostly one to three.
+    /// Queues a URL after all of the same priority. O(priorities in use at the host), mostly one to three.
     pub(crate) fn push(&mut self, queue: &mut Queue, queued: Queued) {
         if let Some((level, chunks)) = self.level(queue, queued) {
             level.push(chunks, queued.position.to_u64());
@@ -67,7 +65,7 @@ impl Back {
         queue.len += 1;
     }
 
-    /// Queues before all of the same priority. For pages that a crash put back: they were found before all that wait.
+    /// Queues a URL before all of the same priority. For pages that a crash put back: they were found before all URLs in the queue.
     pub(crate) fn push_front(&mut self, queue: &mut Queue, queued: Queued) {
         if let Some((level, chunks)) = self.level(queue, queued) {
             level.push_front(chunks, queued.position.to_u64());
@@ -75,8 +73,7 @@ impl Back {
         queue.len += 1;
     }
 
-    /// Takes a URL away, and says whether it was there. What is behind it keeps its order. O(1) where it goes next; otherwise O(URLs before
-    /// it).
+    /// Removes a URL; says whether it was there. The URLs after it keep their order. O(1) for the next URL; otherwise O(URLs before it).
     #[inline]
     pub(crate) fn remove(&mut self, queue: &mut Queue, queued: Queued) -> bool {
         if queue.first() == Some(queued) {
@@ -87,7 +84,7 @@ impl Back {
         self.remove_run(queue, queued, 1) > 0
     }
 
-    /// Takes away so many URLs of one priority from this one on, and says how many there were.
+    /// Removes at most `urls` URLs of one priority, beginning with `from`; says how many.
     pub(crate) fn remove_run(&mut self, queue: &mut Queue, from: Queued, urls: u32) -> u32 {
         let Some(before) = self.cut(queue, from) else { return 0 };
         let mut removed = 0;
@@ -101,8 +98,8 @@ impl Back {
         removed
     }
 
-    /// Puts a URL, which was not tried yet, in the place of another of its priority; where that is not there, before all. Says whether
-    /// it was there.
+    /// Replaces a URL by another of the same priority that has not been tried; if the old one is not there, puts the new one first. Says
+    /// whether the old one was there.
     pub(crate) fn replace(&mut self, queue: &mut Queue, replaced: Position, by: Queued) -> bool {
         let before = self.cut(queue, Queued { position: replaced, ..by });
         if before.is_some() {
@@ -119,8 +116,7 @@ impl Back {
         self.of(queue, queued.priority).take(REACH).any(|position| position == queued.position)
     }
 
-    /// The URL that goes next of those that are not `out`: the best priority that has one, and of it the first. O(`out`²), and a host
-    /// has a few out.
+    /// The next URL that is not `out`: the first of the best priority that has one. O(`out`²), and a host has only a few out.
     pub(crate) fn first_but(&self, queue: &Queue, out: &[Position]) -> Option<Queued> {
         self.levels(queue).find_map(|level| {
             let position = self.positions(level).find(|position| !out.contains(position))?;
@@ -128,13 +124,13 @@ impl Back {
         })
     }
 
-    /// Tries of a queued URL that are used up.
+    /// The used tries of a queued URL.
     pub(crate) fn tries(&self, position: Position) -> u8 {
         if self.tried.is_empty() { 0 } else { self.tried.get(&position).copied().unwrap_or(0) }
     }
 
-    /// Notes the tries of a queued URL that are used up. They leave with the URL. So there are as many as pages that failed and wait, and
-    /// not as many as URLs.
+    /// Notes the used tries of a queued URL. They are removed with the URL, so the map grows with the pages that failed and wait, not with
+    /// all URLs.
     pub(crate) fn set_tries(&mut self, position: Position, tries: u8) {
         if tries == 0 {
             self.forget_tries(position);
@@ -164,8 +160,8 @@ impl Back {
         level.put_steps(&self.chunks, to);
     }
 
-    /// Appends how many URLs there are from the first of a level to its last that was tried, and the tries of each of them. Only URLs
-    /// that were lent out have any, and these are at its front.
+    /// Appends the number of URLs from the first of a level to the last that has used a try, and the tries of each of them. Only URLs that
+    /// were lent out have any, and these are at the front.
     pub(crate) fn put_tries(&self, level: &Level, to: &mut Vec<u8>) {
         let count = to.len();
         to.push(0);
@@ -177,7 +173,7 @@ impl Back {
         }
     }
 
-    /// Reads what [`pop`](Self::pop) will, so that the line is on its way from memory while other things are done.
+    /// Reads what [`pop`](Self::pop) will read, so that the cache line is loaded while other things are done.
     pub(crate) fn prefetch(&self, queue: &Queue) {
         if queue.best.head != NONE {
             black_box(self.chunks[queue.best.head].next);
@@ -189,37 +185,37 @@ impl Back {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        // A map's node has room for as much again.
+        // A map's node may be half empty.
         let tried = self.tried.len() * 2 * size_of::<(Position, u8)>();
         self.levels.memory() + self.chunks.memory() + tried
     }
 
-    /// A host's URLs of one priority, in order; those that are lent out are among them.
+    /// A host's URLs of one priority, in order, including lent ones.
     pub(crate) fn of<'a>(&'a self, queue: &'a Queue, priority: u8) -> impl Iterator<Item = Position> {
         let level = self.levels(queue).find(|level| level.priority == priority);
         level.into_iter().flat_map(|level| self.positions(level))
     }
 
-    /// Takes away the URLs of one priority before this one, for [`rejoin`](Self::rejoin); `None` where it is not there. Nothing is taken
-    /// away then, but all of the level was looked through.
+    /// Removes and returns the URLs before this one in its level, for [`rejoin`](Self::rejoin). `None` if it is not there: nothing is
+    /// removed then, but the whole level was searched.
     fn cut(&mut self, queue: &mut Queue, queued: Queued) -> Option<Vec<Position>> {
         let before = self.of(queue, queued.priority).position(|position| position == queued.position)?;
         Some((0..before).filter_map(|_| self.pop_of(queue, queued.priority)).collect())
     }
 
-    /// Puts back what [`cut`](Self::cut) took away, in its order and with its tries, which stayed noted meanwhile.
+    /// Puts back the URLs that [`cut`](Self::cut) removed, in their order and with their tries, which stayed noted meanwhile.
     fn rejoin(&mut self, queue: &mut Queue, priority: u8, before: &[Position]) {
         before.iter().rev().for_each(|&position| self.push_front(queue, Queued { position, priority }));
     }
 
-    /// A URL that leaves its queue has no tries any more. Mostly no URL at all has any, and nothing is looked up.
+    /// Forgets the tries of a URL that leaves its queue. Mostly no URL has any, and nothing is looked up.
     fn forget_tries(&mut self, position: Position) {
         if !self.tried.is_empty() {
             self.tried.remove(&position);
         }
     }
 
-    /// Takes away what goes next. A level that is empty by it gives way to the next worse one.
+    /// Removes the next URL. If that empties the level, the next worse one takes its place.
     #[inline]
     pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Position> {
         let first = queue.first()?.position;
@@ -232,7 +228,7 @@ impl Back {
         Some(first)
     }
 
-    /// Takes away the first URL of a priority. Its tries stay noted: it may be put back.
+    /// Removes the first URL of a priority. Its tries stay noted, since it may be put back.
     fn pop_of(&mut self, queue: &mut Queue, priority: u8) -> Option<Position> {
         if queue.first()?.priority == priority {
             return self.pop(queue);
@@ -253,7 +249,7 @@ impl Back {
         Some(first)
     }
 
-    /// Takes a level out of the pool, whose place goes to the next one that is made. The caller mends the list that it stood in.
+    /// Takes a level out of the pool, which reuses its place. The caller repairs the list that it was in.
     fn take_level(&mut self, id: u32) -> Option<Level> {
         (id != NONE).then(|| {
             let level = self.levels[id];
@@ -262,8 +258,8 @@ impl Back {
         })
     }
 
-    /// The level that `queued` belongs to, with the chunks to write to. `None` where there was none: it was made with this URL alone,
-    /// and nothing is left to do. The levels of a queue are in the order of their priorities, so a new one is put in its place.
+    /// The level that `queued` belongs to, with the chunks to write to. `None` if there was none: it has been made with this URL alone, and
+    /// nothing is left to do. The levels of a queue are ordered by priority, so a new one is inserted in its place.
     fn level<'a>(&'a mut self, queue: &'a mut Queue, queued: Queued) -> Option<(&'a mut Level, &'a mut Pool<Chunk>)> {
         let Self { levels, chunks, .. } = self;
         let alone = Level::of(queued);

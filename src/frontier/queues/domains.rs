@@ -1,8 +1,8 @@
 //! Turns by registrable domain.
 //!
-//! A host is one name, and names cost nothing: whoever has a domain has as many hosts as links to them. If each host had a turn, that domain
-//! would have nearly all. So turns are counted for each domain. One that is *ahead* has had more of them than the domains with URLs waiting
-//! have had on average, by more than its lead, and its hosts give way:
+//! A host is one name, and names cost nothing: the owner of a domain can make as many hosts as links to them. If each host had a turn, that
+//! domain would have nearly all turns. So turns are counted for each domain. A domain is *ahead* if its turns exceed the average of the
+//! domains with URLs waiting by more than the lead. Its hosts then give way:
 //!
 //! ```text
 //!   Front ──▶ is its domain ahead? ── no ──▶ its turn
@@ -13,14 +13,14 @@
 //! ```
 //!
 //! A host that has answered has pages that are wanted, and goes when no other host could. A new host does not: while a good site rests
-//! between two pages there is time for a hundred hosts of a farm, each of which then has pages of its own. A domain that is alone is never
-//! ahead.
+//! between two pages there is time for a hundred hosts of a link farm, and each would then have pages of its own. A domain that is alone is
+//! never ahead.
 //!
-//! The average is that of domains with a host that is out, due, or will be soon. A domain that comes begins with it, so it owes nothing and
-//! has saved nothing up. One that comes back has what it had, and has saved up a few leads at most. A domain that is far ahead, since no
-//! other was due, counts as two leads ahead: it does not wait for turns that no other domain lost.
+//! The average is over the domains with a host that is out, due, or will be soon. A new domain begins with the average, so it is neither
+//! behind nor ahead. A domain that comes back keeps its turns, but is at most a few leads below the average. A domain that is far ahead
+//! because no other was due counts as two leads ahead: it does not wait for turns that no other domain lost.
 //!
-//! Nothing of this is state: after a restart all domains have had as many turns.
+//! None of this is state: after a restart all domains have had equally many turns.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -32,49 +32,50 @@ use super::WaitQueue;
 use crate::frontier::hosts::{HostId, HostSlots, HostState};
 
 /// The registrable domains of hosts in memory, with their turns and the hosts that give way. Every operation is O(log domains) at most, and
-/// allocates nothing but for a host that is new.
+/// allocates only for a new host.
 #[derive(Debug)]
 pub(crate) struct Domains {
-    /// Turns by which a domain may be beyond the average; 0 is no bound, and nothing is counted.
+    /// Turns that a domain may be above the average; 0 is no bound, and nothing is counted.
     lead: u64,
-    /// By the numbers of their hosts.
+    /// By host number.
     members: Vec<Member>,
     all: Vec<Domain>,
-    /// Places of domains that have no host in memory any more.
+    /// Places of domains that no longer have a host in memory.
     unused: Vec<u32>,
     /// The places by the hashes of the names.
     places: HashTable<u32>,
     hasher: RandomState,
-    /// Domains that compete for turns, and the turns that these have had.
+    /// The number of domains that compete for turns, and the turns that they have had.
     rivals: u64,
     turns: u64,
-    /// The average when the last of them left.
+    /// The average when a domain last stopped competing.
     last: u64,
-    /// Domains with hosts in line, by their turns when this was noted; the fewest are the greatest.
+    /// Domains with hosts waiting, by their turns when noted; the fewest turns are the greatest.
     notes: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Domains with known hosts in line, in the order in which these may go where no other host is due.
+    /// Domains with known hosts waiting, in the order in which these may go if no other host is due.
     spare: VecDeque<u32>,
-    /// Hosts in all lines.
+    /// The number of hosts in all wait queues.
     waiting: usize,
-    /// Those of them that are known.
+    /// Of these, the known hosts.
     known: usize,
 }
 
-/// What a host is to its domain: the domain's place and one, or 0 of a host without one; then two flags.
+/// A host's domain: the domain's place plus one, or 0 for a host without one; and two flags.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member(u32);
 
 /// A domain with a host in memory that has had URLs.
 #[derive(Debug)]
 struct Domain {
-    /// Stands for its name. Two names with one hash would share their turns, once in 10¹² crawls of a million domains each.
+    /// The hash of its name, in place of the name. Two names with one hash would share their turns, once in 10¹² crawls of a million
+    /// domains each.
     hash: u64,
     turns: u64,
     /// Hosts in memory.
     members: u32,
-    /// Those of them that compete.
+    /// Of these, the hosts that compete.
     competing: u32,
-    /// In a box, since few domains are ever ahead.
+    /// Boxed, since few domains are ever ahead.
     lines: Option<Box<Lines>>,
 }
 
@@ -89,13 +90,13 @@ struct Lines {
 
 const _: () = assert!(size_of::<Domain>() == 32);
 
-/// Leads that a domain may have saved up when it comes back. A domain comes and goes with each page where its only host has one link a page,
-/// and must not lose by that what others are ahead of it.
+/// The most leads that a domain may be below the average when it comes back. A domain whose only host has one link a page comes and goes
+/// with each page, and must not lose by that the turns that others are ahead of it.
 const SAVED: u64 = 4;
 
 impl Member {
     const COMPETES: u32 = 1 << 31;
-    /// Its host is a seed's.
+    /// The host is a seed's.
     const GOES: u32 = 1 << 30;
 
     /// The place of its domain.
@@ -121,7 +122,7 @@ impl Lines {
 }
 
 impl Domains {
-    /// None yet.
+    /// No domains yet.
     pub(crate) fn new(lead: u32) -> Self {
         Self {
             lead: lead.into(),
@@ -146,13 +147,13 @@ impl Domains {
         self.lead == 0
     }
 
-    /// Whether the domain of a host was told.
+    /// Whether the domain of a host is known.
     #[inline]
     pub(crate) fn knows(&self, host: HostId) -> bool {
         self.members.get(host.index()).is_some_and(|member| member.place().is_some())
     }
 
-    /// A host is of this domain. One that `goes` never gives way, and takes turns of its domain all the same.
+    /// Adds a host to this domain. A host that `goes` never gives way, but still uses turns of its domain.
     pub(crate) fn join(&mut self, host: HostId, domain: &str, goes: bool) {
         let hash = self.hasher.hash_one(domain);
         let known = self.places.find(hash, |&place| self.all[place as usize].hash == hash).copied();
@@ -164,7 +165,7 @@ impl Domains {
         self.members[host.index()] = Member(place + 1 + if goes { Member::GOES } else { 0 });
     }
 
-    /// A host leaves memory. It is in no line.
+    /// A host is evicted. It is in no wait queue.
     pub(crate) fn part(&mut self, host: HostId) {
         self.compete(host, false);
         let member = self.members.get_mut(host.index()).map(std::mem::take).unwrap_or_default();
@@ -173,7 +174,7 @@ impl Domains {
         self.forget(place);
     }
 
-    /// Whether a host competes for turns from here on: it has URLs, and is out, due, or will be soon. O(1).
+    /// Notes whether a host competes for turns from now on: it has URLs, and is out, due, or will be soon. O(1).
     #[inline]
     pub(crate) fn compete(&mut self, host: HostId, competes: bool) {
         let Some(member) = self.members.get_mut(host.index()) else { return };
@@ -195,7 +196,7 @@ impl Domains {
         }
     }
 
-    /// Whether a host gives way to others, if any is due.
+    /// Whether a host's domain is ahead, so that the host gives way to others.
     #[inline]
     pub(crate) fn is_ahead(&self, host: HostId) -> bool {
         if self.rivals <= 1 || self.is_off() {
@@ -207,7 +208,7 @@ impl Domains {
         member.place().is_some_and(|place| self.is_beyond(self.all[place].turns, self.lead))
     }
 
-    /// A host has its turn.
+    /// Counts a turn of a host.
     #[inline]
     pub(crate) fn count(&mut self, host: HostId) {
         let Some(place) = self.members.get(host.index()).and_then(|member| member.place()) else { return };
@@ -218,7 +219,7 @@ impl Domains {
         }
     }
 
-    /// A host, that is in no queue, gives way with this priority. It has answered before, unless it `is_new`.
+    /// Puts a host that is in no queue into its domain's wait queue, at this priority. It has answered before, unless it `is_new`.
     pub(crate) fn give_way(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
         let Some(place) = self.members.get(host.index()).and_then(|member| member.place()) else { return };
         let domain = &mut self.all[place];
@@ -238,7 +239,7 @@ impl Domains {
         }
     }
 
-    /// A host that gives way has a better URL: it stands after all of that priority.
+    /// A host that gives way has a better URL: it goes after all others of that priority.
     pub(crate) fn promote(&mut self, seats: &mut HostSlots<'_>, host: HostId, (from, to): (u8, u8), is_new: bool) {
         if let Some(lines) = self.lines_of(host) {
             lines.of(is_new).remove(seats, host, from);
@@ -247,7 +248,7 @@ impl Domains {
         }
     }
 
-    /// Takes a host of this priority out of its line.
+    /// Takes a host of this priority out of its wait queue.
     pub(crate) fn leave(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
         if let Some(lines) = self.lines_of(host) {
             lines.of(is_new).remove(seats, host, priority);
@@ -256,8 +257,8 @@ impl Domains {
         }
     }
 
-    /// A host that gives way no more, with its priority: the others have caught up with its domain, or no other host is left, as the caller
-    /// may know. O(log domains), amortized.
+    /// Removes and returns a host that no longer gives way, with its priority: the others have caught up with its domain, or, as the caller
+    /// says with `is_last`, no other host is left. O(log domains), amortized.
     pub(crate) fn release(&mut self, seats: &mut HostSlots<'_>, is_last: bool) -> Option<(HostId, u8)> {
         loop {
             let &Reverse((noted, number)) = self.notes.peek()?;
@@ -288,7 +289,8 @@ impl Domains {
         }
     }
 
-    /// A known host that gives way, with its priority, where no other host is due. The domains have these turns one after the other.
+    /// Removes and returns a known host that gives way, with its priority, for when no other host is due. The domains take these turns in
+    /// rotation.
     pub(crate) fn take_spare(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
         while let Some(number) = self.spare.pop_front() {
             let place = number as usize;
@@ -310,19 +312,19 @@ impl Domains {
         None
     }
 
-    /// Hosts that give way. They are in no other queue.
+    /// The number of hosts that give way. They are in no other queue.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Known hosts that give way: they may go where no other host is due.
+    /// The number of known hosts that give way: they may go if no other host is due.
     #[inline]
     pub(crate) fn spare(&self) -> usize {
         self.known
     }
 
-    /// Whether a host that gives way may go now, as far as is known without a look at all of them.
+    /// Whether a host that gives way may go now, as far as is known without looking at all of them.
     #[cfg(feature = "crawl")]
     pub(crate) fn has_turn(&self) -> bool {
         self.known > 0 || self.notes.peek().is_some_and(|&Reverse((turns, _))| !self.is_beyond(turns, self.lead))
@@ -335,7 +337,7 @@ impl Domains {
             + self.places.allocation_size()
     }
 
-    /// Whether so many turns are beyond the average by more than a lead. Of one domain alone none are.
+    /// Whether this many turns exceed the average by more than `lead`. Never with one domain alone.
     #[inline]
     fn is_beyond(&self, turns: u64, lead: u64) -> bool {
         self.rivals > 1 && turns > lead && (turns - lead) * self.rivals > self.turns
@@ -388,7 +390,7 @@ impl Domains {
         self.turns -= self.all[place].turns;
     }
 
-    /// Takes so many turns from a domain that it is no further ahead than it may be.
+    /// Cuts a domain's turns to the average.
     fn pardon(&mut self, place: usize) {
         let most = self.average();
         let domain = &mut self.all[place];
@@ -431,7 +433,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Turns are counted once for each domain, whichever of its hosts comes or goes.
+        /// Turns are counted once for each domain, whichever of its hosts come or go.
         #[test]
         fn the_average_is_that_of_the_domains_that_compete(
             acts in prop::collection::vec((0..12u32, prop_oneof![
@@ -442,7 +444,7 @@ mod tests {
             ]), 0..200),
         ) {
             let mut domains = Domains::new(3);
-            // By host, whether it competes.
+            // For each host, whether it competes.
             let mut hosts = BTreeMap::new();
             for (number, act) in acts {
                 let (host, name) = (HostId::new(number), format!("d{}.example", number % 4));

@@ -5,12 +5,12 @@
 use super::ListLink;
 use crate::frontier::hosts::{HostId, HostSlots};
 
-/// The front queues: hosts that may be asked now, by the priority of their best URL, first come first served within one.
+/// The front queues: hosts that may be asked now, by the priority of their best URL; first come, first served within a priority.
 ///
-/// Mercator's front queues hold URLs, and a host's back queue is filled from them only when it runs empty, so a host's order
-/// is fixed before better URLs for it are found, and a front queue full of one host's URLs starves the rest. Here the back
-/// queues hold all URLs, each host's best first, and the front queues hold each due host once: the best URL of
-/// all due hosts goes first, and only hosts to whom a request may be sent at once are ever looked at.
+/// Mercator's front queues hold URLs, and a host's back queue is filled from them only when it runs empty, so a host's order is fixed
+/// before better URLs for it are found, and a front queue full of one host's URLs starves the rest. Here the back queues hold all URLs,
+/// each host's best first, and the front queues hold each due host once: the best URL of all due hosts goes first, and only hosts that may
+/// be asked at once are ever looked at.
 ///
 /// Every operation is O(1). The queues are lists through the hosts, because a host moves up from the middle of its queue when
 /// a better URL is found for it.
@@ -20,7 +20,7 @@ pub(crate) struct Front {
     queues: Box<[ListLink; 256]>,
     /// One bit for each priority: whether its list has a host. So the best priority is found in four words.
     occupied: [u64; 4],
-    /// Hosts in all lists.
+    /// The number of hosts in all lists.
     len: usize,
 }
 
@@ -31,7 +31,7 @@ impl Default for Front {
 }
 
 impl Front {
-    /// Puts a host, that is in no queue, behind all of its priority.
+    /// Puts a host that is in no queue after all others of its priority.
     pub(crate) fn push(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let last = self.queues[usize::from(priority)].before;
         seats[host].link = ListLink { before: last, behind: HostId::NONE };
@@ -41,7 +41,7 @@ impl Front {
         self.len += 1;
     }
 
-    /// Takes a host out of the queue of this priority, where it is.
+    /// Takes a host out of the queue of this priority, which it must be in.
     pub(crate) fn remove(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let ListLink { before, behind } = seats[host].link;
         self.after(seats, before, priority).behind = behind;
@@ -56,7 +56,7 @@ impl Front {
         self.len -= 1;
     }
 
-    /// The host that waits longest among those of the best priority, with it.
+    /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
     pub(crate) fn pop(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
         let priority = self.best()?;
         let host = self.queues[usize::from(priority)].behind;
@@ -69,19 +69,19 @@ impl Front {
         self.best().map(|priority| self.queues[usize::from(priority)].behind)
     }
 
-    /// Hosts that may be asked now.
+    /// The number of hosts that may be asked now.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The best priority of which a host waits.
+    /// The best priority that has a host.
     fn best(&self) -> Option<u8> {
         let word = (0..4u8).find(|&word| self.occupied[usize::from(word)] != 0)?;
         let bit = self.occupied[usize::from(word)].trailing_zeros();
         Some(word * 64 + u8::try_from(bit).expect("a word has 64 bits"))
     }
 
-    /// The link that says which host comes behind this one; where there is no host, that of the queue.
+    /// The link that says which host comes after this one; for no host, the queue's own link.
     fn after<'a>(&'a mut self, seats: &'a mut HostSlots<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
         if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
     }

@@ -9,43 +9,43 @@
 //! A chunk is 28 bytes of steps and the number of the next chunk. Steps are varints and may straddle two chunks. Reading frees a chunk
 //! as it leaves it, so a queue that is read as fast as it is written keeps two chunks, however many URLs go through it.
 //!
-//! A level itself is 32 bytes, and [`Back`](super::Back) copies it freely: between the host, where the best one stands, and the pool.
+//! A level itself is 32 bytes, and [`Back`](super::Back) copies it freely between the host, which stores the best one, and the pool.
 
 use super::{Linked, NONE, Pool, Queued};
 use crate::bytes::varint;
 use crate::gate::Position;
 
-/// The URLs of one priority of one host: the first and the last position as they are, those between as steps.
+/// The URLs of one priority of one host: the first and the last position in full, the others as steps.
 ///
-/// One or two URLs are said by the first and the last alone, and need no chunk: most hosts of a wide crawl have no more. Beyond,
-/// the chunks have each step from the first to the last. No URL follows itself, so a step is never 0.
+/// One or two URLs are the first and the last alone, and need no chunk: most hosts of a wide crawl have no more. With more, the chunks have
+/// every step from the first to the last. No URL follows itself, so a step is never 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
-    /// The position of the URL that goes first, as it is.
+    /// The position of the first URL.
     pub(crate) first: u64,
-    /// The position of the URL that goes last, from which the next one that is pushed has its step.
+    /// The position of the last URL. The step of the next URL pushed is relative to it.
     pub(crate) last: u64,
-    /// The chunks of the steps from the first to the last; none where the two say it all.
+    /// The chunks of the steps from the first to the last; none if there are no others.
     pub(crate) head: u32,
-    /// The chunk that is written to; the head too, where there is one chunk.
+    /// The chunk that is written to; the head, if there is one chunk.
     tail: u32,
     /// The next worse level.
     pub(crate) next: u32,
-    /// The place in the head chunk at which reading goes on.
+    /// The place in the head chunk of the next byte to read.
     head_at: u8,
-    /// The place in the tail chunk at which writing goes on.
+    /// The place in the tail chunk of the next byte to write.
     tail_at: u8,
-    /// All its URLs have it. The levels of one host are in its order, the least first.
+    /// The priority of all its URLs. The levels of one host are ordered by it, the least first.
     pub(crate) priority: u8,
 }
 
-/// Bytes of steps in a chunk: with its link it is half a cache line.
+/// Bytes of steps in a chunk: with its link a chunk is half a cache line.
 const CHUNK: u8 = 28;
 
 /// A piece of a level's steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chunk {
-    /// The next piece; in the pool, the next chunk that is free.
+    /// The next chunk of the level; of a free chunk, the next free one.
     pub(crate) next: u32,
     bytes: [u8; CHUNK as usize],
 }
@@ -57,12 +57,12 @@ impl Level {
         Self { first: at, last: at, head: NONE, tail: NONE, next: NONE, head_at: 0, tail_at: 0, priority }
     }
 
-    /// The same, with this level behind it.
+    /// This level, followed by `next`.
     pub(crate) fn before(self, next: u32) -> Self {
         Self { next, ..self }
     }
 
-    /// Adds a URL behind the last. The second URL needs no step: the first and the last say it.
+    /// Adds a URL after the last. The second URL needs no step: the two are the first and the last.
     pub(crate) fn push(&mut self, chunks: &mut Pool<Chunk>, at: u64) {
         if !self.is_one() || at == self.first {
             self.write_step(chunks);
@@ -72,7 +72,8 @@ impl Level {
         self.last = at;
     }
 
-    /// Adds a URL before the first. Its bytes are written backwards, into the room before the head or a chunk put before it.
+    /// Adds a URL before the first. Its bytes are written backwards, into the free bytes before the head's or into a new chunk before the
+    /// head.
     pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, at: u64) {
         if !self.is_one() || at == self.first {
             self.write_step(chunks);
@@ -82,7 +83,7 @@ impl Level {
         self.first = at;
     }
 
-    /// Goes on to the next URL; `false` where there is none, and the level is over. A chunk that has been read is given back.
+    /// Goes on to the next URL; `false` if there is none, and the level is over. A chunk that has been read is given back.
     #[inline]
     pub(crate) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
         if self.is_one() {
@@ -102,19 +103,19 @@ impl Level {
         Queued { position: Position::from_u64(self.first), priority: self.priority }
     }
 
-    /// The steps from the first URL on, without taking them. Each is the way from one position to the next.
+    /// The steps from the first URL on, each from one position to the next. Removes nothing.
     pub(crate) fn steps(&self, chunks: &Pool<Chunk>) -> impl Iterator<Item = u64> {
         let mut bytes = self.bytes(chunks).flatten().copied();
         self.unwritten().into_iter().chain(std::iter::from_fn(move || varint::decode(|| bytes.next())))
     }
 
-    /// Appends the same as [`varint`]s.
+    /// Appends the steps as [`varint`]s.
     pub(crate) fn put_steps(&self, chunks: &Pool<Chunk>, to: &mut Vec<u8>) {
         self.unwritten().into_iter().for_each(|step| varint::put(to, step));
         self.bytes(chunks).for_each(|bytes| to.extend_from_slice(bytes));
     }
 
-    /// Whether it holds one URL alone. A level is never empty: its owner drops it when the last one leaves.
+    /// Whether it holds a single URL. A level is never empty: its owner drops it with its last URL.
     fn is_one(&self) -> bool {
         self.head == NONE && self.first == self.last
     }
@@ -124,7 +125,7 @@ impl Level {
         (self.head == NONE && self.first != self.last).then(|| varint::step(self.first, self.last))
     }
 
-    /// Two URLs that needed no chunk get one: a third one comes, so the step between the two has to be written.
+    /// If there are two URLs without a chunk, writes the step between them: a third one comes.
     fn write_step(&mut self, chunks: &mut Pool<Chunk>) {
         if let Some(step) = self.unwritten() {
             let (bytes, length) = varint::encode(step);
@@ -132,7 +133,7 @@ impl Level {
         }
     }
 
-    /// Writes a byte behind the last. A step may straddle two chunks, so nothing is left free at a chunk's end.
+    /// Writes a byte after the last. A step may straddle two chunks, so no byte stays free at a chunk's end.
     fn write(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.tail == NONE {
             self.start(chunks, 0);
@@ -145,8 +146,8 @@ impl Level {
         self.tail_at += 1;
     }
 
-    /// Writes a byte before the first. For what a crash put back, and for the few before a URL that is
-    /// taken out, so it need not be quick.
+    /// Writes a byte before the first. Only for URLs that a crash put back, and for the few URLs before one that is removed, so it need not
+    /// be fast.
     fn write_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.head == NONE {
             self.start(chunks, CHUNK);
@@ -158,7 +159,7 @@ impl Level {
         chunks[self.head].bytes[usize::from(self.head_at)] = byte;
     }
 
-    /// Takes the first byte; only called while there is one. With its last byte the last chunk goes too, and the level has none.
+    /// Removes and returns the first byte; only called while there is one. With its last byte the last chunk is given back too.
     fn read(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
         let byte = chunks[self.head].bytes[usize::from(self.head_at)];
         self.head_at += 1;
@@ -174,7 +175,7 @@ impl Level {
         byte
     }
 
-    /// The bytes of the steps that are in chunks, in pieces.
+    /// The bytes of the steps, chunk by chunk.
     fn bytes<'a>(&self, chunks: &'a Pool<Chunk>) -> impl Iterator<Item = &'a [u8]> {
         let Self { mut head, mut head_at, tail, tail_at, .. } = *self;
         std::iter::from_fn(move || {
@@ -186,7 +187,7 @@ impl Level {
         })
     }
 
-    /// Begins with one chunk, to be written to from this place on: from its begin, or backwards from its end.
+    /// Starts with one chunk, to be written to from this place: forwards from its beginning, or backwards from its end.
     fn start(&mut self, chunks: &mut Pool<Chunk>, at: u8) {
         let chunk = chunks.take(Chunk { next: NONE, ..Chunk::default() });
         (self.head, self.tail) = (chunk, chunk);

@@ -5,12 +5,12 @@
 
 use crate::frontier::hosts::HostId;
 
-/// For a host the one before and the one behind; for a queue the last and the first.
+/// For a host, its neighbors; for a queue, its last and its first host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListLink {
     /// The host before this one; for a queue its last.
     pub(crate) before: HostId,
-    /// The host behind this one; for a queue its first.
+    /// The host after this one; for a queue its first.
     pub(crate) behind: HostId,
 }
 
@@ -22,7 +22,7 @@ impl Default for ListLink {
 }
 
 impl ListLink {
-    /// The host behind.
+    /// The host after this one, if any.
     pub(crate) fn behind(self) -> Option<HostId> {
         (self.behind != HostId::NONE).then_some(self.behind)
     }

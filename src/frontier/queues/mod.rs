@@ -1,10 +1,10 @@
 //! The queues of a frontier: hosts by priority and by time, and URLs by host and by time.
 //!
 //! - [`Front`]: hosts that may be asked now, by the priority of their best URL.
-//! - [`Domains`]: registrable domains by the turns that they have had, and the hosts that give way to others.
+//! - [`Domains`]: registrable domains with the turns that they have had, and the hosts that give way to others.
 //! - [`Agenda`]: hosts that rest, by the time their rest is over.
 //! - [`Back`]: the URLs of each host, by priority: 8 bytes or less each, as positions in the journal.
-//! - [`Schedule`]: URLs that wait for a time of their own, or for somebody to ask for them.
+//! - [`Schedule`]: URLs that wait for a time of their own, or until they are asked for again.
 //!
 //! ```text
 //!   Schedule ── its second is over ──▶ Back (of its host) ◀── a URL is admitted
@@ -14,12 +14,12 @@
 //!      └──────────────────── the lease comes back, more is queued ─────────────┘
 //! ```
 //!
-//! A URL is in one of `Back` and `Schedule`, and a host in one of `Front`, `Agenda` and a `WaitQueue` of its rate group or its domain, or
-//! in none where it has nothing queued or is lent out. The URLs' queues are part of the state; those of the hosts are the machine's, and
-//! are made anew at a resume.
+//! A URL is in `Back` or in `Schedule`. A host is in `Front`, in `Agenda`, or in a `WaitQueue` of its rate group or its domain; in none of
+//! them if it has nothing queued or is lent out. The queues of URLs are part of the state; the queues of hosts belong to the machine, and
+//! are rebuilt on resume.
 //!
-//! None of them holds a text, and none allocates for each thing that it holds: levels and chunks come from a [`Pool`], and the lists
-//! of `Front` run through the hosts. With ten million URLs waiting, their queues take two to four bytes each.
+//! No queue holds a text, and none allocates per item: levels and chunks come from a [`Pool`], and the lists of `Front` run through the
+//! hosts. With ten million URLs waiting, their queues take two to four bytes each.
 
 mod agenda;
 mod back;

@@ -1,7 +1,7 @@
-//! Many small things of one size, freed and used again.
+//! Many small records of one size, freed and reused.
 //!
-//! A number is half of a pointer, and a record has no header. Free records are a list through themselves, so giving one back and taking
-//! it again touches one line of memory. The pool never shrinks: what a queue needed once it may need again.
+//! A record's number takes half the bytes of a pointer, and a record has no header. Free records form a list through themselves, so giving
+//! one back and taking it again touches one cache line. The pool never shrinks: what a queue needed once it may need again.
 
 use std::ops::{Index, IndexMut};
 
@@ -19,15 +19,15 @@ pub(crate) trait Linked: Copy + Default {
     fn set_next(&mut self, next: u32);
 }
 
-/// Many small records of one kind, known by number and reused: no allocation, and no allocator's header, for each. Memory that was
-/// taken stays: a record that is given back is the next that is taken.
+/// Many small records of one kind, known by number and reused, without an allocation or an allocator's header for each. Memory is never
+/// freed: the record given back last is the next one taken.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     /// All records, in the order of their numbers.
     segments: Vec<Box<[T]>>,
-    /// Records ever taken; those beyond were never touched.
+    /// The number of records ever taken; records beyond it were never touched.
     taken: u32,
-    /// The first of the list of those given back.
+    /// The first of the list of records given back.
     free: u32,
 }
 
@@ -59,7 +59,7 @@ impl<T: Linked> Pool<T> {
         id
     }
 
-    /// Gives a record back, and says which followed it.
+    /// Gives a record back; returns the number of its follower.
     pub(crate) fn give_back(&mut self, id: u32) -> u32 {
         let free = self.free;
         let record = &mut self[id];
@@ -75,7 +75,7 @@ impl<T: Linked> Pool<T> {
     }
 }
 
-/// A record by its number. The caller knows that the number is in use; a pool does not check it.
+/// A record by its number, which must be in use: a pool does not check it.
 impl<T> Index<u32> for Pool<T> {
     type Output = T;
 

@@ -2,11 +2,11 @@
 
 use crate::gate::Position;
 
-/// A position that is queued, and the priority by which it is.
+/// A queued position and its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queued {
-    /// Its entry in the journal, which has all else of it.
+    /// Its entry in the journal, which has everything else about it.
     pub(crate) position: Position,
-    /// The front queue of its host while it goes first; 0 goes before all.
+    /// The front queue of its host while this URL is its next; 0 goes before all others.
     pub(crate) priority: u8,
 }

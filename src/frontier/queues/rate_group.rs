@@ -22,27 +22,27 @@ pub(super) struct ServerPorts {
     pub(super) sharing: Arc<Sharing>,
     /// Its hosts in memory.
     pub(super) ports: Vec<HostId>,
-    /// The slowest rest of those that have left memory.
+    /// The slowest rest of its evicted hosts.
     pub(super) gone: Duration,
 }
 
-/// Hosts that share a clock, with that. A crawl has as many as servers.
+/// Hosts that share a clock, and the clock. A crawl has as many as servers.
 #[derive(Debug)]
 pub(crate) struct RateGroup {
     pub(super) bond: Bond,
     /// The time before which none of its hosts is asked.
     pub(super) due: Timestamp,
-    /// Requests to its hosts that are out.
+    /// Outstanding requests to its hosts.
     pub(super) out: u8,
-    /// Hosts of its line that were called, and are in the front queue.
+    /// Called hosts that are in the front queue.
     pub(super) called: u8,
-    /// Requests that a budget leaves to it, as far as that is fewer than any rate group may have out.
+    /// Requests that a budget leaves to it; `u8::MAX` if that is no bound.
     pub(super) left: u8,
     /// Hosts in memory that have this address, or are ports of this server.
     pub(super) members: u32,
-    /// In a box, since most servers have one host, that never waits for others.
+    /// Boxed, since most servers have one host, which never waits for others.
     line: Option<Box<WaitQueue>>,
-    /// It is noted by the time when it is free.
+    /// Whether it is noted by the time when it is free.
     pub(super) is_noted: bool,
 }
 
@@ -80,13 +80,12 @@ impl fmt::Display for Bond {
 }
 
 impl RateGroup {
-    /// A rate group without hosts. None of those that come is asked before `due`.
+    /// A rate group without hosts. Hosts that join are not asked before `due`.
     pub(super) fn new(bond: Bond, due: Timestamp) -> Self {
         Self { bond, due, out: 0, called: 0, left: u8::MAX, members: 0, line: None, is_noted: false }
     }
 
-    /// Whether a further request may go out, once the rate group has rested. Whoever was called goes before, and the rate group rests
-    /// behind it.
+    /// Whether a further request may go out, once the rate group has rested. A called host goes first; the group rests after it.
     pub(super) fn has_room(&self, sharing: &AddressSharing) -> bool {
         let is_kept = self.called > 0 && !self.bond.delay(sharing).is_zero();
         !is_kept && self.out + self.called < self.most(sharing)
@@ -102,13 +101,13 @@ impl RateGroup {
         self.line.get_or_insert_default()
     }
 
-    /// Whether any host stands in its line.
+    /// Whether any host waits for it.
     pub(super) fn is_waited_for(&self) -> bool {
         self.line.as_ref().is_some_and(|line| !line.is_empty())
     }
 
-    /// An address or a server that no host in memory has, and that need not rest: its rate group may be another's. One that rests must
-    /// stay, or a host that comes back would be asked too early.
+    /// Whether this is an address or a server that no host in memory has and that need not rest, so that its place can be reused. A resting
+    /// one must stay, or a host that comes back would be asked too early.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         let is_group = matches!(self.bond, Bond::Group(_));
         !is_group && self.members == 0 && self.out == 0 && self.called == 0 && self.due <= now

@@ -1,9 +1,9 @@
-//! The number by which hosts that share a clock are known.
+//! The number of a rate group.
 
 use std::num::NonZeroU32;
 
-/// The number of a rate group: one more than its place in the table, so that a host takes four bytes to have one or none. That of an
-/// address or a server goes to another once nobody has it.
+/// The number of a rate group: one more than its place in the table, so that a host stores one or none in four bytes. The number of an
+/// address or a server is reused once no host has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RateGroupId(NonZeroU32);
 

@@ -7,19 +7,19 @@
 //!                              called, one ◀──────── Line ◀── the rate group rests, then is free
 //! ```
 //!
-//! A host whose turn comes while a rate group of its rests, or has as many requests out as it may, stands in that rate group's line. When the
-//! rate group is free, one host of the line is *called*: it goes to the front queue, and nobody else of the rate group may take its place
-//! meanwhile. A rate group that rests is noted once by the time when it is free, however many stand in its line. So ten thousand hosts of
-//! one group cost a request no more than two do.
+//! If a host's turn comes while one of its rate groups rests, or has as many requests out as it may, the host joins that rate group's wait
+//! queue. When the rate group is free, one host of the queue is *called*: it goes to the front queue, and its place in the rate group is
+//! reserved for it. A resting rate group is noted once, by the time when it is free, however many hosts wait. So a request costs no more
+//! with ten thousand hosts in a group than with two.
 //!
-//! A host may be in three rate groups: its group's, its server's and its address's. If one of them calls it and it must stand in the line of
-//! another, the one calls the next: no place is kept for a host that cannot take it. A host that one rate group has called may take a place
-//! that another keeps, since two hosts that keep a place from each other would wait for ever.
+//! A host may be in three rate groups: its group's, its server's and its address's. If one of them calls it and it must wait for another,
+//! the first calls its next host: no place is reserved for a host that cannot take it. A host that one rate group has called may take a
+//! place that another has reserved, since two hosts that each hold the place the other needs would wait for ever.
 //!
-//! The rate groups of groups are made at the start. That of an address or a server lasts while a host in memory has it, a request to it is
-//! out, or it rests.
+//! The rate groups of host groups are made at the start. The rate group of an address or a server lasts while a host in memory is in it, a
+//! request to it is out, or it rests.
 //!
-//! Nothing of this is state: after a restart, each rate group rests first.
+//! None of this is state: after a restart, each rate group rests first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,34 +35,34 @@ use crate::frontier::hosts::{
     AddressSharing, GroupKind, HostBudget, HostId, HostSlots, HostState, PolitenessTable, ServerAddress, Sharing,
 };
 
-/// The groups of hosts and their addresses, with their clocks and lines.
+/// All rate groups, with their clocks and wait queues.
 #[derive(Debug, Default)]
 pub(crate) struct RateGroups {
     all: Vec<RateGroup>,
-    /// Rate groups that rest while hosts stand in their lines, by the time when they are free; the earliest is the greatest.
+    /// Resting rate groups with hosts waiting, by the time when they are free; the earliest is the greatest.
     notes: BinaryHeap<Reverse<(Timestamp, RateGroupId)>>,
-    /// Hosts in all lines.
+    /// The number of hosts in all wait queues.
     waiting: usize,
     addresses: AHashMap<ServerAddress, RateGroupId>,
-    /// By the names of which several ports are one server.
+    /// The rate groups of servers, by the host name that their ports share.
     servers: AHashMap<Box<str>, RateGroupId>,
-    /// The rate groups of servers, of the hosts in memory that are in one.
+    /// For each host in memory that is a port of a server, the server's rate group.
     ports: AHashMap<HostId, RateGroupId>,
-    /// Rate groups of servers and addresses that nobody has, for others.
+    /// Rate groups of servers and addresses that no host has, to be reused.
     unused: Vec<RateGroupId>,
-    /// With so many rate groups those that are unused are looked for.
+    /// At this many rate groups, unused ones are searched for.
     sweeps_at: usize,
     /// The rest and the connections of each address.
     sharing: AddressSharing,
-    /// When this process began, where another was before.
+    /// When this process began, if there was another before it.
     since: Option<Timestamp>,
 }
 
-/// Below so many rate groups, none is looked for that is unused.
+/// Below this many rate groups, unused ones are not searched for.
 const FEW: usize = 1024;
 
 impl RateGroups {
-    /// One for each group, and none for addresses yet. No host of a rate group is asked before that has rested from `since` on.
+    /// One for each group, and none for addresses yet. Each rate group first rests from `since` on.
     pub(crate) fn new(politeness_table: &PolitenessTable, since: Option<Timestamp>) -> Self {
         let rate_group = |group: &Sharing| {
             let due = since.map_or(Timestamp::default(), |since| since + group.delay);
@@ -72,26 +72,26 @@ impl RateGroups {
         Self { all, since, sharing: politeness_table.addresses(), sweeps_at: FEW, ..Self::default() }
     }
 
-    /// Whether there are none.
+    /// Whether there are no rate groups.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Hosts that stand in lines. They are in no other queue, so whoever asks whether anything is left to do must count them.
+    /// The number of waiting hosts. They are in no other queue, so a check whether anything is left to do must count them.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Addresses that any host has, or that rest.
+    /// The number of addresses that have a host, or rest.
     pub(crate) fn addresses(&self) -> usize {
         self.addresses.len()
     }
 
-    /// Bytes of memory held for addresses, about.
+    /// Bytes of memory held, about.
     pub(crate) fn memory(&self) -> usize {
         let of_map = size_of::<(ServerAddress, RateGroupId)>() + 1;
-        // A server's name stands in its key and in its bond.
+        // A server's name is stored in its key and in its bond.
         let of_server = size_of::<(Box<str>, RateGroupId)>() + size_of::<ServerPorts>() + size_of::<Sharing>() + 64;
         let of_port = size_of::<(HostId, RateGroupId)>() + size_of::<HostId>() + 1;
         let servers = self.servers.len() * of_server + self.ports.capacity() * of_port;
@@ -108,33 +108,33 @@ impl RateGroups {
         self[id].due
     }
 
-    /// A budget leaves so many pages to the hosts of a rate group: no more requests are out. Where none is left, its hosts are asked
-    /// nothing, and need not wait to be told so.
+    /// A budget leaves this many pages to the hosts of a rate group, so no more requests may be out. If none is left, its hosts are not
+    /// asked, and need not wait: the budget sets no bound then.
     pub(crate) fn leave_pages(&mut self, id: RateGroupId, left: u64) {
         let left = u8::try_from(left).unwrap_or(u8::MAX);
         self[id].left = if left == 0 { u8::MAX } else { left };
     }
 
-    /// Whether a host of the rate group may be asked now that was taken from the front queue. If it was called, its place was kept.
+    /// Whether a host of the rate group that was taken from the front queue may be asked now. If the rate group called it, its place was
+    /// reserved.
     pub(crate) fn is_free(&self, id: RateGroupId, now: Timestamp) -> bool {
         let rate_group = &self[id];
         rate_group.due <= now && rate_group.has_room(&self.sharing)
     }
 
-    /// Whether a host of the rate group may be asked now that another rate group has called. No place is kept from it: two that were
-    /// called, each by the rate group that the other one needs too, would give way to one another for ever.
+    /// Whether a host of the rate group that another rate group has called may be asked now. Reservations are ignored: otherwise two hosts,
+    /// each called by the rate group that the other needs too, would give way to each other for ever.
     pub(crate) fn is_open(&self, id: RateGroupId, now: Timestamp) -> bool {
         let rate_group = &self[id];
         rate_group.due <= now && rate_group.out < rate_group.most(&self.sharing)
     }
 
-    /// A host that was called has been taken from the front queue: its place is no longer kept. Whoever takes it may now be lent, or stand in
-    /// the line of its other rate group.
+    /// A called host has been taken from the front queue, which ends its reservation. It may now be lent, or wait for its other rate group.
     pub(crate) fn answered(&mut self, id: RateGroupId) {
         self[id].called -= 1;
     }
 
-    /// A host, that is in no queue, stands in the line: at this priority, and where it is said to be the first, before all others of that.
+    /// Puts a host that is in no queue into the wait queue at this priority; if it is to be first, before all others of that priority.
     pub(crate) fn stand(
         &mut self,
         id: RateGroupId,
@@ -154,7 +154,7 @@ impl RateGroups {
         self.waiting += 1;
     }
 
-    /// A host of the line has a better URL: it stands behind all of that priority.
+    /// A waiting host has a better URL: it goes after all others of that priority.
     pub(crate) fn promote(
         &mut self,
         id: RateGroupId,
@@ -170,7 +170,7 @@ impl RateGroups {
         seats[host].state = HostState::in_line(tie, to);
     }
 
-    /// Takes a host of this priority out of the line. O(rate groups) where it was the last.
+    /// Takes a host of this priority out of the wait queue. O(rate groups) if it was the last one.
     pub(crate) fn leave(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let rate_group = &mut self[id];
         rate_group.line().remove(seats, host, priority);
@@ -181,8 +181,7 @@ impl RateGroups {
         }
     }
 
-    /// A request to one of its hosts goes out. With several connections the rest counts from here, else from
-    /// [`take_back`](Self::take_back).
+    /// A request to one of its hosts goes out. With several connections the rest begins here, otherwise at [`take_back`](Self::take_back).
     pub(crate) fn lend(&mut self, id: RateGroupId, now: Timestamp) {
         let sharing = self.sharing;
         let rate_group = &mut self[id];
@@ -192,7 +191,7 @@ impl RateGroups {
         }
     }
 
-    /// The rest and the connections of a group or a server; `None` of an address.
+    /// The rest and the connections of a group or a server; `None` for an address.
     pub(crate) fn group(&self, id: RateGroupId) -> Option<Arc<Sharing>> {
         match &self[id].bond {
             Bond::Group(sharing) => Some(Arc::clone(sharing)),
@@ -209,7 +208,7 @@ impl RateGroups {
         }
     }
 
-    /// A request to one of its hosts is back; `was_sent` unless nothing was sent.
+    /// A request to one of its hosts is back; `was_sent` says whether it was sent at all.
     pub(crate) fn take_back(&mut self, id: RateGroupId, was_sent: bool, now: Timestamp) {
         let sharing = self.sharing;
         let rate_group = &mut self[id];
@@ -220,7 +219,7 @@ impl RateGroups {
         }
     }
 
-    /// One of its hosts has asked for a rest. O(rate groups), and seldom.
+    /// One of its hosts has asked for a rest. O(rate groups), and rare.
     pub(crate) fn rest_until(&mut self, id: RateGroupId, until: Timestamp) {
         let rate_group = &mut self[id];
         if rate_group.due >= until {
@@ -238,8 +237,7 @@ impl RateGroups {
         }
     }
 
-    /// The host of a rate group's line that goes next, if the rate group is free: called, and taken out of the line. A rate group that
-    /// rests is noted.
+    /// If the rate group is free, calls the next host of its wait queue and takes it out of there. If the rate group rests, notes it.
     pub(crate) fn call(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, now: Timestamp) -> Option<(HostId, u8)> {
         let sharing = self.sharing;
         let rate_group = &mut self.all[id.place()];
@@ -259,7 +257,8 @@ impl RateGroups {
         Some(called)
     }
 
-    /// A rate group whose rest is over, noted no more. The caller has to [call](Self::call) its line, which notes it again where it must.
+    /// Removes and returns a noted rate group whose rest is over. The caller has to [call](Self::call) its hosts, which notes it again if
+    /// necessary.
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<(RateGroupId, GroupKind)> {
         let &Reverse((_, id)) = self.notes.peek().filter(|Reverse((due, _))| *due <= now)?;
         self.notes.pop();
@@ -267,24 +266,24 @@ impl RateGroups {
         Some((id, self.tie(id)))
     }
 
-    /// When the first rate group is free for which a host waits.
+    /// When the first rate group with hosts waiting is free.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
         self.notes.peek().map(|&Reverse((due, _))| due)
     }
 
-    /// A host has this address from here on. The first one makes its rate group. O(1), amortized.
+    /// A host has this address from now on. Makes the rate group for the first one. O(1), amortized.
     pub(crate) fn join(&mut self, address: ServerAddress, now: Timestamp) -> RateGroupId {
         let id = self.addresses.get(&address).copied().unwrap_or_else(|| self.add(address, now));
         self[id].members += 1;
         id
     }
 
-    /// A host has this address no more, or leaves memory. The rate group stays until it has rested, and is then another's.
+    /// A host no longer has this address, or is evicted. The rate group stays until it has rested, and is then reused.
     pub(crate) fn part(&mut self, id: RateGroupId) {
         self[id].members -= 1;
     }
 
-    /// Which of its rate groups it is to its hosts.
+    /// The kind of this rate group.
     pub(crate) fn tie(&self, id: RateGroupId) -> GroupKind {
         match self[id].bond {
             Bond::Group(_) => GroupKind::Group,
@@ -293,23 +292,23 @@ impl RateGroups {
         }
     }
 
-    /// The rate group of a host's server, where it has one.
+    /// The rate group of a host's server, if it has one.
     #[inline]
     pub(crate) fn server_of(&self, id: HostId) -> Option<RateGroupId> {
         if self.ports.is_empty() { None } else { self.ports.get(&id).copied() }
     }
 
-    /// The rate group of the server of this name.
+    /// The rate group of the server with this name.
     pub(crate) fn server_named(&self, name: &str) -> Option<RateGroupId> {
         self.servers.get(name).copied()
     }
 
-    /// The hosts in memory of a server.
+    /// A server's hosts in memory.
     pub(crate) fn ports(&self, id: RateGroupId) -> &[HostId] {
         if let Bond::Server(server) = &self[id].bond { &server.ports } else { &[] }
     }
 
-    /// A rate group for the ports of this name.
+    /// Makes a rate group for the ports of this name.
     pub(crate) fn add_server(&mut self, name: &str, connections: u8, now: Timestamp) -> RateGroupId {
         let name_of = format!("server {name}").into();
         let budget = HostBudget::default();
@@ -320,7 +319,7 @@ impl RateGroups {
         id
     }
 
-    /// A host is one of this server's, and so many requests to it are out.
+    /// A host becomes one of this server's, with `out` requests to it out.
     pub(crate) fn join_server(&mut self, id: RateGroupId, host: HostId, out: u8) {
         self.ports.insert(host, id);
         let rate_group = &mut self[id];
@@ -330,7 +329,8 @@ impl RateGroups {
         }
     }
 
-    /// A host that rests for so long leaves memory. Its server rests as if it were there, and the rate group stays as those of addresses do.
+    /// A host with this delay is evicted. Its server still rests as if it were in memory, and the rate group stays as long as an address's
+    /// does.
     pub(crate) fn leave_server(&mut self, host: HostId, delay: Duration) {
         let Some(id) = self.ports.remove(&host) else { return };
         let rate_group = &mut self[id];
@@ -341,14 +341,14 @@ impl RateGroups {
         }
     }
 
-    /// All hosts of a server are in memory.
+    /// Notes that all hosts of a server are in memory.
     pub(crate) fn all_here(&mut self, id: RateGroupId) {
         if let Bond::Server(server) = &mut self[id].bond {
             server.gone = Duration::ZERO;
         }
     }
 
-    /// The slowest rest of a server's hosts in memory is this, and it was asked last at `asked`, where it was.
+    /// Sets the rest of a server to this, the slowest of its hosts in memory. `asked` is when one of them was last asked, if it is known.
     pub(crate) fn set_delay(&mut self, id: RateGroupId, delay: Duration, asked: Option<Timestamp>) {
         let since = self.since;
         let Bond::Server(server) = &mut self[id].bond else { return };
@@ -363,7 +363,7 @@ impl RateGroups {
     }
 
     fn add(&mut self, address: ServerAddress, now: Timestamp) -> RateGroupId {
-        // Nobody knows whether the process before has asked it.
+        // The process before may have asked it just before this one began.
         let due = self.since.map_or(Timestamp::default(), |since| since + self.sharing.delay);
         let id = self.put(RateGroup::new(Bond::Address(address), due), now);
         self.addresses.insert(address, id);
@@ -383,7 +383,7 @@ impl RateGroups {
         RateGroupId::at(self.all.len() - 1)
     }
 
-    /// Forgets addresses and servers that nobody has. What is left may grow by as much again before the next sweep.
+    /// Forgets addresses and servers that no host has. The rest may double before the next sweep.
     fn sweep(&mut self, now: Timestamp) {
         let (all, unused) = (&self.all, &mut self.unused);
         let mut stays = |id: RateGroupId| {

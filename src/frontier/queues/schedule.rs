@@ -10,48 +10,50 @@ use crate::frontier::Timestamp;
 use crate::frontier::durable::{Aside, Entry as JournalEntry};
 use crate::gate::{Position, Refusal};
 
-/// URLs that are not to be fetched before a time, by the second at whose end that lies; first come, first served within one.
+/// URLs that are not to be fetched before a time, by the first second that ends at or after it; first come, first served within a second.
 ///
-/// So none goes early, and none a second late. The URLs of a day are in 86,400 queues at most. These are like those of the hosts:
-/// positions in the journal, two to four bytes each where many share a second, and about a hundred where one has it alone.
+/// So no URL goes early, and none a second late. The URLs of a day are in at most 86,400 queues. These are like the queues of hosts:
+/// positions in the journal, two to four bytes each if many share a second, and about a hundred if one has it alone.
 ///
-/// URLs that rules refuse which came after their admission are *set aside*: they stand after all seconds, by the round of rules and the
-/// reason. Pages that were given up are *parked*: they come last. No time frees either, only other rules, or somebody who asks for them.
+/// URLs that were admitted and that later rules refuse are *set aside*: they come after all seconds, by the round of rules and the reason.
+/// Pages that were given up are *parked*: they come last. No time releases either: other rules release the first, and a request to ask
+/// again the second.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    /// One queue a second, by the second's number: seconds are counted by their ends from the Unix epoch. None is empty.
+    /// One queue a second, by the second's number: seconds are counted by their ends from the Unix epoch. No queue is empty.
     seconds: BTreeMap<u64, Queue>,
-    /// The URLs of all seconds, which are the priorities of no host here.
+    /// The URLs of all seconds. All have one priority here.
     back: Back,
-    /// URLs that wait for a time, without those that are parked.
+    /// The number of URLs that wait for a time, without those set aside or parked.
     len: u64,
 }
 
-/// The thing that a URL waited for.
+/// What a URL waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// Its time.
     Due,
-    /// Somebody to ask for it.
+    /// To be asked for again.
     Parked,
 }
 
 /// Microseconds in a second, the unit in which a schedule is kept. A finer one would give each URL a queue of its own.
 const SECOND: u64 = 1_000_000;
 
-/// Bytes after which a piece of it ends. The frontier is locked while one is written, and a second is never split.
+/// A piece ends after this many bytes, with the second that it is in: a second is never split. The frontier is locked while a piece is
+/// written.
 const PIECE: usize = 16 << 10;
 
-/// The first byte of a piece of the schedule, by which it is told from hosts: their first number is the length of a key, which is not 0.
+/// The first byte of a piece of the schedule. It distinguishes the piece from hosts, which begin with the length of a key, never 0.
 pub(crate) const SCHEDULE: u8 = 0;
 
-/// From here on stand URLs that are set aside: behind all time. The round of rules and the reason follow in the lower bits.
+/// From this second on are the URLs that are set aside, after all times. The round of rules and the reason are in the lower bits.
 const ASIDE: u64 = 1 << 63;
 
-/// The second of parked URLs: behind all else.
+/// The second of parked URLs: after everything else.
 const PARKED: u64 = u64::MAX;
 
-/// The first second that is over at this time.
+/// The second of URLs that wait for this time: the first that ends at or after it.
 pub(crate) fn second(at: Timestamp) -> u64 {
     if at == JournalEntry::NEVER { PARKED } else { at.as_micros().div_ceil(SECOND) }
 }
@@ -59,12 +61,12 @@ pub(crate) fn second(at: Timestamp) -> u64 {
 /// The second of URLs that a round of rules has set aside for a reason.
 ///
 /// # Panics
-/// If no URL that waits is refused for that reason.
+/// If the reason is not one for which a queued URL can be refused.
 pub(crate) fn second_of(aside: Aside) -> u64 {
     ASIDE | u64::from(aside.round) << 8 | u64::from(aside.refusal.number().expect("a reason of a rule"))
 }
 
-/// What [`second_of`] made a second of; `None` of any other second.
+/// The inverse of [`second_of`]; `None` for any other second.
 fn aside_of(second: u64) -> Option<Aside> {
     let [number, round @ .., _, _, _] = second.to_le_bytes();
     let refusal = (ASIDE..PARKED).contains(&second).then(|| Refusal::of_number(number)).flatten()?;
@@ -82,12 +84,12 @@ impl Schedule {
         self.put(second_of(to), position);
     }
 
-    /// Takes away the URL that goes first of those that were set aside together.
+    /// Removes the first URL of those set aside by the same round for the same reason.
     pub(crate) fn take_aside(&mut self, from: Aside) {
         self.pop_of(second_of(from));
     }
 
-    /// The URL that goes first of those that rounds before this one have set aside.
+    /// The first URL that a round before this one has set aside.
     pub(crate) fn first_aside(&self, before: u32) -> Option<(Position, Aside)> {
         let (second, queue) = self.seconds.range(ASIDE..ASIDE | u64::from(before) << 8).next()?;
         Some((queue.first()?.position, aside_of(*second)?))
@@ -98,25 +100,25 @@ impl Schedule {
         self.seconds.range(ASIDE..ASIDE | u64::from(before) << 8).map(|(_, queue)| u64::from(queue.len())).sum()
     }
 
-    /// Shows each URL that is set aside, the longest ago first.
+    /// Each URL that is set aside, with the reason; earlier rounds first.
     pub(crate) fn each_aside(&self) -> impl Iterator<Item = (Position, Refusal)> {
         let seconds = self.seconds.range(ASIDE..PARKED);
         let reasons = seconds.filter_map(|(second, queue)| Some((aside_of(*second)?.refusal, queue)));
         reasons.flat_map(|(refusal, queue)| self.positions(queue).map(move |position| (position, refusal)))
     }
 
-    /// Whether nothing is in it, whatever it would wait for.
+    /// Whether it is empty: no URL waits, is set aside or is parked.
     pub(crate) fn is_blank(&self) -> bool {
         self.seconds.is_empty()
     }
 
-    /// When the first of them may go.
+    /// When the first URL that waits for a time may go.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         let first = self.seconds.keys().next().filter(|&&second| second < ASIDE);
         first.map(|&second| Timestamp::from_micros(second.saturating_mul(SECOND)))
     }
 
-    /// The URL that goes first.
+    /// The first URL that waits for a time.
     pub(crate) fn first(&self) -> Option<Position> {
         self.due()?;
         self.seconds.values().next()?.first().map(|first| first.position)
@@ -127,7 +129,7 @@ impl Schedule {
         self.seconds.get(&PARKED)?.first().map(|first| first.position)
     }
 
-    /// Takes away this one if it goes first of those that wait for a time, or of those that are parked; says which it was.
+    /// Removes this URL if it is the first that waits for a time, or the first that is parked; says which.
     pub(crate) fn take_first(&mut self, position: Position) -> Option<Taken> {
         if self.first() == Some(position) {
             return self.pop().map(|_| Taken::Due);
@@ -135,23 +137,23 @@ impl Schedule {
         (self.first_parked() == Some(position)).then(|| self.pop_of(PARKED)).flatten().map(|_| Taken::Parked)
     }
 
-    /// How many are parked.
+    /// How many URLs are parked.
     pub(crate) fn parked(&self) -> u64 {
         self.seconds.get(&PARKED).map_or(0, |queue| queue.len().into())
     }
 
-    /// The one that goes first, if it may go now.
+    /// The first URL that waits for a time, if that has come.
     pub(crate) fn first_due(&self, now: Timestamp) -> Option<Position> {
         self.due().filter(|due| *due <= now).and_then(|_| self.first())
     }
 
-    /// Takes away the URL that goes first.
+    /// Removes the first URL that waits for a time.
     pub(crate) fn pop(&mut self) -> Option<Position> {
         let first = *self.seconds.keys().next()?;
         if first < ASIDE { self.pop_of(first) } else { None }
     }
 
-    /// Takes away the first URL of a second, and the second with its last: an empty one would be the next that is due, and never be over.
+    /// Removes the first URL of a second, and the second with its last URL: an empty second would stay the next that is due, for ever.
     fn pop_of(&mut self, second: u64) -> Option<Position> {
         let queue = self.seconds.get_mut(&second)?;
         let position = self.back.pop(queue)?;
@@ -162,7 +164,7 @@ impl Schedule {
         Some(position)
     }
 
-    /// Takes this one away, and says whether it was there. O(URLs of that second).
+    /// Removes this URL; says whether it was there. O(URLs of that second).
     pub(crate) fn remove(&mut self, at: Timestamp, position: Position) -> bool {
         let second = second(at);
         let Some(queue) = self.seconds.get_mut(&second) else { return false };
@@ -174,14 +176,14 @@ impl Schedule {
         is_there
     }
 
-    /// All that wait for a time wait for so much less, in whole seconds: the clock was ahead that set these times. Which goes before which
-    /// stays as it is. O(seconds).
+    /// Shortens all waits by this, in whole seconds, because the clock that set their times was ahead. The order stays as it is.
+    /// O(seconds).
     pub(crate) fn hasten(&mut self, by: Duration) {
         for (at, mut queue) in std::mem::take(&mut self.seconds) {
             let at = if at < ASIDE { at.saturating_sub(by.as_secs()) } else { at };
             match self.seconds.entry(at) {
                 Entry::Vacant(free) => drop(free.insert(queue)),
-                // Several may be due since the beginning of time.
+                // Several seconds may have become second 0.
                 Entry::Occupied(mut before) => {
                     while let Some(position) = self.back.pop(&mut queue) {
                         self.back.push(before.get_mut(), Queued { position, priority: 0 });
@@ -191,8 +193,8 @@ impl Schedule {
         }
     }
 
-    /// The time that this one waits for, where it is in it: it was given `at`, and perhaps [hastened](Self::hasten) since.
-    /// O(URLs of that second), or of all where it is not there.
+    /// The time that this URL waits for, if it is in the schedule: `at`, or earlier if it was [hastened](Self::hasten) since. O(URLs of
+    /// that second), or of all seconds if it is not there.
     pub(crate) fn find(&self, at: Timestamp, position: Position) -> Option<Timestamp> {
         let is_in = |queue: &Queue| self.positions(queue).any(|other| other == position);
         if self.seconds.get(&second(at)).is_some_and(is_in) {
@@ -203,8 +205,7 @@ impl Schedule {
         found.map(|(&second, _)| Timestamp::from_micros(second.saturating_mul(SECOND)))
     }
 
-    /// How many URLs wait for a time. Those that are parked or set aside are counted by [`parked`](Self::parked) and
-    /// [`aside`](Self::aside).
+    /// How many URLs wait for a time. [`parked`](Self::parked) and [`aside`](Self::aside) count the others.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -214,7 +215,7 @@ impl Schedule {
         self.back.memory() + self.seconds.len() * size_of::<(u64, Queue)>() * 3 / 2
     }
 
-    /// Appends a piece of it, from a second on, and says from which the next one goes on; `None` where this is the last.
+    /// Appends a piece of it, beginning with second `from`. Returns the second that the next piece begins with; `None` if this is the last.
     ///
     /// ```text
     /// piece:   SCHEDULE, then for each second, to the piece's end:
@@ -241,14 +242,14 @@ impl Schedule {
         None
     }
 
-    /// Takes a piece, and says which second is its last; `None` where it is none.
+    /// Loads a piece; returns its last second, or `None` if it is not valid.
     pub(crate) fn load(&mut self, piece: &[u8]) -> Option<u64> {
         read(piece, |second, position| self.put(second, position))
     }
 
-    /// Notes a URL in a second, behind the others of that.
+    /// Notes a URL in a second, after its others.
     fn put(&mut self, second: u64, position: Position) {
-        // Which of them goes first is for their hosts' queues to say: all are of one priority here.
+        // All have one priority here: the queues of their hosts order them.
         self.back.push(self.seconds.entry(second).or_default(), Queued { position, priority: 0 });
         self.len += u64::from(second < ASIDE);
     }
@@ -259,7 +260,7 @@ impl Schedule {
     }
 }
 
-/// Shows `each` the URLs of a piece by their seconds, and says which is its last.
+/// Calls `each` with every URL of a piece and its second; returns the last second, or `None` if the piece is not valid.
 pub(crate) fn read(mut piece: &[u8], mut each: impl FnMut(u64, Position)) -> Option<u64> {
     piece.split_off_first().filter(|mark| **mark == SCHEDULE)?;
     let mut second: u64 = 0;
@@ -294,7 +295,7 @@ mod tests {
             let mut schedule = Schedule::default();
             let mut model: Vec<(u64, u64, Position)> = Vec::new();
             for (number, (tenths, far, passed)) in (0..).zip(waits) {
-                // Some so far away that their second's end is beyond all time.
+                // Some are so far away that their second's end is beyond the greatest timestamp.
                 let at = Timestamp::from_micros(tenths * SECOND / 10 + far * (u64::MAX - 4 * SECOND));
                 let position = Position::from_u64(number * 100);
                 prop_assert_eq!(schedule.find(at, position), None);
@@ -314,7 +315,7 @@ mod tests {
             let mut again = Schedule::default();
             prop_assert_eq!(again.load(&piece), Some(model.last().map_or(0, |(second, ..)| *second)));
             for cut in 1..piece.len().min(50) {
-                // Cut behind the end of a second, it is a shorter one; anywhere else it is none.
+                // Cut after the end of a second, it is a shorter piece; anywhere else it is not valid.
                 Schedule::default().load(&piece[..piece.len() - cut]);
             }
             for (.., position) in model {

@@ -1,4 +1,4 @@
-//! The back queues against lists.
+//! The back queues checked against a model of plain lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
