@@ -1,41 +1,40 @@
 //! Hosts that were evicted from memory.
 //!
-//! A host that has nothing queued or lent needs no place in memory. It is evicted once the journal's owner has it safe, and
-//! comes back with its clock, its failures and its robots.txt.
+//! A host that has nothing queued or lent need not be in memory. It is evicted once the journal's owner has stored it safely, and comes
+//! back with its clock, its failures and its robots.txt.
 //!
-//! It is evicted as the bytes that a slice of a checkpoint has it as, its *image*, and only while it is exactly that. While it
-//! is evicted, nothing happens to it: whatever is to happen brings it back first. So the newest image of an evicted host
-//! is the host.
+//! It is evicted to its *image*, its bytes in a chunk of a checkpoint, and only if it still equals that image. An evicted host cannot
+//! change: any change brings it back first. So the newest image of an evicted host is the host.
 
 use super::{Host, HostSpread, HostStatistics, PolitenessTable};
 use crate::frontier::Timestamp;
 
-/// The length of the list of hosts with the most requests, which is exact whichever of them are evicted.
+/// The length of the list of hosts with the most requests, which is exact whichever hosts are evicted.
 const TOP: usize = 100;
 
-/// What is known of the evicted hosts without a look at the disk.
+/// What is known of the evicted hosts without reading from disk.
 #[derive(Debug, Default)]
 pub(crate) struct Evicted {
-    /// How many they are.
+    /// The number of evicted hosts.
     hosts: u64,
-    /// The hosts with the most requests when they were evicted, most first. When a host was left out of this list, a hundred others
-    /// had more requests. These have as many now, or more, and are still in the list or in memory. So the first hundred
-    /// of the list and of the memory together are the first hundred of all.
+    /// The hosts with the most requests when they were evicted, most first. When a host was left out of this list, a hundred others had
+    /// more requests. These have at least as many now, and are still in the list or in memory. So the first hundred of the list and the
+    /// hosts in memory together are the first hundred of all.
     top: Vec<HostStatistics>,
-    /// The first of those that failed when they were evicted.
+    /// The first hosts that were evicted while they failed.
     failing: Vec<HostStatistics>,
-    /// Those with most URLs that are set aside because a budget is spent, most first: a hundred as exact as those of `top`.
+    /// The hosts with the most URLs set aside because a budget is spent, most first: at most a hundred, exact as in `top`.
     left_out: Vec<HostStatistics>,
     spread: HostSpread,
-    /// When this process began, where the one before died: nobody knows which hosts that asked last, so none is asked within its
-    /// rest of this.
+    /// When this process began, if the one before died. Which hosts that asked last is not known, so each host first rests from this time
+    /// on.
     pub(crate) since: Option<Timestamp>,
-    /// The clock was ahead before this process began.
+    /// Whether the clock was ahead before this process began.
     pub(crate) was_ahead: bool,
 }
 
 impl Evicted {
-    /// Takes a host in.
+    /// Counts a host that is evicted.
     pub(crate) fn add(&mut self, row: HostStatistics) {
         self.hosts += 1;
         self.spread.add(row.requests);
@@ -77,7 +76,7 @@ impl Evicted {
         &self.left_out
     }
 
-    /// How many they are.
+    /// The number of evicted hosts.
     pub(crate) fn len(&self) -> u64 {
         self.hosts
     }
@@ -87,7 +86,7 @@ impl Evicted {
         &self.top
     }
 
-    /// How their requests are spread.
+    /// The histogram of their requests.
     #[cfg(any(feature = "crawl", test))]
     pub(crate) fn spread(&self) -> &HostSpread {
         &self.spread

@@ -1,21 +1,21 @@
 //! What is wrong with a host.
 //!
-//! A host is ill from its first failure to its next good answer. Whether the failures count, and how often in a row they did, stands in
-//! the host: here is what the last one was, for whoever asks, and what it lets one hope for. An illness is boxed, since most hosts have
-//! none.
+//! A host has a failure state from its first failure to its next good answer. The host itself has the number of failures in a row that
+//! count against it. The state has the last failure, for messages, and what follows for the host's outlook. It is boxed, since most hosts
+//! have none.
 
 use crate::frontier::Trouble;
 use crate::frontier::durable::Failing;
 
-/// This many different pages that break one after another count as one failure of their host: a site may have a corner
-/// that is broken, and a host that is broken has nothing else.
+/// This many different pages that break one after another count as one failure of their host: a part of a site may be broken, but on a
+/// broken host every page is.
 pub(super) const BROKEN_PAGES: u16 = 4;
 
 /// The change in a host that an outcome has made, for the log.
 #[cfg(feature = "crawl")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostTurn {
-    /// It answered, or was never asked; its first failure that counts against it has come.
+    /// It answered, or had never been asked, and now has its first failure that counts against it.
     Fails,
     /// It failed, and answers again.
     Recovers,
@@ -23,7 +23,7 @@ pub(crate) enum HostTurn {
 
 #[cfg(feature = "crawl")]
 impl HostTurn {
-    /// The turn between two moments; `None` where the host fails at both or at neither.
+    /// The change between two moments; `None` if the host fails at both or at neither.
     pub(crate) fn between(was_failing: bool, is_failing: bool) -> Option<Self> {
         match (was_failing, is_failing) {
             (false, true) => Some(Self::Fails),
@@ -38,21 +38,21 @@ impl HostTurn {
 pub(crate) struct FailureState {
     /// The last failure.
     pub(crate) trouble: Trouble,
-    /// Different pages in a row that broke, perhaps by no fault of the host.
+    /// Different pages in a row that broke, perhaps not by the host's fault.
     pub(crate) broken: u16,
-    /// It said itself when it may be asked again.
+    /// Whether it said itself when it may be asked again.
     pub(crate) is_patient: bool,
-    /// It is not asked again in this run: its URLs are given up as their turn comes.
+    /// Whether it is not asked again in this run: its URLs are given up as their turn comes.
     pub(crate) is_retired: bool,
 }
 
 impl FailureState {
-    /// Page after page broke, and nothing else came since.
+    /// Whether page after page broke, and nothing else has come since.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.broken >= BROKEN_PAGES
     }
 
-    /// The form in which the journal has it.
+    /// The form in which the journal stores it.
     pub(crate) fn ill(&self) -> Failing<'_> {
         let Self { trouble, broken, is_patient, is_retired } = self;
         let (failure, words) = (trouble.failure, &*trouble.words);
@@ -65,13 +65,13 @@ impl FailureState {
     }
 }
 
-/// The prospect of a host with URLs queued.
+/// Whether a host with URLs queued may come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Outlook {
     /// It answers, or has nothing queued.
     #[default]
     Good,
-    /// It fails, and may come back: worth a wait.
+    /// It fails, and may come back: worth waiting for.
     Struggling,
     /// It does not exist.
     Hopeless,

@@ -1,11 +1,12 @@
 //! One host, as the frontier has it.
 //!
-//! Its fields are of four kinds. *Facts* change by records alone: key, queue, clock, robots.txt, illness, requests, failures, whether
-//! it has answered. They are in its image. The *treatment* follows from the key and the options. The *seat* follows from these and from the
-//! time, and is the machine's. The rest are *caches*: parsed rules, and whether the host is on the clock of those that may be dropped.
+//! Its fields are of four kinds. *Facts* are changed by records alone: key, queue, clock, robots.txt, failure state, requests, failures,
+//! whether it has answered. They are in its image. The *treatment* follows from the key and the options. The *seat* follows from these and
+//! from the time, and belongs to the machine. The rest are *caches*: parsed rules, and whether the host is on the clock of rules that may
+//! be dropped.
 //!
-//! With a million hosts, memory is what a lease waits for. So a host is two cache lines, aligned, and what most hosts do not have stands
-//! in a box of its own. Whoever adds a field looks at the assertion below first.
+//! With a million hosts, a lease mostly waits for memory. So a host is two aligned cache lines, and what most hosts do not have is boxed.
+//! Before you add a field, see the assertion below.
 
 use std::time::Duration;
 
@@ -15,23 +16,23 @@ use crate::frontier::durable::HostStatus;
 use crate::frontier::queues::Queue;
 use crate::frontier::{Failure, Timestamp, Trouble};
 
-/// A host that has answered before may time out so often in a row, less one, before it counts as failing.
+/// A host that has answered before counts as failing from this timeout in a row on.
 const HANGING_PAGES: u16 = 4;
 
-/// One host: its queue, its clock, its robots.txt and how it has behaved. 128 bytes and the key's text.
+/// One host: its queue, its clock, its robots.txt and its failures. 128 bytes and the key's text.
 ///
-/// All that a lease needs to know of a host stands here, in two cache lines that come together: with a million hosts
-/// each further place would be another wait for memory.
+/// Everything that a lease needs to know of a host is here, in two cache lines that are loaded together: with a million hosts, each further
+/// place would be another wait for memory.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Host {
-    /// Its name, by which all but this frontier know it; empty in a hole.
+    /// Its origin, which identifies it outside this frontier; empty in a hole.
     pub(crate) key: HostKey,
-    /// Its URLs, those that are lent out too.
+    /// Its URLs, including lent ones.
     pub(crate) queue: Queue,
     /// The time before which it is not asked.
     pub(crate) due: Timestamp,
-    /// What is known of its robots.txt, and the rules where they are in memory.
+    /// What is known of its robots.txt, with the rules if they are in memory.
     pub(crate) robots: RobotsFile,
     /// What is wrong with it; `None` since it last answered well.
     pub(crate) ill: Option<Box<FailureState>>,
@@ -41,11 +42,11 @@ pub(crate) struct Host {
     pub(crate) failures: u16,
     /// It has answered at least once.
     pub(crate) has_answered: bool,
-    /// Its rules are among those that may be dropped.
+    /// Whether it is on the clock of the [`RulesCache`](super::RulesCache).
     pub(crate) is_on_clock: bool,
-    /// How it is treated, by its number among the [`PolitenessTable`]. It follows from the key.
+    /// The number of its policy in the [`PolitenessTable`]. It follows from the key.
     pub(crate) treatment: u16,
-    /// Where it is in the queues of hosts, and how much of it is out.
+    /// Where it is in the queues of hosts, and how many of its pages are out.
     pub(crate) seat: HostSlot,
 }
 
@@ -69,19 +70,19 @@ impl Host {
         }
     }
 
-    /// An evicted host leaves this behind.
+    /// Whether this is the hole that an evicted host left.
     pub(crate) fn is_hole(&self) -> bool {
         self.key.as_str().is_empty()
     }
 
-    /// Whether it may be evicted: nothing is queued or lent, and all that is known of it can be read again from its image and the
-    /// journal. Rules that no journal has keep a host in memory.
+    /// Whether it may be evicted: nothing is queued or lent, and everything known of it can be read again from its image and the journal. A
+    /// host whose rules the journal does not have stays in memory.
     pub(crate) fn may_be_evicted(&self) -> bool {
         let is_kept = self.robots.rules().is_none_or(|rules| rules.kept_at.is_some());
         is_kept && self.seat.state == HostState::Idle
     }
 
-    /// How it stands, for the journal.
+    /// Its status, for the journal.
     pub(crate) fn standing(&self) -> HostStatus<'_> {
         HostStatus {
             key: self.key.as_str(),
@@ -92,7 +93,7 @@ impl Host {
         }
     }
 
-    /// Takes in how it stands, as a record says.
+    /// Applies a status from a record.
     #[inline]
     pub(crate) fn stands(&mut self, standing: &HostStatus<'_>) {
         let HostStatus { due, failures, has_answered, ill, .. } = *standing;
@@ -106,14 +107,14 @@ impl Host {
         self.delay_by(politeness_table, self.robots.rules().map_or(Duration::ZERO, |rules| rules.crawl_delay))
     }
 
-    /// The same, if its robots.txt asks for this one.
+    /// The same, with this Crawl-delay in its robots.txt.
     #[inline]
     pub(crate) fn delay_by(&self, politeness_table: &PolitenessTable, crawl_delay: Duration) -> Duration {
         politeness_table.delay(self.treatment, crawl_delay).max(self.learned_delay())
     }
 
-    /// The longest rest that follows from how it stands. One that it has asked for and that it got along with, a Retry-After of its
-    /// robots.txt for one, may have been longer.
+    /// The longest rest that follows from its status. A rest that it asked for without failing by it, such as a Retry-After of its
+    /// robots.txt, may have been longer.
     fn longest_rest(&self, politeness_table: &PolitenessTable) -> Duration {
         let learned = politeness_table.adaptive_share.map_or(Duration::ZERO, |_| politeness_table.max_adaptive_delay);
         let asked = match self.ill.as_deref() {
@@ -124,9 +125,9 @@ impl Host {
         self.delay(politeness_table).max(learned).max(asked)
     }
 
-    /// Takes back what no clock can have told it, should the machine's have been ahead and be right now: it rests no longer than any host
-    /// can have been told to, and its robots.txt stays good no longer than one that was fetched just now. Where it is known that the clock
-    /// `was_ahead`, it rests no longer than follows from how it stands.
+    /// Limits its times, in case the machine's clock was ahead and is right now: it rests no longer than any host can have been told to,
+    /// and its robots.txt stays good no longer than one fetched now. If the clock is known to have been ahead (`was_ahead`), it rests no
+    /// longer than follows from its status.
     pub(crate) fn set_clock(&mut self, politeness_table: &PolitenessTable, now: Timestamp, was_ahead: bool) {
         let longest = if was_ahead { self.longest_rest(politeness_table) } else { politeness_table.longest_rest() };
         self.due = self.due.min(now + longest);
@@ -139,40 +140,40 @@ impl Host {
         Duration::from_millis(self.seat.learned_ms.into())
     }
 
-    /// Whether its robots.txt must be fetched before the next page. So it must where page after page breaks: what it answers tells
-    /// a site with a broken corner from a host that is down.
+    /// Whether its robots.txt must be fetched before the next page. It must also if page after page breaks: the answer tells a partly
+    /// broken site from a host that is down.
     #[inline]
     pub(crate) fn wants_robots(&self, now: Timestamp) -> bool {
         self.is_in_doubt() || self.robots.is_wanted(now)
     }
 
-    /// Whether its pages break and nothing says yet that it answers otherwise.
+    /// Whether its pages break and it has not answered well since.
     #[inline]
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.ill.as_deref().is_some_and(FailureState::is_in_doubt)
     }
 
-    /// Its URLs are given up.
+    /// Whether it is retired: its URLs are given up.
     pub(crate) fn is_retired(&self) -> bool {
         self.ill.as_deref().is_some_and(|ill| ill.is_retired)
     }
 
-    /// Its last failure, where it fails.
+    /// Its last failure, if it fails.
     pub(crate) fn trouble(&self) -> Option<&Trouble> {
         self.ill.as_deref().filter(|ill| self.failures > 0 || ill.is_retired).map(|ill| &ill.trouble)
     }
 
-    /// URLs that wait: those of its queue, but for those that are lent out.
+    /// The number of URLs in its queue that are not lent out.
     pub(crate) fn waiting(&self) -> u64 {
         u64::from(self.queue.len()) - u64::from(self.seat.out)
     }
 
-    /// Whether something of it is lent out.
+    /// Whether a page or the robots.txt of it is lent out.
     pub(crate) fn is_leased(&self) -> bool {
         self.seat.out > 0 || self.seat.state == HostState::LeasedRobots
     }
 
-    /// Its prospect, where it has URLs queued. This alone decides whether a crawl waits for it at its end.
+    /// Its outlook, if it has URLs queued. This alone decides whether a crawl waits for it at its end.
     pub(crate) fn prospect(&self) -> Outlook {
         let Some(ill) = self.ill.as_deref() else { return Outlook::Good };
         let is_waited_for = matches!(self.seat.state, HostState::Idle | HostState::Asleep);
@@ -181,9 +182,9 @@ impl Host {
         }
         match ill.trouble.failure {
             Failure::NoSuchHost => Outlook::Hopeless,
-            // It answers, if badly.
+            // It answers, even if badly.
             Failure::Refused | Failure::Server => Outlook::Good,
-            // A page may hang by itself.
+            // The hanging may be the page's, not the host's.
             Failure::Timeout if self.has_answered && self.failures < HANGING_PAGES => Outlook::Good,
             _ => Outlook::Struggling,
         }

@@ -1,4 +1,4 @@
-//! A list of hosts, for people who want to know why each of them waits.
+//! A list of hosts that shows why each of them waits.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use super::{Host, HostState, PolitenessTable, SpentBudget};
 use crate::address::HostKey;
 use crate::frontier::{Timestamp, Trouble};
 
-/// Hosts whose names or states have a text in them, in an order.
+/// Hosts whose names or states contain a text, in an order.
 #[derive(Clone, Debug)]
 pub(crate) struct HostList {
-    /// How many were found.
+    /// How many hosts match.
     pub(crate) found: u64,
     /// The first of them.
     pub(crate) hosts: Vec<ListedHost>,
-    /// What is looked for, in lower case.
+    /// The text to find, in lower case.
     find: String,
-    /// How many are kept.
+    /// How many hosts are kept.
     most: usize,
     order: HostOrder,
 }
@@ -24,16 +24,16 @@ pub(crate) struct HostList {
 /// Which hosts come first in a list; equals go by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum HostOrder {
-    /// Those that may be asked soonest; those with nothing queued, and those that are not asked again, come last.
+    /// Hosts that may be asked soonest first; hosts with nothing queued, and retired hosts, come last.
     Due,
-    /// Those that have failed most in a row.
+    /// Most failures in a row first.
     Failures,
     /// By name alone.
     Name,
-    /// Those with the most URLs queued.
+    /// Most URLs queued first.
     #[default]
     Queued,
-    /// Those with the most requests.
+    /// Most requests first.
     Requests,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct ListedHost {
     pub(crate) host: HostKey,
     /// `asleep`, `due`, `failing`, `idle`, `in flight`, `resting`, `spent`, `unreachable` or `waiting`.
     pub(crate) state: &'static str,
-    /// Why it is not asked just now, in words.
+    /// Why it is not being asked now, in words.
     pub(crate) why: &'static str,
     /// Not asked before.
     pub(crate) due: Timestamp,
@@ -68,21 +68,21 @@ pub(crate) struct ListedHost {
     pub(crate) delay: Duration,
     /// URLs queued.
     pub(crate) queued: u64,
-    /// Requests that came back, those for robots.txt among them.
+    /// Requests that came back, including those for robots.txt.
     pub(crate) requests: u64,
     /// Failures in a row.
     pub(crate) failures: u32,
-    /// The last of them.
+    /// The last failure.
     pub(crate) trouble: Option<Trouble>,
 }
 
 impl HostList {
-    /// An empty list that keeps at most so many hosts. An empty text finds all.
+    /// An empty list that keeps at most `most` hosts. An empty text finds all.
     pub(crate) fn by(order: HostOrder, find: &str, most: usize) -> Self {
         Self { found: 0, hosts: Vec::new(), find: find.to_lowercase(), most, order }
     }
 
-    /// Takes a host into the list, if its name or its state has the text that is looked for. `spent`: a budget that it has used up.
+    /// Takes a host into the list, if its name or its state contains the text. `spent` is a budget that it has used up.
     pub(crate) fn take(
         &mut self,
         host: &Host,
@@ -110,13 +110,13 @@ impl HostList {
             failures: host.failures.into(),
             trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
         });
-        // Sorted now and then: each host is compared a few times at most.
+        // Sorted only when twice as long as it may be, so each host is compared only a few times.
         if self.hosts.len() >= 2 * self.most.max(1) {
             self.sort();
         }
     }
 
-    /// Puts those first that come first, and forgets those beyond the list's end.
+    /// Sorts the list, and cuts it to its length.
     pub(crate) fn sort(&mut self) {
         let order = self.order;
         self.hosts.sort_unstable_by(|one, other| one.compare(other, order));
@@ -139,7 +139,7 @@ impl ListedHost {
     }
 }
 
-/// A host's state, and why it is not asked just now.
+/// A host's state, and why it is not being asked now.
 fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static str) {
     if let Some(SpentBudget { is_of_group, .. }) = spent.filter(|_| host.seat.out == 0) {
         let [of_group, own] = [

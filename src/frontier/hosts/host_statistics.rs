@@ -1,6 +1,6 @@
 //! One host in numbers.
 //!
-//! A row for reports. It is made of a host in memory, and kept of those evicted hosts that had the most requests.
+//! A row for reports. It is made from a host in memory, and kept for some evicted hosts, such as those with the most requests.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct HostStatistics {
     pub pages: u64,
     /// Bytes, as [`Politeness::host_bytes`](super::Politeness::host_bytes) counts them.
     pub bytes: u64,
-    /// URLs that are set aside because its budget, or its group's, is spent.
+    /// URLs set aside because its budget, or its group's, is spent.
     pub left_out: u64,
     /// Failures in a row.
     pub failures: u32,
@@ -31,7 +31,7 @@ pub struct HostStatistics {
     pub delay: Duration,
     /// Not asked again in this run.
     pub retired: bool,
-    /// Its last failure, where it fails.
+    /// Its last failure, if it fails.
     pub trouble: Option<Trouble>,
 }
 
@@ -52,20 +52,19 @@ impl HostStatistics {
         }
     }
 
-    /// Which goes first in a list of hosts that fail: those that are not asked again, then those with most URLs waiting, then with most
-    /// requests.
+    /// The order of a list of failing hosts: retired hosts first, then those with the most URLs waiting, then with the most requests.
     #[cfg(feature = "crawl")]
     pub(crate) fn worst_first(&self, other: &Self) -> Ordering {
         let order = |host: &Self| (host.retired, host.queued);
         order(other).cmp(&order(self)).then_with(|| self.most_first(other))
     }
 
-    /// Which goes first in a list of hosts whose budgets are spent: those with most URLs set aside.
+    /// The order of a list of hosts whose budgets are spent: most URLs set aside first.
     pub(crate) fn most_left_out_first(&self, other: &Self) -> Ordering {
         other.left_out.cmp(&self.left_out).then_with(|| self.most_first(other))
     }
 
-    /// Which goes first in a list by requests; equals go by name.
+    /// The order of a list by requests, most first; equals go by name.
     pub(crate) fn most_first(&self, other: &Self) -> Ordering {
         other.requests.cmp(&self.requests).then_with(|| self.host.cmp(&other.host))
     }

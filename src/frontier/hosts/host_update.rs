@@ -1,10 +1,10 @@
-//! How a host has behaved, while it is decided what a lease's outcome makes of that.
+//! The draft of a host's next status, while a lease's outcome is judged.
 //!
-//! 1. A draft is taken from the host as it stands.
-//! 2. An answer makes it well, or a setback worse; both set its clock.
-//! 3. The draft is written down as a standing, and the state takes it in from the record.
+//! 1. The draft is taken from the host's status.
+//! 2. An answer makes it well, a setback makes it worse; both set its clock.
+//! 3. The draft is journaled as a status, and the state applies the record.
 //!
-//! So a journal that fails between the second step and the third leaves the host as it was.
+//! So if the journal fails between the second step and the third, the host stays as it was.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::frontier::durable::HostStatus;
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Failure, Timestamp, Trouble};
 
-/// How long a host rests where nothing is wrong, and how new it is what a lease says of the host.
+/// How long a host rests if nothing is wrong, and whether the lease is older than its last failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
-    /// When the host may be asked again, where nothing is wrong.
+    /// When the host may be asked again, if nothing is wrong.
     pub(crate) over: Timestamp,
-    /// The host has failed since the lease went out.
+    /// Whether the host has failed since the lease went out.
     pub(crate) is_late: bool,
 }
 
-/// How a host has behaved: a draft of its next [`HostStatus`]. The host itself stands so once the journal has it.
+/// A draft of a host's next [`HostStatus`]. It takes effect once the journal has it.
 #[derive(Clone, Debug)]
 pub(crate) struct HostUpdate {
     /// The time before which it is not asked.
@@ -37,23 +37,23 @@ pub(crate) struct HostUpdate {
 }
 
 impl HostUpdate {
-    /// The host's conduct as it is now, to be changed and then written down.
+    /// The host's status as it is now, to be changed and then journaled.
     pub(crate) fn of(host: &Host) -> Self {
         let Host { due, failures, has_answered, ill, .. } = host;
         Self { due: *due, failures: *failures, has_answered: *has_answered, ill: ill.as_deref().cloned() }
     }
 
-    /// For the journal, of the host with this key.
+    /// The status for the journal, of the host with this key.
     pub(crate) fn standing<'a>(&'a self, key: &'a str) -> HostStatus<'a> {
         let Self { due, failures, has_answered, ill } = self;
         let ill = ill.as_ref().map(FailureState::ill);
         HostStatus { key, due: *due, failures: *failures, has_answered: *has_answered, ill }
     }
 
-    /// The host answers. That is a failure only where the status says "not now", or that something is broken; any other answer
-    /// makes up for all failures before it.
+    /// The host answers. That is a failure only if the status says "not now", or that something is broken; any other answer clears all
+    /// failures before it.
     ///
-    /// An answer that `is_late`, to a request from before its last failure, makes up for none.
+    /// An answer that `is_late`, to a request from before its last failure, clears none.
     pub(crate) fn answer(&mut self, status: u16, retry_after: Option<Duration>, is_late: bool) -> Option<Setback> {
         self.has_answered = true;
         let Some(blame) = Blame::of_status(status) else {
@@ -71,17 +71,17 @@ impl HostUpdate {
         (self.failures, self.ill) = (0, None);
     }
 
-    /// Counts a failure against the host, lets it rest or retires it; says whether that is news of the host. `rest` is what it would
-    /// rest had nothing failed.
+    /// Counts a failure against the host, lets it rest or retires it; says whether this begins a new failure epoch. `rest` is its rest if
+    /// nothing had failed.
     ///
-    /// - The fetcher's own failure counts for nothing.
-    /// - A failure of the host, or a sign of too much load or of too many requests, counts, and the rest doubles with each in a row.
-    /// - A broken page counts with every fourth of them. All tries of one page are one page that breaks, so only the first try counts.
-    ///   The host is then asked for its robots.txt, and a good answer makes up for them.
-    /// - A failure that is late has the cause of the one before it: the host rests, and nothing is counted.
+    /// - A failure of the fetcher does not count.
+    /// - A failure of the host, or a sign of overload or of too many requests, counts, and the rest doubles with each in a row.
+    /// - Every fourth broken page in a row counts. All tries of one page are one broken page, so only its first try is counted. The host is
+    ///   then asked for its robots.txt, and a good answer clears them.
+    /// - A late failure has the same cause as the one before it: the host rests, and nothing is counted.
     ///
-    /// A rest that the host asked for holds instead, up to `politeness.max_retry_after`. Some failures end a host at once: the next
-    /// request could not go better under the options of this run.
+    /// A rest that the host asked for holds instead, up to `politeness.max_retry_after`. Some failures retire a host at once: under the
+    /// options of this run the next request could not go better.
     pub(crate) fn set_back(
         &mut self,
         setback: &Setback,
@@ -117,7 +117,7 @@ impl HostUpdate {
         !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
-    /// Another port of the host's server has failed, and the failure was the server's: it is one more in a row of this host too.
+    /// Another port of the host's server has failed, by the server's fault: this counts as one more failure in a row of this host too.
     pub(crate) fn fail_with(&mut self, ill: &FailureState, politeness: &Politeness) {
         self.failures = self.failures.saturating_add(1);
         let broken = self.ill.as_ref().map_or(0, |ill| ill.broken);
@@ -125,14 +125,14 @@ impl HostUpdate {
         self.ill = Some(FailureState { broken, is_retired, ..ill.clone() });
     }
 
-    /// The host is not asked again in this run. Only a host that fails can be retired.
+    /// Retires the host: it is not asked again in this run. Only a failing host can be retired.
     pub(crate) fn retire(&mut self) {
         if let Some(ill) = &mut self.ill {
             ill.is_retired = true;
         }
     }
 
-    /// Whether its URLs are given up.
+    /// Whether it is retired: its URLs are given up.
     pub(crate) fn is_retired(&self) -> bool {
         self.ill.as_ref().is_some_and(|ill| ill.is_retired)
     }

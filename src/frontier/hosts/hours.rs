@@ -21,12 +21,12 @@ use crate::gate::OptionError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The zone is an offset and no name: one whose clocks are changed twice a year is an hour off for half of it.
+/// The zone is an offset, not a name: in a zone with daylight saving time, the hours are one hour off for half of the year.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Hours {
     /// Minutes of the day, from 0 on.
     from: u16,
-    /// Up to 1,440; before `from` where midnight is between them.
+    /// Minutes of the day, up to 1,440; less than `from` if midnight is between them.
     to: u16,
     /// Minutes that the zone is ahead of UTC.
     offset: i16,
@@ -41,7 +41,7 @@ impl Hours {
     /// All day.
     pub const ALWAYS: Self = Self { from: 0, to: DAY, offset: 0 };
 
-    /// The first moment, from this one on, at which a host may be asked: this one, where it may be now.
+    /// The first moment, from `at` on, at which a host may be asked: `at` itself if it may be asked then.
     pub fn opens(&self, at: Timestamp) -> Timestamp {
         let day = u64::from(DAY) * MINUTE;
         let ahead = u64::from((self.offset.rem_euclid(DAY.cast_signed())).unsigned_abs()) * MINUTE;
@@ -55,7 +55,7 @@ impl Hours {
 impl FromStr for Hours {
     type Err = OptionError;
 
-    /// Reads `22:00-06:00`, which are in UTC, or `22:00-06:00 +02:00`, or `always`. The end may be 24:00.
+    /// Parses `22:00-06:00` (in UTC), `22:00-06:00 +02:00` or `always`. The end may be 24:00.
     fn from_str(text: &str) -> Result<Self, OptionError> {
         let refused =
             |reason: &str| OptionError::Option { option: "hours", value: text.to_owned(), reason: reason.to_owned() };
@@ -152,7 +152,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Goes on minute by minute, as with a clock on the wall.
+        /// The model goes on minute by minute, like a clock on the wall.
         #[test]
         fn it_opens_at_the_first_minute_of_the_window(
             from in 0..DAY, length in 1..DAY, offset in -840..840i16, at in 0..20_000_000u64, micros in 0..MINUTE,

@@ -1,21 +1,21 @@
-//! What a frontier knows of each host, and where the host is.
+//! What a frontier knows of each host, and where the host is in its queues.
 //!
-//! A [`Host`] has facts, which its records change, and a [`HostSlot`] in the queues of hosts, which follows from them. The table
-//! ([`Hosts`]) has those in memory; [`Evicted`] counts the others. A decision is made on a [`HostUpdate`], a draft of how the host
-//! stands; the host stands so once the journal has it.
+//! A [`Host`] has facts, which only records change, and a [`HostSlot`] in the queues of hosts, which follows from them. The table
+//! ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a [`HostUpdate`], a draft of the host's next
+//! status; it takes effect once the journal has it.
 //!
 //! # How a host fails
 //!
-//! An answer makes a host well, whatever happened before; a status of 408, 425, 429, 503 or another 5xx is the exception. Each failure that
-//! counts against the host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire
-//! it. What is wrong with it is its [`FailureState`]; what that lets one hope for, its [`Outlook`]. Hosts of which nothing can be hoped
-//! for do not hold up the end of a crawl: [`FailingHosts`] counts them, and [`Patience`] is how long the others are waited for.
+//! An answer makes a host well, whatever happened before, unless its status is 408, 425, 429 or 5xx. Each failure that counts against the
+//! host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire it. What is wrong with it
+//! is its [`FailureState`]; whether it may come back, its [`Outlook`]. Hopeless hosts do not delay the end of a crawl: [`FailingHosts`]
+//! counts them, and [`Patience`] is how long the crawl waits for the other failing hosts.
 //!
 //! # What a host costs
 //!
-//! 128 bytes, two cache lines that come together, its key's text once, and 16 bytes for what it has had of its budget. Its rules of
-//! robots.txt, its illness and its further levels of URLs are beside it, since most hosts have none. [`RulesCache`] bounds the rules that
-//! are in memory. A host with nothing queued can be evicted, to an image on disk, and costs nothing then but its share of an index.
+//! 128 bytes (two cache lines that are loaded together), its key's text once, and 16 bytes for its usage of its budget. Its robots rules,
+//! its failure state and its further levels of URLs are stored elsewhere, since most hosts have none. [`RulesCache`] bounds the rules in
+//! memory. A host with nothing queued can be evicted to an image on disk, and then costs only its share of an index.
 
 mod evicted;
 mod failing_hosts;

@@ -1,4 +1,4 @@
-//! How each host is treated: politeness, and the rules for hosts and groups over it, compiled.
+//! How each host is treated: the politeness of all, overridden by rules for hosts and groups, compiled.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -9,43 +9,43 @@ use crate::address::{FingerprintKey, HostKey, HostPattern, HostTable};
 use crate::frontier::Timestamp;
 use crate::gate::{OptionError, RuleError};
 
-/// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by rules of their own.
+/// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by their own rules.
 ///
-/// What a host is treated by is worked out once for each name, and looked up once for each host that comes to memory.
+/// The policy of each name is worked out once, and looked up once for each host that comes into memory.
 ///
-/// Each thing is said by the nearest rule that says it: the host's own name, then each shorter one with a star, then its group, then the
-/// politeness of all. So a rule that has only a delay leaves the rest as it was. A host has one group, that of the nearest name that a
-/// group lists. Rules are options: a job that is resumed with others treats its hosts by these.
+/// Each setting comes from the nearest rule that has it: the rule of the host's own name, then of each shorter name with a star, then of
+/// its group, then the politeness of all. So a rule that has only a delay leaves everything else as it was. A host has one group, that of
+/// the nearest name that a group lists. Rules are options: a job resumed with other rules treats its hosts by those.
 #[derive(Clone, Debug)]
 pub(crate) struct PolitenessTable {
     politeness: Politeness,
-    /// The first is that of hosts for which there is no rule.
+    /// The first is for hosts without a rule.
     treatments: Vec<HostPolicy>,
-    /// Places in the list.
+    /// Places in `treatments`.
     numbers: HostTable<u16>,
     /// In the order of their names.
     groups: Vec<Sharing>,
     addresses: AddressSharing,
-    /// The longest rest between two requests that any host is given.
+    /// The longest `host_delay` of any host.
     longest_delay: Duration,
-    /// Some hosts may not be asked all day.
+    /// Whether some hosts may not be asked all day.
     has_hours: bool,
-    /// Tells these budgets from others; 0 where there are none.
+    /// A digest that distinguishes these budgets from others; 0 if there are none.
     budgets_digest: u64,
 }
 
 /// How a host is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostPolicy {
-    /// Its rest between an answer and the next request, where its robots.txt asks for no longer one.
+    /// Its rest between an answer and the next request, unless its robots.txt asks for a longer one.
     pub(crate) host_delay: Duration,
     /// Its requests that may be out at once.
     pub(crate) connections: u8,
     /// Its robots.txt is honored.
     pub(crate) robots: bool,
-    /// Whether the ports of its name share a clock; of `None`, the default ports do.
+    /// Whether the ports of its name share a clock; with `None`, the default ports do.
     pub(crate) one_server: Option<bool>,
-    /// Links from a seed at most, where a rule says so.
+    /// The most links from a seed, if a rule says so.
     max_depth: Option<u32>,
     /// What it may have in all.
     pub(crate) budget: HostBudget,
@@ -58,7 +58,7 @@ pub(crate) struct HostPolicy {
 }
 
 impl HostPolicy {
-    /// Whether a host of this key shares the clock of other ports of its name, should there be any.
+    /// Whether a host with this key shares the clock of the other ports of its name, if there are any.
     pub(crate) fn is_one_server(&self, key: &HostKey) -> bool {
         let is_default_port = || key.as_str().ends_with(key.host());
         self.one_server.unwrap_or_else(is_default_port)
@@ -70,12 +70,12 @@ impl HostPolicy {
 pub(crate) enum CountsByAddress {
     /// It has only its own clock.
     No,
-    /// Unless that is this machine's own.
+    /// It does, unless the address is this machine's own.
     ButOnLoopback,
     Always,
 }
 
-/// What hosts on one IP address may do together.
+/// The limits that hosts on one IP address share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressSharing {
     /// The rest that all of them take when one was asked.
@@ -85,14 +85,14 @@ pub(crate) struct AddressSharing {
 }
 
 impl AddressSharing {
-    /// What the options say, or the default rest where they say nothing.
+    /// The limits of the options, with the default rest if they have none.
     pub(crate) fn of(politeness: &Politeness) -> Self {
         let delay = politeness.address_delay.unwrap_or(Politeness::ADDRESS_DELAY);
         Self { delay, connections: politeness.connections_per_address }
     }
 
-    /// Whether a host that is treated so counts. Unless the user has set the rest of addresses, a host that may be asked more quickly, by
-    /// itself or with its group, does not.
+    /// Whether a host with this policy counts. Unless the user has set `address_delay`, a host that may be asked more quickly than an
+    /// address, by itself or with its group, does not.
     fn counts(self, politeness: &Politeness, treatment: &HostPolicy, groups: &[Sharing]) -> CountsByAddress {
         let HostPolicy { host_delay, connections, group, .. } = *treatment;
         let group = group.map(|number| &groups[usize::from(number)]);
@@ -106,7 +106,7 @@ impl AddressSharing {
     }
 }
 
-/// What hosts that share a clock may do together.
+/// The limits of hosts that share a clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sharing {
     /// Its name: `group cdn`, or `server x.example`.
@@ -119,14 +119,14 @@ pub(crate) struct Sharing {
     pub(crate) budget: HostBudget,
 }
 
-/// The most names: a host has its treatment as a number of two bytes.
+/// The most names: a host stores the number of its policy in two bytes.
 const NAMES: usize = 65_000;
 
 impl PolitenessTable {
     /// Compiles the rules.
     ///
     /// # Errors
-    /// If a name is none, stands in two groups, or a number is out of its range.
+    /// If a name is not valid or in two groups, or a number is out of its range.
     pub(crate) fn new(politeness: &Politeness, rules: &HostRules) -> Result<Self, OptionError> {
         let mut names = BTreeMap::new();
         for (name, rule) in &rules.hosts {
@@ -181,7 +181,7 @@ impl PolitenessTable {
         Ok(Self { politeness, treatments, numbers, groups, addresses, longest_delay, has_hours, budgets_digest })
     }
 
-    /// The number of the treatment of a host. O(labels of its name), and O(1) where there are no rules.
+    /// The number of a host's policy. O(labels of its name), and O(1) if there are no rules.
     pub(crate) fn number_for(&self, key: &HostKey) -> u16 {
         if self.numbers.is_empty() || key.as_str().is_empty() {
             return 0;
@@ -189,24 +189,24 @@ impl PolitenessTable {
         self.numbers.get(key.host()).copied().unwrap_or(0)
     }
 
-    /// How many links from a seed pages of hosts may be whose rules say so, for the gate.
+    /// The `max_depth` of the hosts whose rules have one, for the gate.
     pub(crate) fn depths(&self) -> HostTable<u32> {
         self.numbers.filter_map(|number| self.treatment(*number).max_depth)
     }
 
-    /// A treatment by its number, which [`number_for`](Self::number_for) gave in this process. Numbers are not kept: with other rules they
-    /// mean something else.
+    /// A policy by its number, which [`number_for`](Self::number_for) returned in this process. Numbers are not stored: with other rules
+    /// they mean something else.
     #[inline]
     pub(crate) fn treatment(&self, number: u16) -> &HostPolicy {
         &self.treatments[usize::from(number)]
     }
 
-    /// The groups, in the order in which treatments number them.
+    /// The groups, in the order of the numbers in policies.
     pub(crate) fn groups(&self) -> &[Sharing] {
         &self.groups
     }
 
-    /// What hosts on one IP address may do together.
+    /// The limits that hosts on one IP address share.
     pub(crate) fn addresses(&self) -> AddressSharing {
         self.addresses
     }
@@ -222,8 +222,8 @@ impl PolitenessTable {
         self.budgets_digest != 0
     }
 
-    /// When a host that is treated so may be asked first that has rested until `due`: then, or when its hours begin after that. `due` itself
-    /// where it may be asked now, or then.
+    /// When a host with this policy that rests until `due` may first be asked: then, or when its hours next begin. Returns exactly `due` if
+    /// its hours are open then, or, if `due` is past, now.
     #[inline]
     pub(crate) fn opens(&self, treatment: u16, due: Timestamp, now: Timestamp) -> Timestamp {
         if !self.has_hours {
@@ -234,19 +234,19 @@ impl PolitenessTable {
         if opens == first { due } else { opens }
     }
 
-    /// Tells these budgets from others, in this process and in others; 0 where there are none.
+    /// A digest that distinguishes these budgets from others, in this process and in others; 0 if there are none.
     pub(crate) fn budgets_digest(&self) -> u64 {
         self.budgets_digest
     }
 
-    /// The rest between a response and the next request, of a host that is treated so and whose robots.txt asks for this one: the longer of
-    /// the two. A Crawl-delay counts up to `politeness.max_crawl_delay`.
+    /// The rest between a response and the next request of a host with this policy and this Crawl-delay: the longer of the two. A
+    /// Crawl-delay counts up to `politeness.max_crawl_delay`.
     pub(crate) fn delay(&self, treatment: u16, crawl_delay: Duration) -> Duration {
         self.treatment(treatment).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
     }
 
-    /// The rest of a host that took so long to answer; `None` where that does not matter. Where it may have several requests out, the rest
-    /// is between their starts, so what the answer takes is part of it.
+    /// The rest of a host that took this long to answer; `None` without `adaptive_share`. With several connections, the rest is between the
+    /// starts of requests, so the time of the answer is part of it.
     pub(crate) fn adaptive_delay(&self, took: Duration, is_between_starts: bool) -> Option<Duration> {
         let share = self.politeness.adaptive_share?;
         let times = 1.0 / share - if is_between_starts { 0.0 } else { 1.0 };
@@ -262,7 +262,7 @@ impl PolitenessTable {
     }
 }
 
-/// What holds for all hosts.
+/// The politeness of all hosts.
 impl Deref for PolitenessTable {
     type Target = Politeness;
 
@@ -271,14 +271,14 @@ impl Deref for PolitenessTable {
     }
 }
 
-/// What is said by a name.
+/// What the options say about a name.
 #[derive(Debug, Default)]
 struct Said {
     rule: HostRule,
     group: Option<(u16, HostRule)>,
 }
 
-/// What is said by a name of the table, or by one of a group's hosts.
+/// The entry for a name of the table, or for one of a group's hosts.
 fn add<'a>(
     names: &'a mut BTreeMap<HostPattern, Said>,
     table: &str,
@@ -296,7 +296,7 @@ fn add<'a>(
     Ok(names.entry(pattern).or_default())
 }
 
-/// How hosts are treated of which this is said, the nearest first.
+/// The policy of hosts that all these entries fit, the nearest first.
 fn treatment(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
     let group = fitting.iter().find_map(|said| said.group);
     let of_group = group.map(|(_, rule)| rule);
@@ -327,7 +327,7 @@ fn in_range(table: &str, name: &str, key: &str, connections: Option<u8>) -> Resu
     }
 }
 
-/// Refuses a budget of nothing: it reads like one without a bound.
+/// Refuses a budget of 0: it reads like no bound.
 fn is_some_budget(table: &str, name: &str, budget: [Option<u64>; 2]) -> Result<(), OptionError> {
     let mut keys = ["max_pages", "max_bytes"].into_iter().zip(budget);
     match keys.find(|(_, most)| *most == Some(0)) {
@@ -339,7 +339,7 @@ fn is_some_budget(table: &str, name: &str, budget: [Option<u64>; 2]) -> Result<(
     }
 }
 
-/// Tells budgets from others: those of all hosts, those of names, and those of groups with their hosts. 0 where there are none.
+/// A digest of the budgets: those of all hosts, of names, and of groups with their hosts. 0 if there are none.
 fn budgets_digest(politeness: &Politeness, rules: &HostRules) -> u64 {
     let of_all = [politeness.host_pages, politeness.host_bytes];
     let of_rule = |rule: &HostRule| [rule.max_pages, rule.max_bytes];
@@ -402,7 +402,7 @@ mod tests {
         );
         let politeness_table = PolitenessTable::new(&Politeness::default(), &rules).unwrap();
         for (origin, seconds, connections, robots, group) in [
-            // The group that names it by its own name says nothing of it; "far" is not its group.
+            // The group that lists it by its own name sets nothing; "far" is not its group.
             ("http://a.x.example", 2, 1, false, Some("group near")),
             ("https://a.x.example:8443", 2, 1, false, Some("group near")),
             ("http://x.example", 2, 4, true, Some("group far")),

@@ -6,8 +6,8 @@
 //!      └── not to be had ◀── asked for again
 //! ```
 //!
-//! Rules that are known are never given up for an answer that says nothing. They hold while the file is asked for again, through
-//! redirects too, and up to 30 days where it is not to be had. The text of the rules is the journal's, and what is parsed is a cache.
+//! Known rules are never given up for an answer that says nothing about them. They hold while the file is asked for again, also through
+//! redirects, and up to 30 days while it cannot be had. The journal has the text of the rules; the parsed rules are a cache.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
 use crate::gate::Position;
 
-/// How long rules hold, once they are stale, where no newer ones are to be had (RFC 9309 section 2.3.1.4).
+/// How long stale rules hold while no newer ones can be had (RFC 9309 section 2.3.1.4).
 pub(crate) const RULES_HOLD: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What is known of a host's robots.txt.
 #[derive(Debug)]
 pub(crate) enum RobotsFile {
-    /// Not yet fetched, or not to be had: everything waits for it.
+    /// Not yet fetched, or it could not be had: all pages wait for it.
     Unknown,
-    /// It is elsewhere (RFC 9309 section 2.3.1.2).
+    /// It redirects elsewhere (RFC 9309 section 2.3.1.2).
     Moved(Box<RobotsRedirect>),
     /// Fetched, or known to be missing.
     Known {
         /// When it should be fetched again.
         stale_at: Timestamp,
-        /// A page that was lent by it came back, or none was left. Before, it is good however old: hosts may be so many that none has its
-        /// next turn within the time that a robots.txt is good for, and nothing but robots.txt would be fetched.
+        /// Whether a page that was lent by it came back, or none was left. Until then it is good however old it is: with very many hosts,
+        /// the time to a host's next turn may exceed `robots_ttl`, and then only robots.txt would ever be fetched.
         is_used: bool,
         /// `None` allows everything.
         rules: Option<Box<Rules>>,
@@ -44,24 +44,24 @@ pub(crate) struct Rules {
     pub(crate) crawl_delay: Duration,
     /// Where the journal has them, if it does.
     pub(crate) kept_at: Option<Position>,
-    /// How long they hold where no newer ones are to be had (RFC 9309 section 2.3.1.4).
+    /// How long they hold while no newer ones can be had (RFC 9309 section 2.3.1.4).
     pub(crate) good_until: Timestamp,
-    /// The headers by which they are asked for again on the condition that they have changed.
+    /// The validators for a conditional request.
     pub(crate) validators: Option<Box<Validators>>,
-    /// `None` where they are to be read from the journal first.
+    /// `None` if they must first be read from the journal.
     pub(crate) parsed: Option<Box<Robots>>,
-    /// A page was lent by them since the clock's hand last passed.
+    /// Whether a page was lent by them since the clock's hand last passed.
     pub(crate) has_lent: bool,
 }
 
-/// A robots.txt on its way through redirects.
+/// A robots.txt whose redirects are being followed.
 #[derive(Debug)]
 pub(crate) struct RobotsRedirect {
     /// Redirects so far.
     pub(crate) hops: u8,
     /// Where to ask next: the wire URL.
     pub(crate) url: Box<str>,
-    /// What was known before, and holds until the way is gone to its end.
+    /// What was known before, which holds until the last redirect is answered.
     pub(crate) before: Option<Box<RobotsFile>>,
 }
 
@@ -74,24 +74,24 @@ impl RobotsFile {
         }
     }
 
-    /// Whether it was asked for, and no page that was lent by it has come back.
+    /// Whether it was asked for, and no page lent by it has come back yet.
     pub(crate) fn is_unused(&self) -> bool {
         matches!(self, Self::Moved(_) | Self::Known { is_used: false, .. })
     }
 
-    /// Whether this path and query may be fetched. Rules that are not known or not read yet decide nothing here: a lease waits for
-    /// them before it asks.
+    /// Whether this path and query may be fetched. Rules that are unknown or not read yet allow everything here: a lease waits for the
+    /// rules before it asks.
     pub(crate) fn allows(&self, path_and_query: &str) -> bool {
         let parsed = self.rules().and_then(|rules| rules.parsed.as_deref());
         parsed.is_none_or(|robots| robots.ruling(path_and_query).allowed)
     }
 
-    /// Where its rules must be read from before they can decide.
+    /// Where its rules must be read from before they can decide; `None` if they need not be.
     pub(crate) fn unread(&self) -> Option<Position> {
         self.rules().filter(|rules| rules.parsed.is_none()).and_then(|rules| rules.kept_at)
     }
 
-    /// The rules hold on and count as new: the next page is lent by them, however old they are by then.
+    /// Renews the rules: the next page is lent by them, however old they are by then.
     pub(crate) fn renew(&mut self, stale: Timestamp, good: Timestamp) {
         if let Self::Known { stale_at, is_used, rules } = self {
             (*stale_at, *is_used) = (stale, false);
@@ -101,7 +101,7 @@ impl RobotsFile {
         }
     }
 
-    /// It is fetched again by the first of these times, and its rules hold until the second, at the latest.
+    /// Limits its times: it is stale by `stale`, and its rules hold until `good`, at the latest.
     pub(crate) fn hold_until(&mut self, stale: Timestamp, good: Timestamp) {
         match self {
             Self::Known { stale_at, rules, .. } => {
@@ -119,7 +119,7 @@ impl RobotsFile {
         }
     }
 
-    /// It has served its purpose: once stale, it is fetched again.
+    /// A page was lent by it: from now on it is fetched again once stale.
     pub(crate) fn mark_used(&mut self) {
         if let Self::Known { is_used, rules, .. } = self {
             *is_used = true;
@@ -129,18 +129,18 @@ impl RobotsFile {
         }
     }
 
-    /// Bytes of memory that dropping its rules would free: those that the journal has too.
+    /// Bytes of memory that dropping its rules would free; 0 if the journal does not have them.
     pub(crate) fn spare(&self) -> usize {
         let parsed = self.rules().filter(|rules| rules.kept_at.is_some()).and_then(|rules| rules.parsed.as_deref());
         parsed.map_or(0, Robots::memory)
     }
 
-    /// Whether its rules may stay for another round of the clock: a page was lent by them in this one. Takes that note away.
+    /// Whether its rules stay for another round of the clock, because a page was lent by them in this one. Clears that flag.
     pub(crate) fn take_turn(&mut self) -> bool {
         self.rules_mut().is_some_and(|rules| rules.parsed.is_some() && std::mem::take(&mut rules.has_lent))
     }
 
-    /// Forgets rules that the journal has, and says how many bytes that freed.
+    /// Drops parsed rules that the journal has; returns the bytes freed.
     pub(crate) fn drop_spare(&mut self) -> usize {
         let spare = self.spare();
         if let Some(rules) = self.rules_mut().filter(|_| spare > 0) {
@@ -149,7 +149,7 @@ impl RobotsFile {
         spare
     }
 
-    /// Bytes of memory held beside the host's own.
+    /// Bytes of memory held outside the host itself.
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Moved(detour) => {
@@ -162,7 +162,7 @@ impl RobotsFile {
         }
     }
 
-    /// The file as it is known, or as it was before it turned out to be elsewhere.
+    /// The file as it is known, or as it was known before a redirect.
     pub(crate) fn known(&self) -> Option<&Self> {
         match self {
             Self::Known { .. } => Some(self),
@@ -171,7 +171,7 @@ impl RobotsFile {
         }
     }
 
-    /// The rules in force, those from before a redirect among them.
+    /// The rules in force, including those from before a redirect.
     pub(crate) fn rules(&self) -> Option<&Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref(),
@@ -200,7 +200,7 @@ impl RobotsFile {
 }
 
 impl Rules {
-    /// Rules that are still to be parsed. The journal has them at `kept_at`, if it keeps any.
+    /// Rules that are still to be parsed. The journal has them at `kept_at`, if it keeps rules.
     pub(crate) fn unread(kept_at: Option<Position>, crawl_delay: Duration, good_until: Timestamp) -> Self {
         Self { crawl_delay, kept_at, good_until, validators: None, parsed: None, has_lent: false }
     }

@@ -1,10 +1,10 @@
-//! Robots rules in memory, as many as may be.
+//! Robots rules in memory, within a bound.
 //!
-//! With a million hosts, parsed rules would take more than all else that is known of them. A host needs its rules when a page of it is
-//! lent, which is once in a while; the journal has their text. So they are dropped beyond a bound, and read again when they
-//! are needed. Rules that no journal has stay.
+//! With a million hosts, parsed rules would take more memory than everything else known of them. A host needs its rules only when one of
+//! its pages is lent, and the journal has their text. So rules beyond a bound are dropped, and read again when they are needed. Rules that
+//! the journal does not have stay.
 //!
-//! All changes of what is known of a robots.txt go through here, and none other keeps the sums right.
+//! All changes to what is known of a robots.txt go through here, to keep the sums right.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ use crate::frontier::durable::RobotsRecord;
 use crate::frontier::robots::Robots;
 use crate::gate::Position;
 
-/// The hosts whose robots rules are in memory though the journal has them too, so that they may be dropped.
+/// The hosts whose robots rules are both in memory and in the journal, so that they may be dropped.
 ///
-/// The hand of a clock (Corbató 1968): rules that lent a page since it last passed stay for another round, others are dropped.
-/// That is nearly the order of last use, at four bytes a host and no work when they are used.
+/// A clock with a hand (Corbató 1968): rules by which a page was lent since the hand last passed stay for another round, others are
+/// dropped. That is nearly LRU, at four bytes a host and no work when rules are used.
 #[derive(Debug, Default)]
 pub(crate) struct RulesCache {
-    /// Each host once; hosts whose rules went another way are passed over.
+    /// Each host once; hosts whose rules were removed otherwise are passed over.
     clock: VecDeque<HostId>,
     /// Bytes that would be free without these rules.
     spare: usize,
-    /// Bytes of all rules, those that may not be dropped too.
+    /// Bytes of all rules, including those that may not be dropped.
     all: usize,
 }
 
@@ -41,10 +41,10 @@ impl RulesCache {
         before
     }
 
-    /// A robots.txt is known otherwise than before, by a record that stands at `at` in the journal. The old rules are taken out first, so
-    /// that the memory that rules hold is counted once.
+    /// A record, at `at` in the journal, changes what is known of a robots.txt. The old rules are taken out first, so that their memory is
+    /// counted once.
     ///
-    /// Rules that are new are not parsed here: live, the machine has parsed them and hands them to [`fill`](Self::fill); on resume, they
+    /// New rules are not parsed here: while running, the machine has parsed them and passes them to [`fill`](Self::fill); on resume, they
     /// wait for the host's first lease.
     pub(crate) fn learn(&mut self, hosts: &mut Hosts, id: HostId, robots: RobotsRecord<'_>, at: Option<Position>) {
         let mut known = || self.replace(hosts, id, RobotsFile::Unknown).into_known();
@@ -66,8 +66,8 @@ impl RulesCache {
         self.replace(hosts, id, file);
     }
 
-    /// Takes in the rules of a host as they were parsed, and the headers by which they are asked for again. The state must know of
-    /// them already: these are the same rules, now in a form that can decide.
+    /// Stores the parsed rules of a host, and the validators for conditional requests. The state must know the rules already: these are the
+    /// same, in a form that can decide.
     pub(crate) fn fill(&mut self, hosts: &mut Hosts, id: HostId, robots: Robots, validators: Option<Box<Validators>>) {
         let host = &mut hosts[id];
         let RobotsFile::Known { rules: Some(rules), .. } = &mut host.robots else { return };
@@ -85,13 +85,13 @@ impl RulesCache {
         self.all += host.robots.memory();
     }
 
-    /// Takes the rules of an evicted host from the sums. Its number stays on the clock: it is the next host's.
+    /// Takes the rules of an evicted host from the sums. Its number stays on the clock, for the next host with that number.
     pub(crate) fn left(&mut self, host: &Host) {
         self.all -= host.robots.memory();
         self.spare -= host.robots.spare();
     }
 
-    /// Drops rules until the rest is within the bound. O(1) amortized over the rules that were read.
+    /// Drops rules until the rest is within the bound. O(1), amortized over the rules that were read.
     pub(crate) fn shrink(&mut self, hosts: &mut Hosts, bound: usize) {
         while self.spare > bound
             && let Some(id) = self.clock.pop_front()
@@ -113,7 +113,7 @@ impl RulesCache {
         self.all + self.clock.capacity() * size_of::<HostId>()
     }
 
-    /// Puts a host on the clock, where its rules may be dropped and it is not there yet.
+    /// Puts a host on the clock, if its rules may be dropped and it is not there yet.
     fn note_spare(&mut self, hosts: &mut Hosts, id: HostId) {
         let host = &mut hosts[id];
         let spare = host.robots.spare();

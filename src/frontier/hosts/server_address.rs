@@ -3,19 +3,19 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The IP address by which hosts count as one server: an IPv4 address, or the first 64 bits of an IPv6 address, since a machine may
-/// have all addresses behind them.
+/// The IP address by which hosts count as one server: an IPv4 address, or the first 64 bits of an IPv6 address, since one machine may have
+/// all addresses with that prefix.
 ///
-/// A name may have several. The least IPv4 address stands for all, and only where there is none the least of the others: a resolver
-/// gives them in another order each time, and what a name has of both kinds is mostly one machine. So two hosts share it where their
-/// names have the same addresses, whichever of them is connected to.
+/// A name may have several addresses. The least IPv4 address stands for all of them, and the least IPv6 address if there is no other: a
+/// resolver returns them in a different order each time, and the addresses of both kinds mostly belong to one machine. So two hosts whose
+/// names have the same addresses share it, whichever address is connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ServerAddress(u64);
 
 impl ServerAddress {
-    /// The one that stands for these; `None` where there are none.
+    /// The one that stands for these addresses; `None` if there are none.
     pub(crate) fn of(addresses: &[IpAddr]) -> Option<Self> {
-        // Nothing of IPv6 is below 2^32 but what stands for an IPv4 address, and `::1`.
+        // No IPv6 address is below 2^32 except those that stand for an IPv4 address, and `::1`.
         addresses.iter().map(|address| Self::one(*address)).min()
     }
 
@@ -32,12 +32,12 @@ impl ServerAddress {
         self.v4().is_some_and(|address| address.is_loopback())
     }
 
-    /// The address with this [number](Self::number); `None` where that is 0.
+    /// The address with this [number](Self::number); `None` for 0.
     pub(crate) fn from_number(number: u64) -> Option<Self> {
         number.checked_sub(1).map(Self)
     }
 
-    /// The number by which it is kept: one more than the address, so that 0 is none.
+    /// The number by which it is stored: one more than the address, so that 0 means none.
     pub(crate) fn number(self) -> u64 {
         self.0.wrapping_add(1)
     }

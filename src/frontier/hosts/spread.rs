@@ -1,14 +1,14 @@
-//! How many hosts have how many requests.
+//! A histogram of hosts by their requests.
 //!
-//! A crawl of the web has a few hosts with very many requests and very many with a few. The buckets double, so both ends are seen in
-//! one short list, and a host moves to the next one seldom.
+//! A crawl of the web has a few hosts with very many requests and very many hosts with a few. The buckets double, so both ends fit in one
+//! short list, and a host rarely moves to the next bucket.
 
 #[cfg(any(feature = "crawl", test))]
 use std::ops::RangeInclusive;
 
-/// How many hosts have had how many requests: a histogram whose buckets are 0, 1, 2 to 3, 4 to 7 and so on.
+/// A histogram of hosts by their requests, with the buckets 0, 1, 2 to 3, 4 to 7 and so on.
 ///
-/// What is kept of an evicted host that is not among the top ones. Exact, in 520 bytes.
+/// All that memory keeps of evicted hosts that are not among the top ones. Exact, in 520 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostSpread([u64; BUCKETS]);
 
@@ -22,7 +22,7 @@ impl Default for HostSpread {
 }
 
 impl HostSpread {
-    /// The buckets that have hosts, each with its least and its most requests, and how many they are; fewest requests first.
+    /// The buckets that have hosts: the least and most requests of each, and the number of hosts; fewest requests first.
     #[cfg(any(feature = "crawl", test))]
     pub(crate) fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let filled = (0..).zip(self.0).filter(|&(_, hosts)| hosts > 0);
@@ -32,18 +32,18 @@ impl HostSpread {
         })
     }
 
-    /// Counts a host with so many requests.
+    /// Counts a host with this many requests.
     pub(crate) fn add(&mut self, requests: u64) {
         self.0[bucket(requests)] += 1;
     }
 
-    /// Counts a host no more that was counted with so many requests.
+    /// Removes a host that was counted with this many requests.
     pub(crate) fn remove(&mut self, requests: u64) {
         self.0[bucket(requests)] -= 1;
     }
 }
 
-/// The bucket of so many requests: the number of its bits.
+/// The bucket of a number of requests: its bit length.
 fn bucket(requests: u64) -> usize {
     (u64::BITS - requests.leading_zeros()) as usize
 }

@@ -1,10 +1,10 @@
 //! The hosts in memory, by number and by key.
 //!
-//! Queues hold numbers, of four bytes; keys come from URLs. A number is a place in a segment, so a host is found by it without a
-//! search, and stays where it is for as long as it is in memory. The number of a host that was evicted goes to the next that comes.
+//! Queues hold numbers, of four bytes; keys come from URLs. A number is a place in a segment, so a host is found by it without a search,
+//! and stays in its place until it is evicted. The number of an evicted host goes to the next host that comes.
 //!
-//! Links lead mostly to the host that they are found on. So a small table of the hosts that were looked for lately answers before the
-//! large one, which no cache holds.
+//! Links mostly lead to the host that they are found on. So a small table of recently looked-up hosts is asked before the large one, which
+//! fits no cache.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -21,27 +21,26 @@ use crate::address::HostKey;
 pub(crate) struct Hosts {
     /// In segments: growing allocates one of them and copies nothing. An evicted host leaves a hole: a host without a key.
     all: Vec<Vec<Host>>,
-    /// What each of them has had of its budget.
+    /// What each of them has used of its budget.
     usage: UsageTable,
-    /// Where the holes are, for hosts that come. A number is given again at once: whoever keeps one beyond an eviction finds another host.
+    /// The holes, for hosts that come. A number is reused at once: a number kept beyond an eviction leads to another host.
     holes: Vec<HostId>,
-    /// The numbers by the hashes of the keys, which stand in the hosts alone.
+    /// The numbers by the hashes of the keys, which only the hosts store.
     ids: HashTable<HostId>,
-    /// Drawn at random, so that nobody can choose names that collide.
+    /// Drawn at random, so that names cannot be chosen to collide.
     hasher: RandomState,
-    /// Hosts that were looked for lately, each where its hash says: most links lead to the host they are found on, and the
-    /// table of a million hosts is in no cache.
+    /// Recently looked-up hosts, each at the place of its hash: most links lead to the host they are found on, and the table of a million
+    /// hosts is in no cache.
     recent: Box<[HostId]>,
     /// Bytes of the keys' texts.
     texts: usize,
-    /// Numbers given, those of holes too.
+    /// Numbers given, including those of holes.
     given: u32,
-    /// By which each host that comes is given its treatment.
+    /// Gives each host that comes its policy.
     politeness_table: Arc<PolitenessTable>,
 }
 
-/// Places for hosts that were looked for lately: more than there are workers. A power of two, since the lower bits of a hash choose
-/// the place.
+/// Places for recently looked-up hosts: more than there are workers. A power of two, since the lower bits of a hash choose the place.
 const RECENT: usize = 4096;
 /// Hosts in one segment.
 const SEGMENT: usize = 4096;
@@ -75,8 +74,8 @@ impl Hosts {
         &self.politeness_table
     }
 
-    /// The host with this key. It is noted as one that was looked for lately: of the links on a page four in five lead to its own
-    /// host, which is found without a look into the table.
+    /// The host with this key. It is noted as recently looked up: of the links on a page four in five lead to its own host, which is then
+    /// found without the large table.
     pub(crate) fn look_up(&mut self, origin: &str) -> Option<HostId> {
         let hash = self.hasher.hash_one(origin);
         let recent = self.recent[recent_place(hash)];
@@ -93,7 +92,7 @@ impl Hosts {
         self.find_by(self.hasher.hash_one(origin), origin)
     }
 
-    /// Adds a host; `None` where its key is there already.
+    /// Adds a host; `None` if its key is already there.
     ///
     /// # Panics
     /// With 2³² - 1 hosts: 512 GiB of them.
@@ -120,7 +119,7 @@ impl Hosts {
         Some(id)
     }
 
-    /// Removes a host that is in no queue and not lent; its number is another's from here on.
+    /// Removes a host that is in no queue and not lent; its number will be reused.
     pub(crate) fn remove(&mut self, id: HostId) -> (Host, Usage) {
         let is_on_clock = self[id].is_on_clock;
         let hole = Host { is_on_clock, ..Host::new(HostKey::of_origin("")) };
@@ -134,13 +133,12 @@ impl Hosts {
         (host, self.usage.take(id))
     }
 
-    /// The host with this key, by the hash of that. Some hosts are looked at whose hashes share a few bits, and their keys are in the
-    /// hosts: a line of memory for each.
+    /// The host with this key, by its hash. Hosts whose hashes share a few bits are compared by key, which costs a cache line for each.
     fn find_by(&self, hash: u64, origin: &str) -> Option<HostId> {
         self.ids.find(hash, |&id| self[id].key.as_str() == origin).copied()
     }
 
-    /// Gives a host the next number, in a new segment where the last is full. No host moves by it.
+    /// Gives a host the next number, in a new segment if the last is full. No host moves.
     fn append(&mut self, host: Host) -> HostId {
         let id = HostId::new(self.given);
         assert!(id != HostId::NONE, "fewer than 2^32 hosts");
@@ -152,13 +150,13 @@ impl Hosts {
         id
     }
 
-    /// Notes a host as one to which links will be found soon.
+    /// Notes a host to which links will probably be found soon.
     pub(crate) fn note_recent(&mut self, id: HostId) {
         let hash = self.hasher.hash_one(self[id].key.as_str());
         self.recent[recent_place(hash)] = id;
     }
 
-    /// How many there are.
+    /// The number of hosts.
     pub(crate) fn len(&self) -> usize {
         self.given as usize - self.holes.len()
     }
@@ -168,28 +166,28 @@ impl Hosts {
         self.given
     }
 
-    /// All numbers that hosts have or had. It borrows nothing, so hosts may be changed on the way; a hole has a number too.
+    /// All numbers, including those of holes. Borrows nothing, so hosts may be changed during the iteration.
     pub(crate) fn ids(&self) -> impl Iterator<Item = HostId> + use<> {
         (0..self.given).map(HostId::new)
     }
 
-    /// The hosts, in the order of their numbers, holes left out.
+    /// The hosts, in the order of their numbers, without holes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Host> {
         self.all.iter().flatten().filter(|host| !host.is_hole())
     }
 
-    /// The hosts with the numbers from one to before another, each with what it has had.
+    /// The hosts with numbers in `from..to`, each with its usage.
     pub(crate) fn range(&self, from: u32, to: u32) -> impl Iterator<Item = (&Host, Usage)> {
         let ids = (from..to).map(HostId::new).filter(|id| !self[*id].is_hole());
         ids.map(|id| (&self[id], self.usage(id)))
     }
 
-    /// All hosts, each with what it has had.
+    /// All hosts, each with its usage.
     pub(crate) fn with_usage(&self) -> impl Iterator<Item = (&Host, Usage)> {
         self.range(0, self.end())
     }
 
-    /// What a host has had of its budget.
+    /// What a host has used of its budget.
     pub(crate) fn usage(&self, id: HostId) -> Usage {
         self.usage.get(id)
     }
@@ -209,7 +207,7 @@ impl Hosts {
             + self.ids.allocation_size()
     }
 
-    /// Where the hosts are, and nothing else of them, to be changed.
+    /// The seats of the hosts, and nothing else of them, to be changed.
     pub(crate) fn seats(&mut self) -> HostSlots<'_> {
         HostSlots(self)
     }

@@ -1,9 +1,9 @@
-//! What hosts have had of their budgets.
+//! What hosts have used of their budgets.
 
 use super::HostId;
 use crate::gate::Refusal;
 
-/// What a host has had of its budget, in all runs of a job.
+/// What a host has used of its budget, in all runs of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// Its pages that have a record.
@@ -14,10 +14,10 @@ pub(crate) struct Usage {
     pub(crate) bytes: u64,
 }
 
-/// What a lease that came back took of its host's budget.
+/// What a returned lease used of its host's budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostCost {
-    /// A page has its record by it.
+    /// Whether it was a page that is now done.
     pub(crate) is_page: bool,
     /// Bytes of the response.
     pub(crate) bytes: u64,
@@ -33,19 +33,19 @@ pub(crate) struct HostBudget {
 }
 
 impl Usage {
-    /// A lease came back.
+    /// Adds what a returned lease used.
     pub(crate) fn add(&mut self, cost: HostCost) {
         self.pages = self.pages.saturating_add(cost.is_page.into());
         self.bytes = self.bytes.saturating_add(cost.bytes);
     }
 
-    /// What that lease had brought is lost, and its page is asked for again.
+    /// Takes back what a lease used: its response was lost, and its page is asked for again.
     pub(crate) fn take_back(&mut self, cost: HostCost) {
         self.pages = self.pages.saturating_sub(cost.is_page.into());
         self.bytes = self.bytes.saturating_sub(cost.bytes);
     }
 
-    /// Another host's is counted with it.
+    /// Adds another host's usage.
     pub(crate) fn join(&mut self, other: Self) {
         self.pages = self.pages.saturating_add(other.pages);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -59,18 +59,18 @@ impl Default for HostBudget {
 }
 
 impl HostBudget {
-    /// What the options say; `None` and `u64::MAX` are no bound.
+    /// The budget of the options; `None` and `u64::MAX` are no bound.
     pub(crate) fn of(pages: Option<u64>, bytes: Option<u64>) -> Self {
         let Self { pages: all_pages, bytes: all_bytes } = Self::default();
         Self { pages: pages.unwrap_or(all_pages), bytes: bytes.unwrap_or(all_bytes) }
     }
 
-    /// Pages that are left of it.
+    /// The pages left of it.
     pub(crate) fn pages_left(&self, usage: Usage) -> u64 {
         self.pages.saturating_sub(usage.pages.into())
     }
 
-    /// The half of it that is spent, if one is: pages go before bytes.
+    /// Which of the two bounds is spent, if any: pages go before bytes.
     pub(super) fn spent(&self, usage: Usage) -> Option<Refusal> {
         if u64::from(usage.pages) >= self.pages {
             return Some(Refusal::HostPages);
@@ -79,8 +79,8 @@ impl HostBudget {
     }
 }
 
-/// The usage of the hosts in memory by their numbers, in segments as the hosts are: beside them, since a host is two full cache lines, and
-/// only what comes back asks for it. 16 bytes a host.
+/// The usage of the hosts in memory by their numbers, in segments like the hosts. It is not in the hosts, since a host is two full cache
+/// lines, and only returning leases need it. 16 bytes a host.
 #[derive(Debug, Default)]
 pub(super) struct UsageTable(Vec<Vec<Usage>>);
 
@@ -93,7 +93,7 @@ impl UsageTable {
         segment.and_then(|segment| segment.get(id.index() % SEGMENT)).copied().unwrap_or_default()
     }
 
-    /// To be changed; of a host that has had nothing yet, too.
+    /// The usage to change, even of a host that has none yet.
     pub(super) fn get_mut(&mut self, id: HostId) -> &mut Usage {
         let place = id.index() / SEGMENT;
         if self.0.len() <= place {
@@ -106,7 +106,7 @@ impl UsageTable {
         &mut segment[id.index() % SEGMENT]
     }
 
-    /// A host leaves memory: its number is another's from here on.
+    /// A host is evicted: removes and returns its usage, since its number will be reused.
     pub(super) fn take(&mut self, id: HostId) -> Usage {
         let usage = self.get(id);
         if usage != Usage::default() {
