@@ -1,14 +1,14 @@
 //! Points in time.
 //!
-//! The frontier reads no clock: whoever calls it says what the time is. So a test crawls a year in a second, and a record that is
-//! replayed means what it meant. Sums saturate: a rest without end is the last moment there is.
+//! The frontier reads no clock: the caller passes the time. So a test crawls a year in a second, and a replayed record means what it meant.
+//! Sums saturate: an endless rest ends at the greatest timestamp.
 
 use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time: microseconds since the Unix epoch. It is written to disk, so it is no [`std::time::Instant`];
-/// whoever reads the clock keeps it from running backwards.
+/// A point in time: microseconds since the Unix epoch. It is written to disk, so it is not a [`std::time::Instant`]; the caller, which
+/// reads the clock, keeps it from running backwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
@@ -23,12 +23,12 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads what [`Display`](fmt::Display) writes; `None` of anything else.
+    /// Parses what [`Display`](fmt::Display) writes; `None` for anything else.
     #[cfg(feature = "crawl")]
     pub(crate) fn read(text: &str) -> Option<Self> {
         let number = |at: std::ops::Range<usize>| text.get(at)?.parse::<u64>().ok();
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-        // The other way round than in `fmt`: days from the civil date.
+        // The inverse of `fmt`: days from the civil date.
         let (year, month) = if month > 2 { (year, month.checked_sub(3)?) } else { (year.checked_sub(1)?, month + 9) };
         let day = (153 * month + 2) / 5 + day.checked_sub(1)?;
         let days = (365 * year + year / 4 - year / 100 + year / 400 + day).checked_sub(719_468)?;
@@ -37,7 +37,7 @@ impl Timestamp {
         Some(Self(millis * 1000)).filter(|read| read.to_string() == text)
     }
 
-    /// How long after `earlier`; zero where it is not after.
+    /// How long after `earlier`; zero if it is not after it.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }

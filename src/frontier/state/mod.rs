@@ -1,15 +1,15 @@
-//! What a frontier knows, and how that changes.
+//! What a frontier knows, and how it changes.
 //!
-//! [`State`] changes by [`State::apply`] alone. A [`Change`] is a record on its way there, with what the state cannot look up for
-//! itself. [`Resume`] makes a state again: [`SavedAt`](saved_at::SavedAt) is the one rule on what a checkpoint has already, and
-//! [`Lost`](lost::Lost) the one on pages whose records the output lost.
+//! Only [`State::apply`] changes a [`State`]. A [`Change`] is a record with what the state cannot look up for itself. [`Resume`] rebuilds a
+//! state: [`SavedAt`](saved_at::SavedAt) has the one rule on which records a checkpoint already has, and [`Lost`](lost::Lost) the one on
+//! pages whose records the output lost.
 //!
 //! # The rule
 //!
-//! A state follows from its records, and from nothing else. So `apply` reads no clock, draws no random number and asks no option:
-//! where one of them matters, the machine has decided by it, and the record says what was decided. Two states that took the same
-//! records are equal to the bit, whether the records came from the machine, from a checkpoint and the journal behind it, or from the
-//! whole journal; `job`'s tests hold that.
+//! A state follows from its records, and from nothing else. So `apply` reads no clock, draws no random number and reads no option: where
+//! one of them matters, the machine has decided by it, and the record has the decision. Two states that applied the same records are equal
+//! to the bit, whether the records came from the machine, from a checkpoint and the journal after it, or from the whole journal; `job`'s
+//! tests check that.
 //!
 //! # What always holds
 //!
@@ -17,12 +17,12 @@
 //! - An evicted host has nothing queued, so all queues are in memory.
 //! - What a checkpoint saves of a state follows from the records before its position.
 //!
-//! # What is no state
+//! # What is not state
 //!
-//! - Seats: in which queue of hosts a host is. They follow from its URLs and its clock, and a resume places all hosts anew.
-//! - Leases: what is out stands in its queue still, so a crash needs to know nothing of it.
+//! - Seats: which queue of hosts a host is in. They follow from its URLs and its clock, and a resume places all hosts anew.
+//! - Leases: a leased URL is still in its queue, so nothing about leases is needed after a crash.
 //! - Parsed rules of robots.txt: the journal has their text.
-//! - Which hosts are in memory: an evicted host is brought back before anything happens to it.
+//! - Which hosts are in memory: an evicted host is brought back before it changes.
 
 mod change;
 mod count;

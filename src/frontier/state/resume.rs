@@ -1,17 +1,18 @@
-//! A frontier on its way back, from a checkpoint and the journal behind it.
+//! Rebuilding a frontier from a checkpoint and the journal after it.
 //!
-//! In this order, and by whoever has the files:
+//! The owner of the files makes these calls, in this order:
 //!
 //! 1. [`Resume::new`], with the checkpoint's seen set.
-//! 2. [`load`](Resume::load) for each slice, then where the shards were saved, the counts, and the images of evicted hosts.
-//! 3. [`record`](Resume::record) for each record of the journal from the checkpoint's begin on. It goes to [`State::apply`], as it did
-//!    when it was written, with what of the state has it already taken out.
+//! 2. [`load`](Resume::load) for each chunk, then where the shards were saved, the counts, and the images of evicted hosts.
+//! 3. [`record`](Resume::record) for each record of the journal from the beginning of the checkpoint on. It goes to [`State::apply`], as it
+//!    did when it was written, but not to parts of the state that already have it.
 //! 4. [`finish`](Resume::finish), which places the hosts and makes a frontier.
 //!
-//! Without a checkpoint the second step is left out, and the journal is read from its begin.
+//! Without a checkpoint the second step is skipped, and the journal is read from its beginning.
 //!
-//! Three things differ from a live change. A host may be evicted, and is brought back by its image. A piece of the checkpoint may have
-//! the record, by [`SavedAt`]. And a page that is done may have lost its record in an output, by [`Lost`]; then it waits again.
+//! Three things differ from a change while running. A host may be evicted, and is brought back from its image. A piece of the checkpoint
+//! may already have the record: see [`SavedAt`]. And a page that is done may have lost its record in an output, and is then queued again:
+//! see [`Lost`].
 
 use std::io;
 use std::sync::Arc;
@@ -31,29 +32,30 @@ use crate::frontier::{Frontier, FrontierOptions, Timestamp};
 use crate::gate::{Found, Gate, OptionError, Position};
 use crate::seen::SeenSet;
 
-/// A frontier on its way back: a checkpoint's slices first, then the journal's records behind it, then [`finish`](Self::finish).
+/// A frontier being rebuilt: a checkpoint's chunks first, then the journal's records after it, then [`finish`](Self::finish).
 ///
-/// Each record changes the state as it did when it was written, but for the parts that have it from the checkpoint. And a
-/// page counts as done only if the outputs have what it wrote.
+/// Each record changes the state as it did when it was written, except for parts that have it from the checkpoint. And a page counts as
+/// done only if the outputs have what it wrote.
 #[derive(Debug)]
 pub(crate) struct Resume {
     state: State,
-    /// The gate's, but for its limits: what was admitted stays so, should they be lower now.
+    /// The gate's, without its limits: admitted URLs stay admitted even if the limits are lower now.
     canonicalizer: Canonicalizer,
     options: FrontierOptions,
     /// Where each piece of the checkpoint was saved.
     pieces: SavedAt,
-    /// Pages that are done, and those whose records the outputs have not.
+    /// Pages that are done, and pages whose records the outputs do not have.
     lost: Lost,
-    /// How many were taken. Without any, and with nothing out, the checkpoint is all: each host keeps its clock as it was.
+    /// The number of records read. If there were none, and nothing was lent out, the checkpoint is complete: each host keeps its clock as
+    /// it was.
     records: u64,
-    /// Something was lent out when the checkpoint was written, so nobody knows when its host was asked.
+    /// Whether anything was lent out when the checkpoint was written, so that it is not known when its host was asked.
     was_busy: bool,
-    /// What pages said, until the counts come: the gate takes both at once.
+    /// The fingerprints of page contents, until the counts come: the gate takes both at once.
     contents: Option<SeenSet>,
-    /// The address of each host of the slices, in their order, as [`Frontier::save_addresses`] has it.
+    /// The address of each host of the chunks, in their order, as [`Frontier::save_addresses`] writes them.
     addresses: Vec<u8>,
-    /// How far the clock has gone back since.
+    /// How far the clock has been set back since.
     went_back: Option<Duration>,
 }
 
@@ -79,11 +81,11 @@ impl Resume {
         })
     }
 
-    /// Takes the next slice, saved where the journal ended at `position`. In the order in which they were saved: hosts have their numbers by
-    /// it, and records behind `position` are new to the hosts of this slice alone.
+    /// Loads the next chunk, saved when the journal ended at `position`. Call it in the order in which chunks were saved: that gives hosts
+    /// their numbers. Records after `position` are new to the hosts of this chunk; each chunk has its own position.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not valid.
     pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
         if slice.first() == Some(&SCHEDULE) {
             let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
@@ -97,24 +99,24 @@ impl Resume {
         Ok(())
     }
 
-    /// Takes the address of each host of the slices. Only who [asks](Self::explain) is told them.
+    /// Loads the address of each host of the chunks. Only [`explain`](Self::explain) uses them.
     pub(crate) fn load_addresses(&mut self, addresses: &[u8]) {
         self.addresses = addresses.to_vec();
     }
 
-    /// Takes where each shard of the seen set was saved, in their order; for layouts that can
-    /// [forget](crate::seen::Layout::forgets). For all others it does no harm to insert a URL that is there.
+    /// Loads where each shard of the seen set was saved, in their order; for layouts that can [forget](crate::seen::Layout::forgets). With
+    /// the others, inserting a URL twice does no harm.
     pub(crate) fn load_seen_at(&mut self, positions: Vec<Position>) {
         self.pieces.shards = positions;
     }
 
-    /// Takes what pages said, as the checkpoint has it. Before the counts, with which the budgets get both. Where it is not called, the
-    /// budgets begin with what the journal's records say.
+    /// Loads the checkpoint's fingerprints of page contents. Call it before the counts, with which the budgets get both. If it is not
+    /// called, the budgets begin with what the journal's records have.
     pub(crate) fn load_contents(&mut self, contents: SeenSet) {
         self.contents = Some(contents);
     }
 
-    /// Takes the counts of a checkpoint, of the frontier and of its gate, with what seeds had opened and what the budgets know.
+    /// Loads the counts of a checkpoint, of the frontier and of its gate, with the scope that seeds had opened and what the budgets know.
     pub(crate) fn load_counts(&mut self, counts: &Counts) {
         self.pieces.counts = counts.position;
         let count = self.state.count_mut();
@@ -126,11 +128,11 @@ impl Resume {
         gate.budgets_mut().restore(&counts.evidence, self.contents.take());
     }
 
-    /// Takes the newest image of a host that was evicted at some time. It still is where no slice has the host. Call it behind the
-    /// slices, once for each host.
+    /// Loads the newest image of a host that was evicted at some time. It is still evicted if no chunk has it. Call it after the chunks,
+    /// once for each host.
     ///
     /// # Errors
-    /// If it is no host, or one that is not idle.
+    /// If it is not a host, or the host is not idle.
     pub(crate) fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
         let idle = idle_hosts(image).next().ok_or(BadSlice)?;
         if self.state.hosts().find(idle.key).is_none() {
@@ -141,11 +143,11 @@ impl Resume {
         Ok(())
     }
 
-    /// Takes the next record of the journal. `has` says whether the outputs have what the receipts of a page say;
-    /// where they have not, the page stays queued. `evicted` gives the newest image of an evicted host, as [`Journal::host`] does.
+    /// Applies the next record of the journal. `has` says whether the outputs have the bytes that a page's receipts describe; if not, the
+    /// page stays queued. `evicted` returns the newest image of an evicted host, as [`Journal::host`] does.
     ///
     /// # Errors
-    /// Fails where `evicted` does.
+    /// If `evicted` fails.
     pub(crate) fn record(
         &mut self,
         at: Position,
@@ -160,7 +162,7 @@ impl Resume {
             Record::Settled(settled) => self.settled(at, record, settled, None, has, evicted)?,
             Record::Again { settled, entry } => self.settled(at, record, settled, Some(entry), has, evicted)?,
             Record::Due(due) => {
-                // Where it is not in the schedule, that was saved after it had gone, and its host later still.
+                // If it is not in the schedule, that was saved after the URL had left, and its host even later.
                 let schedule = self.state.schedule();
                 let is_there = match due.from {
                     Some(from) => !self.pieces.has_second(queues::second_of(from), at),
@@ -198,49 +200,48 @@ impl Resume {
         Ok(())
     }
 
-    /// The record with which this frontier must go on where its URLs were judged by other rules; `None` where the rules are the same.
+    /// The record that this frontier must continue with if its URLs were judged by other rules; `None` if the rules are the same.
     pub(crate) fn changed_rules(&self) -> Option<Record<'static>> {
         let digest = self.state.rules_digest();
         (self.state.rules().digest != digest).then_some(Record::Rules { digest })
     }
 
-    /// Takes that record: it stands at this position, at the journal's end.
+    /// Applies that record, which is at this position, the journal's end.
     pub(crate) fn begin_round(&mut self, at: Position, rules: &Record<'_>) {
         self.state.apply(&Change { record: rules, at: Some(at), host: None, remember: None, fresh: PendingParts::ALL });
     }
 
-    /// The clock was ahead by this much, and is right now: hosts rest no longer than follows from how they stand, and what is
-    /// scheduled waits for that much less.
+    /// The clock was ahead by this much, and is right now: hosts rest no longer than follows from their status, and scheduled URLs wait for
+    /// that much less.
     pub(crate) fn went_back(&mut self, by: Option<Duration>) {
         self.went_back = by;
     }
 
-    /// Records taken, those too that changed nothing because the checkpoint has them.
+    /// The number of records read, including those that changed nothing because the checkpoint has them.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
-    /// Bytes of the first output that the records so far confirm. What the file has beyond them is of pages that are asked for again.
+    /// Bytes of the first output that the records so far confirm. Anything after that belongs to pages that will be fetched again.
     pub(crate) fn output(&self) -> u64 {
         self.state.count().output
     }
 
-    /// What is known so far; pages whose records are lost are queued.
+    /// The state so far; queues pages whose records are lost.
     #[cfg(test)]
     pub(crate) fn state(&mut self) -> &State {
         self.lost.queue_all(&mut self.state);
         &self.state
     }
 
-    /// Opens the scope for what a seed of somebody else opens.
+    /// Widens the scope by a seed that this journal does not have, such as one of another partition.
     pub(crate) fn widen(&self, seed: &Found) {
-        // Only that it is judged matters, not how.
+        // Only the judging matters, which widens the scope, not the verdict.
         let _ = self.state.gate().check(seed);
     }
 
-    /// Explains a URL by the frontier that was left behind: nothing is lent out, and no host rests longer than it
-    /// was told to. Call it behind the last record. `history` is what `journal` says of the URL; where it is queued, its
-    /// place is found.
+    /// Explains a URL for a frontier that is not running: nothing is lent out, and no host rests longer than it was told to. Call it after
+    /// the last record. `history` is what `journal` says of the URL; if it is queued, its place is found.
     ///
     /// # Errors
     /// If the journal's storage fails.
@@ -258,9 +259,9 @@ impl Resume {
 
     /// The frontier over its journal.
     ///
-    /// Pages that were lent out are queued again: no record says that they were. Unless the checkpoint says that nothing was out, and
-    /// nothing happened since, each host rests for its delay first, for nobody knows when it was asked last. No host rests longer than
-    /// it could have been told to, should the clock have been set back. Groups of hosts rest first, unless the crawl is new.
+    /// Pages that were lent out are queued again: no record says that they were out. Each host first rests for its delay, since it is not
+    /// known when it was last asked, unless the checkpoint says that nothing was out and nothing happened since. In case the clock was set
+    /// back, no host rests longer than it could have been told to. Groups of hosts rest first, unless the crawl is new.
     ///
     /// # Errors
     /// If the journal cannot be read.
@@ -274,15 +275,15 @@ impl Resume {
             self.state.schedule_mut().hasten(by);
         }
         let mut frontier = Frontier::of(self.state, &self.options, journal);
-        // Nobody knows which of their hosts was asked last, and when. Which address each host has is told when it is asked.
+        // Which of their hosts was asked last, and when, is not known. The address of each host is reported when it is asked.
         frontier.rate_groups = RateGroups::new(&politeness_table, (!is_new).then_some(now));
         frontier.leave_pages();
         frontier.place_all(now)?;
         Ok(frontier)
     }
 
-    /// Hands a record to the state, as it was handed when it was written, but for a host that has it from its slice. All that is resumed goes
-    /// through here, and nothing but the parts of a checkpoint and lost pages goes round it.
+    /// Applies a record to the state as when it was written, but not to a host that has it from its chunk. Everything that is resumed goes
+    /// through here, except the parts of a checkpoint and lost pages.
     fn apply(
         &mut self,
         at: Position,
@@ -295,15 +296,15 @@ impl Resume {
         self.state.apply(&Change { record, at: Some(at), host, remember, fresh });
     }
 
-    /// A URL was queued or scheduled. It may replace a page that is lent out. Where the record of that page was lost, the
-    /// page is queued again first: it must stand there to be replaced.
+    /// A URL was queued or scheduled. It may replace a page that was lent out. If the record of that page was lost, the page is first
+    /// queued again: it must be in the queue to be replaced.
     fn admitted(
         &mut self,
         at: Position,
         entry: &Entry<'_>,
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
-        // It was canonical when it was admitted. Only other rules on keys could change that, and a job refuses these.
+        // It was canonical when it was admitted. Only other key rules could change that, and a job refuses these.
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let host = match entry.not_before {
             Some(_) => None,
@@ -317,8 +318,8 @@ impl Resume {
         Ok(())
     }
 
-    /// The parts that do not have an entry yet, and the URL if the gate is to remember it. An entry that takes another's place is the
-    /// same page: the gate remembers it since the first one.
+    /// The parts that do not have an entry yet, and the URL if the gate is to remember it. An entry that replaces another is the same page,
+    /// which the gate remembers from the first entry.
     fn schedules<'a>(
         &self,
         at: Position,
@@ -335,14 +336,13 @@ impl Resume {
         (entry.replaces.is_none().then_some(url), fresh)
     }
 
-    /// A page's lease came back. Three things can be wrong with that, and none is an error:
+    /// A page's lease came back. Three cases need care, and none is an error:
     ///
-    /// - Its output record is not there: a crash took it. The page is [set aside](Lost::add) and queued again, whatever it waited for.
-    /// - It is not queued, though its lease came back: an earlier settlement of it, whose record is in the output, was taken for its
-    ///   last already.
-    /// - Its host has the record already, from a slice of the checkpoint.
+    /// - Its output record is missing, lost in a crash. The page is [noted as lost](Lost::add) and queued again, whatever it waited for.
+    /// - It is not queued, though its lease came back: an earlier return of its lease, whose record is in the output, already made it done.
+    /// - Its host already has the record, from a chunk of the checkpoint.
     ///
-    /// In each case the host was asked, and how it stands is taken in. `again` is the entry by which the page waits, where it does.
+    /// In the first two cases the host was still asked, so its status is applied. `again` is the entry by which the page waits, if it does.
     fn settled(
         &mut self,
         at: Position,
@@ -361,7 +361,7 @@ impl Resume {
             _ => (None, self.pieces.fresh(at)),
         };
         let is_there = !fresh.counts || receipts.is_empty() || has(receipts);
-        // The contents were saved before the counts. What they have already, they may be told again.
+        // The contents were saved before the counts. Adding to them what they already have does no harm.
         if let Some(yielded) = settled.yielded.as_ref().filter(|_| is_there) {
             self.state.gate().budgets().remember(host_of(settled.host.key), yielded);
         }
@@ -373,7 +373,7 @@ impl Resume {
         if let Some(host) = new_to
             && (!is_queued(host) || (done && !is_there))
         {
-            // Done before, or its record is lost: only what the host did counts.
+            // Done before, or its record is lost: only the host's status counts.
             if is_queued(host) {
                 self.state.unqueue(host, queued);
                 self.lost.add(page(host));
@@ -392,11 +392,11 @@ impl Resume {
         Ok(())
     }
 
-    /// The host with this key. An evicted one comes back to memory; `None` where it is new. Records are about hosts by their keys, since
-    /// numbers are given anew by each process.
+    /// The host with this key. An evicted host comes back to memory; `None` if it is new. Records name hosts by their keys, since each
+    /// process gives numbers anew.
     ///
     /// # Errors
-    /// Fails where `evicted` does, or gives no image of that host.
+    /// If `evicted` fails, or does not return an image of that host.
     fn host(
         &mut self,
         key: &str,
@@ -410,7 +410,7 @@ impl Resume {
         Ok(Some(self.state.bring_back(host, usage)))
     }
 
-    /// As [`host`](Self::host), and a new host is added: nothing of it is known but that a URL of it was found.
+    /// As [`host`](Self::host), but adds a new host: nothing is known of it but that one of its URLs was found.
     fn host_or_new(
         &mut self,
         key: &str,

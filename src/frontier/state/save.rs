@@ -1,10 +1,10 @@
-//! A frontier in slices, for a checkpoint.
+//! A frontier in chunks, for a checkpoint.
 //!
-//! A slice is what one call writes while the frontier is held, and between two calls the crawl goes on. So a checkpoint is never of
-//! one moment. Each slice is exact at the position where the journal ended then, and a resume gives it the records behind that: see
+//! A chunk is what one call writes while the frontier is locked; between two calls the crawl goes on. So a checkpoint is not of one moment.
+//! Each chunk is exact at the position where the journal ended then, and a resume applies the records after that to it: see
 //! [`SavedAt`](super::saved_at::SavedAt).
 //!
-//! A URL that is lent out is written as queued, since it stands in its queue. So a checkpoint needs no leases to come back first.
+//! A URL that is lent out is written as queued, since it is in its queue. So a checkpoint need not wait for leases to come back.
 
 use std::io;
 
@@ -15,19 +15,19 @@ use crate::frontier::durable::{Counts, Journal, image};
 use crate::frontier::hosts::{Host, ServerAddress, Usage};
 use crate::gate::Position;
 
-/// Numbers of hosts in one slice: the frontier is held for as long as one takes.
+/// Host numbers in one chunk: the frontier is locked while one is written.
 const SLICE: u32 = 2048;
 
-/// Which part of a frontier is saved next. The default is the first.
+/// The part of a frontier that is saved next. The default is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateChunk(Part);
 
-/// What there is to save, in this order.
+/// The parts, in the order in which they are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// The schedule, from a second on.
+    /// The schedule, from this second on.
     Schedule(u64),
-    /// Hosts, by the slice's number.
+    /// Hosts, by the chunk's number.
     Hosts(u32),
 }
 
@@ -38,8 +38,8 @@ impl Default for StateChunk {
 }
 
 impl State {
-    /// Appends a slice, and says which follows. The schedule goes first: a URL that leaves it while slices are saved is then in its
-    /// host's slice, which is saved later. An empty schedule has no piece.
+    /// Appends a chunk; returns the next one. The schedule goes first: a URL that leaves it during the checkpoint is then in its host's
+    /// chunk, which is saved later. An empty schedule has no piece.
     fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         let hosts = self.hosts();
         let number = match self.part(slice) {
@@ -54,7 +54,7 @@ impl State {
         (next.saturating_mul(SLICE) < hosts.end()).then_some(StateChunk(Part::Hosts(next)))
     }
 
-    /// What a slice is of: an empty schedule is passed over.
+    /// The part that a chunk covers: an empty schedule is skipped.
     fn part(&self, slice: StateChunk) -> Part {
         match slice.0 {
             Part::Schedule(_) if self.schedule().is_blank() => Part::Hosts(0),
@@ -69,10 +69,10 @@ impl State {
 }
 
 impl State {
-    /// The evicted host with this key, of which a journal has the image.
+    /// The evicted host with this key, from its image in the journal.
     ///
     /// # Errors
-    /// If it is no image of an evicted host, or one of another.
+    /// If it is not an image of an evicted host, or is the image of another host.
     pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<(Host, Usage)> {
         let (host, usage) = image::load_evicted(image, key)?;
         Ok((Host { treatment: self.hosts().politeness_table().number_for(&host.key), ..host }, usage))
@@ -80,15 +80,15 @@ impl State {
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Appends a slice, of the schedule and then of the hosts with their queues, and says which follows; `None` where this was
-    /// the last. A URL that is lent out is in it as queued.
+    /// Appends a chunk, of the schedule and then of the hosts with their queues. Returns the next one; `None` after the last. A URL that is
+    /// lent out is written as queued.
     pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         self.state.save(slice, to)
     }
 
-    /// Appends the address of each host of a slice, in its order, as a [`varint`](crate::bytes::varint); 0 where none is known. No record has
-    /// them and no resume needs them, since each host tells its own again before it is connected to: whoever looks at a frontier that was
-    /// left behind is told them.
+    /// Appends the address of each host of a chunk, in its order, as a [`varint`](crate::bytes::varint); 0 if none is known. No record has
+    /// them and no resume needs them, since each host's address is reported again before it is connected to. They are for
+    /// [`explain`](super::Resume::explain) on a job that is not running.
     pub(crate) fn save_addresses(&self, slice: StateChunk, to: &mut Vec<u8>) {
         let Part::Hosts(number) = self.state.part(slice) else { return };
         for (host, _) in self.state.slice_of_hosts(number) {
@@ -97,7 +97,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The counts, where the journal ends at `position`. Nobody may be at the gate.
+    /// The counts at `position`, the journal's end. No URL may be passing the gate meanwhile.
     pub(crate) fn counts(&self, position: Position) -> Counts {
         let (gate, count) = (self.gate(), self.state.count());
         Counts {

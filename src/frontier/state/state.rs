@@ -1,16 +1,16 @@
-//! All that a frontier knows, and the one function that changes it.
+//! Everything that a frontier knows, and the one function that changes it.
 //!
 //! | record | what changes |
 //! |---|---|
 //! | `Admitted` | a URL is queued, scheduled, or takes the place of another |
-//! | `Settled` | a page leaves its queue or stays, and its host stands as it says |
+//! | `Settled` | a page leaves its queue or stays, and its host gets the status in it |
 //! | `Again` | both at once: a page leaves its queue, and waits for a time |
 //! | `Due` | a URL goes from the schedule to its host's queue |
 //! | `Disallowed` | URLs leave their queue, and no page was fetched |
-//! | `Aside` | a URL leaves its queue, or an earlier round of rules, and is set aside |
-//! | `Rules` | a round of other rules begins |
+//! | `Aside` | a URL leaves its queue, or where an earlier round set it aside, and is set aside |
+//! | `Rules` | a new round of rules begins |
 //! | `Forgotten` | a URL leaves the seen set |
-//! | `Host` | a host stands as it says, and its robots.txt is known |
+//! | `Host` | a host gets the status in it, and what is known of its robots.txt may change |
 //! | `Resumed` | nothing: the resume acts on it |
 
 use std::sync::Arc;
@@ -30,33 +30,33 @@ use crate::frontier::{Timestamp, Validators};
 use crate::gate::{Gate, Position};
 use crate::seen::{Removal, SeenError};
 
-/// All that a frontier knows: the hosts with their queues, the schedule, the evicted hosts, the gate and the counts.
+/// Everything that a frontier knows: the hosts with their queues, the schedule, the evicted hosts, the gate and the counts.
 ///
-/// It changes by [`apply`](Self::apply) alone, live and on resume. So a frontier that is made again from its records is the one that it was.
+/// Only [`apply`](Self::apply) changes it, while running and on resume. So a frontier rebuilt from its records equals the original.
 ///
-/// Three things beside it follow from it: the [seats](Self::seats) of the hosts, which are the machine's; parsed robots rules, of which the
-/// journal has the text; and which hosts are in memory.
+/// Three things in it are not knowledge, and change without records: the [seats](Self::seats) of the hosts, which belong to the machine;
+/// parsed robots rules, whose text the journal has; and which hosts are in memory.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The seen set, the scope and the counts of what was admitted and refused.
     gate: Arc<Gate>,
     hosts: Hosts,
-    /// Their URLs that wait, those that are lent out too.
+    /// Their queued URLs, including lent ones.
     back: Back,
-    /// URLs that wait for a time, and those that were given up.
+    /// URLs that wait for a time, are set aside, or were given up.
     schedule: Schedule,
     evicted: Evicted,
     /// Which parsed rules may be dropped.
     rules: RulesCache,
     count: Count,
-    /// What groups of hosts have had together: the sum over their hosts, evicted ones too.
+    /// What groups of hosts have used together: the sum over their hosts, including evicted ones.
     groups: GroupUsage,
-    /// By which rules URLs are judged.
+    /// The round of rules by which URLs are judged.
     judged_by: RuleRound,
 }
 
 impl State {
-    /// The state of a frontier that knows nothing but what its gate does. The manners are options, and are not saved with it.
+    /// The state of a frontier that knows only what its gate knows. The politeness table is made from options, and is not saved.
     pub(crate) fn new(gate: Gate, politeness_table: Arc<PolitenessTable>) -> Self {
         Self {
             gate: Arc::new(gate),
@@ -71,13 +71,13 @@ impl State {
         }
     }
 
-    /// Takes a record in. O(log hosts); for URLs that were dropped, O(their number).
+    /// Applies a record. O(log hosts); for dropped URLs, O(their number).
     ///
-    /// It cannot fail, and it asks nobody: the machine has looked up the host and decided, and the journal has the record. Parts of the
-    /// state that are not [`PendingParts`] have it already, from a checkpoint.
+    /// It cannot fail, and it decides nothing: the machine has looked up the host and decided, and the journal has the record. Parts of the
+    /// state that are not [`PendingParts`] already have the record, from a checkpoint.
     ///
     /// # Panics
-    /// If a lease comes back whose URL is not queued, in a build with assertions.
+    /// If the URL of a returned lease is not queued, in a build with assertions.
     pub(crate) fn apply(&mut self, change: &Change<'_>) {
         let (host, fresh) = (change.host, change.fresh);
         match change.record {
@@ -115,7 +115,7 @@ impl State {
             }
             Record::Forgotten { fingerprint } => {
                 if fresh.seen {
-                    // A layout that cannot forget has no such records.
+                    // Layouts that cannot forget have no such records.
                     let _ = self.forget(*fingerprint);
                 }
             }
@@ -129,8 +129,8 @@ impl State {
         }
     }
 
-    /// A URL is queued or scheduled. The entry of a page that moved to another spelling of its key takes the place that the one
-    /// before it has in its queue: that page is lent out, and comes back there.
+    /// A URL is queued or scheduled. If a page moved to another spelling of its key, its new entry takes the place of the old one in the
+    /// queue: the page is lent out, and comes back there.
     fn admitted(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         self.remember(entry, change);
         let position = change.at.expect("a journal says where an admission stands");
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// A URL of a host is no longer set aside. Records name the host where its budget is the reason.
+    /// A URL is no longer set aside. Records name its host if the host's budget is the reason.
     fn leaves_aside(&mut self, from: Aside, host: Option<HostId>, fresh: PendingParts) {
         if fresh.counts {
             self.gate.readmit(from.refusal, 1);
@@ -166,7 +166,7 @@ impl State {
         }
     }
 
-    /// A URL is refused by today's rules. It may have been set aside by others: then no queue has it.
+    /// A URL is refused by today's rules. It may have been set aside by earlier ones: then it is in no queue.
     fn set_aside(&mut self, aside: &AsideRecord<'_>, change: &Change<'_>) {
         let AsideRecord { position, priority, to, from, .. } = *aside;
         if let Some(from) = from {
@@ -189,19 +189,18 @@ impl State {
         }
     }
 
-    /// Tells the gate of a URL that the seen test was not asked about: on resume of each, live of one that is scheduled again. Live
-    /// admissions have passed the gate before they came here, and have none.
+    /// Tells the gate of a URL that has not passed the seen test: during resume every URL; while running only scheduled ones. Other URLs
+    /// admitted while running have passed the gate before, and have no `remember`.
     fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         if let Some(url) = change.remember {
             self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
         }
     }
 
-    /// A page's lease came back. It leaves its queue where it is done, or where `again` is the entry by which it waits for a time;
-    /// else it stays in its place, with the tries that it has used up.
+    /// A page's lease came back. The page leaves its queue if it is done, or if it waits for a time by the entry `again`; otherwise it
+    /// stays in its place, with its used tries.
     ///
-    /// The three parts that a checkpoint saves at positions of their own, counts, schedule and host, each ask whether the record is
-    /// new to them.
+    /// A checkpoint saves counts, schedule and host at separate positions, so each of the three checks whether the record is new to it.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
         let Settled { position, priority, attempts, done, receipts, yielded, cost, .. } = *settled;
         if change.fresh.counts {
@@ -229,14 +228,14 @@ impl State {
         self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
     }
 
-    /// A lease of a host came back, and took so much of its budget and of its group's.
+    /// Adds the cost of a returned lease to the usage of its host and of the host's group.
     fn spend(&mut self, id: HostId, cost: HostCost) {
         self.hosts.usage_mut(id).add(cost);
         let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
         self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.add(cost));
     }
 
-    /// A robots.txt is known otherwise than before, and its host stands otherwise.
+    /// What is known of a robots.txt may have changed, and so has its host's status.
     fn learned(&mut self, host: HostId, record: &HostRecord<'_>, at: Option<Position>) {
         if let Some(robots) = record.robots {
             self.rules.learn(&mut self.hosts, host, robots, at);
@@ -244,8 +243,7 @@ impl State {
         self.stands(host, &record.host, record.was_asked);
     }
 
-    /// From here on a host stands so. A host that is retired loses its rules: it is asked for its robots.txt first, should it
-    /// be asked again.
+    /// Sets a host's status. A host that becomes retired loses its rules: if it is asked again, it is first asked for its robots.txt.
     fn stands(&mut self, id: HostId, standing: &HostStatus<'_>, was_asked: bool) {
         let host = &mut self.hosts[id];
         let was_retired = host.is_retired();
@@ -261,21 +259,22 @@ impl State {
         }
     }
 
-    /// Queues behind all of the same priority. The machine seats the host afterwards; on resume all hosts are seated once, at its end.
+    /// Queues a URL after all of the same priority. The machine seats the host afterwards; a resume seats all hosts once, at its end.
     fn queue(&mut self, host: HostId, queued: Queued) {
         self.back.push(&mut self.hosts[host].queue, queued);
         self.count.queued += 1;
     }
 
-    /// Takes a URL out of its queue. It is there, live and on resume: a host that has the record from its slice is not shown it again.
+    /// Takes a URL out of its queue. It is always there: on resume, a record that the host's chunk already has is not applied to the host
+    /// again.
     pub(super) fn unqueue(&mut self, host: HostId, queued: Queued) {
         let was_queued = self.back.remove(&mut self.hosts[host].queue, queued);
         debug_assert!(was_queued, "a URL stays queued while it is lent out");
         self.count.queued -= u64::from(was_queued);
     }
 
-    /// A robots.txt that disallowed all that was queued has served its purpose: once it is stale it is fetched again, although no
-    /// page was lent by it.
+    /// If a robots.txt disallowed everything that was queued, marks it as used: once stale, it is fetched again although no page was lent
+    /// by it.
     fn mark_used_if_empty(&mut self, id: HostId) {
         let host = &mut self.hosts[id];
         if host.queue.len() == 0 {
@@ -284,9 +283,9 @@ impl State {
     }
 }
 
-/// Parts that are no knowledge of their own, and change without a record.
+/// Access to the parts, and changes that need no record because they are not knowledge.
 impl State {
-    /// The gate, shared with whoever admits URLs: that needs no frontier, and no lock of it.
+    /// The gate, shared with threads that admit URLs: they need neither the frontier nor its lock.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
@@ -301,7 +300,7 @@ impl State {
         &self.hosts[id]
     }
 
-    /// The seats of the hosts. They are the machine's to change: no record speaks of them.
+    /// The seats of the hosts, for the machine to change: no record is about them.
     pub(crate) fn seats(&mut self) -> HostSlots<'_> {
         self.hosts.seats()
     }
@@ -311,7 +310,7 @@ impl State {
         &self.back
     }
 
-    /// URLs that wait for a time, and those that are parked.
+    /// URLs that wait for a time, are set aside, or are parked.
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
@@ -321,33 +320,33 @@ impl State {
         &self.evicted
     }
 
-    /// The budget of a host, or of its group, that is spent, if one is.
+    /// The spent budget of a host or its group, if one is spent.
     pub(crate) fn spent(&self, id: HostId) -> Option<SpentBudget> {
         self.spent_of(self.hosts[id].treatment, self.hosts.usage(id))
     }
 
-    /// The same, of a host that is treated by this number and has had this.
+    /// The same, for a host with this policy number and this usage.
     pub(crate) fn spent_of(&self, treatment: u16, usage: Usage) -> Option<SpentBudget> {
         let politeness_table = self.hosts.politeness_table();
         self.groups.spent(politeness_table.treatment(treatment), politeness_table.groups(), usage)
     }
 
-    /// What a group of hosts has had together.
+    /// What a group of hosts has used together.
     pub(crate) fn group_usage(&self, group: u16) -> Usage {
         self.groups.of(group)
     }
 
-    /// Tells the rules by which URLs are judged today from others: those of the gate, and the budgets of hosts. It is never 0.
+    /// A digest of today's rules: those of the gate, and the budgets of hosts. Never 0.
     pub(crate) fn rules_digest(&self) -> u64 {
         (self.gate.digest() ^ self.hosts.politeness_table().budgets_digest()).max(1)
     }
 
-    /// By which rules URLs are judged.
+    /// The round of rules by which URLs are judged.
     pub(crate) fn rules(&self) -> RuleRound {
         self.judged_by
     }
 
-    /// The sums of this moment. All of them are kept as records come in, so nothing is walked.
+    /// The current sums. All are kept as records are applied, so nothing is walked.
     pub(crate) fn count(&self) -> Count {
         self.count
     }
@@ -372,18 +371,18 @@ impl State {
         self.hosts.look_up(origin)
     }
 
-    /// Notes a host as one to which links will be found soon.
+    /// Notes a host to which links will probably be found soon.
     pub(crate) fn note_recent(&mut self, host: HostId) {
         self.hosts.note_recent(host);
     }
 
-    /// Adds a host of which nothing is known; it must not be in memory nor evicted. The caller has looked for it in both places: a second
-    /// host of one key would be asked at twice its rate.
+    /// Adds a new host, which must be neither in memory nor evicted. The caller has looked for it in both places: a second host with one
+    /// key would be asked at twice its rate.
     pub(crate) fn add_host(&mut self, host: Host) -> HostId {
         self.hosts.add(host).expect("it was not there")
     }
 
-    /// Brings an evicted host back to memory. No record says so: which hosts are in memory is no knowledge.
+    /// Brings an evicted host back to memory. There is no record of this: which hosts are in memory is not knowledge.
     pub(crate) fn bring_back(&mut self, host: Host, usage: Usage) -> HostId {
         self.evicted.remove(&host);
         self.rules.came(&host);
@@ -392,24 +391,24 @@ impl State {
         id
     }
 
-    /// Evicts a host that [may be](Host::may_be_evicted), and of which somebody else has the image.
+    /// Evicts a host that [may be](Host::may_be_evicted) and whose image the caller has stored.
     pub(crate) fn evict(&mut self, host: HostId, politeness_table: &PolitenessTable) {
         let (host, usage) = self.hosts.remove(host);
         self.rules.left(&host);
         self.evicted.add(HostStatistics::of(&host, usage, politeness_table));
     }
 
-    /// Takes parsed rules of a host whose robots.txt is known, to lend by them.
+    /// Stores the parsed rules of a host whose robots.txt is known, to lend by them.
     pub(crate) fn cache_rules(&mut self, host: HostId, robots: Robots, validators: Option<Box<Validators>>) {
         self.rules.fill(&mut self.hosts, host, robots, validators);
     }
 
-    /// Drops parsed rules beyond this many bytes, about those first that were used longest ago. Their texts are in the journal.
+    /// Drops parsed rules beyond this many bytes, roughly the least recently used first. Their texts are in the journal.
     pub(crate) fn drop_rules(&mut self, bound: usize) {
         self.rules.shrink(&mut self.hosts, bound);
     }
 
-    /// Takes a URL from the seen set. [`apply`](Self::apply) does it with the record that says so.
+    /// Takes a URL from the seen set. [`apply`](Self::apply) does it for a record.
     ///
     /// # Errors
     /// If the layout cannot forget.
@@ -418,9 +417,9 @@ impl State {
     }
 }
 
-/// The parts of a checkpoint, which a resume brings in beside records.
+/// The parts of a checkpoint, which a resume loads besides records.
 impl State {
-    /// A host of a checkpoint with its queue; `None` where there is one with its key.
+    /// Loads a host of a checkpoint with its queue; `None` if `load` fails, or its key is already there.
     pub(super) fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<(Host, Usage)>) -> Option<()> {
         let (host, usage) = load(&mut self.back)?;
         self.count.queued += u64::from(host.queue.len());
@@ -433,14 +432,14 @@ impl State {
         Some(())
     }
 
-    /// A host that was evicted before the checkpoint.
+    /// Counts a host that was evicted before the checkpoint.
     pub(super) fn load_evicted(&mut self, host: &Host, usage: Usage, politeness_table: &PolitenessTable) {
         self.count.retired_hosts += u64::from(host.is_retired());
         self.groups.get_mut(politeness_table.treatment(host.treatment)).into_iter().for_each(|group| group.join(usage));
         self.evicted.add(HostStatistics::of(host, usage, politeness_table));
     }
 
-    /// What a page took of its host's budget, whose record is lost.
+    /// Takes back what a page whose record is lost used of its host's budget.
     pub(super) fn take_back(&mut self, id: HostId, cost: HostCost) {
         self.hosts.usage_mut(id).take_back(cost);
         let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
@@ -452,29 +451,29 @@ impl State {
         &mut self.schedule
     }
 
-    /// The sums, for those of a checkpoint, and for pages whose records are lost.
+    /// The sums, to load those of a checkpoint, and for pages whose records are lost.
     pub(super) fn count_mut(&mut self) -> &mut Count {
         &mut self.count
     }
 
-    /// By which rules URLs were judged when a checkpoint was written.
+    /// The round of rules, to load that of a checkpoint.
     pub(super) fn rules_mut(&mut self) -> &mut RuleRound {
         &mut self.judged_by
     }
 
-    /// The gate, while nobody else has it.
+    /// The gate, while it is not shared.
     pub(super) fn gate_mut(&mut self) -> &mut Gate {
         Arc::get_mut(&mut self.gate).expect("it is not shared before the frontier is finished")
     }
 
-    /// Queues a page, of which so many tries are used up, before all others of its priority.
+    /// Queues a page, with its used tries, before all others of its priority.
     pub(super) fn queue_first(&mut self, host: HostId, queued: Queued, tries: u8) {
         self.back.push_front(&mut self.hosts[host].queue, queued);
         self.back.set_tries(queued.position, tries);
         self.count.queued += 1;
     }
 
-    /// Sets the clock of each host in memory, and of those that come back: a resume knows what the time is.
+    /// Sets the clock of each host in memory, and prepares that of evicted hosts for when they come back: a resume knows the current time.
     pub(super) fn set_clocks(&mut self, since: Option<Timestamp>, was_ahead: bool, now: Timestamp) {
         (self.evicted.since, self.evicted.was_ahead) = (since, was_ahead);
         let politeness_table = Arc::clone(self.hosts.politeness_table());
