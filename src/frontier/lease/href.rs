@@ -1,8 +1,8 @@
-//! A URL as it is written, and what its finder says of it.
+//! A URL as it is written, with what its finder says about it.
 
 use crate::gate::MetadataError;
 
-/// A URL as it is written, on a page or in a list of seeds, and what its finder says of it. A text alone is one: `"/a".into()`.
+/// A URL as it is written, on a page or in a list of seeds, with what its finder says about it. A text converts to one: `"/a".into()`.
 ///
 /// ```
 /// use crawler::frontier::{Frontier, FrontierOptions, Href, LeaseKind, Next, Outcome, Timestamp};
@@ -24,20 +24,20 @@ use crate::gate::MetadataError;
 pub struct Href<'a> {
     /// The link, as it is written.
     pub text: &'a str,
-    /// It is not to be followed, and is counted as refused.
+    /// It is not to be followed, and counts as refused.
     pub nofollow: bool,
-    /// Its front queue: 0 goes first. Where nobody says, it is the depth, at most 255.
+    /// Its front queue: 0 goes first. `None` takes the depth, at most 255.
     pub priority: Option<u8>,
     pub(crate) metadata: &'a [u8],
 }
 
 impl<'a> Href<'a> {
-    /// Bytes of your own that travel with the URL and come back in [its lease](super::Lease::metadata), at each try, after each
-    /// restart, and where another spelling of it is asked for. Links on its page do not inherit them. A URL that was seen
-    /// before keeps those that it had.
+    /// Your own bytes, which travel with the URL and come back in [its lease](super::Lease::metadata): at each try, after each restart, and
+    /// if another spelling of it is asked for. Links on its page do not inherit them. A URL that was seen before keeps the bytes that it
+    /// had.
     ///
     /// # Errors
-    /// More than [`Found::METADATA`](crate::gate::Found::METADATA) bytes.
+    /// If there are more than [`Found::METADATA`](crate::gate::Found::METADATA) bytes.
     pub fn metadata(mut self, bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Result<Self, MetadataError> {
         self.metadata = MetadataError::check(bytes.as_ref())?;
         Ok(self)

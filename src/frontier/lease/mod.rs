@@ -1,17 +1,16 @@
-//! What goes out of a frontier, and what comes back: the words between it and whoever fetches.
+//! What goes out of a frontier to a fetcher, and what comes back.
 //!
 //! ```text
 //!   Next::Fetch(Lease) ──▶ the request ──▶ Reply ──▶ Outcome ──▶ Completion::Done
 //!                                                               Completion::Retry(when)
 //! ```
 //!
-//! A [`Lease`] is one URL lent to one fetcher. It is a debt: until it is completed, it takes one of its host's connections, mostly
-//! the only one. It says whose
-//! turn it is, by which try and with which metadata; nothing here changes what a frontier knows.
+//! A [`Lease`] is one URL lent to one fetcher. It is a debt: until it is completed, it takes one of its host's connections, mostly the only
+//! one. It has the URL, its host, the number of the try and the metadata; nothing here changes what a frontier knows.
 //!
-//! What comes back is an [`Outcome`], or a whole [`Reply`] from which the outcome and the links are read. Where it came to
-//! nothing, a [`Failure`] with its words is a [`Trouble`], and `Blame` says to whom it is laid: to the page, to its host, to the
-//! load on it, or to the fetcher itself. A `Setback` is both together, with the rest that the host asked for.
+//! What comes back is an [`Outcome`], or a whole [`Reply`] from which the outcome and the links are read. If the try failed, a [`Failure`]
+//! with its words is a [`Trouble`], and `Blame` says what it counts against: the page, its host, the host's load or rate, or the fetcher
+//! itself. A `Setback` is both together, with the rest that the host asked for.
 
 mod href;
 #[expect(clippy::module_inception, reason = "the room has its name from what stands in it")]

@@ -11,13 +11,14 @@ use crate::frontier::Timestamp;
 pub enum Next {
     /// Fetch this, then complete it.
     Fetch(Lease),
-    /// Its host is not to be had: do not fetch it, record [why](Lease::trouble), and complete it with
-    /// [`Outcome::GivenUp`](super::Outcome::GivenUp). It waits from then on to be [asked for again](crate::frontier::Frontier::ask_again).
+    /// Its host cannot be reached: do not fetch it, record [why](Lease::trouble), and complete it with
+    /// [`Outcome::GivenUp`](super::Outcome::GivenUp). The URL then waits until it is [asked for
+    /// again](crate::frontier::Frontier::ask_again).
     GiveUp(Lease),
-    /// No host and nothing scheduled is due before this time; a completion, submission or schedule may bring it forward. Where
-    /// it is not after `now`, enough was done in one call: call again.
+    /// No host and no scheduled URL is due before this time; a completion, submission or schedule may bring it forward. If it is not after
+    /// `now`, one call has done enough work: call again.
     Wait(Timestamp),
-    /// Everything queued waits for leases that are out, and these may bring more URLs.
+    /// Everything queued waits for outstanding leases, which may bring more URLs.
     Busy,
     /// Nothing is queued, scheduled or lent out: the crawl is over. Pages that were given up may wait to be asked for again.
     Drained,

@@ -1,12 +1,12 @@
-//! How a lease ended, and what that says of the page and of its host.
+//! How a lease ended, and what that says about the page and its host.
 
 use std::time::Duration;
 
 use super::{Lease, LeaseKind, Trouble, Validators};
 use crate::frontier::{Robots, Timestamp};
 
-/// How a lease ended, as far as the frontier must know. [`Frontier::answer`](crate::frontier::Frontier::answer) makes it of a whole
-/// reply; [`Frontier::complete`](crate::frontier::Frontier::complete) takes it from whoever knows better, or has no reply.
+/// How a lease ended, as far as the frontier must know. [`Frontier::answer`](crate::frontier::Frontier::answer) derives it from a whole
+/// reply; [`Frontier::complete`](crate::frontier::Frontier::complete) takes it from callers that have no reply, or decide for themselves.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -14,8 +14,8 @@ pub enum Outcome {
     Failed(Trouble),
     /// The page of a lease from [`Next::GiveUp`](super::Next::GiveUp) has its record.
     GivenUp,
-    /// The response points elsewhere. A page: to the same key under another spelling, so that it is fetched there and the seen
-    /// test is not asked again. A robots.txt: anywhere; it is fetched there (RFC 9309 section 2.3.1.2), as this host's.
+    /// The response redirects. A page: to another spelling of the same key, where it is fetched next without a seen test. A robots.txt:
+    /// anywhere; it is fetched there (RFC 9309 section 2.3.1.2), as this host's.
     Moved {
         /// The wire URL to request instead.
         to: String,
@@ -37,14 +37,14 @@ pub enum Outcome {
         retry_after: Option<Duration>,
         /// The body, cut at 500 KiB or later; none of a 304.
         body: Vec<u8>,
-        /// The headers by which it can be asked for again on the condition that it has changed.
+        /// The validators by which it can be asked for conditionally next time.
         validators: Option<Box<Validators>>,
     },
 }
 
 impl Outcome {
-    /// A whole response: to a page, or to a robots.txt, as the lease asked for. For a robots.txt the body is copied, up to
-    /// 500 KiB, which is what of it is read, and a byte.
+    /// A whole response, to a page or a robots.txt, as the lease asked for. For a robots.txt the body is copied, up to one byte more than
+    /// the 500 KiB that are read of it.
     pub fn response(lease: &Lease, status: u16, body: &[u8]) -> Self {
         if lease.kind() != LeaseKind::Robots {
             return Self::Response { status, retry_after: None };
@@ -53,7 +53,7 @@ impl Outcome {
         Self::Robots { status, retry_after: None, body, validators: None }
     }
 
-    /// The rest that a response asks for which says "not now".
+    /// The rest that a response asks for, if its status says "not now".
     pub(crate) fn asks_for(&self) -> Option<Duration> {
         match self {
             Self::Response { status: 408 | 425 | 429 | 503, retry_after }

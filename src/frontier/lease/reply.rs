@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | 2xx | done; its links go through the gate | its rules are read |
 //! | 301, 302, 303, 307, 308 to the same key | the page is asked for there | the file is asked for there |
-//! | the same, to another key | done; the target goes through the gate | the file is asked for there |
+//! | the same statuses, to another key | done; the target goes through the gate | the file is asked for there |
 //! | 304 | done | the rules are as they were |
-//! | other 3xx, 4xx but 408, 425, 429 | done | there is none: all is allowed |
-//! | 408, 425, 429, 5xx | another try | another try; known rules hold on |
+//! | other 3xx, 4xx but 408, 425, 429 | done | there is none: everything is allowed |
+//! | 408, 425, 429, 5xx | another try | another try; known rules stay in force |
 //!
-//! All of it but the last step needs the gate alone, so many tasks do it side by side, and take the frontier's lock with the result.
+//! All but the last step needs only the gate, so many tasks can do it in parallel, and lock the frontier with the result.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use super::{Href, Lease, LeaseKind, Outcome, Validators};
 use crate::address::{AddressError, BaseUrl, CanonicalUrl};
 use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
 
-/// What a server replied to the request for a lease, and what the page says of its links: all that
+/// What a server replied to the request for a lease, with the links of the page: all that
 /// [`Frontier::answer`](crate::frontier::Frontier::answer) needs.
 ///
-/// Fill in what is at hand, whatever the lease was for: the links of a robots.txt are passed over, and so is the body of a page.
+/// Fill in what you have, whatever the lease was for: the links of a robots.txt are ignored, and so is the body of a page.
 ///
 /// ```
 /// use crawler::frontier::{Href, Reply};
@@ -34,19 +34,19 @@ use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
 pub struct Reply<'a> {
     /// The HTTP status.
     pub status: u16,
-    /// The Location header. It counts where the status is that of a redirect.
+    /// The Location header. It counts if the status is a redirect.
     pub location: Option<&'a str>,
     /// The Retry-After header, as a rest from now.
     pub retry_after: Option<Duration>,
-    /// The body. Only that of a robots.txt is read.
+    /// The body. It is read only for a robots.txt.
     pub body: &'a [u8],
-    /// The headers by which a robots.txt can be asked for again on the condition that it has changed.
+    /// The validators by which a robots.txt can be asked for conditionally next time.
     pub validators: Option<Validators>,
     /// The page's `<base href>`, against which its links are resolved.
     pub base_href: Option<&'a str>,
-    /// The page says that none of its links is to be followed. Each is then counted as refused.
+    /// The page says that none of its links is to be followed. Each then counts as refused.
     pub nofollow: bool,
-    /// The page's links, as they are written. They count where the status is one of success.
+    /// The page's links, as they are written. They count if the status is 2xx.
     pub links: Vec<Href<'a>>,
 }
 
@@ -67,8 +67,8 @@ impl From<u16> for Reply<'_> {
 }
 
 impl Reply<'_> {
-    /// Sends through the gate what the reply leads to, and says what to submit and then to complete the lease with. Needs the gate
-    /// alone, so that many tasks can do it at once, before any of them locks the frontier.
+    /// Sends through the gate what the reply leads to. Returns the outcome to complete the lease with, and the URLs to submit before that.
+    /// Needs only the gate, so that many tasks can do it at once, before any of them locks the frontier.
     pub(crate) fn pass(&self, gate: &Gate, lease: &Lease) -> (Outcome, Vec<Admitted>) {
         let plain = self.outcome(lease);
         if lease.trouble().is_some() {
@@ -103,22 +103,22 @@ impl Reply<'_> {
 /// The target of a response that redirects.
 #[derive(Debug)]
 pub(crate) enum Redirect {
-    /// To the same page at another spelling of its key, or to where the robots.txt is. It is asked for there next. The seen test is
-    /// left out: it would take the page for its own duplicate.
+    /// To the same page at another spelling of its key, or to where the robots.txt is. It is asked for there next, without a seen test,
+    /// which would take the page for its own duplicate.
     Same(String),
-    /// To another page, which is found by it.
+    /// To another page, which is found by this redirect.
     Other(Found),
 }
 
 impl Redirect {
-    /// Resolves a Location header. One that is no URL is counted as refused where a page was asked for; that of a robots.txt is not,
-    /// for it is no link that anybody found.
+    /// Resolves a Location header. If it is not a URL, that counts as a refused link for a page, but not for a robots.txt, where it is not
+    /// a link.
     pub(crate) fn of(gate: &Gate, lease: &Lease, location: &str) -> Result<Self, Refusal> {
         let (url, base) = gate.canonicalizer().page(lease.url()).map_err(|error| Refusal::from(&error))?;
         Self::join(gate, lease, &url, &base, location).map_err(|error| Refusal::from(&error))
     }
 
-    /// As [`of`](Self::of), of a lease whose URL was parsed before.
+    /// As [`of`](Self::of), for a lease whose URL has been parsed already.
     pub(crate) fn join(
         gate: &Gate,
         lease: &Lease,
@@ -139,8 +139,8 @@ impl Redirect {
     }
 }
 
-/// The links of the page that `lease` fetched, resolved against its base. A link that is no URL, or not to be followed, is counted as
-/// refused and left out. A robots.txt has none.
+/// The links of the page that `lease` fetched, resolved against its base. A link that is not a URL, or not to be followed, counts as
+/// refused and is left out. A robots.txt has no links.
 pub(crate) fn links<'a>(
     gate: &Gate,
     lease: &Lease,
@@ -161,7 +161,7 @@ pub(crate) fn links<'a>(
     found.collect()
 }
 
-/// The URLs that the gate lets pass, in their order.
+/// The URLs that the gate admits, in their order.
 pub(crate) fn admitted(gate: &Gate, found: Vec<Found>) -> Vec<Admitted> {
     let passed = gate.admit_batch(found).into_iter().filter_map(|admission| match admission {
         Admission::Admitted(admitted) => Some(admitted),
@@ -170,7 +170,7 @@ pub(crate) fn admitted(gate: &Gate, found: Vec<Found>) -> Vec<Admitted> {
     passed.collect()
 }
 
-/// Whether a Location header says where to go on with this status.
+/// Whether a Location header is followed with this status.
 pub(crate) const fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }

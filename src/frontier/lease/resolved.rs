@@ -1,6 +1,6 @@
-//! The answer to an address that was told.
+//! The answer to a report of addresses.
 
-/// The answer to the addresses that were told for a lease.
+/// The answer to the addresses reported for a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a lease that must wait is not to be asked for"]
 #[non_exhaustive]
@@ -8,6 +8,6 @@ pub enum Resolved {
     /// Go on, and connect.
     Connect,
     /// The address rests, or has as many requests out as it may. Do not connect, and complete the lease with
-    /// [`Outcome::Released`](super::Outcome::Released): its host stands in line from then on.
+    /// [`Outcome::Released`](super::Outcome::Released): its host is then in the wait queue of the address.
     Release,
 }

@@ -1,32 +1,32 @@
-//! What went wrong, and whose fault it is.
+//! What went wrong, and what is to blame.
 //!
 //! | failure, or status | blamed | the host | the page |
 //! |---|---|---|---|
 //! | `Connect`, `Dns`, `NoSuchHost`, `ProxyRefusal`, `Tls`, `Robots`, `Server`, `Refused` | host | counts, rests longer each time | keeps its tries |
 //! | `Address`, `Port` | host | is retired at once | keeps its tries |
 //! | 429 | rate | counts, and rests as it asks or longer each time | keeps its tries, and goes next |
-//! | `Timeout`, 408, 425, 503 | load | counts, and rests as it asks or longer each time | has one try less |
+//! | `Timeout`, 408, 425, 503 | load | counts, and rests as it asks or longer each time | loses one try |
 //! | `Incomplete`, other 5xx | page | goes on; every fourth page in a row counts | waits for its next try |
 //! | `BadResponse` | page | as above | is done: it would answer the same again |
-//! | `Lost`, `Proxy` | fetcher | goes on | has one try less |
+//! | `Lost`, `Proxy` | fetcher | goes on | loses one try |
 //!
-//! A failure is a kind, by which the frontier decides, and words, for people. The kinds have numbers on disk and names in records, and
-//! both stay: a name is what a user's own script looks for.
+//! A failure is a kind, by which the frontier decides, and words, for people. The kinds have numbers on disk and names in records. Neither
+//! ever changes: users' scripts look for the names.
 
 use std::fmt;
 
-/// A failure, and its own words: which clock, which address, the innermost cause.
+/// A failure and its details in words: which timeout, which address, the innermost cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
     /// The kind, by which the frontier decides.
     pub failure: Failure,
-    /// For people: which clock ran out, which address, the innermost cause. At most 200 bytes; may be empty.
+    /// For people: which timeout, which address, the innermost cause. At most 200 bytes; may be empty.
     pub words: Box<str>,
 }
 
 impl Trouble {
-    /// Bytes of words that are kept: the journal has them with each failure of a host.
+    /// The most bytes of words that are kept: the journal has them with each failure of a host.
     pub(crate) const WORDS: usize = 200;
 
     /// A failure and its words, cut at 200 bytes.
@@ -55,8 +55,8 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// Why there was no response, or not a whole one. Which of them speak against the host, and which against the page, is told with
-/// [`Frontier::complete`](crate::frontier::Frontier::complete).
+/// Why there was no response, or not a whole one. [`Frontier::complete`](crate::frontier::Frontier::complete) says which kinds count
+/// against the host, and which against the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Failure {
@@ -72,20 +72,20 @@ pub enum Failure {
     Incomplete,
     /// The fetcher panicked or vanished.
     Lost,
-    /// There is no such name, by a firm answer. The host is not waited for at the end of a crawl.
+    /// The name does not exist, by a definite DNS answer. The host is not waited for at the end of a crawl.
     NoSuchHost,
     /// The port belongs to another protocol and is never asked.
     Port,
-    /// The proxy cannot be reached, does not answer as one, or does not take our sign-in. No host is to blame: a crawl gives the lease back,
-    /// and the page keeps its tries.
+    /// The proxy cannot be reached, does not answer as a proxy, or does not accept our credentials. No host is to blame: a crawl releases
+    /// the lease, and the page keeps its tries.
     Proxy,
-    /// The proxy is not allowed to ask this host, or does not want to.
+    /// The proxy refuses to ask this host.
     ProxyRefusal,
-    /// The host says that it is asked too often (429), whatever is asked and however long it has rested.
+    /// The host says that it is asked too often (429), whatever is asked for and however long it has rested.
     Refused,
-    /// The host's robots.txt is not to be had, so nothing of the host may be (RFC 9309 section 2.3.1.4).
+    /// The host's robots.txt cannot be had, so nothing of the host may be fetched (RFC 9309 section 2.3.1.4).
     Robots,
-    /// The host answers, and what it says is that it cannot: 408, 425 or 5xx, page after page.
+    /// The host answers page after page with 408, 425 or 5xx.
     Server,
     /// The response took too long.
     Timeout,
@@ -115,7 +115,7 @@ impl Failure {
         }
     }
 
-    /// Its number on disk: never changed, never given again.
+    /// Its number on disk: never changed, never reused.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Address => 1,
@@ -146,12 +146,12 @@ impl Failure {
         matches!(self, Self::BadResponse)
     }
 
-    /// Whether the same host would fail the same way again, for as long as this run's options stand.
+    /// Whether the same host would fail the same way again under this run's options.
     pub(crate) const fn ends_host(self) -> bool {
         matches!(self, Self::Address | Self::Port)
     }
 
-    /// Each of them.
+    /// All kinds.
     const ALL: [Self; 15] = [
         Self::Address,
         Self::BadResponse,
@@ -178,27 +178,27 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What is to blame for a try that came to nothing. The five kinds are the ones of
-/// [`Frontier::complete`](crate::frontier::Frontier::complete), which says what follows from each.
+/// What is to blame for a failed try. [`Frontier::complete`](crate::frontier::Frontier::complete) says what follows from each of the five
+/// kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {
-    /// Nobody outside: the host is neither spared nor counted against.
+    /// The fetcher: the failure says nothing about the host.
     Fetcher,
-    /// The host: nothing was asked of it, so the page still has all its tries.
+    /// The host: the page was not asked for, so it keeps all its tries.
     Host,
-    /// The host may have too much to do: it rests, and the page has one try less.
+    /// The host may be overloaded: it rests, and the page loses one try.
     Load,
     /// The page: it waits for its next try, and the host goes on.
     Page,
-    /// The host, which is asked too often: it rests, and the page still has all its tries.
+    /// The host is asked too often: it rests, and the page keeps all its tries.
     Rate,
 }
 
 impl Blame {
-    /// The blame for a response with this status; `None` for an answer that is final.
+    /// The blame for a response with this status; `None` for a final answer.
     pub(crate) const fn of_status(status: u16) -> Option<Self> {
         match status {
-            // "Not now", whatever was asked for. RFC 9110 section 15.5.9 lets a request be repeated that came too slowly, and RFC 8470
+            // "Not now", whatever was asked for. RFC 9110 section 15.5.9 lets a client repeat a request that came too slowly, and RFC 8470
             // section 5.2 one that came too early.
             408 | 425 | 503 => Some(Self::Load),
             // RFC 6585 section 4: too many requests, whatever they were for.
@@ -208,7 +208,7 @@ impl Blame {
         }
     }
 
-    /// The blame for this kind of failure. A timeout may be the host's load or the page's own slowness, so it costs both something.
+    /// The blame for this kind of failure. A timeout may come from the host's load or from a slow page, so both pay for it.
     pub(crate) const fn of_failure(failure: Failure) -> Self {
         match failure {
             Failure::Lost | Failure::Proxy => Self::Fetcher,

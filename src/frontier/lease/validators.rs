@@ -1,9 +1,9 @@
-//! The headers by which a server tells whether a file has changed.
+//! The headers by which a server can tell whether a file has changed.
 //!
-//! They are for robots.txt alone, which is asked for once a day. A 304 then costs neither side a body, and the rules need no parse.
+//! They are only for robots.txt, which is asked for once a day. A 304 then costs neither side a body, and the rules need not be parsed.
 
-/// The headers by which a response can be asked for again on the condition that it has changed (RFC 9110 section 8.8). They are kept
-/// in memory, beside parsed rules, and are lost with the process: the file is then fetched as if for the first time.
+/// The validators of a response (RFC 9110 section 8.8), for a conditional request. They are kept in memory, with parsed rules, and are lost
+/// with the process: the file is then fetched as if for the first time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Validators {
