@@ -7,25 +7,26 @@ use super::{Entry, Journal, Record};
 use crate::bytes::Fields;
 use crate::gate::Position;
 
-/// Bytes in a chunk; growing allocates one of them and copies nothing.
+/// Bytes in a chunk; growing allocates one chunk and copies nothing.
 const CHUNK: usize = 1 << 20;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// It keeps entries alone. All other records serve to make a frontier again, and this one ends with its process. Nothing is ever freed,
-/// since a report may ask for the text of a page's referrer at any time.
+/// It keeps only entries. All other records serve to rebuild a frontier, and this one ends with its process. Nothing is ever freed, since a
+/// report may ask for the text of a page's referrer at any time.
 ///
-/// A position is a chunk's number and a place in it. No entry straddles two chunks; one that is too long for a chunk has its own.
+/// A position is a chunk's number and a place in the chunk. No entry straddles two chunks; an entry that is too long for a chunk gets its
+/// own.
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Vec<u8>>,
-    /// Bytes of all chunks, with the room that is left in them: what the process holds, used or not.
+    /// Bytes of all chunks, used or not.
     memory: usize,
 }
 
 #[expect(private_interfaces, reason = "as the trait has it")]
 impl Journal for Arena {
-    /// Cannot fail. Inlined, so that a record which is not kept costs nothing.
+    /// Cannot fail. Inlined, so that a record that is not kept costs nothing.
     #[inline]
     fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
         Ok(match record {
@@ -40,7 +41,7 @@ impl Journal for Arena {
         })
     }
 
-    /// Reads a byte of each line, so that they are on their way from memory while other things are done.
+    /// Reads a byte of each cache line, so that they are loaded while other things are done.
     fn prefetch(&mut self, position: Position) {
         let at = usize::try_from(position.to_u64()).unwrap_or(usize::MAX);
         if let Some(chunk) = self.chunks.get(at / CHUNK) {
@@ -54,8 +55,7 @@ impl Journal for Arena {
 }
 
 impl Arena {
-    /// Appends an entry. Where it could be longer than the room that is left, a new chunk is begun: a chunk never moves, so what was read of
-    /// it stays where it is.
+    /// Appends an entry. If it may not fit into the last chunk, begins a new one: a chunk never moves.
     fn push(&mut self, entry: Entry<'_>) -> Position {
         let needed = entry.longest();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
@@ -71,7 +71,7 @@ impl Arena {
         position
     }
 
-    /// The entry at a position; `None` where none begins there, as far as its bytes tell.
+    /// The entry at a position; `None` if the bytes there are not an entry.
     fn entry(&self, position: u64) -> Option<Entry<'_>> {
         let at = usize::try_from(position).ok()?;
         let bytes = self.chunks.get(at / CHUNK)?.get(at % CHUNK..)?;
@@ -91,7 +91,7 @@ mod tests {
         let mut written = Vec::new();
         let mut bytes = 0;
         for number in 0..40_000u32 {
-            // Now and then one that is longer than a chunk.
+            // Now and then an entry longer than a chunk.
             let length = if number % 15_000 == 7 { 2 * CHUNK } else { 60 + number as usize % 50 };
             let wire = format!("https://a.example/{number}/{}", "x".repeat(length - 24));
             let before = |at: u32| written.get(at as usize).map(|&(position, _)| position);
@@ -129,10 +129,10 @@ mod tests {
             let metadata = entry.metadata.to_vec();
             assert_eq!((entry.referrer, entry.replaces, entry.not_before, metadata), *more);
         }
-        // The end of a chunk is lost to each of the three long ones, and the last chunk is not full yet.
+        // Each of the three long entries leaves the end of a chunk unused, and the last chunk is not full yet.
         assert!(arena.memory() < bytes + 14 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);
         for position in (0..5 * CHUNK as u64).step_by(97).chain([u64::MAX]) {
-            // Whatever stands in the middle of an entry, this does not panic.
+            // Whatever bytes are in the middle of an entry, this does not panic.
             let _ = arena.read(Position::from_u64(position));
             arena.prefetch(Position::from_u64(position));
         }

@@ -3,7 +3,7 @@
 use super::RuleRound;
 use crate::gate::{Position, Refusal, ScopeKind};
 
-/// The counts of a frontier and its gate, and what the seeds opened: small, and all of one moment.
+/// The counts of a frontier and its gate, and the scope that the seeds opened: small, and all of one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// The journal's end at that moment.
@@ -20,14 +20,14 @@ pub(crate) struct Counts {
     pub output: u64,
     /// Leases that were out.
     pub leased: u64,
-    /// By which rules URLs are judged.
+    /// The round of rules by which URLs are judged.
     pub rules: RuleRound,
-    /// What the roots are.
+    /// The kind of the roots.
     pub scope: ScopeKind,
     /// The hosts, domains or directories that the seeds opened.
     pub roots: Vec<String>,
-    /// Where the seeds are: `https://a.example`.
+    /// The origins of the seeds: `https://a.example`.
     pub originals: Vec<String>,
-    /// What shapes, hosts and domains have brought, by the numbers of their slots.
+    /// The evidence of shapes, hosts and domains for the budgets, by slot number.
     pub evidence: Vec<(u32, u64)>,
 }

@@ -16,20 +16,20 @@ pub(crate) struct Entry<'a> {
     pub via: Via,
     /// Redirects in a row that led here.
     pub redirects: u8,
-    /// Tries that were used up before.
+    /// Tries used before.
     pub attempts: u8,
     /// The entry of the page it was found on.
     pub referrer: Option<Position>,
-    /// The entry whose place in the queue it takes: the same page, asked for at another spelling.
+    /// The entry whose place in the queue it takes: the same page, at another spelling.
     pub replaces: Option<Position>,
-    /// It waits in the schedule, and is queued after this time; `None` for at once.
+    /// It waits in the schedule, and is queued after this time; `None` to queue it at once.
     pub not_before: Option<Timestamp>,
-    /// Bytes of its finder's own; empty where there are none.
+    /// Its finder's own bytes; may be empty.
     pub metadata: &'a [u8],
 }
 
 impl<'a> Entry<'a> {
-    /// A seed of which nothing else is said.
+    /// A seed with nothing else.
     pub(crate) const fn seed(wire: &'a str) -> Self {
         Self {
             wire,
@@ -45,13 +45,13 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What was found, with the front queue that it goes to.
+    /// A found URL, with the front queue that it goes to.
     pub(crate) fn of(found: &'a Found, priority: u8) -> Self {
         let Found { ref url, depth, via, redirects, referrer, ref metadata, .. } = *found;
         Self { depth, priority, via, redirects, referrer, metadata, ..Self::seed(url.wire()) }
     }
 
-    /// The time before which a page is not fetched that was given up: never, or until somebody asks for it again.
+    /// The `not_before` of a page that was given up: never, unless it is asked for again.
     pub(crate) const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
 
     /// Whether it is a page that was given up.

@@ -1,4 +1,4 @@
-//! An entry as bytes: in memory, and in the journal on disk, whose page draws them (kind 1).
+//! An entry as bytes: in memory, and in the journal on disk, whose format page draws them (kind 1).
 //!
 //! ```text
 //! flags      1 byte: bits 0, 1 and 7 how it was found, 0 seed, 1 link, 2 redirect, 3 it is a sitemap, 128 listed in a sitemap,
@@ -15,7 +15,7 @@
 //!            the bytes of both
 //! ```
 //!
-//! An 85-byte URL takes about 94 bytes: its referrer is near, so the step to it is short. A field that is not there takes no byte.
+//! An 85-byte URL takes about 94 bytes: its referrer is near, so the step to it is short. An absent field takes no bytes.
 
 use super::Entry;
 use crate::bytes::Fields;
@@ -23,17 +23,17 @@ use crate::bytes::varint;
 use crate::frontier::Timestamp;
 use crate::gate::{Position, Via};
 
-/// Flags, beside how it was found: what there is of an entry.
+/// Flags for the optional fields, besides how it was found.
 const REFERRER: u8 = 1 << 2;
 const REPLACES: u8 = 1 << 3;
 const NOT_BEFORE: u8 = 1 << 4;
 const ATTEMPTS: u8 = 1 << 5;
 const METADATA: u8 = 1 << 6;
 
-/// Bytes before the metadata, at most: three, and seven numbers.
+/// The most bytes before the metadata: three, and seven numbers.
 const HEAD: usize = 3 + 7 * varint::MAX_BYTES;
 
-/// What goes before the metadata, put together first, so that an entry is appended in two or three pieces.
+/// The bytes before the metadata, assembled first, so that an entry is appended in two or three pieces.
 struct Head {
     bytes: [u8; HEAD],
     length: usize,
@@ -53,12 +53,12 @@ impl Head {
 }
 
 impl<'a> Entry<'a> {
-    /// Bytes that it takes at most, so that room can be made before anything is written.
+    /// The most bytes that it takes, so that space can be reserved before anything is written.
     pub(crate) fn longest(&self) -> usize {
         HEAD + self.metadata.len() + self.wire.len()
     }
 
-    /// Appends an entry that stands at this position: the ways to the entries that it names are counted from there.
+    /// Appends an entry at this position: the steps to other entries are relative to it.
     pub(crate) fn write(&self, at: Position, to: &mut Vec<u8>) {
         let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
         let via = match self.via {
@@ -97,10 +97,10 @@ impl<'a> Entry<'a> {
         to.extend_from_slice(self.wire.as_bytes());
     }
 
-    /// Reads an entry that stands at this position. Its texts are borrowed from the bytes.
+    /// Reads an entry at this position. Its texts are borrowed from the bytes.
     ///
     /// # Errors
-    /// What is wrong with it, in words for the file's error. A journal's checksum comes first, so here it is a fault or another version.
+    /// What is wrong with it, in words for the file's error. A journal checks its checksum first, so this is a bug or another version.
     pub(crate) fn read(fields: &mut Fields<'a>, at: Position) -> Result<Self, &'static str> {
         let [flags, priority, redirects] = fields.take()?;
         let via = match flags & !(REFERRER | REPLACES | NOT_BEFORE | ATTEMPTS | METADATA) {
@@ -126,5 +126,5 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What a damaged entry is refused with whose checksum fits all the same, or that a later version wrote.
+/// The error for a damaged entry whose checksum fits, or an entry of a later version.
 const BEYOND: &str = "a number beyond its range";

@@ -1,17 +1,17 @@
-//! How a host stands, as the journal keeps it.
+//! A host's status, as the journal keeps it.
 
 use crate::frontier::{Failure, Timestamp};
 
-/// How a host stands: its clock, and how it has behaved.
+/// A host's status: its clock, and its failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostStatus<'a> {
     /// The text of its [`HostKey`](crate::address::HostKey).
     pub key: &'a str,
-    /// Not asked before.
+    /// The time before which it is not asked.
     pub due: Timestamp,
     /// Failures in a row.
     pub failures: u16,
-    /// It has answered at least once.
+    /// Whether it has answered at least once.
     pub has_answered: bool,
     /// What is wrong with it, if anything is.
     pub ill: Option<Failing<'a>>,
@@ -26,8 +26,8 @@ pub(crate) struct Failing<'a> {
     pub words: &'a str,
     /// Different pages in a row that broke.
     pub broken: u16,
-    /// It said itself when it may be asked again.
+    /// Whether it said itself when it may be asked again.
     pub is_patient: bool,
-    /// It is not asked again in this run.
+    /// Whether it is not asked again in this run.
     pub is_retired: bool,
 }

@@ -1,4 +1,4 @@
-//! Hosts as bytes: what a checkpoint keeps of them, and how they are made again.
+//! Hosts as bytes: what a checkpoint keeps of them, and how they are read back.
 //!
 //! ```text
 //! host:   key       text
@@ -18,8 +18,8 @@
 //!
 //! All numbers are [`varint`]s.
 //!
-//! A checkpoint is a list of these, and so is the file of evicted hosts. Hosts that are equal have equal images, whether their pages
-//! were out or not, and whether they were made live or by a resume. The tests of live against replay compare nothing else of a host.
+//! A checkpoint is a list of these, and so is the file of evicted hosts. Equal hosts have equal images, whether their pages were out or
+//! not, and whether they were built while running or by a resume. The tests of live against replay compare nothing else of a host.
 
 use std::io;
 use std::time::Duration;
@@ -32,24 +32,23 @@ use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
 use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
 
-/// The flags of a host; above [`ROBOTS`], what is known of its robots.txt.
+/// The flags of a host; from bit [`ROBOTS`] on, what is known of its robots.txt. This one: it has answered.
 const HAS_ANSWERED: u64 = 1;
-/// It could not be reached too often, and is not asked again in this run.
+/// It failed too often, and is not asked again in this run.
 const IS_RETIRED: u64 = 2;
-/// A page was lent by its robots.txt: once that is stale, it is asked for anew.
+/// A page was lent by its robots.txt: once stale, that is fetched again.
 const IS_USED: u64 = 4;
-/// It named the time of its rest itself, so nobody's patience ends that.
+/// It named the time of its rest itself, so the crawl's patience does not end it.
 const IS_PATIENT: u64 = 8;
-/// Bits below what is known of its robots.txt.
+/// The number of bits below what is known of its robots.txt.
 const ROBOTS: u32 = 4;
 
-/// Appends a host and its queue. Equal hosts have equal bytes: an eviction compares them, to see whether anything has happened to
-/// the host since.
+/// Appends a host and its queue. Equal hosts have equal bytes: an eviction compares them, to see whether the host has changed since.
 ///
 /// A URL that is lent out is written as queued. The seat and the parsed rules are not written, since they follow from the rest. Nor are the
-/// validators of a robots.txt: without them it is asked for in full once more.
+/// validators of a robots.txt: without them it is fetched in full once more.
 pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
-    // While a robots.txt is elsewhere, what was known before is kept: it is asked for again from the first hop on.
+    // While redirects of a robots.txt are followed, what was known before is kept: it will be asked for again from the first hop on.
     let file = match &host.robots {
         RobotsFile::Moved(_) => host.robots.known().unwrap_or(&host.robots),
         file => file,
@@ -58,7 +57,7 @@ pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
         RobotsFile::Unknown => 0,
         RobotsFile::Moved(_) => 1,
         RobotsFile::Known { rules: None, .. } => 2,
-        // Rules that the journal does not have are to be fetched again.
+        // Rules that the journal does not have must be fetched again.
         RobotsFile::Known { rules: Some(rules), .. } => {
             if rules.kept_at.is_some() {
                 3
@@ -110,8 +109,8 @@ pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
     }
 }
 
-/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` where they are no host's. Part of its queue may be there by
-/// then: whoever reads on has to give up the whole slice.
+/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` if they are not a host. Part of its queue may then be in
+/// `back` already, so the caller must give up the whole chunk.
 pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<(Host, Usage)> {
     let mut queue = Queue::default();
     let (host, usage) = read(bytes, |queued, tries| {
@@ -121,10 +120,10 @@ pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<(Host, Usage)> 
     Some((Host { queue, ..host }, usage))
 }
 
-/// Shows `each` the URLs that wait in a slice of a [`Frontier::save`](crate::frontier::Frontier::save).
+/// Calls `each` with the URLs that wait in a chunk of [`Frontier::save`](crate::frontier::Frontier::save).
 ///
 /// # Errors
-/// If it is none.
+/// If it is not a valid chunk.
 pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
     if slice.first() == Some(&SCHEDULE) {
         return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
@@ -135,8 +134,8 @@ pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Resul
     Ok(())
 }
 
-/// Takes a host off the front of the bytes, and shows its URLs in order, each with the tries that it has used up. What stands in the bytes is
-/// checked as far as it goes: no number is believed that would allocate more than the bytes hold.
+/// Takes a host off the front of the bytes, and calls `queue` with its URLs in order, each with its used tries. The bytes are checked: no
+/// number in them can allocate more than the bytes hold.
 fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, Usage)> {
     let key = HostKey::of_origin(text(bytes)?);
     let flags = number(bytes)?;
@@ -194,18 +193,18 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, U
     Some((host, usage))
 }
 
-/// The evicted host with this key, of which a journal has the image.
+/// The evicted host with this key, from its image in a journal.
 ///
 /// # Errors
-/// If it is no image of an evicted host, or one of another.
+/// If it is not an image of an evicted host, or is the image of another host.
 pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<(Host, Usage)> {
     let loaded = load(&mut image, &mut Back::default());
     let is_sound = |host: &Host| host.key.as_str() == key && host.may_be_evicted() && host.queue.len() == 0;
     loaded.filter(|(host, _)| is_sound(host)).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, BadSlice))
 }
 
-/// Takes a host off the front of the bytes without building its queue, and says whether it is idle: nothing is queued or lent. What is
-/// found is borrowed, so a slice of two thousand hosts is walked without an allocation for each.
+/// Takes a host off the front of the bytes without building its queue, and says whether it is idle: nothing is queued or lent. The result
+/// is borrowed from the bytes.
 pub(crate) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
     let begin = *bytes;
     let mut is_idle = true;
@@ -214,7 +213,7 @@ pub(crate) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
     Some((IdleHost { key: text(&mut &*image)?, due, image }, is_idle))
 }
 
-/// Appends a text behind its length.
+/// Appends a text after its length.
 fn put_text(to: &mut Vec<u8>, text: &str) {
     put(to, text.len() as u64);
     to.extend_from_slice(text.as_bytes());
@@ -225,24 +224,24 @@ fn byte(bytes: &mut &[u8]) -> Option<u8> {
     bytes.split_off_first().copied()
 }
 
-/// Takes a text; `None` where it is cut short or no UTF-8.
+/// Takes a text; `None` if it is cut short or not UTF-8.
 fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     let length = usize::try_from(number(bytes)?).ok()?;
     str::from_utf8(bytes.split_off(..length)?).ok()
 }
 
-/// A host of a slice that may be evicted.
+/// A host of a chunk that may be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdleHost<'a> {
     /// The text of its [`HostKey`](crate::address::HostKey).
     pub key: &'a str,
-    /// Not asked before.
+    /// The time before which it is not asked.
     pub due: Timestamp,
-    /// The host, for [`Frontier::evict`](crate::frontier::Frontier::evict) and [`Journal::host`](crate::frontier::Journal::host).
+    /// The host as bytes, for [`Frontier::evict`](crate::frontier::Frontier::evict) and [`Journal::host`](crate::frontier::Journal::host).
     pub image: &'a [u8],
 }
 
-/// The hosts of a [slice](crate::frontier::Frontier::save) that are idle, or all of a list of images. Ends where there is no host.
+/// The idle hosts of a [chunk](crate::frontier::Frontier::save), or all of a list of images. Ends at bytes that are not a host.
 pub(crate) fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
     if slice.first() == Some(&SCHEDULE) {
         slice = &[];
@@ -251,7 +250,7 @@ pub(crate) fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>>
     hosts.filter_map(|(host, is_idle)| is_idle.then_some(host))
 }
 
-/// A slice that is none.
+/// A chunk that is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hosts that cannot be read")]
 pub(crate) struct BadSlice;

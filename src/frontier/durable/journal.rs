@@ -1,4 +1,4 @@
-//! The questions that a frontier puts to its journal.
+//! What a frontier needs of its journal.
 
 use std::io;
 
@@ -9,31 +9,31 @@ use crate::gate::{DropRule, Position};
 /// The append-only record of a crawl: queues hold positions in it, never texts.
 ///
 /// A frontier lives [in memory](crate::frontier::Frontier::new), over an [`Arena`](super::Arena), or [in a
-/// job](crate::frontier::Frontier::open). This trait is for bounds alone: no other crate can implement it, since what its methods
+/// job](crate::frontier::Frontier::open). This trait is only for bounds: no other crate can implement it, since the types that its methods
 /// take cannot be named there, and a frontier relies on more than a signature can say.
 #[expect(private_interfaces, reason = "so nobody outside can implement it")]
 pub trait Journal {
-    /// Appends a record and says where it stands. Each entry has a place; `None` for any other record where the journal keeps none: in
-    /// memory, since all but entries serve to make a frontier again.
+    /// Appends a record and returns its position. Each entry has one; `None` for any other record if the journal keeps only entries, as it
+    /// does in memory, since the others serve to rebuild a frontier.
     ///
-    /// A journal that outlives its process keeps a record or nothing of it. One that has both how a lease came back and the entry that
-    /// takes the page's place ([`Record::Again`]) is never kept by halves: else a crash would leave a page that is never asked for
-    /// again, or twice.
+    /// A journal that outlives its process keeps a record whole or not at all. So a record of both a returned lease and the entry that
+    /// takes the page's place ([`Record::Again`]) is never kept by half: otherwise a crash could leave a page that is never fetched again,
+    /// or fetched twice.
     ///
     /// # Errors
     /// If the storage fails; nothing was appended then.
     #[doc(hidden)]
     fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>>;
 
-    /// The entry at a position that [`append`](Self::append) gave for one.
+    /// The entry at a position that [`append`](Self::append) returned for one.
     ///
     /// # Errors
-    /// If the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) where no entry stands there.
+    /// If the storage fails; [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no entry at the position.
     #[doc(hidden)]
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>>;
 
-    /// The rules of a robots.txt, by the position that [`append`](Self::append) gave; `None` where they went with an old part of the
-    /// journal.
+    /// The rules of a robots.txt, by the position that [`append`](Self::append) returned; `None` if they were removed with an old part of
+    /// the journal.
     ///
     /// # Errors
     /// If the storage fails.
@@ -43,8 +43,8 @@ pub trait Journal {
         Ok(None)
     }
 
-    /// The newest image of an evicted host; `None` for a host that was never evicted. One that came back since is not asked for: it is
-    /// in memory.
+    /// The newest image of an evicted host; `None` for a host that was never evicted. It is not called for a host that has come back: that
+    /// is in memory.
     ///
     /// # Errors
     /// If the storage fails.
@@ -54,18 +54,18 @@ pub trait Journal {
         Ok(None)
     }
 
-    /// The end of a batch: hands what was appended to whatever keeps it. Nothing, in memory.
+    /// Ends a batch: hands appended records to the storage. Does nothing in memory.
     ///
     /// # Errors
-    /// If the storage fails; what was appended is still there, and is handed over by the next call that succeeds.
+    /// If the storage fails; the records are kept, and the next call that succeeds hands them over.
     #[doc(hidden)]
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {
         let _ = now;
         Ok(())
     }
 
-    /// Hands over what was appended, as [`flush`](Self::flush) does, once it is enough or has waited for long enough. Says when this is
-    /// to be called next; `None` where nothing waits. Nothing waits in memory.
+    /// Does what [`flush`](Self::flush) does, once the records are many or have waited long enough. Returns when to call this next; `None`
+    /// if nothing waits, as always in memory.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -75,16 +75,16 @@ pub trait Journal {
         Ok(None)
     }
 
-    /// Prefetches an entry that will be read soon. A hint: nothing is promised of it.
+    /// Prefetches an entry that will be read soon. Only a hint.
     #[doc(hidden)]
     fn prefetch(&mut self, position: Position) {
         let _ = position;
     }
 
-    /// Keeps what the user has dropped, where it outlives this process.
+    /// Stores the user's drop rules, if the journal outlives this process.
     ///
     /// # Errors
-    /// If the storage fails; what was kept before is kept still.
+    /// If the storage fails; the rules stored before are kept.
     #[doc(hidden)]
     fn keep_dropped(&mut self, rules: &[DropRule]) -> io::Result<()> {
         let _ = rules;
@@ -96,7 +96,7 @@ pub trait Journal {
     fn memory(&self) -> usize;
 }
 
-/// The wire URL of an entry; `None` where there is none: a [`Found`](crate::gate::Found) says what its maker pleases.
+/// The wire URL of an entry; `None` if there is no entry: the positions in a [`Found`](crate::gate::Found) come from its maker, unchecked.
 pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<&str>> {
     match journal.read(position) {
         Ok(entry) => Ok(Some(entry.wire)),

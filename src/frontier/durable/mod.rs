@@ -1,15 +1,14 @@
-//! What a frontier writes down, and what it is made from again.
+//! What a frontier writes, and what it is rebuilt from.
 //!
-//! A [`Record`] goes to the [`Journal`] before the state changes by it. An *image* is one host as bytes, as checkpoints have it;
-//! [`Counts`] are the sums of one moment. [`Receipt`]s tie a page that is done to its bytes in each output.
+//! A [`Record`] goes to the [`Journal`] before it changes the state. An *image* is one host as bytes, in a checkpoint; [`Counts`] are the
+//! sums of one moment. [`Receipt`]s tie a page that is done to its bytes in each output.
 //!
-//! Two kinds of storage have these: an [`Arena`] in memory, which keeps entries and passes over all else, and a job's journal on
-//! disk. A frontier cannot tell them apart: positions grow, an entry can be read for as long as its URL waits, and what was appended
-//! is either there or was refused with an error.
+//! There are two kinds of storage: an [`Arena`] in memory, which keeps only entries, and a job's journal on disk. A frontier cannot tell
+//! them apart: positions grow, an entry can be read while its URL waits, and an append either takes effect or fails with an error.
 //!
-//! The bytes of an entry, of a host and of a piece of the schedule are laid out here, for both kinds of storage; frames, checksums
-//! and files are the job's. A number is a varint, and a position mostly the step from the one before it, since URLs that wait together
-//! were found together.
+//! The bytes of an entry, of a host and of a piece of the schedule are laid out here, for both kinds of storage; frames, checksums and
+//! files are the job's. A number is a varint, and a position mostly the step from the previous one, since URLs that wait together were
+//! found together.
 
 mod arena;
 mod counts;

@@ -8,23 +8,23 @@
 //!                   checksum  u32, of them
 //! ```
 //!
-//! Numbers are little-endian. After a crash the outputs are asked whether they have these bytes, and a page of which one has not is
-//! queued again.
+//! Numbers are little-endian. After a crash the outputs are checked for these bytes, and a page whose bytes one of them lacks is queued
+//! again.
 
 use std::fmt;
 
 use super::Receipt;
 use crate::bytes::Fields;
 
-/// What a page wrote to the outputs: a [`Receipt`] for each, under the output's name. Each page names the same output first: the
-/// order of its records is the order in which pages were done.
+/// What a page wrote to the outputs: a [`Receipt`] for each, under the output's name. Each page names the same output first: the order of
+/// records there is the order in which pages were done.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Receipts<'a>(&'a [u8]);
 
-/// Bytes of the longest list. A record says in two bytes how long it is together with its host.
+/// Bytes of the longest list. A record stores its length, together with its host's, in two bytes.
 const MOST: usize = 63 << 10;
 
-/// A list of receipts that is being made.
+/// A list of receipts being built.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReceiptsBuf(Vec<u8>);
 
@@ -44,8 +44,8 @@ impl ReceiptsBuf {
     /// Adds a receipt.
     ///
     /// # Panics
-    /// If the name has more than 255 bytes, as no file's has; if the list takes more than 63 KiB, as 240 outputs with the
-    /// longest names do.
+    /// If the name has more than 255 bytes, which no file name has; if the list takes more than 63 KiB, as 240 outputs with the longest
+    /// names do.
     pub(crate) fn push(&mut self, output: &str, receipt: Receipt) {
         let Receipt { end, length, checksum } = receipt;
         self.0.push(u8::try_from(output.len()).expect("a file's name"));
@@ -62,7 +62,7 @@ impl ReceiptsBuf {
 }
 
 impl<'a> Receipts<'a> {
-    /// Reads a list as it stands in the journal.
+    /// Reads a list from its bytes in the journal.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, &'static str> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -71,7 +71,7 @@ impl<'a> Receipts<'a> {
         Ok(Self(bytes))
     }
 
-    /// As [`read`](Self::read) reads them.
+    /// The bytes that [`read`](Self::read) reads.
     pub(crate) fn to_bytes(self) -> &'a [u8] {
         self.0
     }
@@ -93,7 +93,7 @@ impl<'a> Receipts<'a> {
     }
 }
 
-/// Takes one off the front: the length of the output's name, the name, where its bytes end, how many they are, their checksum.
+/// Takes one receipt off the front.
 fn take<'a>(rest: &mut &'a [u8]) -> Result<(&'a str, Receipt), &'static str> {
     let mut fields = Fields::of(rest);
     let length = fields.u8()?;

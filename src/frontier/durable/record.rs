@@ -8,40 +8,40 @@ use crate::frontier::Timestamp;
 use crate::frontier::hosts::HostCost;
 use crate::gate::{PageYield, Position, Refusal};
 
-/// What a journal keeps, in the order in which it happened: enough to make a frontier again.
+/// What a journal keeps, in the order in which it happened: enough to rebuild a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
     /// A URL passed the gate and was queued, or scheduled.
     Admitted(Entry<'a>),
-    /// A page's lease came back, and the page waits for a time: it was scheduled again, or its next try is to come later, or it
-    /// was given up and waits to be asked for in another run.
+    /// A page's lease came back, and the page waits for a time: it was scheduled again, or its next try is later, or it was given up and
+    /// waits to be asked for in another run.
     Again {
-        /// How it came back.
+        /// How the lease came back.
         settled: Settled<'a>,
-        /// What was scheduled.
+        /// The scheduled entry.
         entry: Entry<'a>,
     },
     /// A page's lease came back.
     Settled(Settled<'a>),
-    /// The time of a URL that was scheduled had come, or today's rules let it pass: it was queued.
+    /// A URL was queued: its scheduled time had come, it was asked for again, or it was set aside and today's rules let it pass.
     Due(DueRecord<'a>),
     /// A URL was taken from the seen set.
     Forgotten {
-        /// What that had of it.
+        /// Its fingerprint.
         fingerprint: Fingerprint,
     },
-    /// robots.txt disallowed URLs of a host when their turn came, or a budget was spent: they were dropped.
+    /// URLs of a host were dropped when their turn came: robots.txt disallowed them, or a budget was spent.
     Disallowed(DisallowedRecord<'a>),
-    /// Today's rules refuse a URL that was admitted by others: it was set aside.
+    /// Today's rules refuse a URL that earlier rules admitted: it was set aside.
     Aside(AsideRecord<'a>),
-    /// The rules of the gate are others from here on: what was admitted before is judged again.
+    /// The rules of the gate changed here: URLs admitted before are judged again.
     Rules {
-        /// Tells them from others.
+        /// Distinguishes them from other rules.
         digest: u64,
     },
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
-    /// The journal was opened again. Receipts before this that reach further are void: their pages were queued again.
+    /// The journal was opened again. Earlier receipts that reach beyond `output` are void: their pages were queued again.
     Resumed {
         /// Bytes that were left of the first output.
         output: u64,
@@ -57,7 +57,7 @@ pub(crate) struct DueRecord<'a> {
     pub position: Position,
     /// Its front queue.
     pub priority: u8,
-    /// Where it was set aside, if it was: today's rules let it pass.
+    /// Where it was set aside, if it was; today's rules let it pass.
     pub from: Option<Aside>,
 }
 
@@ -70,16 +70,16 @@ pub(crate) struct DisallowedRecord<'a> {
     pub priority: u8,
     /// The entry of the first of them.
     pub first: Position,
-    /// How many they are: the first, and those that follow it in its host's queue.
+    /// The number of URLs: the first, and those that follow it in its host's queue.
     pub urls: u32,
     /// Why.
     pub refusal: Refusal,
 }
 
-/// A URL that was set aside, out of its host's queue or since an earlier round.
+/// A URL that was set aside, from its host's queue or from an earlier round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AsideRecord<'a> {
-    /// The text of its host's [`HostKey`](crate::address::HostKey); empty where no queue had it, unless a budget of that host is a reason.
+    /// The text of its host's [`HostKey`](crate::address::HostKey); empty if it was in no queue, unless the host's budget is a reason.
     pub host: &'a str,
     /// Its entry.
     pub position: Position,
@@ -87,14 +87,14 @@ pub(crate) struct AsideRecord<'a> {
     pub priority: u8,
     /// Where it is now.
     pub to: Aside,
-    /// Where it was, if it was set aside before; else its host's queue had it.
+    /// Where it was set aside before; `None` if it was in its host's queue.
     pub from: Option<Aside>,
 }
 
-/// How a lease of a page came back, and where that left its host.
+/// How a lease of a page came back, and the status of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settled<'a> {
-    /// Its host, afterwards.
+    /// The status of its host afterwards.
     pub host: HostStatus<'a>,
     /// The page's entry.
     pub position: Position,
@@ -102,33 +102,33 @@ pub(crate) struct Settled<'a> {
     pub priority: u8,
     /// Tries used up.
     pub attempts: u8,
-    /// The page leaves the queue. Else it stays where it is.
+    /// Whether the page leaves the queue; if not, it stays in its place.
     pub done: bool,
-    /// Where its bytes are in the outputs; none where it has none, or none that could be read again.
+    /// Where its bytes are in the outputs; empty if it has none, or none that could be read again.
     pub receipts: Receipts<'a>,
-    /// What it yielded, where it is done and that was looked at.
+    /// What it yielded, if it is done and that was looked at.
     pub yielded: Option<PageYield>,
-    /// What it took of its host's budget.
+    /// What it used of its host's budget.
     pub cost: HostCost,
 }
 
-/// What was learned of a host, and where that left it.
+/// What was learned of a host, and the host's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostRecord<'a> {
-    /// The host, afterwards.
+    /// The status of the host afterwards.
     pub host: HostStatus<'a>,
-    /// What was learned of its robots.txt; `None` where nothing was.
+    /// What was learned of its robots.txt, if anything.
     pub robots: Option<RobotsRecord<'a>>,
-    /// It was asked; else the frontier came to this by itself.
+    /// Whether it was asked; if not, the frontier concluded this by itself.
     pub was_asked: bool,
-    /// It will be asked for its robots.txt again.
+    /// Whether it will be asked for its robots.txt again.
     pub is_retry: bool,
 }
 
-/// What is known of a host's robots.txt from here on.
+/// What is known of a host's robots.txt from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RobotsRecord<'a> {
-    /// It is elsewhere.
+    /// It redirects elsewhere.
     Moved {
         /// Redirects so far.
         hops: u8,
@@ -144,13 +144,13 @@ pub(crate) enum RobotsRecord<'a> {
         /// The lines that concern us; `None` allows everything.
         rules: Option<&'a [u8]>,
     },
-    /// It is not to be had, and what was known before holds no more.
+    /// It cannot be had, and what was known before no longer holds.
     Unknown,
-    /// It is as it was: it has not changed, or is not to be had just now.
+    /// It is as it was: it has not changed, or cannot be had now.
     Renewed {
         /// When it should be fetched again.
         stale_at: Timestamp,
-        /// How long it holds where it is not to be had.
+        /// How long it holds while it cannot be had.
         good_until: Timestamp,
     },
 }

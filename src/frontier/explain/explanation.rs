@@ -1,8 +1,7 @@
-//! All that is known of one URL.
+//! Everything that is known of one URL.
 //!
-//! Each part is the answer of one station to one question, and was asked anew: none of them had noted anything for this. So an
-//! explanation is of today. A rule that was changed since the URL was found is told as it is now, and the verdict says what happened
-//! before it says what would.
+//! Each part is the answer of one stage to one question, asked now: no stage keeps notes for explanations. So an explanation is of today. A
+//! rule that changed since the URL was found is shown as it is now; the verdict says first what happened, and only then what would happen.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,15 +13,15 @@ use crate::frontier::{Hours, Timestamp, Trouble};
 use crate::gate::{Position, Refusal, Ruled, Via};
 use crate::seen::Sighting;
 
-/// All that is known of one URL: why it was not fetched, if it was not. Displayed as the [verdict](Self::verdict), a line,
-/// and what stands behind it, indented.
+/// Everything that is known of one URL: why it was not fetched, if it was not. Displayed as the [verdict](Self::verdict), in one line, and
+/// then the facts that it follows from, indented.
 ///
-/// [`Frontier::explain`](crate::frontier::Frontier::explain) makes it of a frontier in use, which knows neither the URL's history
-/// nor its record; [`job::explain`](crate::job::explain) of a job's files.
+/// [`Frontier::explain`](crate::frontier::Frontier::explain) makes it from a running frontier, which knows neither the URL's history nor
+/// its record; [`job::explain`](crate::job::explain) makes it from a job's files.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// When it was asked for.
+    /// When the explanation was made.
     pub now: Timestamp,
     /// The wire URL, which would be requested.
     pub wire: String,
@@ -32,25 +31,25 @@ pub struct Explanation {
     pub fingerprint: Fingerprint,
     /// The answer of the scope. A URL that was never admitted is judged as a link of a seed.
     pub scope: Ruled,
-    /// Links from a seed at most: a URL that is found only deeper is refused, and not remembered.
+    /// The most links from a seed: a URL that is only found deeper is refused, and not remembered.
     pub max_depth: Option<u32>,
     /// The answer of the limits on traps.
     pub trap: Ruled,
     /// The answer of the seen set.
     pub sighting: Sighting,
-    /// The shard that says so.
+    /// The shard that gave this answer.
     pub shard: usize,
-    /// The chance that it takes a new URL for seen, estimated from its fill; `None` for the layouts that never do.
+    /// The chance that it takes a new URL for seen, estimated from its fill; `None` for layouts that never do.
     pub false_positive_rate: Option<f64>,
     /// The answer of its host's robots.txt.
     pub(crate) robots: RobotsAnswer,
-    /// How its host stands; `None` where nothing of that host was ever admitted.
+    /// The status of its host; `None` if nothing of that host was ever admitted.
     pub(crate) host: Option<HostAccount>,
     /// The answer of the journal.
     pub(crate) history: History,
-    /// Its page record, where one was found.
+    /// Its page record, if one was found.
     pub(crate) page: Option<Fetched>,
-    /// Why it was refused when it was found, and the page that had it, where a list of refused links says so.
+    /// Why it was refused when it was found, and the page that had it, if a list of refused links has it.
     pub(crate) listed: Option<(Refusal, String)>,
 }
 
@@ -59,7 +58,7 @@ pub struct Explanation {
 pub(crate) enum RobotsAnswer {
     /// The crawl does not honor robots.txt.
     Ignored,
-    /// It is elsewhere, and not fetched yet.
+    /// It redirects elsewhere, and is not fetched yet.
     Moved {
         /// The URL to ask next.
         to: String,
@@ -73,44 +72,44 @@ pub(crate) enum RobotsAnswer {
     Ruled {
         /// Whether the URL may be fetched.
         allowed: bool,
-        /// The line that decides; `None` where none matches.
+        /// The line that decides; `None` if none matches.
         rule: Option<String>,
         /// When it should be fetched again.
         stale_at: Timestamp,
     },
-    /// Not fetched yet, or not to be had.
+    /// Not fetched yet, or it could not be had.
     Unknown,
 }
 
-/// How a host stands.
+/// The status of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostAccount {
     /// Scheme, host and port.
     pub key: String,
-    /// Not asked before.
+    /// The time before which it is not asked.
     pub due: Timestamp,
     /// The rest between a response and the next request.
     pub delay: Duration,
-    /// The rest that follows from its latency; zero where rests do not adapt.
+    /// The rest that follows from its latency; zero if rests do not adapt.
     pub learned: Duration,
     /// Failures in a row.
     pub failures: u32,
-    /// It has answered at least once.
+    /// Whether it has answered at least once.
     pub has_answered: bool,
     /// Its last failure, if anything is wrong with it.
     pub trouble: Option<Trouble>,
-    /// It is not asked again in this run.
+    /// Whether it is not asked again in this run.
     pub is_retired: bool,
-    /// One of its URLs, or its robots.txt, is lent out.
+    /// Whether one of its URLs, or its robots.txt, is lent out.
     pub is_leased: bool,
     /// URLs queued.
     pub queued: u64,
-    /// Its budget that is spent, or its group's, if one is, and by which option.
+    /// Its own or its group's budget, if that is spent, and the option that sets it.
     pub spent: Option<(Refusal, String)>,
-    /// Its hours, where it may not be asked all day, and when they begin, where it may not be asked before.
+    /// Its hours, if it may not be asked all day, and when they begin, if it has to wait for them.
     pub hours: Option<(Hours, Option<Timestamp>)>,
-    /// Its group and its IP address, and the time before which none of their hosts is asked. The time of an address is known to the
-    /// running crawl alone; the address itself to the checkpoints too.
+    /// Its group, its server and its IP address, and for each the time before which none of its hosts is asked. The time of an address is
+    /// known only to the running crawl; the address itself is in checkpoints too.
     pub rate_groups: Vec<(String, Option<Timestamp>)>,
 }
 
@@ -121,17 +120,17 @@ pub(crate) enum History {
     Admitted(Remembered),
     /// It has no admission of this URL.
     None {
-        /// Its oldest part is gone, and may have had one.
+        /// Whether its oldest part is gone, which may have had one.
         is_cut: bool,
     },
-    /// Nobody asked it.
+    /// It was not asked.
     Unasked,
 }
 
 /// An admission, and what followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remembered {
-    /// The place of its entry in the journal.
+    /// The position of its entry in the journal.
     pub position: Position,
     /// The wire URL.
     pub wire: String,
@@ -141,11 +140,11 @@ pub(crate) struct Remembered {
     pub via: Via,
     /// Redirects in a row that led here.
     pub redirects: u8,
-    /// The time before which it was not to be fetched; `None` where it was queued at once.
+    /// The time before which it was not to be fetched; `None` if it was queued at once.
     pub not_before: Option<Timestamp>,
     /// The entry of the page it was found on.
     pub referrer: Option<Position>,
-    /// That page's URL, where the journal still has it.
+    /// That page's URL, if the journal still has it.
     pub referrer_url: Option<String>,
     /// Tries used up.
     pub attempts: u8,
@@ -160,23 +159,23 @@ pub(crate) struct Remembered {
 pub(crate) enum Place {
     /// Its last try came back.
     Done,
-    /// Not queued any more, and never fetched: robots.txt disallowed it when its turn came.
+    /// No longer queued, and never fetched: when its turn came, robots.txt disallowed it or a budget was spent.
     Dropped,
-    /// Set aside: rules that came after its admission refuse it.
+    /// Set aside: rules newer than its admission refuse it.
     Aside {
         /// Why.
         refusal: Refusal,
     },
     /// Given up, with its host; the next run asks for it again.
     GivenUp,
-    /// Queued, or lent out just now.
+    /// Queued, or lent out now.
     Queued {
         /// URLs of its host that go first.
         ahead: u64,
     },
     /// Not to be fetched before this time.
     Scheduled {
-        /// As it was told.
+        /// The time that was given.
         at: Timestamp,
     },
 }
@@ -192,12 +191,12 @@ pub(crate) struct Fetched {
     pub message: Option<String>,
     /// RFC 3339, UTC, milliseconds.
     pub at: String,
-    /// How it compares with its last visit, and when that was, in words.
+    /// How it compares with its previous visit, and when that was, in words.
     pub recrawled: Option<String>,
 }
 
 impl Remembered {
-    /// Admitted, and queued since.
+    /// Admitted, with nothing more known.
     pub(crate) fn new(position: Position, entry: &Entry<'_>) -> Self {
         Self {
             position,
@@ -221,12 +220,12 @@ impl Remembered {
         self.place = if settled.done { Place::Done } else { Place::Dropped };
     }
 
-    /// Nothing more becomes of it in this run.
+    /// Whether it is over with this URL: done, dropped or set aside.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.place, Place::Aside { .. } | Place::Done | Place::Dropped)
     }
 
-    /// Its record was lost, so that it was queued again.
+    /// Its record was lost, so it was queued again.
     pub(crate) fn reopen(&mut self) {
         self.receipt = None;
         self.attempts = self.attempts.saturating_sub(1);
@@ -286,12 +285,12 @@ impl HostAccount {
         self.rate_groups.iter().filter_map(|(_, due)| *due).chain(opens).fold(self.due, Timestamp::max)
     }
 
-    /// Its hours, where it waits for them.
+    /// Its hours, if it waits for them.
     pub(crate) fn sleeps(&self) -> Option<Hours> {
         self.hours.and_then(|(hours, opens)| opens.map(|_| hours))
     }
 
-    /// The group or address that it waits for, which rests longer than it does itself.
+    /// The rate group that it waits for, if that rests longer than the host itself.
     pub(crate) fn held_by(&self, now: Timestamp) -> Option<&str> {
         let (name, due) = self.rate_groups.iter().max_by_key(|(_, due)| *due)?;
         due.is_some_and(|due| due > now.max(self.due)).then_some(name)

@@ -1,14 +1,14 @@
-//! "Why was this URL not fetched?": each station of its life is asked again, and none remembers that it was.
+//! "Why was this URL not fetched?": each stage that a URL passes is asked again, without changing anything.
 //!
-//! | station | what it is asked |
+//! | stage | what it is asked |
 //! |---|---|
-//! | gate | whether scope and traps let it through, by which rule |
-//! | seen set | whether it takes the URL for seen, and how often it is wrong |
-//! | robots.txt | whether the rules allow it, and which of them decides |
+//! | gate | whether scope and traps admit it, and by which rule |
+//! | seen set | whether it takes the URL for seen, and its false-positive rate |
+//! | robots.txt | whether the rules allow it, and which rule decides |
 //! | queue, schedule | where it waits, and how many go before it |
 //! | host | when it may be asked, and what is wrong with it |
 //!
-//! The journal says what happened to the URL, in its [`History`]. `verdict` draws the conclusion from all of this.
+//! The journal says what happened to the URL, as a [`History`]. `verdict` draws the conclusion from all of this.
 
 use std::io;
 
@@ -27,11 +27,11 @@ use crate::gate::{Found, Position, Refusal, Via};
 use crate::seen::Sighting;
 
 impl<J: Journal> Frontier<J> {
-    /// Tells what is known of a URL here: each rule that decides, what the seen set says, and how its host stands. Nothing is changed,
-    /// counted or remembered.
+    /// Explains what is known of a URL here: each rule that decides, what the seen set says, and the status of its host. Nothing is
+    /// changed, counted or remembered.
     ///
-    /// A frontier cannot say whether the URL is queued or was fetched: that takes a walk through the journal, and
-    /// [`job::explain`](crate::job::explain) does it. Costs a walk over one shard of the seen set, for its rate.
+    /// A frontier cannot say whether the URL is queued or was fetched: that takes a walk through the journal, as
+    /// [`job::explain`](crate::job::explain) does. Costs a walk over one shard of the seen set, for its false-positive rate.
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
@@ -46,7 +46,7 @@ impl<J: Journal> Frontier<J> {
     /// ```
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage), where robots rules are to be read from it.
+    /// [`Storage`](FrontierError::Storage), if robots rules have to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
         let Self { state, rate_groups, .. } = self;
         Ok(Inquiry { state, rate_groups: Some(rate_groups), addresses: &[] }.explain(
@@ -58,19 +58,19 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// A question to what is known. It borrows the state alone, so that a resume can ask it before there is a frontier.
+/// A question about a state. It borrows only the state, so that a resume can ask it before there is a frontier.
 pub(crate) struct Inquiry<'a> {
-    /// All that is known. No answer changes it.
+    /// The state. No answer changes it.
     pub(crate) state: &'a State,
-    /// The clocks of groups and addresses, in a frontier that is in use.
+    /// The clocks of groups and addresses, in a running frontier.
     pub(crate) rate_groups: Option<&'a RateGroups>,
-    /// In one that was left behind, the address of each host by its number, as a checkpoint has them.
+    /// In a frontier that is not running, the address of each host by its number, from the checkpoint.
     pub(crate) addresses: &'a [u8],
 }
 
 impl Inquiry<'_> {
-    /// As [`Frontier::explain`]. `history` is what `journal` says of the URL; where the URL is queued, scheduled or parked, that is found
-    /// in the state and put in. An evicted host is read from the journal, and stays evicted.
+    /// As [`Frontier::explain`]. `history` is what `journal` says of the URL; if the URL is queued, scheduled, set aside or parked, its
+    /// place is found in the state and added. An evicted host is read from the journal, and stays evicted.
     pub(crate) fn explain(
         &self,
         journal: &mut impl Journal,
@@ -131,20 +131,20 @@ impl Inquiry<'_> {
         })
     }
 
-    /// How many URLs of its host go before this one, if it is queued. O(URLs queued of the host). Those that are lent out are counted: they
-    /// stay in the queue until they come back.
+    /// How many URLs of its host go before this one, if it is queued. O(URLs queued of the host). Lent URLs count: they stay in the queue
+    /// until they come back.
     fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
         let mut queued = self.state.back().levels(&host.queue).flat_map(|level| self.state.back().positions(level));
         queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
     }
 
-    /// Why a URL is set aside, if it is. O(URLs that are).
+    /// Why a URL is set aside, if it is. O(URLs set aside).
     fn aside(&self, position: Position) -> Option<Refusal> {
         self.state.schedule().each_aside().find(|(aside, _)| *aside == position).map(|(_, refusal)| refusal)
     }
 
-    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept. What is stale is
-    /// asked all the same, and its time told: the next lease would fetch it first.
+    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept. Stale rules are asked
+    /// too, and the answer has the time when they went stale: the next lease would fetch the file first.
     fn robots(&self, journal: &mut impl Journal, host: Option<&Host>, url: &CanonicalUrl) -> io::Result<RobotsAnswer> {
         let is_honored = match host {
             Some(host) => self.politeness_table().treatment(host.treatment).robots,
@@ -175,13 +175,13 @@ impl Inquiry<'_> {
         Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stale_at })
     }
 
-    /// How hosts are treated, those too of which nothing is known yet.
+    /// How hosts are treated, including hosts not known yet.
     fn politeness_table(&self) -> &PolitenessTable {
         self.state.hosts().politeness_table()
     }
 
-    /// The group of a host, and when that may be asked. Of a frontier that was left behind no clock of a group is known: it is the latest
-    /// that its hosts' clocks tell. O(hosts) then.
+    /// The group of a host, and when it may be asked. In a frontier that is not running, the group's clock is not known, and is derived
+    /// from the latest clock of its hosts: O(hosts).
     fn group(&self, host: &Host) -> Option<(String, Timestamp)> {
         let politeness_table = self.politeness_table();
         let group_of = |host: &Host| politeness_table.treatment(host.treatment).group;
@@ -223,7 +223,7 @@ impl Inquiry<'_> {
         ServerAddress::from_number(varint::number(&mut addresses)?)
     }
 
-    /// The budget of the host that is spent, if one is, and the rule that says so: what it has had, and the option that governs it.
+    /// The spent budget of a host, if one is spent, and its rule: the option, and how much the host has used.
     fn spent(&self, host: &Host, usage: Usage) -> Option<(Refusal, String)> {
         let politeness_table = self.politeness_table();
         let treatment = politeness_table.treatment(host.treatment);
@@ -248,7 +248,7 @@ impl Inquiry<'_> {
         Some((refusal, format!("{key} = {most}: the host has had these {what}")))
     }
 
-    /// How the host stands.
+    /// The status of the host.
     fn account(&self, host: &Host, usage: Usage, now: Timestamp) -> HostAccount {
         let rate_groups = self.rate_groups(host);
         let due = rate_groups.iter().filter_map(|(_, due)| *due).fold(host.due, Timestamp::max);

@@ -1,14 +1,14 @@
 //! "Why was this URL not fetched?"
 //!
-//! An [`Inquiry`] asks each station of a URL's life again, and none remembers that it was asked. The [`Explanation`] is all that
-//! they say, the [`Verdict`] what follows from it.
+//! An [`Inquiry`] asks each stage that a URL passes again, without changing anything. The [`Explanation`] has all the answers, the
+//! [`Verdict`] what follows from them.
 //!
-//! The stations, in their order: the scope, the limits on traps, the seen set, the host's robots.txt, how the host stands, what the
-//! journal has of the URL, and its record in the output. A frontier in use knows all but the last two: those are the job's, and are
-//! put in by it. Nothing is counted, remembered, brought back to memory or written for an answer, so it can be asked at any time, and
-//! of a job that another process is crawling.
+//! The stages, in order: the scope, the limits on traps, the seen set, the host's robots.txt, the host's status, what the journal has of
+//! the URL, and its record in the output. A running frontier knows all but the last two, which the job adds. Nothing is counted,
+//! remembered, brought back to memory or written for an answer, so you can ask at any time, even about a job that another process is
+//! crawling.
 //!
-//! An answer holds for its moment. A rule of today may refuse what was admitted by those of yesterday; what happened is told first.
+//! An answer holds for its moment. Today's rules may refuse what yesterday's admitted; the answer says first what happened.
 
 mod explanation;
 mod inquiry;

@@ -1,15 +1,15 @@
 //! Why a URL was not fetched, or that it was.
 //!
-//! Many things may be true of a URL at once, and one is told: the first of these that holds.
+//! Many things may be true of a URL at once. The verdict is the first of these that holds:
 //!
 //! 1. It is done and has a record: fetched, or failed for good.
 //! 2. It was admitted, and its host is retired or gave it up: unreachable.
-//! 3. It was admitted and waits, and the budget of its host is spent: refused.
-//! 4. It was admitted, the rules of today refuse it, or robots.txt disallows it and it does not wait for a time: refused.
-//! 5. It was admitted: scheduled, waiting in its queue, or turned away by the robots.txt of that day.
+//! 3. It was admitted and is queued, and the budget of its host is spent: refused.
+//! 4. It was admitted, and today's rules refuse it, or robots.txt disallows it and it does not wait for a time: refused.
+//! 5. It was admitted: scheduled, waiting in its queue, or turned away when its turn came, by a budget or by the robots.txt of that day.
 //! 6. It was never admitted, and the gate refuses it: by which rule.
 //! 7. The seen set does not have it: never found.
-//! 8. The seen set has it: seen already, or taken for seen by mistake, with the chance of that.
+//! 8. The seen set has it: seen already, or a false positive, with its chance.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ use crate::frontier::{Failure, Hours, Timestamp, Trouble};
 use crate::gate::Refusal;
 use crate::seen::Sighting;
 
-/// Why a URL was not fetched, or that it was. Displayed in plain words, on a line.
+/// Why a URL was not fetched, or that it was. Displayed in plain words, in one line.
 ///
-/// A URL that was admitted and waits is called refused where the scope or the traps of today refuse it, since it will be when its turn comes.
-/// For one that was not admitted, the verdict names the first rule of the gate that refuses it.
+/// An admitted URL that waits is called refused if today's scope or traps refuse it, since it will be refused when its turn comes. For a
+/// URL that was not admitted, the verdict names the first rule of the gate that refuses it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -36,14 +36,14 @@ pub enum Verdict {
     NoRecord {
         /// Tries.
         attempts: u8,
-        /// There was one, by the journal: it is not written yet, or was lost in a crash, and the URL is asked for again.
+        /// Whether the journal says that there was one: it is not written yet, or was lost in a crash, and the URL will be fetched again.
         is_missing: bool,
     },
-    /// New: no page that was fetched links to it, or none near enough, or only where links are not followed.
+    /// New: no fetched page links to it, or only pages too deep, or links that are not followed.
     NotFound {
-        /// Links from a seed at most.
+        /// The most links from a seed.
         max_depth: Option<u32>,
-        /// The rule that would keep it from being fetched anyway.
+        /// The rule that would refuse it even if it were found.
         unless: Option<String>,
     },
     /// Not for this crawl.
@@ -55,25 +55,25 @@ pub enum Verdict {
     },
     /// It waits for a time.
     Scheduled {
-        /// Not fetched before.
+        /// The time before which it is not fetched.
         at: Timestamp,
     },
-    /// It is remembered as seen, and nobody knows of its admission.
+    /// The seen set has it, but no admission of it is known.
     Seen {
         /// The chance that it is new and was taken for seen; `None` for a seen set that is never wrong.
         chance: Option<f64>,
-        /// The journal may have known, but its oldest part is gone.
+        /// Whether the journal's oldest part is gone, which may have had the admission.
         is_cut: bool,
-        /// The journal was asked.
+        /// Whether the journal was asked.
         is_asked: bool,
     },
-    /// Its host is not to be had, and is not asked again in this run.
+    /// Its host cannot be reached, and is not asked again in this run.
     Unreachable {
         /// The host's key.
         host: String,
         /// Its failures in a row.
         failures: u32,
-        /// The last of them.
+        /// The last failure.
         trouble: Option<Trouble>,
     },
     /// It is queued.
@@ -82,13 +82,13 @@ pub enum Verdict {
         attempts: u8,
         /// URLs of its host that go first.
         ahead: u64,
-        /// Its host may be asked then; `None` for now.
+        /// When its host may be asked; `None` for now.
         due: Option<Timestamp>,
-        /// The times of day in which its host may be asked, where it waits for them.
+        /// The hours of its host, if it waits for them.
         sleeps: Option<Hours>,
-        /// The group or IP address that its host waits for, where that rests longer than the host itself.
+        /// The rate group that its host waits for, if that rests longer than the host itself.
         held_by: Option<String>,
-        /// The host's robots.txt goes first.
+        /// Whether the host's robots.txt goes first.
         is_robots_first: bool,
         /// Why the host's last request failed, if it did.
         trouble: Option<Trouble>,
@@ -119,11 +119,11 @@ impl Verdict {
         }
     }
 
-    /// The verdict that follows from all that is known, in the order of the [module](self). A record is a fact, so it goes before what the
-    /// queues say, but for a URL that waits to be asked again.
+    /// The verdict that follows from everything known, in the order of the [module](self). A record is a fact, so it goes before what the
+    /// queues say, except for a URL that waits to be fetched again.
     pub(crate) fn of(of: &Explanation) -> Self {
         match (&of.history, &of.page) {
-            // A record that it has is of a time when it was given up.
+            // If it has a record, that is from when it was given up.
             (History::Admitted(remembered), _) if !remembered.is_over() => Self::of_admitted(of, remembered),
             (_, Some(Fetched { status, error, .. })) => Self::Fetched { status: *status, error: error.clone() },
             (History::Admitted(remembered), None) => Self::of_admitted(of, remembered),
@@ -131,13 +131,13 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a URL that the journal has: done, waiting, or kept back by its host or robots.txt.
+    /// The verdict on a URL that the journal has: done, waiting, or held back by its host or robots.txt.
     fn of_admitted(of: &Explanation, remembered: &Remembered) -> Self {
         let attempts = remembered.attempts;
         if remembered.place == Place::Done {
             return Self::NoRecord { attempts, is_missing: remembered.receipt.is_some() };
         }
-        // Nobody knows what robots.txt will say when its turn comes.
+        // What robots.txt will say when its turn comes is not known.
         let is_scheduled = matches!(remembered.place, Place::Scheduled { .. });
         let is_given_up = remembered.place == Place::GivenUp;
         if let Place::Aside { refusal } = remembered.place {
@@ -176,7 +176,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a URL that was never admitted, as far as the journal says: refused, never found, or seen by mistake.
+    /// The verdict on a URL without an admission in the journal: refused, never found, or a false positive.
     fn of_others(of: &Explanation) -> Self {
         let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
         if let Some((refusal, rule)) = ruled {
@@ -197,26 +197,26 @@ impl Verdict {
     }
 }
 
-/// That its host is not to be had: the host is retired, or the URL was given up with it.
+/// The verdict that its host is unreachable: the host is retired, or the URL was given up with it.
 fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
     let HostAccount { key, failures, trouble, .. } = of.host.as_ref().filter(|host| host.is_retired || is_given_up)?;
     Some(Verdict::Unreachable { host: key.clone(), failures: *failures, trouble: trouble.clone() })
 }
 
-/// That the rules of today refuse it, though they admitted it once or others did. A budget is judged when its turn comes.
+/// The verdict that today's rules refuse it, though it was admitted. A budget is judged when its turn comes.
 fn ruled_out(of: &Explanation) -> Option<Verdict> {
     let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
     let (refusal, rule) = ruled.filter(|(refusal, _)| !refusal.is_of_budget())?;
     Some(Verdict::Refused { refusal, rule: rule.unwrap_or_default() })
 }
 
-/// That the budget of its host, or of its group, is spent.
+/// The verdict that the budget of its host or group is spent.
 fn spent(of: &Explanation) -> Option<Verdict> {
     let (refusal, rule) = of.host.as_ref()?.spent.as_ref()?;
     Some(Verdict::Refused { refusal: *refusal, rule: format!("{rule}; a run that allows more asks for it") })
 }
 
-/// That robots.txt disallows it, and by which line.
+/// The verdict that robots.txt disallows it, and by which line.
 fn disallowed(of: &Explanation) -> Option<Verdict> {
     match &of.robots {
         RobotsAnswer::Ruled { allowed: false, rule, .. } => {

@@ -1,16 +1,16 @@
-//! Bounds on the work that a robots.txt can make.
+//! Bounds on the work that a robots.txt can cause.
 
-/// Bytes of a robots.txt that are read (RFC 9309 section 2.5); the rest is ignored, with the line that is cut.
+/// Bytes of a robots.txt that are read (RFC 9309 section 2.5); the rest is ignored, including the line that is cut.
 pub(super) const MAX_BYTES: usize = 500 * 1024;
 /// Sitemap lines that are taken from one file.
 pub(super) const MAX_SITEMAPS: usize = 1000;
 /// Bytes in a Sitemap line's address; a longer one is ignored.
 pub(crate) const MAX_SITEMAP_BYTES: usize = 8192;
-/// Steps spent on one ruling, a step being about one octet compared. Only a file made for it comes near: it is then
-/// taken to disallow what was asked about.
+/// The most steps spent on one ruling; a step is about one compared octet. Only a file made for that comes near the bound; beyond it, the
+/// path counts as disallowed.
 pub(crate) const MAX_STEPS: usize = 1 << 22;
 
-/// [`MAX_STEPS`] did not suffice.
+/// [`MAX_STEPS`] were not enough.
 #[derive(Debug)]
 pub(super) struct OutOfSteps;
 

@@ -1,8 +1,8 @@
 //! A robots.txt as lines: bytes in, fields and values out.
 //!
-//! It takes what servers really send: byte order marks, UTF-16, lines that end by CR, a colon that was forgotten, names that are
-//! misspelled, tags of HTML around all. RFC 9309 section 2.2 asks for less, and a rule that its author meant is better kept than lost. A
-//! line without a known field is passed over, so an error page that is served as a robots.txt allows everything.
+//! It accepts what servers really send: byte order marks, UTF-16, lines ended by CR, forgotten colons, misspelled names, HTML tags around
+//! everything. RFC 9309 section 2.2 asks for less, but a rule that its author meant is better kept than lost. A line without a known field
+//! is ignored, so an error page served as a robots.txt allows everything.
 
 use std::borrow::Cow;
 
@@ -16,18 +16,18 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 pub(super) enum Field {
     /// A path that may be fetched.
     Allow,
-    /// The rest that the host asks for, in seconds. No standard has it.
+    /// The rest that the host asks for, in seconds. It is in no standard.
     CrawlDelay,
     /// A path that may not be fetched.
     Disallow,
     /// Where a sitemap is; it belongs to no group.
     Sitemap,
-    /// Whom the lines that follow are for.
+    /// The agent that the lines after it are for.
     UserAgent,
 }
 
-/// Field names in lower case: the standard's, since most lines have one of these, and what Google's parser and crawler-commons take
-/// for them. A misspelled Allow is not taken: it would open what its author may have meant to close.
+/// Field names in lower case: first the usual ones, which most lines have, then those that Google's parser and crawler-commons accept for
+/// them. A misspelled Allow is not accepted: it could open what its author meant to close.
 const FIELDS: [(&[u8], Field); 20] = [
     (b"disallow", Field::Disallow),
     (b"allow", Field::Allow),
@@ -51,9 +51,9 @@ const FIELDS: [(&[u8], Field); 20] = [
     (b"useragent", Field::UserAgent),
 ];
 
-/// The part of a body that counts, as bytes in which ASCII is ASCII. Only UTF-16 with its byte order mark is decoded. A body that is
-/// cut at the limit loses its last line, unless that was whole: half a rule would disallow too much. A body that begins with a tag is
-/// a page; its tags are taken off.
+/// The part of a body that counts, as bytes in which ASCII is ASCII. Only UTF-16 with its byte order mark is decoded. A body that is cut at
+/// the limit loses its last line, unless that is whole: half a rule would disallow too much. A body that begins with a tag is an HTML page;
+/// its tags are removed.
 pub(super) fn text(body: &[u8]) -> Cow<'_, [u8]> {
     let head = &body[..body.len().min(MAX_BYTES)];
     let mut text = match head {
@@ -74,7 +74,7 @@ pub(super) fn text(body: &[u8]) -> Cow<'_, [u8]> {
     text
 }
 
-/// The lines of a page that an editor has made of a robots.txt: each tag ends one.
+/// The lines of a robots.txt that an editor has turned into an HTML page: each tag ends a line.
 fn without_markup(page: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(page.len());
     let mut rest = page;
@@ -95,7 +95,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (Field, &[u8])> {
     text.split(|&byte| is_line_end(byte)).filter_map(line)
 }
 
-/// One line as a field and its value; `None` where the field is not known. A comment begins at `#`, wherever that stands.
+/// One line as a field and its value; `None` where the field is not known. A comment begins at any `#`.
 fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     let line = &line[..line.len().min(MAX_LINE_BYTES)];
     let end = line.iter().position(|&byte| matches!(byte, b'#' | b'\0')).unwrap_or(line.len());
@@ -107,12 +107,12 @@ fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     {
         return Some((field, trimmed(&line[colon + 1..])));
     }
-    // The colon may be one of the value: `sitemap http://…`.
+    // The colon may belong to the value: `sitemap http://…`.
     let (name, value) = two_words(line)?;
     known(name).map(|field| (field, value))
 }
 
-/// `disallow /x`: the blank stands for the forgotten colon only where it is the line's only one.
+/// `disallow /x`: a blank counts as the forgotten colon only if it is the only blank in the line.
 fn two_words(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let is_blank = |at: &usize| line[*at].is_ascii_whitespace() || blank_at_start(&line[*at..]).is_some();
     let (name, value) = line.split_at((0..line.len()).find(is_blank)?);
@@ -121,7 +121,7 @@ fn two_words(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (!has_more).then_some((name, value))
 }
 
-/// Without blanks at either end: those of ASCII and, as editors and word processors write them, of Unicode.
+/// Without blanks at either end: ASCII blanks and, since editors and word processors write them, Unicode ones.
 pub(super) fn trimmed(text: &[u8]) -> &[u8] {
     let mut text = text.trim_ascii();
     while let Some(length) = blank_at_start(text) {
@@ -152,14 +152,14 @@ fn is_blank(letter: &[u8]) -> bool {
     )
 }
 
-/// Takes off a byte order mark, or as much of one as is there.
+/// Removes a byte order mark, or as much of one as is there.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     let mark = [0xEF, 0xBB, 0xBF];
     let length = bytes.iter().zip(mark).take_while(|(byte, mark)| **byte == *mark).count();
     &bytes[length..]
 }
 
-/// Text in which what is no character is the replacement character.
+/// Decodes UTF-16; what is not a character becomes the replacement character.
 fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
     let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     let text: String =
@@ -167,7 +167,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Each of CR and LF ends a line; the empty line between those of a pair says nothing.
+/// Each of CR and LF ends a line; the empty line between the two of a pair is ignored.
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }

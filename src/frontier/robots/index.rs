@@ -1,10 +1,10 @@
-//! The rules of one group, in order of precedence, and the ways to find those that match a path.
+//! The rules of one group, in order of precedence, and how to find those that match a path.
 //!
-//! A rule's number is its rank: the longest is 0, and of equals the one that allows comes first. So the rule that
-//! decides is the match with the least number, whichever way it was found:
+//! A rule's number is its rank: the longest is 0, and among equally long ones an Allow comes first. So the rule that decides is the match
+//! with the least number, in whichever of these ways it is found:
 //!
-//! - without `*`: the patterns sorted, each with the longest other one that it continues. The greatest pattern that is
-//!   not greater than the path continues every pattern that begins the path; one binary search finds it;
+//! - without `*` and `$`: the patterns are sorted, each with a link to the longest other pattern that is a prefix of it. Every pattern that
+//!   is a prefix of the path is also a prefix of the greatest pattern not greater than the path; one binary search finds that;
 //! - with `$` and no `*`: a binary search for the path itself;
 //! - with `*`: `wild.rs`.
 
@@ -23,7 +23,7 @@ struct Span {
 }
 
 impl Span {
-    /// From one byte of the text to before another.
+    /// The bytes `start..end` of the text.
     fn new(start: usize, end: usize) -> Self {
         Self { start: number(start), end: number(end) }
     }
@@ -42,13 +42,13 @@ impl Span {
 /// An Allow or Disallow line: 20 bytes, and its text.
 #[derive(Clone, Debug)]
 struct Rule {
-    /// The line as it is shown.
+    /// The line, to be shown.
     line: Span,
-    /// The pattern as it is compared; a part of the line where the spelling is the same.
+    /// The pattern, to be compared; a part of the line if the spelling is the same.
     pattern: Span,
-    /// The pattern ended with `$`: the path must end there too.
+    /// Whether the pattern ended with `$`: the path must end there too.
     anchored: bool,
-    /// It allows what it matches.
+    /// Whether it is an Allow line.
     allow: bool,
 }
 
@@ -56,18 +56,18 @@ struct Rule {
 #[derive(Clone, Debug)]
 struct Prefix {
     pattern: Span,
-    /// The place of the longest pattern before this one that begins it; its own where there is none.
+    /// The place of the longest other pattern that is a prefix of this one; its own place if there is none.
     parent: u32,
-    /// The least rule among this one and those that begin it.
+    /// The least rule among this one and those whose patterns are prefixes of it.
     best: u32,
 }
 
-/// The rules of one group, built once and only asked from then on.
+/// The rules of one group, built once and then only read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// The lines, and the patterns whose spelling is another.
+    /// The lines, and the patterns that are spelled differently from their lines.
     text: Box<str>,
-    /// In the order of their ranks: the rule that decides is the least that matches.
+    /// In the order of their ranks: the least rule that matches decides.
     rules: Box<[Rule]>,
     /// Rules without `*` and `$`, in the order of their patterns.
     prefixes: Box<[Prefix]>,
@@ -78,8 +78,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The ruling on a path and query, and the steps that it took. robots.txt itself is always allowed (section 2.2.2). The rules with
-    /// `*` are asked last, and only those that would decide before the best of the others.
+    /// The ruling on a path and query, and the steps that it took. robots.txt itself is always allowed (section 2.2.2). The rules with `*`
+    /// are tried last, and only those that rank before the best match of the others.
     pub(super) fn ruling(&self, path_and_query: &str) -> (Ruling<'_>, usize) {
         let path = normal::path(path_and_query);
         let mut steps = 0;
@@ -110,7 +110,7 @@ impl Index {
             + self.wild.memory()
     }
 
-    /// The rule with `$` and no `*` that is this path.
+    /// The rule with `$` and no `*` that equals this path.
     fn exact(&self, path: &str, steps: &mut usize) -> Option<u32> {
         let place = self.exact.partition_point(|&rule| {
             *steps += 1;
@@ -119,7 +119,7 @@ impl Index {
         self.exact.get(place).copied().filter(|&rule| self.pattern(rule) == path)
     }
 
-    /// The least rule, among those without `*` and `$`, that begins this path.
+    /// The least rule, among those without `*` and `$`, that is a prefix of this path.
     fn prefix(&self, path: &str, steps: &mut usize) -> Option<u32> {
         let place = self.prefixes.partition_point(|prefix| {
             *steps += 1;
@@ -129,8 +129,8 @@ impl Index {
         let greatest = self.prefixes[place].pattern.of(&self.text);
         let shared = greatest.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
         *steps += shared;
-        // Each pattern on the way begins `greatest`, so its length alone tells whether it begins the path. The way is
-        // at most 1,011 long: as many different patterns, each beginning the next, as fit into MAX_BYTES.
+        // Each pattern on the way is a prefix of `greatest`, so its length alone tells whether it is a prefix of the path. The way has at
+        // most 1,011 steps: no more different patterns, each a prefix of the next, fit into MAX_BYTES.
         loop {
             *steps += 1;
             let prefix = &self.prefixes[place];
@@ -145,13 +145,13 @@ impl Index {
         }
     }
 
-    /// A rule's pattern, as it is compared.
+    /// A rule's pattern, to be compared.
     fn pattern(&self, rule: u32) -> &str {
         self.rules[rule as usize].pattern.of(&self.text)
     }
 }
 
-/// Collects a group's rules. Each line is copied as it is shown, since the body of the file is not kept.
+/// Collects a group's rules. Each line is copied in the form that is shown, since the file's body is not kept.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     text: String,
@@ -176,7 +176,7 @@ impl Builder {
         self.rules.push((octets, Rule { line, pattern, anchored, allow }));
     }
 
-    /// Puts the rules in order and links them. O(n log n) in the rules.
+    /// Sorts the rules and links them. O(n log n) in the number of rules.
     pub(super) fn build(self) -> Index {
         let Self { text, mut rules } = self;
         let compared = |rule: &Rule| (rule.pattern.of(&text), rule.anchored);
@@ -200,7 +200,7 @@ impl Builder {
     }
 }
 
-/// Finds, for each of these rules, sorted by pattern, the longest one before it that begins it.
+/// Finds, for each of these rules, sorted by pattern, the longest earlier one whose pattern is a prefix of it.
 fn link(sorted: &[u32], rules: &[Rule], text: &str) -> Box<[Prefix]> {
     let mut prefixes: Vec<Prefix> = Vec::with_capacity(sorted.len());
     let mut open: Vec<u32> = Vec::new();
@@ -210,7 +210,7 @@ fn link(sorted: &[u32], rules: &[Rule], text: &str) -> Box<[Prefix]> {
         while open.pop_if(|place| !begins(place)).is_some() {}
         let place = number(prefixes.len());
         let parent = open.last().copied().unwrap_or(place);
-        // Its own place is not taken yet.
+        // Its own place is not filled yet.
         let best = prefixes.get(parent as usize).map_or(rule, |parent| parent.best.min(rule));
         prefixes.push(Prefix { pattern, parent, best });
         open.push(place);
@@ -218,7 +218,7 @@ fn link(sorted: &[u32], rules: &[Rule], text: &str) -> Box<[Prefix]> {
     prefixes.into()
 }
 
-/// Rules are shown on terminals: nothing in them may command one, or turn the order of what is read.
+/// Rules are shown on terminals: they must not contain control characters, or characters that change the direction of text.
 fn printable(c: char) -> char {
     let turns = matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if c.is_control() || turns { char::REPLACEMENT_CHARACTER } else { c }
@@ -229,7 +229,7 @@ mod tests {
     use crate::frontier::robots::Robots;
     use crate::frontier::robots::bound::MAX_STEPS;
 
-    /// As large sites write them: sections, numbered pages, parameters, file types; one in ten with wildcards.
+    /// Rules as large sites write them: sections, numbered pages, parameters, file types; one in ten with wildcards.
     fn realistic(rules: usize) -> Robots {
         let rule = |n: usize| match n % 10 {
             0 => format!("Disallow: /*/print-{n}$\n"),
@@ -251,13 +251,13 @@ mod tests {
         assert_eq!(many.index.rules.len(), 20_000);
         for path in paths {
             assert_eq!(some.ruling(path), many.ruling(path), "{path}");
-            // Two binary searches, a look at each octet, and the few candidates that share a run or its slot.
+            // Two binary searches, one look at each octet, and the few candidates that share a run or its slot.
             let (some, many) = (steps(&some, path), steps(&many, path));
             assert!(many <= some + 100 && many < 200, "{path}: {some} steps, then {many}");
         }
     }
 
-    /// Asks a file of these rules about a path of 8 KiB.
+    /// The ruling of a file of these rules on a path of 8 KiB.
     fn hostile(rules: &[String], path: &str) -> (bool, usize) {
         let file = format!("User-agent: *\nDisallow: {}", rules.join("\nDisallow: "));
         let robots = Robots::parse(file.as_bytes(), "crawler");
@@ -271,17 +271,17 @@ mod tests {
         let missing: Vec<String> = (0..20_000).map(|n| format!("/*a*b*c{n}")).collect();
         assert!(hostile(&missing, "/abc").0, "the path holds no number");
         for (rules, path, most) in [
-            // A run that the path does not hold, behind pieces that it holds everywhere.
+            // A run that the path does not hold, after pieces that it holds everywhere.
             (missing, "/abc", 2_000_000),
-            // Stars alone: one rule after all.
+            // Only stars: all of these are one rule.
             ((1..700).map(|n| format!("/{}a", "*".repeat(n))).collect(), "/b", 8192 + 10),
             // Backtracking would take 2^n steps.
             ((1..700).map(|n| format!("/{}c", "*a".repeat(n))).collect(), "/a", 700 * (8192 + 1400)),
-            // A search that starts again behind each mismatch would take 8192 * n for each rule.
+            // A search that restarts after each mismatch would take 8192 * n for each rule.
             ((1..900).map(|n| format!("/*{}b", "a".repeat(n))).collect(), "/aaaaaaaaa", 900 * (8192 + 900)),
             // A run that the path holds again and again.
             ((0..100).map(|n| format!("*aaaa*{n}")).collect(), "/aaaaaaaaa", 100 * 8300),
-            // Each begins the next.
+            // Each is a prefix of the next.
             ((1..900).map(|n| format!("/{}", "a".repeat(n))).collect(), "/aaaaaaaaaaaaaaaaaa", 2000),
         ] {
             let (_, steps) = hostile(&rules, path);

@@ -1,26 +1,26 @@
 //! The normal form in which rules and paths are compared (RFC 9309 section 2.2.2).
 //!
-//! - an unreserved octet, and `!` `'` `(` `)` `,` `:` `@`, stands as itself however it was written: `%7E` is `~`, `%3A` is `:`;
-//! - a delimiter that means more than its escape, `/` `?` `&` `=` `+` `;`, stays as it was written: `/` is not `%2F`;
+//! - an unreserved octet, and `!` `'` `(` `)` `,` `:` `@`, is written literally, however it was written: `%7E` is `~`, `%3A` is `:`;
+//! - a delimiter that differs in meaning from its escape, `/` `?` `&` `=` `+` `;`, stays as it was written: `/` is not `%2F`;
 //! - every other octet is an escape with upper-case digits: `%C3%9C` for `Ü`, `%2A` for a path's `*`, `%25` for a lone `%`.
 //!
 //! So the form is ASCII, `*` in it is always the wildcard, and it is at most three times as long as the text.
 
 use std::borrow::Cow;
 
-/// A rule's path as compared.
+/// A rule's path in normal form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     /// Literals between wildcards. No two wildcards in a row, none at the end unless `anchored`.
     pub(super) text: String,
-    /// A `$` stood at the end: the path must end here too.
+    /// Whether there was a `$` at the end: the path must end here too.
     pub(super) anchored: bool,
-    /// How specific it is: octets of the whole rule, wildcards and `$` included, as Google counts them.
+    /// How specific it is: the octets of the whole rule, including wildcards and `$`, as Google counts them.
     pub(super) octets: usize,
 }
 
-/// The pattern of an Allow or Disallow value; `None` where it cannot match a path: it begins with neither `/` nor `*`. An empty
-/// value says nothing, as `Disallow:` alone allows everything.
+/// The pattern of an Allow or Disallow value; `None` if it cannot match a path, because it begins with neither `/` nor `*`. An empty value
+/// is no rule: `Disallow:` alone allows everything.
 pub(super) fn pattern(value: &[u8]) -> Option<Pattern> {
     if !matches!(value.first(), Some(b'/' | b'*')) {
         return None;
@@ -46,8 +46,8 @@ pub(super) fn pattern(value: &[u8]) -> Option<Pattern> {
     Some(Pattern { text, anchored, octets })
 }
 
-/// A path and query as compared: from its `/`, which is added where it is missing, to its fragment. Most are in this form already, and
-/// are borrowed.
+/// A path and query in normal form: from its `/`, which is added if missing, up to its fragment. Most are already in this form, and are
+/// borrowed.
 pub(super) fn path(text: &str) -> Cow<'_, str> {
     let text = text.split('#').next().unwrap_or_default();
     if text.starts_with('/') && text.bytes().all(is_plain) {
@@ -61,8 +61,8 @@ pub(super) fn path(text: &str) -> Cow<'_, str> {
     Cow::Owned(normal)
 }
 
-/// Appends a text in the normal form. Escapes are decoded and what must be one is escaped again, octet by octet; text that is
-/// no UTF-8 is octets like any other.
+/// Appends a text in the normal form. Escapes are decoded, and octets that must be escaped are escaped again, one by one; the text need not
+/// be UTF-8.
 fn push(normal: &mut String, text: &[u8]) {
     let mut rest = text;
     while let [byte, tail @ ..] = rest {
@@ -87,7 +87,7 @@ fn push(normal: &mut String, text: &[u8]) {
     }
 }
 
-/// The value of a hexadecimal digit; the caller has seen that it is one.
+/// The value of a hexadecimal digit, which the caller has checked.
 fn digit(hex: u8) -> u8 {
     match hex {
         b'0'..=b'9' => hex - b'0',
@@ -95,14 +95,15 @@ fn digit(hex: u8) -> u8 {
     }
 }
 
-/// Stands as itself where it was written as itself. All of these are ASCII, so a text of them alone is borrowed as it is.
+/// Whether a literal octet stays literal. All of these are ASCII, so a text of only these is borrowed.
 fn is_plain(octet: u8) -> bool {
     octet.is_ascii_alphanumeric()
         || matches!(octet, b'-' | b'.' | b'_' | b'~' | b'!' | b'\'' | b'(' | b')' | b',' | b':' | b'@')
         || is_delimiter(octet)
 }
 
-/// Means more than its escape does: servers tell `/a%2Fb` from `/a/b`, so a rule for one says nothing of the other.
+/// Whether an octet differs in meaning from its escape: servers distinguish `/a%2Fb` from `/a/b`, so a rule for one does not apply to the
+/// other.
 fn is_delimiter(octet: u8) -> bool {
     matches!(octet, b'/' | b'?' | b'&' | b'=' | b'+' | b';')
 }

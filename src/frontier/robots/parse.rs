@@ -1,8 +1,8 @@
 //! From lines to the rules of one agent's group.
 //!
-//! A group is one or more User-agent lines and the rules behind them. All groups that name the agent count as one; those for `*` count
-//! only where none does (RFC 9309 section 2.2.1). So the lines are walked twice: first to see whether any group names the agent, then
-//! to take the rules of those that do. A journal keeps the lines that were taken, and not the file.
+//! A group is one or more User-agent lines and the rules after them. All groups that name the agent count as one; groups for `*` count only
+//! if none does (RFC 9309 section 2.2.1). So the lines are walked twice: first to see whether any group names the agent, then to take the
+//! rules of the groups that count. A journal keeps the lines that were taken, not the file.
 
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use super::bound::{MAX_SITEMAP_BYTES, MAX_SITEMAPS};
 use super::file::{self, Field};
 use super::index::Builder;
 
-/// A longer Crawl-delay means no more than this one. `politeness.max_crawl_delay`, which is mostly
-/// shorter, comes on top.
+/// A longer Crawl-delay counts as this one. `politeness.max_crawl_delay`, which is mostly shorter, bounds it further.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
 
-/// One walk finds out whether a group names the agent, a second one takes that group's rules, or those of `*`.
+/// One walk finds whether a group names the agent; a second one takes the rules of the groups that do, or of `*`.
 pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     let text = file::text(body);
     let mut group = Group::of(&text, agent);
@@ -38,8 +37,8 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     robots
 }
 
-/// The values of the Sitemap lines, of all groups and of none (RFC 9309 section 2.2.4). One that is empty or longer than a URL may be counts
-/// for nothing, not even for their number.
+/// The values of the Sitemap lines, in any group or none (RFC 9309 section 2.2.4). An empty value, or one longer than
+/// [`MAX_SITEMAP_BYTES`], is ignored and does not count toward [`MAX_SITEMAPS`].
 pub(super) fn sitemaps(body: &[u8]) -> Vec<String> {
     let text = file::text(body);
     let values = file::lines(&text).filter(|(field, _)| *field == Field::Sitemap).map(|(_, value)| value);
@@ -47,8 +46,8 @@ pub(super) fn sitemaps(body: &[u8]) -> Vec<String> {
     values.take(MAX_SITEMAPS).map(|value| String::from_utf8_lossy(value).into_owned()).collect()
 }
 
-/// The lines that say something to this agent, as a group for all. Parsed again they are the same rules, without the sitemaps: a
-/// journal keeps them instead of a file of up to 500 KiB, which is mostly for other agents.
+/// The lines that concern this agent, as a group for `*`. Parsed again they give the same rules, without the sitemaps: a journal keeps them
+/// instead of a file of up to 500 KiB, which is mostly for other agents.
 pub(in crate::frontier) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
     let text = file::text(body);
     let mut group = Group::of(&text, agent);
@@ -71,39 +70,39 @@ pub(in crate::frontier) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
     lines
 }
 
-/// Whether the line at hand is in a group that counts.
+/// Whether the current line is in a group that counts.
 struct Group<'a> {
-    /// The product token that counts; `*` where no group names the agent.
+    /// The product token that counts; `*` if no group names the agent.
     token: &'a str,
-    /// A User-agent line of this group names the token.
+    /// Whether a User-agent line of this group names the token.
     named: bool,
-    /// No rule since the last User-agent line: another one joins the group.
+    /// Whether no rule has come since the last User-agent line: another such line then joins the group.
     open: bool,
 }
 
 impl<'a> Group<'a> {
-    /// Looks which group counts: one that names the agent anywhere in the file, else `*`.
+    /// Finds which groups count: those that name the agent, anywhere in the file, or else those for `*`.
     fn of(text: &[u8], agent: &'a str) -> Self {
         let agent = agent.split('/').next().unwrap_or_default().trim();
         let is_named = file::lines(text).any(|(field, value)| field == Field::UserAgent && names(value, agent));
         Self { token: if is_named { agent } else { "*" }, named: false, open: false }
     }
 
-    /// A User-agent line: it begins a group where the last one has rules already, else it joins that.
+    /// A User-agent line: it begins a new group if the last one already has rules; otherwise it joins that.
     fn user_agent(&mut self, value: &[u8]) {
         self.named = names(value, self.token) || self.open && self.named;
         self.open = true;
     }
 
-    /// An Allow or Disallow line: whether it counts. It closes its group to further User-agent lines. A Crawl-delay or a Sitemap does not.
+    /// An Allow or Disallow line: whether it counts. It closes its group to further User-agent lines; a Crawl-delay or a Sitemap does not.
     fn rule(&mut self) -> bool {
         self.open = false;
         self.named
     }
 }
 
-/// Whether the value of a User-agent line names this token, in any case of letters. A version may follow it, and commas may part it from
-/// other names.
+/// Whether the value of a User-agent line names this token, ignoring case. A version may follow it, and commas may separate it from other
+/// names.
 fn names(value: &[u8], token: &str) -> bool {
     value.split(|&byte| byte == b',').map(file::trimmed).any(|name| {
         let is_in_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -113,8 +112,8 @@ fn names(value: &[u8], token: &str) -> bool {
     })
 }
 
-/// `10`, `0.2`, `10s`, `10 seconds`; nothing negative, nothing without end. What is no number leaves it to the next such line of the
-/// group.
+/// Parses `10`, `0.2`, `10s`, `10 seconds`; nothing negative or infinite. If the value is not a number, the group's other Crawl-delay lines
+/// decide.
 fn seconds(value: &[u8]) -> Option<Duration> {
     let word = value.split(u8::is_ascii_whitespace).next()?;
     let number = std::str::from_utf8(word).ok()?.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -5,6 +5,6 @@
 pub struct Ruling<'a> {
     /// Whether it may be fetched.
     pub allowed: bool,
-    /// The rule that decided, as `Disallow: /private/`, without control characters; `None` where no rule matches.
+    /// The rule that decided, as `Disallow: /private/`, without control characters; `None` if no rule matches.
     pub rule: Option<&'a str>,
 }

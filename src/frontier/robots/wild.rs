@@ -1,27 +1,27 @@
-//! Rules with `*`: which of them are worth a look, and the look.
+//! Rules with `*`: which of them need to be tried on a path, and how they are matched.
 //!
-//! Each rule stands in a table under one run of four octets that a path must hold to match it: of the runs in its
-//! literals, the one that fewest of the file's rules have. A path asks for each of its own runs, and looks at what it
-//! finds there; rules without four literal octets in a row are looked at always.
+//! Each rule is in a table under one run of four octets that a path must contain to match it: of the runs in its literals, the one that the
+//! fewest of the file's rules have. Each run of a path is looked up there, and the rules found are tried. Rules without four literal octets
+//! in a row are always tried.
 
 use super::bound::{OutOfSteps, number};
 
-/// Up to this many rules are looked at one by one, without a table. Most files have fewer.
+/// Up to this many rules are all tried, without a table. Most files have fewer.
 const FEW: usize = 8;
 
-/// The rules with `*` of one group, by the runs of octets that a path must hold.
+/// The rules with `*` of one group, by the runs of octets that a path must contain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wild {
-    /// Rules that are looked at always, least first.
+    /// Rules that are always tried, least first.
     always: Box<[u32]>,
-    /// Where each of the table's slots begins in `listed`; empty, or a power of two and one more.
+    /// Where each of the table's slots begins in `listed`. Empty, or its length is a power of two plus one.
     starts: Box<[u32]>,
     /// Runs and their rules, by slot, then by run.
     listed: Box<[(u32, u32)]>,
 }
 
 impl Wild {
-    /// From rules with a `*`, least first.
+    /// Builds the table from rules with a `*`, least first.
     pub(super) fn new<'a>(rules: Box<[u32]>, pattern: impl Fn(u32) -> &'a str) -> Self {
         if rules.len() <= FEW {
             return Self { always: rules, ..Self::default() };
@@ -45,11 +45,11 @@ impl Wild {
         Self { always: always.into(), starts, listed: listed.into() }
     }
 
-    /// The least rule under `before` that matches; `rule` gives its pattern, and whether that is anchored. The candidates are tried in the
-    /// order of their ranks, so the first that matches decides.
+    /// The least rule below `before` that matches; `rule` returns its pattern, and whether that is anchored. The candidates are tried in
+    /// the order of their ranks, so the first that matches decides.
     ///
     /// # Errors
-    /// Where all steps are used up: a file and a path that were made for each other. The path counts as disallowed then.
+    /// If the steps are used up, which takes a file and a path made for each other. The path then counts as disallowed.
     pub(super) fn first_match<'a>(
         &self,
         path: &str,
@@ -76,8 +76,8 @@ impl Wild {
         size_of_val(&*self.always) + size_of_val(&*self.starts) + size_of_val(&*self.listed)
     }
 
-    /// The rules under `before` whose rare run the path holds. A path of n octets holds n - 3 runs at most, so this takes time
-    /// by the path and not by the rules.
+    /// The rules below `before` whose run the path contains. A path of n octets has at most n - 3 runs, so the time depends on the path and
+    /// not on the number of rules.
     fn listed_for(&self, path: &str, before: u32, steps: &mut usize) -> Vec<u32> {
         let Some(slots) = self.starts.len().checked_sub(1) else { return Vec::new() };
         *steps += path.len();
@@ -87,7 +87,7 @@ impl Wild {
             let first = listed.partition_point(|(other, _)| *other < run);
             listed[first..].iter().take_while(move |(other, _)| *other == run).map(|(_, rule)| *rule)
         };
-        // A path that repeats itself holds the same runs again and again.
+        // A path that repeats itself contains the same runs again and again.
         let mut held: Vec<u32> = runs(path).filter(|&run| listed(run).next().is_some()).collect();
         held.sort_unstable();
         held.dedup();
@@ -95,7 +95,7 @@ impl Wild {
     }
 }
 
-/// Every four octets in a row, as a number. Of a text shorter than four there is none.
+/// Every four octets in a row, as a number. A text shorter than four has none.
 fn runs(text: &str) -> impl Iterator<Item = u32> {
     text.as_bytes().windows(4).map(|run| run.iter().fold(0, |run, &octet| run << 8 | u32::from(octet)))
 }
@@ -105,9 +105,9 @@ fn slot(run: u32, slots: usize) -> usize {
     (run.wrapping_mul(0x9E37_79B1) >> (u32::BITS - slots.trailing_zeros())) as usize
 }
 
-/// Does a pattern with `*` match? Each piece is taken where it first stands behind the one before it: were there a match
-/// with a piece further on, there would be one with it here. So no piece is looked for twice, and as the standard
-/// library searches in linear time, all of it takes as many steps as pattern and path are long, together.
+/// Whether a pattern with `*` matches. Each piece is matched at its first occurrence after the previous piece: if there is a match with a
+/// later occurrence, there is one with the first. So no piece is searched for twice, and since the standard library searches in linear
+/// time, the steps are at most the length of the pattern plus that of the path.
 fn matches(pattern: &str, anchored: bool, path: &str, steps: &mut usize) -> bool {
     *steps += pattern.len();
     let mut pieces = pattern.split('*');
