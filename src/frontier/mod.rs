@@ -20,7 +20,7 @@
 //! | snoozed | on the *agenda*, until its rest is over |
 //! | due | in the *front* queue, by the priority of its best URL |
 //! | giving way | waiting for other registrable domains, which have had fewer turns than its own |
-//! | in line | waiting for its group or IP address, which rests or has as many requests out as it may |
+//! | in line | waiting for its group, server or IP address, which rests or has as many requests out as it may |
 //! | held | waiting, since it has never answered and the maximum of such hosts is out |
 //! | leased | lent out |
 //!

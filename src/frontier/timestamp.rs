@@ -51,7 +51,7 @@ impl Add<Duration> for Timestamp {
     }
 }
 
-/// RFC 3339, UTC, milliseconds: `2026-11-10T10:00:00.007Z`. Years beyond 9999 are shown as its end.
+/// RFC 3339, UTC, milliseconds: `2026-11-10T10:00:00.007Z`. Times after the year 9999 are shown as its end.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.min(END) / 1000;

@@ -36,15 +36,15 @@ pub(crate) enum HostState {
     Due(u8),
     /// In the front queue of this priority: it waited for its group, which called it and reserved a place for it.
     Called(u8),
-    /// The same, of its address.
+    /// The same, for its address.
     CalledByAddress(u8),
-    /// The same, of its server.
+    /// The same, for its server.
     CalledByServer(u8),
     /// Due with this priority, and in the wait queue of its group, which rests or has as many requests out as it may.
     InLine(u8),
-    /// The same, of its address.
+    /// The same, for its address.
     InLineOfAddress(u8),
-    /// The same, of its server.
+    /// The same, for its server.
     InLineOfServer(u8),
     /// Due with this priority, and in the wait queue of its domain, which has had more turns than others.
     GivesWay(u8),

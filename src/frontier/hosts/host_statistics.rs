@@ -15,7 +15,7 @@ use crate::frontier::Trouble;
 pub struct HostStatistics {
     /// Scheme, host and port.
     pub host: HostKey,
-    /// Leases handed out, robots.txt included.
+    /// Requests that came back, including those for robots.txt.
     pub requests: u64,
     /// URLs waiting.
     pub queued: u64,

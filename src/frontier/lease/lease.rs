@@ -57,7 +57,7 @@ pub struct Lease {
     pub(crate) connections: u8,
     /// The group of its host, which its request counts for too; `None` if it has none.
     pub(crate) group: Option<(RateGroupId, Arc<Sharing>)>,
-    /// The server of which its host is one port; `None` if it is the only port.
+    /// The server of which its host is one port; `None` if it shares a clock with no other port.
     pub(crate) server: Option<Arc<Sharing>>,
     /// Whether its request counts for an IP address too.
     pub(crate) by_address: CountsByAddress,

@@ -35,7 +35,7 @@ pub enum Outcome {
         status: u16,
         /// Its Retry-After, as a rest from now.
         retry_after: Option<Duration>,
-        /// The body, cut at 500 KiB or later; none of a 304.
+        /// The body, cut at 500 KiB or later; empty for a 304.
         body: Vec<u8>,
         /// The validators by which it can be asked for conditionally next time.
         validators: Option<Box<Validators>>,

@@ -66,7 +66,7 @@ pub enum Failure {
     BadResponse,
     /// No connection: it was refused or reset, the host is unreachable, or connecting took too long.
     Connect,
-    /// The name cannot be resolved just now.
+    /// The name cannot be resolved now.
     Dns,
     /// The connection closed before the response's end.
     Incomplete,

@@ -1,4 +1,4 @@
-//! Leases come back: what became of a page, and how that leaves its host.
+//! Leases come back: what became of the page, and the new status of its host.
 //!
 //! Two things are decided: the *host's* new status, as a [`HostUpdate`] (its clock, its failures in a row, whether it is retired), and the
 //! *page's* fate, as an `After`:
@@ -275,7 +275,7 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Option<Completion>> {
         let refusal = match self.gate().canonicalizer().canonicalize(to) {
             Err(error) => Some(Refusal::from(&error)),
-            // Same key, same host; anything else came around the gate.
+            // Same key, same host; anything else has bypassed the gate.
             Ok(url) if url.origin() != lease.origin() => Some(Refusal::OutOfScope),
             Ok(_) if lease.redirects >= self.redirects => Some(Refusal::TooManyRedirects),
             Ok(_) => None,

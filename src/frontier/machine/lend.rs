@@ -49,7 +49,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(self.lend_for_others(id, priority, now));
         }
         if let Some(refusal) = self.spent(id) {
-            // Before its robots.txt, since a host of which nothing is asked is not asked for that either.
+            // Before its robots.txt: a host that is not asked for pages is not asked for that either.
             return self.set_aside_spent(id, priority, refusal, drops).map(|()| None);
         }
         let host = self.state.host(id);
@@ -59,7 +59,7 @@ impl<J: Journal> Frontier<J> {
         }
         let minds_robots = self.politeness.treatment(host.treatment).robots;
         if minds_robots && host.wants_robots(now) && self.drops_first(id, priority, drops)? {
-            // Before its robots.txt, since a host of which nothing is asked is not asked for that either.
+            // Before its robots.txt: a host that is not asked for pages is not asked for that either.
             return Ok(None);
         }
         let host = self.state.host(id);

@@ -1,4 +1,4 @@
-//! The frontier as a machine that says what to do now.
+//! The frontier as a state machine: it says what to do now.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -271,7 +271,7 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
-    /// The earliest time, as far as is known now, at which another host may be lent out; `None` where no host waits.
+    /// The earliest time, as far as is known now, at which another host may be lent out; `None` if no host waits.
     #[cfg(feature = "crawl")]
     pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let waiting = || self.earliest().into_iter().chain(self.state.schedule().due()).min();
@@ -295,8 +295,8 @@ impl<J: Journal> Frontier<J> {
         Ok(self.journal.flush(now)?)
     }
 
-    /// As [`flush`](Self::flush), but only once many records wait or they have waited for 10 ms. Says when the next call is due; `None`
-    /// where nothing waits.
+    /// As [`flush`](Self::flush), but only once many records wait or they have waited for 10 ms. Says when the next call is due; `None` if
+    /// nothing waits.
     #[cfg(feature = "crawl")]
     pub(crate) fn flush_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, FrontierError> {
         Ok(self.journal.flush_due(now)?)

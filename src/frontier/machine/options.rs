@@ -18,7 +18,7 @@ use crate::seen::SeenOptions;
 pub struct FrontierOptions {
     /// Which spellings are one URL.
     pub keys: KeyRules,
-    /// Keys the fingerprints; drawn at random where it is `None`.
+    /// The key of the fingerprints; drawn at random if `None`.
     pub fingerprint_key: Option<FingerprintKey>,
     /// The URL-seen test.
     pub seen: SeenOptions,
@@ -32,7 +32,7 @@ pub struct FrontierOptions {
     pub rules: HostRules,
     /// Requests a second of the whole crawl, over all hosts: more than 0, and may be below 1. Requests for robots.txt and sitemaps count.
     pub request_rate: Option<f64>,
-    /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [tells](crate::frontier::Lease::answered) them. It is
+    /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [reports](crate::frontier::Lease::answered) them. It is
     /// kept on average: one response comes as quickly as its host sends it, and the requests after it wait until the average holds again.
     pub byte_rate: Option<u64>,
 }

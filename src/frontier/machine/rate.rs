@@ -71,7 +71,7 @@ impl Rate {
         self.limits != RateLimits::default()
     }
 
-    /// No request starts before.
+    /// No request starts before this.
     #[inline]
     pub(crate) fn due(&self) -> Timestamp {
         self.requests_due.max(self.bytes_due)

@@ -37,8 +37,8 @@ impl<J: Journal> Frontier<J> {
     /// one server, by [`address_delay`](crate::frontier::Politeness::address_delay) and
     /// [`connections_per_address`](crate::frontier::Politeness::connections_per_address).
     ///
-    /// The least address stands for all; of IPv6 addresses, the first 64 bits. Pass them with each lease: a name that was passed before
-    /// costs next to nothing. If they are not known, as behind a proxy, pass none: the request counts for no address.
+    /// The least address stands for all; of IPv6 addresses, the first 64 bits. Pass them with each lease: repeating them costs next to
+    /// nothing. If they are not known, as behind a proxy, pass none: the request counts for no address.
     ///
     /// ```
     /// use crawler::frontier::{Frontier, FrontierOptions, Next, Outcome, Resolved, Timestamp};

@@ -82,7 +82,7 @@ impl<J: Journal> Frontier<J> {
     /// the next lease. A robots.txt is never scheduled: it is fetched again by itself.
     ///
     /// # Errors
-    /// [`ForeignLease`](FrontierError::ForeignLease) where another frontier lent it.
+    /// [`ForeignLease`](FrontierError::ForeignLease) if another frontier lent it.
     pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         self.check_is_out(lease)?;
         let Some(position) = lease.position() else { return Ok(None) };

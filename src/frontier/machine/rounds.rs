@@ -59,7 +59,7 @@ impl<J: Journal> Frontier<J> {
     /// ```
     ///
     /// # Errors
-    /// [`Rule`](FrontierError::Rule) where the name is no host's; [`Storage`](FrontierError::Storage).
+    /// [`Rule`](FrontierError::Rule) if the name is not a host's; [`Storage`](FrontierError::Storage).
     pub fn drop_host(&mut self, host: &str, now: Timestamp) -> Result<(), FrontierError> {
         self.drop_by(DropRule::Host(host.to_owned()), now)
     }
@@ -67,7 +67,7 @@ impl<J: Journal> Frontier<J> {
     /// Drops by any rule, as [`drop_host`](Self::drop_host) does.
     ///
     /// # Errors
-    /// [`Rule`](FrontierError::Rule) where the name is no host's, or the pattern does not compile; [`Storage`](FrontierError::Storage).
+    /// [`Rule`](FrontierError::Rule) if the name is not a host's, or the pattern does not compile; [`Storage`](FrontierError::Storage).
     pub fn drop_by(&mut self, rule: DropRule, now: Timestamp) -> Result<(), FrontierError> {
         rule.check()?;
         let mut rules = self.gate().dropped();

@@ -44,7 +44,7 @@ pub struct FrontierStatistics {
     pub sleeping_hosts: u64,
     /// When the first resting host may be asked again.
     pub next_due: Option<Timestamp>,
-    /// Hosts that wait for their group or IP address, which rests or has as many requests out as it may.
+    /// Hosts that wait for their group, server or IP address, which rests or has as many requests out as it may.
     pub hosts_in_line: u64,
     /// Hosts that may be asked, but wait because their registrable domain has had more turns than others.
     pub hosts_giving_way: u64,

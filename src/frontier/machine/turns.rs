@@ -9,7 +9,7 @@
 //! | of a seed | never: the user named it |
 //! | whose URLs are given up | never: it is not asked |
 //! | that is to be asked for the robots.txt of others | never: they wait for it |
-//! | that has answered | where another host is due |
+//! | that has answered | if another host is due |
 //! | any other | until others have caught up, or nothing else is left to do |
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Hosts that share a clock: those of a group, the ports of one server, and those on one IP address.
+//! Hosts that share a clock: the hosts of a group, the ports of one server, the hosts on one IP address.
 //!
 //! ```text
 //!   a host's own rest is over ──▶ Front ──▶ its rate groups are free? ── yes ──▶ Leased: the rate groups are taken

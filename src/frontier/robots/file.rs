@@ -95,7 +95,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (Field, &[u8])> {
     text.split(|&byte| is_line_end(byte)).filter_map(line)
 }
 
-/// One line as a field and its value; `None` where the field is not known. A comment begins at any `#`.
+/// One line as a field and its value; `None` if the field is not known. A comment begins at any `#`.
 fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     let line = &line[..line.len().min(MAX_LINE_BYTES)];
     let end = line.iter().position(|&byte| matches!(byte, b'#' | b'\0')).unwrap_or(line.len());
@@ -139,7 +139,8 @@ fn blank_at_start(text: &[u8]) -> Option<usize> {
     [2, 3].into_iter().find(|length| text.get(..*length).is_some_and(is_blank))
 }
 
-/// Whether this is one blank beyond ASCII, in UTF-8: no-break, ogham, from en quad to hair, narrow, mathematical, ideographic, of no width.
+/// Whether this is one Unicode blank beyond ASCII, in UTF-8: no-break, ogham, from en quad to zero width, narrow no-break, mathematical,
+/// ideographic, zero width no-break.
 fn is_blank(letter: &[u8]) -> bool {
     matches!(
         letter,
