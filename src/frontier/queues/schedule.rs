@@ -16,8 +16,8 @@ use crate::gate::{Position, Refusal};
 /// positions in the journal, two to four bytes each if many share a second, and about a hundred if one has it alone.
 ///
 /// URLs that were admitted and that later rules refuse are *set aside*: they come after all seconds, by the round of rules and the reason.
-/// Pages that were given up are *parked*: they come last. No time releases either: other rules release the first, and a request to ask
-/// again the second.
+/// Pages that were given up are *parked*: they come last. No time releases them: other rules release URLs that are set aside, and
+/// [`ask_again`](crate::frontier::Frontier::ask_again) releases parked pages.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// One queue a second, by the second's number: seconds are counted by their ends from the Unix epoch. No queue is empty.

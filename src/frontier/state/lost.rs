@@ -18,8 +18,8 @@ use crate::gate::Position;
 /// Pages whose records the output may not have: a resume may have cut the output before a record's end.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
-    /// Pages whose records are lost. They are queued before all others, when the frontier queued them: when it was opened again, or at the
-    /// end of this resume.
+    /// Pages whose records are lost. They are queued before all others, at the point of the replay at which the frontier queued them: when
+    /// it was opened again, or at the end of this resume.
     pages: BTreeMap<Position, LostPage>,
     /// Pages that are done, unless the output later proves to have been cut before their records.
     done: Vec<Done>,
