@@ -277,8 +277,12 @@ impl Job {
         self.directory.join(SEEDS)
     }
 
-/// The prefixes of the names of the files in [`FRONTIER`].
-const KEPT: [&str; 7] = ["checkpoint-", "contents-", "evicted-", "hosts-", "journal-", "seen-", "spent"];
+    /// Whether the job keeps by itself what its user drops.
+    pub(super) fn keeps_dropped(&self) -> bool {
+        !self.is_part
+    }
+
+    /// Where the hosts and URLs are listed that the user has dropped: `dropped.txt`.
     pub fn dropped_path(&self) -> PathBuf {
         self.directory.join(DROPPED)
     }
