@@ -297,7 +297,9 @@ fn what_is_cut_off_is_kept_beside() {
     }
     let old =
         ["checkpoint", "contents", "evicted", "hosts", "seen"].map(|name| desk.at(&format!("frontier/{name}-000099")));
-    old.iter().for_each(|path| fs::write(path, "").unwrap());
+    for path in &old {
+        fs::write(path, "").unwrap();
+    }
     desk.crawl(&["--overwrite", "--max-pages", "1"]).says(0, "");
     assert!(old.iter().all(|path| !path.exists()), "they were that crawl's");
     assert!(!desk.at("pages.jsonl.cut").exists(), "it was that crawl's");
