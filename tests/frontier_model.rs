@@ -77,7 +77,12 @@ struct Url {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RobotsFile {
     Unknown,
-    Moved { hops: u8, before: Option<Known> },
+    /// `hops` redirects have been followed, to the URL with this number.
+    Moved {
+        hops: u8,
+        number: u8,
+        before: Option<Known>,
+    },
     Known(Known),
 }
 
@@ -101,6 +106,8 @@ struct Host {
     /// Until when it rests, as it was when it sat down, and when that was: of those due at one moment, the first that sat down goes first.
     rests: Option<(Timestamp, u64)>,
     robots_are_out: bool,
+    /// The number of the URL that they were asked for at last.
+    robots_number: u8,
     out: Vec<Out>,
     /// When the next request may start, by the start of the last.
     next: Timestamp,
@@ -214,6 +221,7 @@ impl Model {
             stands: None,
             rests: None,
             robots_are_out: false,
+            robots_number: 0,
             out: Vec::new(),
             next: Timestamp::default(),
             wave: 0,
@@ -672,10 +680,11 @@ impl Model {
                 self.hosts[host].robots_are_out = true;
                 self.hosts[host].robots_address = self.hosts[host].address;
                 self.take_circles(host, now);
-                let url = match self.hosts[host].robots {
-                    RobotsFile::Moved { hops, .. } => format!("{name}/robots.txt?{hops}"),
-                    _ => format!("{name}/robots.txt"),
+                let (url, number) = match self.hosts[host].robots {
+                    RobotsFile::Moved { number, .. } => (format!("{name}/robots.txt?{number}"), number),
+                    _ => (format!("{name}/robots.txt"), 0),
                 };
+                self.hosts[host].robots_number = number;
                 let attempt = u8::try_from(self.hosts[host].failures + 1).unwrap();
                 self.call(host, now);
                 return Answer::Fetch { url, attempt, redirects: 0, delay };
@@ -909,7 +918,8 @@ impl Model {
             },
             End::Moved => {
                 let hops = if let RobotsFile::Moved { hops, .. } = self.hosts[host].robots { hops + 1 } else { 1 };
-                Ok(if hops > 5 { known(false, false) } else { RobotsFile::Moved { hops, before } })
+                let number = self.hosts[host].robots_number + 1;
+                Ok(if hops > 5 { known(false, false) } else { RobotsFile::Moved { hops, number, before } })
             }
         };
         match file {

@@ -12,7 +12,7 @@ use std::{env, fs, iter};
 use tempfile::TempDir;
 
 /// A bound on the time of something that is immediate on an idle machine.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(300);
 
 /// Returns once a condition holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -439,7 +439,7 @@ mod tests {
         (opened, seen.len() - opened)
     }
 
-    /// Direct keeps as many connections as it may, of the most recently used hosts. Neither client keeps more.
+    /// "keeps the connections of the hosts that were asked last, as many as may be kept": direct alone; neither keeps more.
     #[test]
     fn kept_connections_have_a_bound_over_all_hosts() {
         assert_eq!(opened_and_closed(ClientChoice::DIRECT), [(12, 4), (0, 0)]);
