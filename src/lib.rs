@@ -87,8 +87,12 @@ pub mod design;
 #[doc(hidden)]
 pub mod plumbing;
 
-/// The examples of the README and of the guide, run as tests.
+/// The README's example, run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The guide's examples, run as tests. The last of them is a crawl.
+#[cfg(all(doctest, feature = "crawl"))]
 #[doc = include_str!("../docs/guide/embed.md")]
-struct Pages;
+struct Guide;
