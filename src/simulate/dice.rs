@@ -1,4 +1,6 @@
-//! Dice: numbers that follow from the world's seed and from what they decide.
+//! Dice: numbers that follow from the world's seed and from what they decide. With them, the words from which they choose.
+//!
+//! A word is drawn by the length of its list. So every change of a list changes each world, even a word that is appended.
 
 /// A number that stands for one choice of the world, and from which independent numbers follow. Equal on each machine: integers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,3 +51,37 @@ const fn mix(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
 }
+
+/// First directory of a path.
+pub(super) const SECTIONS: [&str; 20] = [
+    "about", "archive", "articles", "blog", "catalog", "docs", "events", "forum", "gallery", "guides", "help", "jobs",
+    "library", "news", "products", "projects", "reviews", "support", "topics", "wiki",
+];
+
+/// Slugs, host names and running text; letters only, so that a digit in a path is always a page's label.
+pub(super) const WORDS: [&str; 64] = [
+    "amber", "anchor", "autumn", "bamboo", "basalt", "beacon", "birch", "border", "bridge", "canyon", "carbon",
+    "cedar", "cinder", "cobalt", "copper", "coral", "cotton", "delta", "desert", "ember", "fabric", "falcon", "fathom",
+    "ferry", "forest", "garden", "glacier", "granite", "harbor", "hazel", "heron", "indigo", "island", "ivory",
+    "jasper", "juniper", "lantern", "linen", "maple", "marble", "meadow", "mirror", "needle", "nickel", "oasis",
+    "ocean", "orchard", "otter", "paper", "pebble", "pepper", "quartz", "raven", "ribbon", "river", "saddle", "salmon",
+    "silver", "spruce", "summit", "timber", "velvet", "violet", "willow",
+];
+
+/// Beyond ASCII, within Latin-1: for titles, so that a wrong charset shows.
+pub(super) const ACCENTED: [&str; 8] =
+    ["café", "déjà vu", "Größe", "jalapeño", "Übersicht", "smörgås", "façade", "Ærø"];
+
+/// First labels of host names, as people write them and as they are resolved.
+pub(super) const SUBDOMAINS: [(&str, &str); 10] = [
+    ("www", "www"),
+    ("www", "www"),
+    ("www", "www"),
+    ("blog", "blog"),
+    ("docs", "docs"),
+    ("en", "en"),
+    ("shop", "shop"),
+    ("bücher", "xn--bcher-kva"),
+    ("café", "xn--caf-dma"),
+    ("münchen", "xn--mnchen-3ya"),
+];

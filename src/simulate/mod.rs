@@ -20,32 +20,18 @@
 
 mod answer;
 mod dice;
-mod endless;
-mod find;
-mod gzip;
 mod host;
 mod judge;
-mod judgment;
 mod links;
-mod lists;
-mod options;
-mod page;
 mod render;
-mod robots;
+mod request;
 mod server;
-mod sitemaps;
-mod spelling;
-mod trap;
 mod truth;
-mod words;
 mod world;
 
 pub use answer::Answer;
-pub use find::Asked;
-pub use judge::Judge;
-pub use judgment::Judgment;
-pub use options::{SimulateError, SimulateOptions};
+pub use judge::{Judge, Judgment};
+pub use request::{Asked, Trap};
 pub use server::Server;
-pub use trap::Trap;
 pub use truth::{Reach, Truth, TruthOptions};
-pub use world::{PageId, World};
+pub use world::{PageId, SimulateError, SimulateOptions, World};

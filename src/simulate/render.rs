@@ -2,12 +2,9 @@
 
 use std::fmt::Write;
 
-use super::dice::Dice;
-use super::host::Charset;
-use super::links::WorldLink;
-use super::page::{Nofollow, WorldPage};
-use super::spelling::{Base, spell};
-use super::words::{ACCENTED, WORDS};
+use super::dice::{ACCENTED, Dice, WORDS};
+use super::host::{Charset, Nofollow, WorldPage};
+use super::links::{Base, WorldLink, spell};
 use super::world::{FILLER_BYTES, PageId, World};
 
 /// The sixteenths of a log-normal distribution of page sizes (median 9,000 bytes, sigma 0.9), with the tails cut.

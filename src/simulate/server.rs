@@ -16,10 +16,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::answer::Answer;
-use super::find::Asked;
-use super::gzip;
+use super::answer::{Answer, compress};
 use super::judge::Judge;
+use super::request::Asked;
 use super::world::World;
 use crate::frontier::Timestamp;
 
@@ -161,7 +160,7 @@ fn build(answer: &mut Answer, compressed: bool) -> hyper::http::Result<Response<
     let mut body = std::mem::take(&mut answer.body);
     if compressed {
         // Writing to memory cannot fail.
-        body = gzip::compress(&body).unwrap_or_default();
+        body = compress(&body).unwrap_or_default();
         response = response.header(CONTENT_ENCODING, "gzip");
     }
     response.body(Full::new(Bytes::from(body)))

@@ -2,8 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use super::host::{PageKind, WorldPage};
 use super::links::WorldLink;
-use super::page::{PageKind, WorldPage};
 use super::world::{PageId, World};
 
 /// The options of the ideal crawl that a real one is compared with.

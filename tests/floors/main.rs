@@ -79,7 +79,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/records/warc/members.rs",
             "src/crawl/records/warc/walk.rs",
             "src/crawl/sitemap/gzip.rs",
-            "src/simulate/gzip.rs",
+            "src/simulate/answer.rs",
             "src/cli/record_file.rs",
         ],
     ),
