@@ -5,12 +5,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::format::{
-    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report,
-    Requests, Settings, Simulated, Sources, TooEarly, Urls,
+    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, PolitenessFigures, RecrawlFigures,
+    Report, Requests, Settings, Simulated, Sources, TooEarly, Urls,
 };
-use super::histograms::Histograms;
-use super::other_sets::OtherSets;
-use super::times::{ConnectionFigures, Percentiles, WaitFigures};
+use super::times::{ConnectionFigures, Histograms, Percentiles, WaitFigures};
 use crate::crawl::{
     AnswerCounts, Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation,
 };

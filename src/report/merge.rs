@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::format::{
-    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report,
-    Requests, Simulated, TooEarly, Urls,
+    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, PolitenessFigures, RecrawlFigures,
+    Report, Requests, Simulated, TooEarly, Urls,
 };
 #[cfg(feature = "cluster")]
-use super::histograms::Histograms;
-use super::histograms::NAMES;
-use super::other_sets::OtherSets;
-use super::times::Percentiles;
+use super::times::Histograms;
+use super::times::{NAMES, Percentiles};
 #[cfg(feature = "cluster")]
 use crate::crawl::{Carried, Timeline};
 use crate::crawl::{CheckpointCosts, Cost, FinishReason, NameCounts, merge_examples};

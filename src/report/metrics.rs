@@ -10,7 +10,7 @@ use prometheus_client::registry::{Registry, Unit};
 use serde_json::Value;
 
 use super::format::Report;
-use super::numbers::{Number, numbers};
+use super::schema::{Number, numbers};
 
 /// Numbers that are not metrics: those that do not change, those for charts, and those that would need a series for each name from the web
 /// or each age of a fingerprint.

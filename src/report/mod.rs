@@ -15,15 +15,11 @@ pub(crate) mod figures;
 mod file;
 mod finished;
 mod format;
-mod histograms;
 #[cfg(feature = "cli")]
 mod html;
 mod merge;
 #[cfg(feature = "cli")]
 mod metrics;
-#[cfg(feature = "cli")]
-mod numbers;
-mod other_sets;
 #[cfg(feature = "cli")]
 mod schema;
 mod text;
@@ -31,15 +27,12 @@ mod times;
 
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, PolitenessFigures, RecrawlFigures, Report,
-    Requests, Settings, Simulated, TooEarly, Urls,
+    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, PolitenessFigures, RecrawlFigures,
+    Report, Requests, Settings, Simulated, TooEarly, Urls,
 };
 #[cfg(feature = "cli")]
 pub(crate) use metrics::metrics;
 #[cfg(feature = "cli")]
-pub(crate) use numbers::{Number, numbers};
-pub use other_sets::OtherSets;
-#[cfg(feature = "cli")]
-pub(crate) use schema::SchemaOf;
+pub(crate) use schema::{Number, SchemaOf, numbers};
 pub use text::ReportPart;
 pub use times::{ConnectionFigures, Percentiles, WaitFigures};

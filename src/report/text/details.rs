@@ -1,15 +1,17 @@
-//! The parts of a report's text that are shown on demand: all counts, in tables.
+//! The parts of a report's text that are shown on demand: all counts, in tables; and what has become of pages since their last visit.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
-use crate::crawl::{Example, SitemapCounts, StatusClasses};
+use crate::crawl::{Example, RecrawlCounts, SitemapCounts, StatusClasses};
 use crate::report::figures::{
     bytes, chance, counted, duration, expected, percent, shard_names, short, thousands, whole,
 };
-use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, Percentiles, Report, Simulated};
+use crate::report::{
+    DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, Percentiles, RecrawlFigures, Report, Simulated,
+};
 use crate::seen::ShardStatistics;
 
 /// Rows of statuses, of errors and of media types, at most. The rest is summed up.
@@ -365,4 +367,36 @@ fn top<K: Ord + ToString, const N: usize>(maps: [&BTreeMap<K, u64>; N]) -> Vec<(
         rows.push((format!("{} others", rest.len()), sum));
     }
     rows
+}
+
+impl Report {
+    pub(super) fn recrawled_in_brief(&self, page: &mut TextPage) {
+        let Some(RecrawlFigures { unmet, counts, .. }) = self.recrawl else { return };
+        let RecrawlCounts { new, changed, unchanged, gone, .. } = counts;
+        let [new, changed, unchanged, gone] = [new, changed, unchanged, gone].map(thousands);
+        let unmet = unmet.map_or_else(String::new, |unmet| format!("; {} not met", thousands(unmet)));
+        page.entry(
+            "since last visit",
+            &format!("{new} new, {changed} changed, {unchanged} unchanged, {gone} gone{unmet}"),
+        );
+    }
+
+    pub(super) fn recrawled(&self, page: &mut TextPage) {
+        let Some(RecrawlFigures { known, unmet, counts }) = self.recrawl else { return };
+        let RecrawlCounts { new, changed, unchanged, gone, failed, not_modified, .. } = counts;
+        let known = known.map_or_else(String::new, |known| format!("of {} that were known", thousands(known)));
+        let told = format!("{} of them told by a 304", thousands(not_modified));
+        for (name, count, note) in [
+            ("new since the last visit", new, ""),
+            ("changed", changed, &known),
+            ("unchanged", unchanged, &told),
+            ("gone", gone, "404 or 410"),
+            ("known, and cannot be told", failed, "no page, or an error"),
+        ] {
+            page.fact(name, &thousands(count), note);
+        }
+        if let Some(unmet) = unmet {
+            page.fact("known, and not met", &thousands(unmet), "crawler unmet lists them");
+        }
+    }
 }

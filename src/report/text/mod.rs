@@ -4,18 +4,15 @@
 //! and what is wrong. All other counts are in the [parts](ReportPart).
 
 mod details;
-mod failed;
 mod page;
-mod recrawled;
 mod summary;
-mod verdict;
 
 use std::fmt;
 
-#[cfg(feature = "cli")]
-pub(super) use self::failed::{how, refuses};
 use self::page::TextPage;
 use super::Report;
+#[cfg(feature = "cli")]
+pub(super) use summary::{how, refuses};
 
 /// A part of a report that can be shown in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
