@@ -1,5 +1,6 @@
 //! Frames: how a file is cut into pieces that are checked one by one. A reader holds one frame at a time,
-//! so a file of any size takes little memory, and damage is reported by frame.
+//! so a file of any size takes little memory, and damage is reported by frame. With them, the checksums of
+//! everything that is written to disk, and the fields inside a frame.
 //!
 //! ```text
 //! frame:  length    4 bytes, of the payload
@@ -12,7 +13,11 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use super::{Fields, checksum};
+#[cfg(feature = "crawl")]
+use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::varint;
 
 /// Bytes of a frame before its payload.
 pub(crate) const HEAD_OF_FRAME: usize = 4;
@@ -247,6 +252,130 @@ pub(crate) enum FrameError {
     Read { offset: u64, source: io::Error },
     Short { offset: u64 },
 }
+
+/// The XXH3 hash, 64 bits. The `seed` depends on where the bytes are, so bytes that were moved to another place fail the check.
+///
+/// It finds accidental damage, not forgery: anybody who can write the file can write the checksum too.
+pub(crate) fn checksum(seed: u64, bytes: &[u8]) -> u64 {
+    xxh3_64_with_seed(bytes, seed)
+}
+
+/// The lower half of a [`checksum`], for headers, receipts, and records that there are billions of. It misses one damaged place in
+/// four billion.
+pub(crate) fn half_checksum(seed: u64, bytes: &[u8]) -> [u8; 4] {
+    *checksum(seed, bytes).to_le_bytes().first_chunk().expect("four of eight bytes")
+}
+
+/// A [`checksum`] with the seed 0, of bytes that come in pieces.
+#[cfg(feature = "crawl")]
+#[derive(Clone, Default)]
+pub(crate) struct RunningChecksum(Box<Xxh3>);
+
+#[cfg(feature = "crawl")]
+impl RunningChecksum {
+    /// Takes the next piece.
+    pub(crate) fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The checksum of all pieces.
+    pub(crate) fn finish(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+#[cfg(feature = "crawl")]
+impl std::fmt::Debug for RunningChecksum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RunningChecksum").field(&self.finish()).finish()
+    }
+}
+
+/// Takes bytes off the front, field by field. Numbers are little-endian.
+///
+/// A text or a part borrows from the bytes, so a damaged length allocates nothing. An error is a few
+/// words on what is wrong. The caller knows the file and the place, and adds them.
+pub(crate) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The fields in these bytes.
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The next `N` bytes.
+    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
+        let (&bytes, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    /// The next byte.
+    pub(crate) fn u8(&mut self) -> Result<u8, &'static str> {
+        self.take().map(|[byte]| byte)
+    }
+
+    /// One of these variants: the next byte is its index in the list.
+    pub(crate) fn variant<T: Copy>(&mut self, variants: &[T]) -> Result<T, &'static str> {
+        let code = usize::from(self.u8()?);
+        variants.get(code).copied().ok_or("a code without a meaning")
+    }
+
+    /// The next two bytes, as a number.
+    pub(crate) fn u16(&mut self) -> Result<u16, &'static str> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    /// The next four bytes, as a number.
+    pub(crate) fn u32(&mut self) -> Result<u32, &'static str> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    /// The next eight bytes, as a number.
+    pub(crate) fn u64(&mut self) -> Result<u64, &'static str> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// A number of variable length: a [`varint`].
+    pub(crate) fn varint(&mut self) -> Result<u64, &'static str> {
+        varint::number(&mut self.0).ok_or(SHORT)
+    }
+
+    /// The next eight bytes, as an IEEE 754 number; it may be NaN or infinite.
+    pub(crate) fn f64(&mut self) -> Result<f64, &'static str> {
+        self.take().map(f64::from_le_bytes)
+    }
+
+    /// The next `length` bytes, as fields to be read on their own.
+    pub(crate) fn part(&mut self, length: usize) -> Result<Self, &'static str> {
+        let (part, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(Self(part))
+    }
+
+    /// The next `length` bytes, as text.
+    pub(crate) fn text(&mut self, length: usize) -> Result<&'a str, &'static str> {
+        self.part(length)?.rest()
+    }
+
+    /// All that is left.
+    pub(crate) fn bytes(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    /// All that is left, as text.
+    pub(crate) fn rest(&mut self) -> Result<&'a str, &'static str> {
+        str::from_utf8(self.bytes()).map_err(|_| "a text that is not UTF-8")
+    }
+
+    /// Checks that nothing is left.
+    pub(crate) fn end(&self) -> Result<(), &'static str> {
+        if self.0.is_empty() { Ok(()) } else { Err("a frame longer than its fields") }
+    }
+}
+
+/// The error if the bytes end within a field.
+const SHORT: &str = "a frame shorter than its fields";
 
 #[cfg(test)]
 mod tests {

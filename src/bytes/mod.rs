@@ -26,17 +26,14 @@
 //! journal. A file that only one process ever reads needs none of this: see the runs of the seen
 //! set.
 
-mod checksum;
-mod fields;
-mod file_error;
+mod file;
 mod frames;
-mod header;
 pub(crate) mod varint;
 
+pub use file::FileError;
+pub(crate) use file::Header;
 #[cfg(feature = "crawl")]
-pub(crate) use checksum::RunningChecksum;
-pub(crate) use checksum::{checksum, half_checksum};
-pub(crate) use fields::Fields;
-pub use file_error::FileError;
-pub(crate) use frames::{FrameError, FrameReader, FrameWriter, HEAD_OF_FRAME, open_frame, size_of_frame};
-pub(crate) use header::Header;
+pub(crate) use frames::RunningChecksum;
+pub(crate) use frames::{
+    Fields, FrameError, FrameReader, FrameWriter, HEAD_OF_FRAME, checksum, half_checksum, open_frame, size_of_frame,
+};
