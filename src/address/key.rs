@@ -5,14 +5,16 @@
 //!
 //! The order matters in two places. Escapes go first, so that the other rules see letters and not escapes of letters: `?%75tm_source=x` is
 //! a tracking parameter. And parameters are dropped before they are sorted, which leaves fewer to sort.
+//!
+//! Escapes are those of RFC 3986 section 6.2.2: `%7e` is `~`, and `%c3` is `%C3`. Each is decoded once. The result is never taken for the
+//! beginning of another escape: `%2541` stays, since it stands for `%41` and not for `A`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::escapes::{Needless, normalize};
 use super::parameters::{NameSet, is_hex_session};
 use super::wire::Wire;
-use super::{KeyRules, SESSION_PARAMETERS, TRACKING_PARAMETERS};
+use super::{SESSION_PARAMETERS, TRACKING_PARAMETERS};
 
 /// Characters that no URL may hold by RFC 3986, and that the parser, like browsers, leaves bare in a path.
 const BARE_IN_PATHS: &[u8] = b"[]|";
@@ -171,5 +173,178 @@ fn push_without_session(out: &mut String, segment: &str) {
     if matches!(&*out[start..].to_ascii_lowercase().replace("%2e", "."), "." | "..") {
         out.truncate(start);
         out.push_str(segment);
+    }
+}
+
+/// The version of the rules. It changes whenever the same text can get another key than before: by a rule, by a built-in list or by the
+/// parser. It is stored with a crawl, since keys of different versions cannot be compared.
+pub const KEY_RULES_VERSION: u32 = 2;
+
+/// Which differences between two spellings do not make two URLs. Each rule has a switch. The [table](super#the-rules) says what each does,
+/// and which rules cannot be switched off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each a key of its own in crawler.toml")]
+#[non_exhaustive]
+pub struct KeyRules {
+    /// Write escapes in upper case, and unescape unreserved characters.
+    pub normalize_escapes: bool,
+    /// Undo the escapes of `[ ] { } | \ ^` and the backtick where browsers send these bare. By RFC 3986 no URL may hold them bare, so to a
+    /// server the bare character cannot mean anything else.
+    pub unescape_brackets: bool,
+    /// Make one slash of several in a row. Off by default, since some servers keep them apart.
+    pub collapse_slashes: bool,
+    /// Sort query parameters by name, then by value, byte by byte; `a` goes before `a=`.
+    pub sort_query: bool,
+    /// Drop a query without parameters, and empty parameters.
+    pub drop_empty_query: bool,
+    /// Drop parameters that only track where a visitor came from.
+    pub drop_tracking: bool,
+    /// Drop parameters, of the query and of path segments, that only name a visitor's session.
+    pub drop_sessions: bool,
+    /// More query parameters to drop, in any case; `ref_*` stands for all names that start with `ref_`.
+    pub drop_parameters: Vec<String>,
+}
+
+impl Default for KeyRules {
+    fn default() -> Self {
+        Self {
+            normalize_escapes: true,
+            unescape_brackets: true,
+            collapse_slashes: false,
+            sort_query: true,
+            drop_empty_query: true,
+            drop_tracking: true,
+            drop_sessions: true,
+            drop_parameters: Vec::new(),
+        }
+    }
+}
+
+impl KeyRules {
+    /// The switches, by their names in `crawler.toml`. A checkpoint keeps the names of those that are on.
+    pub(crate) fn switches(&mut self) -> [(&'static str, &mut bool); 7] {
+        let Self {
+            normalize_escapes,
+            unescape_brackets,
+            collapse_slashes,
+            sort_query,
+            drop_empty_query,
+            drop_tracking,
+            drop_sessions,
+            drop_parameters: _,
+        } = self;
+        [
+            ("keys.normalize_escapes", normalize_escapes),
+            ("keys.unescape_brackets", unescape_brackets),
+            ("keys.collapse_slashes", collapse_slashes),
+            ("keys.sort_query", sort_query),
+            ("keys.drop_empty_query", drop_empty_query),
+            ("keys.drop_tracking", drop_tracking),
+            ("keys.drop_sessions", drop_sessions),
+        ]
+    }
+}
+
+/// The escapes that a key does not have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needless {
+    /// Escapes of unreserved characters. All others are then written in upper case.
+    pub(super) unreserved: bool,
+    /// Escapes of these characters. None of them may be a hexadecimal digit.
+    pub(super) bare: &'static [u8],
+}
+
+/// Writes ASCII `text` without needless escapes. The result is never longer, and normalizing it
+/// again changes nothing.
+pub(super) fn normalize(text: &str, needless: Needless) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // The position in `out` of a `%` that begins no escape.
+    let mut bare = None;
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        let Some((escape, byte)) = after.get(..2).and_then(|hex| Some((hex, decode(hex.as_bytes())?))) else {
+            bare = Some(out.len());
+            out.push('%');
+            rest = after;
+            continue;
+        };
+        // A digit that is decoded directly after a bare `%` could make an escape of it: `%%36%35` is not `%65`.
+        let is_open =
+            |bare: usize| out.len() - bare <= 2 && out[bare + 1..].bytes().all(|byte| byte.is_ascii_hexdigit());
+        let completes = byte.is_ascii_hexdigit() && bare.is_some_and(is_open);
+        if needless.bare.contains(&byte) || needless.unreserved && is_unreserved(byte) && !completes {
+            out.push(byte.into());
+        } else {
+            out.push('%');
+            out.extend(escape.chars().map(|c| if needless.unreserved { c.to_ascii_uppercase() } else { c }));
+        }
+        rest = &after[2..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The byte that two hexadecimal digits stand for.
+fn decode(hex: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(hex[at]).to_digit(16);
+    u8::try_from(digit(0)? * 16 + digit(1)?).ok()
+}
+
+/// Whether escaping it makes no difference (RFC 3986 section 2.3).
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Needless, normalize};
+
+    const UNRESERVED: Needless = Needless { unreserved: true, bare: b"" };
+
+    #[test]
+    fn decodes_the_unreserved_and_nothing_else() {
+        for (text, expected) in [
+            ("", ""),
+            ("/a", "/a"),
+            ("/%7e%41%2d%2E%5f%30", "/~A-._0"),
+            ("/%2f%3a%c3%a9", "/%2F%3A%C3%A9"),
+            ("%2541", "%2541"),
+            ("%", "%"),
+            ("%4", "%4"),
+            ("%zz%7E", "%zz~"),
+        ] {
+            assert_eq!(normalize(text, UNRESERVED), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn never_makes_an_escape_that_was_none() {
+        for (text, expected) in [
+            ("%%36%35", "%%365"),
+            ("%4%31", "%4%31"),
+            ("%%7E", "%~"),
+            ("%a%62c", "%a%62c"),
+            // A character that cannot continue an escape ends the danger: its neighbors may be dropped, or sorted away from it.
+            ("%;%41", "%;A"),
+            ("%&%41", "%&A"),
+        ] {
+            assert_eq!(normalize(text, UNRESERVED), expected, "{text}");
+            assert_eq!(normalize(expected, UNRESERVED), expected);
+        }
+    }
+
+    #[test]
+    fn brackets_are_another_matter_than_the_unreserved() {
+        for (text, brackets, both) in [
+            ("%5b%5D%7e%2f", "[]%7e%2f", "[]~%2F"),
+            ("%%5B35", "%[35", "%[35"),
+            ("%5%5B", "%5[", "%5["),
+            ("%255B", "%255B", "%255B"),
+        ] {
+            let bare = Needless { unreserved: false, bare: b"[]" };
+            assert_eq!(normalize(text, bare), brackets, "{text}");
+            assert_eq!(normalize(text, Needless { unreserved: true, ..bare }), both, "{text}");
+        }
     }
 }

@@ -68,47 +68,28 @@
 //!
 //! A key is its own canonical form: canonicalizing it gives the same text, as wire form and as key.
 
-mod basis;
-mod canonical;
+mod authority;
 mod canonicalizer;
-mod drives;
-mod escapes;
 mod fingerprint;
-mod host;
-mod host_pattern;
 mod host_table;
 mod key;
-mod lines;
-mod listing;
+mod lists;
+mod masks;
 mod parameters;
-mod plain;
-mod punycode;
-mod query_encoder;
-mod rules;
-mod seed;
-mod slashes;
-mod userinfo;
 mod whatwg;
 mod wire;
 
-pub use canonical::CanonicalUrl;
-pub use canonicalizer::{Canonicalizer, DEFAULT_MAX_BYTES};
+pub use authority::{HostKey, has_userinfo, without_userinfo};
+pub(crate) use authority::{host as host_of, path_and_query};
+pub use canonicalizer::{CanonicalUrl, Canonicalizer, DEFAULT_MAX_BYTES};
 pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
-pub use host::HostKey;
-pub(crate) use host::{host as host_of, path_and_query};
-pub(crate) use host_pattern::HostPattern;
 #[cfg(feature = "crawl")]
-pub(crate) use host_pattern::suffixes;
-pub(crate) use host_table::HostTable;
-pub(crate) use lines::TextLines;
+pub(crate) use host_table::suffixes;
+pub(crate) use host_table::{HostPattern, HostTable};
+pub use key::{KEY_RULES_VERSION, KeyRules};
+pub(crate) use lists::TextLines;
 #[cfg(feature = "cli")]
-pub(crate) use lines::{MARGIN, TextLine};
-#[cfg(feature = "cli")]
-pub(crate) use listing::canonicalize_line;
-pub use listing::canonicalize_lines;
+pub(crate) use lists::{MARGIN, TextLine, canonicalize_line};
+pub use lists::{Seed, SeedError, SeedList, canonicalize_lines};
 pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};
-pub use query_encoder::QueryEncoder;
-pub use rules::{KEY_RULES_VERSION, KeyRules};
-pub use seed::{Seed, SeedError, SeedList};
-pub use userinfo::{has_userinfo, without_userinfo};
-pub use whatwg::{AddressError, BaseUrl};
+pub use whatwg::{AddressError, BaseUrl, QueryEncoder};

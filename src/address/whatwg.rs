@@ -3,23 +3,22 @@
 //! A text takes the first of these paths that applies:
 //!
 //! 1. It is too long, or has a scheme that is not crawled: an error, before anything is copied.
-//! 2. It is [plain]: the wire form is put together from its bytes and the base's.
+//! 2. It is [plain](super::wire): the wire form is put together from its bytes and the base's.
 //! 3. The parser takes it. The fragment, user and password are cut off the result.
-//! 4. The parser refuses its host, and a label of it begins with `xn--`: it is parsed again with that label [masked](punycode).
+//! 4. The parser refuses its host, and a label of it begins with `xn--`: it is parsed again with that label [masked](super::masks).
 //!
 //! The parser differs from today's URL standard in four ways that are corrected here: more than two slashes before a link's host, hosts
-//! whose `xn--` labels are no punycode, a `^` in a path, which is escaped since 2025-03, and [segments](drives) such as `d:`, which `..`
+//! whose `xn--` labels are no punycode, a `^` in a path, which is escaped since 2025-03, and [segments](super::masks) such as `d:`, which `..`
 //! does not leave.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use url::{ParseError, Position, Url};
 
-use super::query_encoder::QueryEncoder;
-use super::slashes::{is_dropped, split_slashes};
-use super::wire::Wire;
-use super::{basis, drives, plain, punycode};
+use super::masks::{is_dropped, mask_drives, mask_punycode, split_slashes, unmask_drives, unmask_punycode};
+use super::wire::{Wire, basis, plain_absolute, plain_join};
 
 /// Why a text is not the address of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,12 +90,12 @@ impl BaseUrl {
     /// pages they are on.
     pub(crate) fn basis(&self, href: &str) -> Option<&str> {
         let is_encoded = self.query.is_some() && href.contains('?');
-        (!is_encoded).then(|| basis::basis(&self.wire, self.directory, href))
+        (!is_encoded).then(|| basis(&self.wire, self.directory, href))
     }
 
     fn resolve(base: Option<&Self>, text: &str, max_bytes: usize) -> Result<Self, AddressError> {
         let plain_query = base.is_none_or(|base| base.query.is_none());
-        let plain = plain::absolute(text, plain_query).filter(|_| text.len() <= max_bytes);
+        let plain = plain_absolute(text, plain_query).filter(|_| text.len() <= max_bytes);
         let (wire, parsed) = if let Some(wire) = plain {
             (wire, OnceLock::new())
         } else {
@@ -127,9 +126,9 @@ pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Resu
     let plain = if text.len() > max_bytes {
         None
     } else if let Some(base) = base {
-        plain::join(&base.wire, text, base.query.is_none())
+        plain_join(&base.wire, text, base.query.is_none())
     } else {
-        plain::absolute(text, true)
+        plain_absolute(text, true)
     };
     let wire = plain.map_or_else(|| resolve(base, text, max_bytes).map(wire_of), Ok)?;
     check_length(wire.text.len(), max_bytes)?;
@@ -150,11 +149,11 @@ fn wire_of(Parsed { url, masked, has_drives }: Parsed) -> Wire {
         text.drain(authority..authority + userinfo);
     }
     if masked {
-        punycode::unmask(&mut text, authority..host_end);
+        unmask_punycode(&mut text, authority..host_end);
     }
     let query = text[path..].find('?').map_or(text.len(), |at| path + at);
     if has_drives || text[path..query].contains('^') {
-        let mended = drives::unmask(&text[path..query]).replace('^', "%5E");
+        let mended = unmask_drives(&text[path..query]).replace('^', "%5E");
         text.replace_range(path..query, &mended);
     }
     Wire { text, host_end, path }
@@ -180,7 +179,7 @@ fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parse
     if is_template(text) {
         return Err(AddressError::Template);
     }
-    let drives = drives::mask(text);
+    let drives = mask_drives(text);
     let text = drives.as_deref().unwrap_or(text);
     let query = base.and_then(|base| base.query.as_ref());
     let base = base.map(BaseUrl::parsed).transpose()?;
@@ -190,7 +189,7 @@ fn resolve(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Result<Parse
         Parsed { masked: base.is_some_and(inherits), url, has_drives: false }
     });
     let parsed = parsed.or_else(|error| {
-        let masked = punycode::mask(text).and_then(|text| parse(&text).ok());
+        let masked = mask_punycode(text).and_then(|text| parse(&text).ok());
         masked.map(|url| Parsed { url, masked: true, has_drives: false }).ok_or(error)
     });
     let mut parsed = parsed.map_err(|error| AddressError::Malformed(error.to_string()))?;
@@ -239,6 +238,28 @@ fn unsupported_scheme(text: &str) -> Option<String> {
 fn two_slashes(href: &str) -> Cow<'_, str> {
     let (slashes, rest) = split_slashes(href);
     if slashes > 2 { format!("//{rest}").into() } else { href.into() }
+}
+
+/// Writes a query's characters as the bytes of a page's encoding. A character that the encoding
+/// lacks becomes `%26%23N%3B`, where N is its number in Unicode, as browsers do.
+///
+/// A function, so that this floor needs no table of encodings.
+#[derive(Clone)]
+pub struct QueryEncoder(pub(super) Arc<Encode>);
+
+type Encode = dyn Fn(&str) -> Cow<'_, [u8]> + Send + Sync;
+
+impl QueryEncoder {
+    /// From a function from text to bytes. Bytes that no URL may hold are escaped afterwards.
+    pub fn new(encode: impl Fn(&str) -> Cow<'_, [u8]> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(encode))
+    }
+}
+
+impl fmt::Debug for QueryEncoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QueryEncoder")
+    }
 }
 
 #[cfg(test)]
@@ -352,10 +373,10 @@ mod tests {
             let latin = QueryEncoder::new(|query| query.bytes().map(|byte| byte | 0x80).collect::<Vec<_>>().into());
             let base = base.with_query_encoder(in_latin.then_some(latin));
             let parse = |base: Option<&BaseUrl>| resolve(base, &text, usize::MAX).map(wire_of);
-            if let Some(wire) = plain::join(base.wire(), &text, !in_latin) {
+            if let Some(wire) = plain_join(base.wire(), &text, !in_latin) {
                 prop_assert_eq!(parse(Some(&base)), Ok(wire));
             }
-            if let Some(wire) = plain::absolute(&text, true) {
+            if let Some(wire) = plain_absolute(&text, true) {
                 prop_assert_eq!(parse(None), Ok(wire));
             }
             // A `<base href>` resolves as a link does.
@@ -441,10 +462,10 @@ mod tests {
             ("//b.org:80?e", "https://b.org:80/?e"),
             ("http://b.org/e:f/../g", "http://b.org/g"),
         ] {
-            assert_eq!(plain::join(&base.wire, href, true).unwrap().text, wire, "{href}");
+            assert_eq!(plain_join(&base.wire, href, true).unwrap().text, wire, "{href}");
         }
         for href in ["e:f", "é", "/%2e", "\\", "//B.org", "//b", "//1", "//b.org:443", "a b", "https:e", "?'"] {
-            let unusual = plain::join(&base.wire, href, true).map(|wire| wire.text);
+            let unusual = plain_join(&base.wire, href, true).map(|wire| wire.text);
             assert!(unusual.is_none() || href == "//b", "{href}: {unusual:?}");
         }
     }
