@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::answers::Answers;
 use super::budget::Budgets;
-use super::depths::Depths;
+use super::scope::Depths;
 use super::scope::Roots;
 use super::{
     Admission, Admitted, Blocklist, DropRule, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope,

@@ -56,48 +56,32 @@
 //!
 //! # Where things stand
 //!
-//! [`Found`] is a URL and how it was found, [`Admission`] the verdict. [`Links`] are a page's, and `answers` is their cache. `scope`,
-//! `blocklist`, `extensions`, `pattern`, `trap` and `budget` are the rules; each can say which rule decided ([`Ruled`], for `explain`).
-//! `metadata` bounds the bytes that travel with a URL. A [`Position`] is an admission's place in the journal. The gate's options are part
-//! of [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them.
+//! [`Found`] is a URL and how it was found, [`Admission`] the verdict; both are in `admission`, with the bound on the bytes that travel with
+//! a URL, and the [`Position`] of an admission in the journal. [`Links`] are a page's, and `answers` is their cache. `scope`, `blocklist`,
+//! `trap` and `budget` are the rules; each can say which rule decided ([`Ruled`], for `explain`). The gate's options are part of
+//! [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them; `options` has both, and what a user drops.
 
 mod admission;
 mod answers;
 mod blocklist;
 mod budget;
-mod depths;
-mod drops;
-mod extensions;
-mod found;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
 mod links;
-mod metadata;
-mod option_error;
 mod options;
-mod pattern;
-mod position;
 mod refusal;
-mod ruled;
 mod scope;
 mod trap;
 
-pub use admission::{Admission, Admitted};
+pub use admission::{Admission, Admitted, Found, MetadataError, Position, Via};
 pub use blocklist::Blocklist;
 #[cfg(any(feature = "crawl", test))]
 pub(crate) use budget::PageEvidence;
 pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session};
-pub use drops::DropRule;
-pub use found::{Found, Via};
 pub use gate::Gate;
 pub use links::Links;
-pub use metadata::MetadataError;
-pub use option_error::{OptionError, RuleError};
-pub(crate) use options::GateOptions;
-pub use options::{ScopeKind, ScopeOptions};
-pub(crate) use pattern::patterns;
-pub use position::Position;
-pub use refusal::{Refusal, RefusalCounts};
-pub use ruled::Ruled;
+pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};
+pub(crate) use options::{GateOptions, patterns};
+pub use refusal::{Refusal, RefusalCounts, Ruled};
 pub(crate) use scope::{Scope, domain};
 pub use trap::TrapLimits;

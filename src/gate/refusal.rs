@@ -1,4 +1,4 @@
-//! Why URLs are refused, and how many.
+//! Why URLs are refused, and how many; and what a rule says of one URL.
 
 use std::fmt;
 
@@ -253,5 +253,27 @@ impl RefusalCounts {
     /// Each reason with its count, zeros too.
     pub fn iter(&self) -> impl Iterator<Item = (Refusal, u64)> + '_ {
         Refusal::ALL.into_iter().map(|refusal| (refusal, self.of(refusal)))
+    }
+}
+
+/// A verdict and the rule that decided it, for an [`Explanation`](crate::frontier::Explanation): nothing was counted or remembered for it.
+///
+/// Written as `passes (scope.kind = host: a seed opened it)`, or `refused, too_deep (scope.max_depth = 3)`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ruled {
+    /// Why the URL is refused; `None` if it passes.
+    pub refusal: Option<Refusal>,
+    /// The rule that decided, by its option: `scope.kind = host`. `None` if none had to.
+    pub rule: Option<String>,
+}
+
+impl fmt::Display for Ruled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.refusal {
+            Some(refusal) => write!(f, "refused, {refusal}")?,
+            None => f.write_str("passes")?,
+        }
+        self.rule.iter().try_for_each(|rule| write!(f, " ({rule})"))
     }
 }

@@ -1,4 +1,4 @@
-//! The rules on what belongs to this crawl.
+//! The rules on what belongs to this crawl: surroundings of the seeds, patterns, depths, and file extensions.
 
 use std::net::Ipv4Addr;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -6,9 +6,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use ahash::AHashSet;
 use regex::RegexSet;
 
-use super::depths::Depths;
-use super::drops::DropRules;
-use super::extensions::Extensions;
+use super::options::DropRules;
 use super::{Blocklist, Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
 use crate::address::{CanonicalUrl, HostTable};
 
@@ -282,4 +280,94 @@ fn directories(url: &CanonicalUrl) -> impl Iterator<Item = &str> {
     let end = key.find('?').unwrap_or(key.len());
     let text = &key[start..end];
     text.match_indices('/').map(|(at, _)| &text[..=at])
+}
+
+/// No bound.
+const ANY: u32 = u32::MAX;
+
+/// How many links from a seed a page may be, by its host.
+#[derive(Debug)]
+pub(crate) struct Depths {
+    /// For hosts whose rules do not say it.
+    others: u32,
+    by_host: HostTable<u32>,
+    /// The least and the most of all of these.
+    least: u32,
+    most: u32,
+}
+
+impl Depths {
+    /// `others` is for hosts without a rule; `None` means no limit, and so does a host's `u32::MAX`.
+    pub(crate) fn new(others: Option<u32>, by_host: HostTable<u32>) -> Self {
+        let others = others.unwrap_or(ANY);
+        let all = || by_host.values().copied().chain([others]);
+        let (least, most) = (all().min().unwrap_or(others), all().max().unwrap_or(others));
+        Self { others, by_host, least, most }
+    }
+
+    /// All bounds, as a text that is the same for the same bounds.
+    pub(crate) fn text(&self) -> String {
+        format!("{} {:?}", self.others, self.by_host.listed())
+    }
+
+    /// How many links from a seed a page of a host may be; `None` for any number.
+    pub(crate) fn of(&self, host: &str) -> Option<u32> {
+        Some(self.by_host.get(host).copied().unwrap_or(self.others)).filter(|depth| *depth != ANY)
+    }
+
+    /// Whether a rule of the host sets the limit.
+    pub(crate) fn is_ruled(&self, host: &str) -> bool {
+        self.by_host.get(host).is_some()
+    }
+
+    /// Whether pages at this depth are too deep; `None` if that depends on their hosts.
+    pub(crate) fn are_too_deep(&self, depth: u32) -> Option<bool> {
+        if depth <= self.least {
+            return Some(false);
+        }
+        (depth > self.most).then_some(true)
+    }
+
+    /// Whether any links are followed.
+    pub(crate) fn follows_links(&self) -> bool {
+        self.most > 0
+    }
+}
+
+/// File extensions of URLs that are never requested, in lower case, each with its dot.
+#[derive(Debug)]
+pub(crate) struct Extensions(Vec<String>);
+
+impl Extensions {
+    /// The extensions of an option, several in a text with commas between them: `zip, .tar.gz`. The leading dot may be left out.
+    ///
+    /// # Errors
+    /// If a word has a slash, a `?` or a `#`, which no ending of a path has.
+    pub(crate) fn new(option: &'static str, named: &[String]) -> Result<Self, OptionError> {
+        let words = named.iter().flat_map(|words| words.split(',')).map(|word| word.trim().trim_start_matches('.'));
+        let endings = words.filter(|word| !word.is_empty()).map(|word| {
+            if word.contains(['/', '?', '#']) {
+                let reason = format!("{word}: expected a file extension such as zip");
+                return Err(OptionError::Option { option, value: word.to_owned(), reason });
+            }
+            Ok(format!(".{}", word.to_ascii_lowercase()))
+        });
+        Ok(Self(endings.collect::<Result<_, _>>()?))
+    }
+
+    /// The extension that the path of a URL ends with, without its dot; if two match, the first that the option names. O(extensions), on
+    /// the key, so that escapes in the name hide nothing. A name that is only an extension, such as `.zip`, has none. The end of a query
+    /// does not count: `/get?file=a.zip` may be a page.
+    pub(crate) fn find(&self, url: &CanonicalUrl) -> Option<&str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let path = url.key().split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default().as_bytes();
+        let ends = |ending: &&String| {
+            let start = name.len().checked_sub(ending.len()).filter(|start| *start > 0);
+            start.is_some_and(|start| name[start..].eq_ignore_ascii_case(ending.as_bytes()))
+        };
+        self.0.iter().find(ends).map(|ending| &ending[1..])
+    }
 }

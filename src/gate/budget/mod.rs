@@ -73,8 +73,6 @@
 mod budgets;
 mod copies;
 mod evidence;
-mod most_refused;
-mod originals;
 mod page_yield;
 mod shape;
 
