@@ -1,8 +1,8 @@
 //! The filter's true errors, counted while it is used.
 
-use super::layouts::held::Held;
+use super::layouts::verified::Held;
+use super::layouts::window::Sighting;
 use super::layouts::window::{ProbeWindow, Subset};
-use super::sighting::Sighting;
 use super::statistics::AuditStatistics;
 use crate::address::Fingerprint;
 

@@ -29,8 +29,8 @@
 //!
 //! # Layouts
 //!
-//! A [`Layout`] is how a shard remembers; the table there says what each costs. Its name, number and shape are in `layout.rs`, its code in
-//! `layouts`, and its sizes in `maths`. Only `probes.rs` says how the 64 bits are spent.
+//! A [`Layout`] is how a shard remembers; the table there says what each costs. Its name, number and shape are in `options.rs`, its code
+//! in `layouts`, and its size in `sizing.rs`; `growth.rs` plans the layers of a shard. Only `probes.rs` says how the 64 bits are spent.
 //!
 //! # Locks
 //!
@@ -57,34 +57,30 @@
 //! since must be inserted again after loading, as a checkpoint does from the journal. The verified layout's runs on disk need no such
 //! order: they have no names, are never synced, and are written anew when a snapshot is loaded.
 //!
+//! `snapshot.rs` saves, loads and joins sets, and `reshard.rs` makes another number of shards of one. Both are `impl SeenSet`; the code that
+//! answers tests depends on neither.
+//!
 //! Only the verified layout does I/O here, in the directory that its options name, and in one file of ours, `layouts/run.rs`.
 
-mod allocation;
 mod audit;
-mod counts;
-mod error;
 mod firsts;
 mod groups;
-mod layer;
-mod layout;
+mod growth;
 mod layouts;
-mod maths;
 mod options;
 mod probes;
-mod recent;
-mod saved;
+mod reshard;
 mod set;
 mod shard;
-mod sighting;
+mod sizing;
+mod snapshot;
 mod statistics;
 
-pub use error::{SeenError, SnapshotError};
 pub(crate) use firsts::Firsts;
-pub use layout::Layout;
+pub use growth::{PlanRow, plan};
 pub(crate) use layouts::run::is_leftover;
-pub use maths::plan::{PlanRow, plan};
-pub use maths::sizing::Sizing;
-pub use options::{OnFull, SeenOptions};
+pub use layouts::window::{Removal, Sighting};
+pub use options::{Layout, OnFull, SeenError, SeenOptions, SnapshotError};
 pub use set::SeenSet;
-pub use sighting::{Removal, Sighting};
+pub use sizing::Sizing;
 pub use statistics::{AuditStatistics, GenerationStatistics, SeenStatistics, ShardStatistics, VerifiedStatistics};

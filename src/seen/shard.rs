@@ -1,21 +1,20 @@
-//! One part of the seen set, under one lock.
+//! One part of the seen set, under one lock, and its layers: filters, and what they were planned for.
 
 use std::io;
 use std::sync::Arc;
 
-use super::allocation::can_be_had;
 use super::audit::Audit;
-use super::counts::ShardCounts;
-use super::error::SeenError;
-use super::layer::Layer;
-use super::layout::Layout;
+use super::growth::{Growth, Plan};
+use super::layouts::filter::Filter;
 use super::layouts::verified::Verified;
 use super::layouts::window::{ProbeWindow, Subset};
-use super::maths::growth::Growth;
-use super::maths::sizing::Sizing;
-use super::options::OnFull;
+use super::layouts::window::{Removal, Sighting};
+use super::options::{Layout, OnFull, SeenError};
 use super::probes::Probes;
-use super::sighting::{Removal, Sighting};
+use super::sizing::Sizing;
+use super::sizing::can_be_had;
+use super::sizing::to_u64;
+use super::statistics::ShardCounts;
 use super::statistics::{GenerationStatistics, ShardStatistics};
 use crate::address::Fingerprint;
 
@@ -298,6 +297,43 @@ const ALWAYS_ONE: &str = "a shard has a layer from the start";
 /// Whether one of these layers has seen it.
 fn hold(layers: &[Layer], probes: Probes) -> bool {
     layers.iter().rev().any(|layer| layer.filter.contains(probes))
+}
+
+/// A filter, its plan, and its number of insertions. A shard has one from the start, and adds a larger one whenever its newest is full.
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// The filter itself.
+    pub(super) filter: Filter,
+    /// Its plan. If the shard cannot grow further, its room is made unlimited.
+    pub(super) plan: Plan,
+    /// URLs answered `New` while this layer was the newest, which are still remembered.
+    pub(super) inserted: u64,
+}
+
+impl Layer {
+    /// An empty one. `split_bits`: how many shards there are, as a power of two.
+    pub(super) fn new(plan: Plan, split_bits: u32) -> Self {
+        Self { filter: Filter::new(plan.sizing, split_bits), plan, inserted: 0 }
+    }
+
+    /// Its present size, since a table grows by itself; and an estimate of the distinct URLs that came to it.
+    ///
+    /// A URL came to it if it was shown while this layer was the newest, and no older layer took it for seen. The estimate is the number
+    /// that would explain the cells that are set; a full filter only says that there were at least as many as it has cells.
+    pub(super) fn came(&self) -> (Sizing, f64) {
+        let (cells_set, cells) = self.filter.cells(self.plan.sizing);
+        let sizing = Sizing { bits: cells, ..self.plan.sizing };
+        if let Some(lines) = self.filter.lines() {
+            return (sizing, lines.len() as f64);
+        }
+        (sizing, sizing.cardinality(cells_set as f64 / cells as f64).min(cells as f64))
+    }
+
+    /// Estimates `inserted` from the cells that are set: the new URLs of a union were not counted.
+    pub(super) fn estimate_inserted(&mut self) {
+        let (sizing, came) = self.came();
+        self.inserted = to_u64((came - sizing.expected_lost(came)).round());
+    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "fearless_simd",
         &[
-            "src/seen/layouts/lanes.rs",
+            "src/seen/layouts/cache_lines.rs",
             "src/seen/layouts/lines/",
             "src/crawl/html/stream/marks.rs",
             "src/crawl/html/words.rs",
@@ -156,13 +156,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // Sets of patterns are built in the first; the fields of pages build their own patterns.
     (
         "regex",
-        &[
-            "src/gate/pattern.rs",
-            "src/gate/scope.rs",
-            "src/gate/drops.rs",
-            "src/cli/record_filter.rs",
-            "src/crawl/fields/field_set.rs",
-        ],
+        &["src/gate/options.rs", "src/gate/scope.rs", "src/cli/record_filter.rs", "src/crawl/fields/field_set.rs"],
     ),
     ("parquet", &["src/cli/parquet_table.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
@@ -245,7 +239,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["src/cli/log.rs"]),
     ("url", &["src/address/whatwg.rs"]),
     // Fingerprints and checksums are separate concerns.
-    ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/checksum.rs"]),
+    ("xxhash_rust", &["src/address/fingerprint.rs", "src/bytes/frames.rs"]),
     ("zerocopy", &["src/seen/layouts/cache_lines.rs"]),
     // Bodies that the crawl decompresses; the links of a known page; archive members, written and read; compressed
     // files of records.

@@ -1,13 +1,13 @@
 //! The memory of one layer, in any layout. Only this file knows all of them.
 
-use super::blocked::Blocked;
-use super::flat::Flat;
+use super::bloom::Blocked;
+use super::bloom::Flat;
 use super::lines::{Geometry, Lines};
 use super::window::{ProbeWindow, Subset};
-use crate::seen::layout::Shape;
-use crate::seen::maths::sizing::Sizing;
+use super::window::{Removal, Sighting};
+use crate::seen::options::Shape;
 use crate::seen::probes::{LINE_BITS, Probes};
-use crate::seen::sighting::{Removal, Sighting};
+use crate::seen::sizing::Sizing;
 
 /// A filter, or the table that stands for one.
 ///

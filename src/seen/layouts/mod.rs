@@ -3,23 +3,18 @@
 //!
 //! | file | layouts |
 //! |---|---|
-//! | [`blocked`], with [`lanes`] | blocked, and the filters of verified |
-//! | [`flat`] | standard, partitioned, counting |
+//! | [`bloom`] | blocked, and the filters of verified; standard, partitioned, counting |
 //! | [`lines`] | exact |
 //! | [`verified`], with [`run`] | the lookup on disk of verified |
 //!
-//! [`cache_lines`] is the memory of the layouts with lines. [`held`] keeps a small number of whole fingerprints: the sample of the
-//! [audit](super::audit), and verified's that are not on disk yet.
+//! [`cache_lines`] is the memory of the layouts with lines, and what is done with a line's bits.
 //!
-//! A [`window`] is a piece of a batch: while it is tested, the memory of the next one is fetched. To insert a batch, each layer is called
+//! A [`ProbeWindow`](window::ProbeWindow) is a piece of a batch: while it is tested, the memory of the next one is fetched. To insert a batch, each layer is called
 //! for a whole window, which is a loop without calls.
 
-mod blocked;
+mod bloom;
 mod cache_lines;
 pub(in crate::seen) mod filter;
-mod flat;
-pub(in crate::seen) mod held;
-mod lanes;
 pub(in crate::seen) mod lines;
 pub(in crate::seen) mod run;
 pub(in crate::seen) mod verified;

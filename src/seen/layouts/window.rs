@@ -1,10 +1,10 @@
-//! A batch is tested in windows, so that the memory of the next one is fetched while this one is tested.
+//! What a layer is asked, and what it answers. A batch is tested in windows, so that the memory of the next one is fetched while this one is
+//! tested.
 
 use std::iter::once;
 
 use crate::address::Fingerprint;
 use crate::seen::probes::Probes;
-use crate::seen::sighting::Sighting;
 
 /// Fingerprints of one shard that are tested together, at most [`ProbeWindow::MAX`].
 ///
@@ -131,4 +131,28 @@ impl Subset {
     pub(in crate::seen) fn sighting(self, place: usize) -> Sighting {
         if self.has(place) { Sighting::New } else { Sighting::Seen }
     }
+}
+
+/// The answer of the URL-seen test.
+///
+/// `New` is said exactly once for each fingerprint, however many threads ask at the same time: the thread that is told `New` owns the URL.
+/// `Seen` may be wrong at the rate that the set was made for, since a Bloom filter errs in this direction only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sighting {
+    /// It was not shown before.
+    New,
+    /// It was shown before, or is taken for one that was.
+    Seen,
+}
+
+/// The result of forgetting a fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Removal {
+    /// It was not remembered.
+    Absent,
+    /// It is still remembered. Two layers claim to hold it, one of them by error, and the set cannot tell which: taking it from the wrong
+    /// one would make the set forget another URL.
+    Kept,
+    /// It is no longer remembered. It may still be taken for seen, as any new URL may.
+    Removed,
 }

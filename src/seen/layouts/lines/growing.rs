@@ -1,17 +1,43 @@
 //! A table that doubles its lines, some with each new URL.
+//!
+//! # Windows
+//!
+//! A window is inserted in two rounds. Whether a fingerprint is new cannot be predicted, and after a misprediction a processor throws away the
+//! work that it has begun on the next ones. So the first round finds most of the fingerprints that were shown, without a branch on any of them,
+//! and the second takes the others one by one.
+//!
+//! # Ranges
+//!
+//! For tables of another size and for other shards, slots are ranges of fingerprints. A slot with home `h` and `b` known bits stands for all
+//! fingerprints of its shard between two numbers. That range means the same in every table. It goes into the new one as the slot with the most
+//! bits that covers all of it; so no seen URL becomes new, and the false positives grow by the bits that are lost.
 
 #![expect(
     clippy::inline_always,
     reason = "code is made of the instructions that its caller may use only where it becomes part of it"
 )]
+//!
+//! A window, inserted in two rounds.
+//!
+//! Whether a fingerprint is new cannot be predicted, and after a misprediction a processor throws away the work that it has begun on the
+//! next ones. So the first round finds most of the fingerprints that were shown, without a branch on any of them, and the second takes the
+//! others one by one.
+
+//!
+//! Slots as ranges of fingerprints, for tables of another size and for other shards.
+//!
+//! A slot with home `h` and `b` known bits stands for all fingerprints of its shard between two numbers. That range means the same in every
+//! table. It goes into the new one as the slot with the most bits that covers all of it; so no seen URL becomes new, and the false
+//! positives grow by the bits that are lost.
 
 use fearless_simd::{Level, Simd, dispatch};
 
-use super::geometry::Geometry;
+use super::line;
+use super::line::Geometry;
 use super::table::{LineTable, Spot};
 use crate::seen::layouts::cache_lines::CacheLine;
+use crate::seen::layouts::window::{ProbeWindow, Removal, Sighting, Subset, prefetch};
 use crate::seen::probes::Probes;
-use crate::seen::sighting::{Removal, Sighting};
 use crate::seen::statistics::GenerationStatistics;
 
 /// The fingerprints of a shard: one table, or two while it is being split.
@@ -272,6 +298,155 @@ impl Lines {
 #[inline(always)]
 pub(super) fn slot(geometry: Geometry, rest: u64) -> u64 {
     rest >> (u64::BITS - 1 - geometry.identity_bits) | 1
+}
+
+impl Lines {
+    /// Inserts the fingerprints of a window that an older layer has not `seen`. Returns the new ones. Meanwhile it prefetches the next
+    /// window's lines, one for each lookup.
+    pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
+        dispatch!(Level::new(), simd => self.insert_each(simd, window, seen))
+    }
+
+    #[inline(always)]
+    fn insert_each<S: Simd>(&mut self, simd: S, window: ProbeWindow<'_>, seen: Subset) -> Subset {
+        // If the shape of a line is known at compile time, its shifts are constants.
+        let at_home = match self.geometry() {
+            Geometry::USUAL => self.find_at_home(simd, Geometry::USUAL, window),
+            other => self.find_at_home(simd, other, window),
+        };
+        let left = window.all_but(seen.or(at_home));
+        for place in left.places() {
+            let search = self.search(window.probes(place));
+            self.side(search).prefetch_beyond(search.home);
+        }
+        left.places().filter(|&place| self.insert_one(simd, window.probes(place))).collect()
+    }
+
+    /// The fingerprints that are in their home lines, except a few that are [not found at first sight](line::is_first).
+    #[inline(always)]
+    fn find_at_home<S: Simd>(&self, simd: S, geometry: Geometry, window: ProbeWindow<'_>) -> Subset {
+        let tables = [Some(&self.table), self.next.as_ref().map(|next| &next.table)];
+        if let [Some(table), None] = tables {
+            let (lines, homes) = (table.lines(), table.homes);
+            return find_first(
+                simd,
+                geometry,
+                window,
+                #[inline(always)]
+                |probes| {
+                    let (home, rest) = probes.slot_and_rest(homes);
+                    (lines, home, slot(geometry, rest))
+                },
+            );
+        }
+        let lines = tables.map(|table| table.map_or(&[][..], LineTable::lines));
+        find_first(
+            simd,
+            geometry,
+            window,
+            #[inline(always)]
+            |probes| {
+                let Search { is_split, home, slot } = self.search(probes);
+                (lines[usize::from(is_split)], home, slot)
+            },
+        )
+    }
+}
+
+/// The fingerprints of a window that are at first sight in their home lines, while the lines of the next window are prefetched. `place`
+/// gives the lines that each is in, its line among them, and its slot.
+#[inline(always)]
+fn find_first<'a, S: Simd>(
+    simd: S,
+    geometry: Geometry,
+    window: ProbeWindow<'_>,
+    place: impl Fn(Probes) -> (&'a [CacheLine], usize, u64),
+) -> Subset {
+    let mut ahead = window.ahead();
+    window.choose(
+        #[inline(always)]
+        |probes, _| {
+            if let Some(ahead) = ahead.next() {
+                let (lines, home, _) = place(ahead);
+                prefetch(lines, home);
+            }
+            let (lines, home, slot) = place(probes);
+            line::is_first(simd, &lines[home], geometry, slot)
+        },
+    )
+}
+
+/// All fingerprints that a slot stands for, in order, including the last. It is never empty, and lies in one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::seen) struct Range {
+    pub(in crate::seen) first: u64,
+    pub(in crate::seen) last: u64,
+}
+
+/// How many identity bits a slot may lose if its range crosses a border inside a line of the new table. Beyond that it becomes two slots,
+/// one on each side.
+const MOST_LOST: u32 = 8;
+
+impl Lines {
+    /// The slots, for the shard of this number, as ranges of whole fingerprints: the shard's bits come first.
+    pub(in crate::seen) fn ranges(&self, shard: usize) -> impl Iterator<Item = Range> {
+        let tables = [Some(&self.table), self.next.as_ref().map(|next| &next.table)];
+        let in_shard = tables.into_iter().flatten().flat_map(LineTable::ranges);
+        let split_bits = self.split_bits();
+        // In two steps, since a shift by 64 bits is not defined.
+        let leading = (shard as u64) << 1 << (63 - split_bits);
+        in_shard.filter_map(move |Range { first, last }| {
+            let first = leading | first.div_ceil(1 << split_bits);
+            let last = leading | last >> split_bits;
+            (first <= last).then_some(Range { first, last })
+        })
+    }
+
+    /// Keeps a range that lies in this shard. If it crosses a border of lines, it is split into two ranges, and these in turn: a few slots
+    /// at most, since it is hardly longer than a line's.
+    pub(in crate::seen) fn insert_range(&mut self, range: Range) {
+        let Range { first, last } = range;
+        let homes = self.table.homes as u128;
+        let at = |bits: u64| u128::from(bits << self.split_bits()) * homes;
+        let (from, to) = (at(first), at(last));
+        // Bits that all of the range have in common, after the home.
+        let common = (from ^ to).leading_zeros().saturating_sub(u64::BITS);
+        let is_one_home = from >> u64::BITS == to >> u64::BITS;
+        // The bits that they would have in common if it began at a multiple of its length.
+        let most = (to - from).leading_zeros().saturating_sub(u64::BITS);
+        let lost = most.saturating_sub(common);
+        if first < last && (!is_one_home || common < self.geometry().identity_bits && lost > MOST_LOST) {
+            // The border is where the first bit differs.
+            let differs = (from ^ to).ilog2();
+            let border = to >> differs << differs;
+            let bits = u64::try_from(border.div_ceil(homes)).unwrap_or(u64::MAX).div_ceil(1 << self.split_bits());
+            let second = (first & !(u64::MAX >> self.split_bits())) | bits;
+            if first < second && second <= last {
+                self.insert_range(Range { first, last: second - 1 });
+                self.insert_range(Range { first: second, last });
+                return;
+            }
+        }
+        let home = usize::try_from(from >> u64::BITS).expect("below the number of homes");
+        #[expect(clippy::cast_possible_truncation, reason = "what follows the home")]
+        self.insert_part(home, from as u64, common);
+    }
+}
+
+impl LineTable {
+    /// The ranges of all slots, as the 64 bits after the shard's.
+    fn ranges(&self) -> impl Iterator<Item = Range> {
+        self.slots().filter_map(|(home, slot)| {
+            let known = self.geometry.identity_bits - slot.trailing_zeros();
+            let identity = u128::from(slot >> 1 >> slot.trailing_zeros());
+            let homes = self.homes as u128;
+            let from = (home as u128) << u64::BITS | identity << (u64::BITS - known);
+            let to = from + (1 << (u64::BITS - known));
+            let (first, last) = (from.div_ceil(homes), to.div_ceil(homes) - 1);
+            let [first, last] = [first, last].map(|bits| u64::try_from(bits).unwrap_or(u64::MAX));
+            (first <= last).then_some(Range { first, last })
+        })
+    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@
 //! # A line
 //!
 //! The bits after the shard's number choose a home line, and the next 38, the identity, are kept there. A slot has 16 of its bits in one
-//! array, which are compared at once for all slots, and the others in a second one, which is read where those 16 are the same: [`line`] and
-//! [`geometry`]. With 12 slots a line, filled to 86 %, a URL takes 6.3 bytes. A test reads one line, and a second one if the first is full:
+//! array, which are compared at once for all slots, and the others in a second one, which is read where those 16 are the same: [`line`].
+//! With 12 slots a line, filled to 86 %, a URL takes 6.3 bytes. A test reads one line, and a second one if the first is full:
 //! 1.03 lines on the way from empty to full, 1.05 in a table that doubles, and 1.19 at the end, when 7 of 10 tests are for URLs that were
 //! shown.
 //!
@@ -40,7 +40,7 @@
 //! (Dayan, Bercea and Pagh 2024).
 //!
 //! Exactly: a slot with `b` bits of identity at one of `L` lines covers the share `2^-b / L` of all fingerprints of the shard, and
-//! splitting does not change it. The rate is what all shares together cover, in [`generations`]. With 38 bits a full table takes one new
+//! splitting does not change it. The rate is what all shares together cover, in [`Generations`](table::Generations). With 38 bits a full table takes one new
 //! URL in 25 billion for seen; a crawl of a billion loses one with a chance of 1 in 50.
 //!
 //! # Who should use another layout
@@ -49,15 +49,10 @@
 //! none, `blocked` loses the stated share; 16 bits of identity also make a table of 3 bytes that grows and forgets, but `blocked` is faster
 //! and loses less in that memory, if the number of URLs is known.
 
-mod generations;
-mod geometry;
 mod growing;
 mod line;
-mod ranges;
-mod rounds;
 mod table;
 
-pub(in crate::seen) use geometry::Geometry;
-pub(in crate::seen) use growing::{Lines, Splitting};
-pub(in crate::seen) use ranges::Range;
+pub(in crate::seen) use growing::{Lines, Range, Splitting};
+pub(in crate::seen) use line::Geometry;
 pub(in crate::seen) use table::LineTable;

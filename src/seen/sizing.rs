@@ -1,11 +1,11 @@
-//! How large a filter must be for a rate, and what rate a filter of a given size has.
+//! How large a filter must be for a rate, and what rate a filter of a given size has. Pure arithmetic: nothing here allocates a filter, reads a
+//! clock or a file; only [`can_be_had`] asks the machine for memory.
+//!
+//! The lines of a blocked filter fill unevenly, so its rate is computed over all lines, step by step: see [`Load`].
 
-use super::arithmetic::to_u64;
-use super::load::Load;
-use crate::seen::layout::{Layout, Shape};
-use crate::seen::layouts::lines::Geometry;
-use crate::seen::options::SeenOptions;
-use crate::seen::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
+use super::layouts::lines::Geometry;
+use super::options::{Layout, SeenOptions, Shape};
+use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 
 /// The size of a filter, and what follows from it. Pure arithmetic: nothing is allocated.
 ///
@@ -91,14 +91,14 @@ impl Sizing {
     }
 
     /// The smallest lines with fingerprints that keep the rate, or the lines with the longest fingerprints if none do.
-    pub(in crate::seen) fn exact_at_rate(urls: u64, rate: f64) -> Self {
+    pub(super) fn exact_at_rate(urls: u64, rate: f64) -> Self {
         let sized = Geometry::BITS.map(|bits| Self::exact(urls, bits));
         sized.clone().find(|sized| sized.rate(urls as f64) <= rate).unwrap_or(Self::exact(urls, *Geometry::BITS.end()))
     }
 
     /// A filter of this many bits a URL. If `probes` is `None`, it gets the best number at capacity: `m/n ln 2`, rounded, or 8 or 16 in the
     /// blocked layout.
-    pub(in crate::seen) fn with_bits(layout: Layout, urls: u64, bits_per_url: f64, probes: Option<u32>) -> Self {
+    pub(super) fn with_bits(layout: Layout, urls: u64, bits_per_url: f64, probes: Option<u32>) -> Self {
         let sized = |probes| Self::rounded(layout, urls.max(1) as f64 * bits_per_url, probes);
         let rate = |probes| sized(probes).filter_rate(urls as f64);
         match (layout.shape(), probes) {
@@ -121,7 +121,7 @@ impl Sizing {
     }
 
     /// Whether a filter can have this size. A file's checksum says only that it was written so.
-    pub(in crate::seen) fn is_possible(&self) -> bool {
+    pub(super) fn is_possible(&self) -> bool {
         let is_whole = |unit| self.bits > 0 && self.bits.is_multiple_of(unit);
         let may_probe = (1..=MAX_PROBES).contains(&self.probes);
         match self.layout.shape() {
@@ -164,7 +164,7 @@ impl Sizing {
     }
 
     /// The share of cells that are not clear after `urls` distinct ones were shown.
-    pub(in crate::seen) fn fill_ratio(&self, urls: f64) -> f64 {
+    pub(super) fn fill_ratio(&self, urls: f64) -> f64 {
         match self.layout.shape() {
             Shape::Slots => urls / self.slots(),
             _ => -(urls * self.ln_spared()).exp_m1(),
@@ -176,7 +176,7 @@ impl Sizing {
     ///
     /// URLs that were taken for seen are counted: they found their bits set, so the filter is as it would be with them. For a full filter
     /// the answer is infinity.
-    pub(in crate::seen) fn cardinality(&self, fill_ratio: f64) -> f64 {
+    pub(super) fn cardinality(&self, fill_ratio: f64) -> f64 {
         match self.layout.shape() {
             Shape::Slots => fill_ratio * self.slots(),
             _ => (-fill_ratio).ln_1p() / self.ln_spared(),
@@ -238,6 +238,124 @@ fn integral(function: impl Fn(f64) -> f64, end: f64) -> f64 {
     let at = |piece: u32, weight: f64| weight * function(end * f64::from(piece) / f64::from(PIECES));
     let inner: f64 = (1..PIECES).map(|piece| at(piece, if piece % 2 == 1 { 4.0 } else { 2.0 })).sum();
     (at(0, 1.0) + inner + at(PIECES, 1.0)) * end / f64::from(3 * PIECES)
+}
+
+/// What the lines of a blocked filter answer at a mean load, in URLs a line.
+///
+/// A line's load `J` is Poisson distributed, and means over it are needed. Let `r(J)` be the rate of a line that holds `J` URLs. Then the
+/// derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So one walk
+/// over the loads gives all three.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    /// The share of new URLs that are taken for seen.
+    pub(super) rate: f64,
+    /// URLs taken for seen on the way from an empty line to this load: the integral of the rate.
+    pub(super) lost: f64,
+    /// The derivative of the rate.
+    slope: f64,
+}
+
+/// From this mean load on, all lines are full, to 13 digits.
+const FULL: f64 = 4096.0;
+
+impl Load {
+    /// Walks over the loads that lines may have at this mean. `probes` is 8 or 16.
+    pub(super) fn of(mean_load: f64, probes: u32) -> Self {
+        let mean = mean_load.min(FULL);
+        // Loads outside this range have chances below 1e-18 of the rest.
+        let spread = 14.0 * mean.sqrt() + 40.0;
+        let (least, most) = (to_u64((mean - spread).max(0.0)), to_u64(mean + spread));
+        // The first load gets the chance 1, and at the end all are divided by the sum of the chances.
+        let (mut chance, mut chances) = (1.0, 0.0);
+        let (mut rate_sum, mut lost_sum, mut slope_sum) = (0.0, 0.0, 0.0);
+        let (mut lane, mut lost) = (Lane::default(), 0.0);
+        let mut rate = lane.rate(probes);
+        for load in 0..=most {
+            lane.add(probes);
+            let next = lane.rate(probes);
+            if load >= least {
+                chances += chance;
+                rate_sum += chance * rate;
+                lost_sum += chance * lost;
+                slope_sum += chance * (next - rate);
+                chance *= mean / (load + 1) as f64;
+            }
+            lost += rate;
+            rate = next;
+        }
+        let lost = lost_sum / chances + (mean_load - mean);
+        Self { rate: rate_sum / chances, lost, slope: slope_sum / chances }
+    }
+
+    /// The mean load at which the rate is reached.
+    pub(super) fn at_rate(rate: f64, probes: u32) -> f64 {
+        let (mut low, mut high) = (0.0, FULL);
+        // If all lines held the same number of URLs, a bit would be set with the chance
+        // `rate^(1/k)`.
+        let ln_clear = (-rate.powf(1.0 / f64::from(probes))).ln_1p();
+        let mut load = (-ln_clear * LANE_BITS / f64::from(probes / LANE_PROBES)).min(FULL);
+        // Newton's method on logarithmic axes, where the curve is nearly straight: it takes some five steps. If a step leads out of the
+        // bounds, their middle is tried instead.
+        for _ in 0..100 {
+            let line = Self::of(load, probes);
+            *(if line.rate > rate { &mut high } else { &mut low }) = load;
+            let step = load * (rate / line.rate).powf(line.rate / (load * line.slope));
+            if (step - load).abs() <= load * 1e-9 {
+                // Each step doubles the digits, so this one has all of them.
+                return step;
+            }
+            load = if low < step && step < high { step } else { f64::midpoint(low, high) };
+        }
+        load
+    }
+}
+
+/// A lane of a line, in chances. All 8 lanes fill alike, and independently of each other.
+#[derive(Default)]
+struct Lane {
+    /// The chance that a given bit is set.
+    one: f64,
+    /// The chance that two given bits are set.
+    both: f64,
+}
+
+impl Lane {
+    /// Adds one URL, with one or two probes a lane.
+    fn add(&mut self, probes: u32) {
+        for _ in 0..probes / LANE_PROBES {
+            self.both += (self.one - self.both) * 2.0 / LANE_BITS;
+            self.one += (1.0 - self.one) / LANE_BITS;
+        }
+    }
+
+    /// The chance that all lanes hold the bits that a new URL probes. Two probes in one lane may be
+    /// the same bit.
+    fn rate(&self, probes: u32) -> f64 {
+        let held = if probes == LANE_PROBES { self.one } else { self.both + (self.one - self.both) / LANE_BITS };
+        held.powi(8)
+    }
+}
+
+/// `part / whole`, and 0 of nothing.
+pub(super) fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// A count as a whole number. Counts are not negative, and beyond 2^64 they saturate.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; not negative by its use")]
+pub(super) fn to_u64(count: f64) -> u64 {
+    count as u64
+}
+
+/// More than any machine has: 16 TiB.
+const MAX_BYTES: u128 = 1 << 44;
+
+/// Whether this machine gives `bytes` of memory at once.
+///
+/// The memory is allocated and freed again. Finding out later, when it is needed, would end the process: a failed allocation cannot be
+/// caught. Systems that promise more than they have may still say yes and fail when the memory is touched.
+pub(super) fn can_be_had(bytes: u128) -> bool {
+    bytes <= MAX_BYTES && usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
 }
 
 #[cfg(test)]
@@ -368,6 +486,64 @@ mod tests {
                     assert!((sizing.cardinality(sizing.fill_ratio(urls)) - urls).abs() < 1e-6 * (urls + 1.0));
                 }
             }
+        }
+    }
+
+    /// The same means, term by term from their definitions.
+    fn by_definition(mean: f64, probes: u32) -> (f64, f64) {
+        let (mut ln_factorial, mut rate, mut lost, mut before) = (0.0, 0.0, 0.0, 0.0);
+        for load in 0..2000 {
+            let count = f64::from(load);
+            ln_factorial += count.max(1.0).ln();
+            let chance = (count * mean.ln() - mean - ln_factorial).exp();
+            let clear = |bits: f64| (1.0 - bits / 64.0).powf(count * f64::from(probes / 8));
+            let held = match probes {
+                8 => 1.0 - clear(1.0),
+                _ => (1.0 - clear(1.0)) / 64.0 + (1.0 - 2.0 * clear(1.0) + clear(2.0)) * 63.0 / 64.0,
+            };
+            rate += chance * held.powi(8);
+            lost += chance * before;
+            before += held.powi(8);
+        }
+        (rate, lost)
+    }
+
+    #[test]
+    fn rates_and_losses_are_the_means_by_definition() {
+        for probes in [8, 16] {
+            for step in 0..40 {
+                let load = 1e-3 * 1.4_f64.powi(step);
+                let (line, (rate, lost)) = (Load::of(load, probes), by_definition(load, probes));
+                assert!((line.rate / rate - 1.0).abs() < 1e-9, "{line:?}, not {rate} at {load}");
+                assert!((line.lost / lost - 1.0).abs() < 1e-9, "{line:?}, not {lost} at {load}");
+                let (below, above) = (Load::of(load * 0.9999, probes), Load::of(load * 1.0001, probes));
+                let slope = (above.rate - below.rate) / (load * 0.0002);
+                assert!((line.slope / slope - 1.0).abs() < 1e-6, "{line:?}, not {slope} at {load}");
+            }
+        }
+        let empty = Load::of(0.0, 8);
+        assert_eq!((empty.rate, empty.lost), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_full_line_takes_all_for_seen() {
+        for probes in [8, 16] {
+            let (full, fuller) = (Load::of(FULL, probes), Load::of(1e18, probes));
+            assert!((full.rate - 1.0).abs() < 1e-12, "{full:?}");
+            assert_eq!(fuller.rate.to_bits(), full.rate.to_bits());
+            assert!((fuller.lost / 1e18 - 1.0).abs() < 1e-12, "{fuller:?}");
+        }
+    }
+
+    /// However low or high the rate: no step diverges, and the number of steps suffices.
+    #[test]
+    fn the_load_at_a_rate_has_that_rate() {
+        for probes in [8, 16] {
+            for rate in (1..1000).map(|step| 0.5_f64.powi(step)).chain([0.9, 0.99, 0.999]) {
+                let line = Load::of(Load::at_rate(rate, probes), probes);
+                assert!((line.rate / rate - 1.0).abs() < 1e-12, "{line:?}, not {rate}");
+            }
+            assert!(Load::at_rate(1.0 - f64::EPSILON, probes) <= FULL);
         }
     }
 }

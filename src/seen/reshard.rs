@@ -10,20 +10,16 @@
 
 use std::sync::Arc;
 
+use super::growth::Growth;
+use super::layouts::filter::Filter;
+use super::layouts::lines::{Lines, Range};
+use super::options::{Layout, SeenError, SeenOptions};
+use super::probes::shard;
+use super::set::SeenSet;
+use super::shard::{Layer, Shard};
+use super::sizing::Sizing;
+use super::statistics::{ShardCounts, VerifiedStatistics};
 use crate::address::Fingerprint;
-use crate::seen::counts::ShardCounts;
-use crate::seen::error::SeenError;
-use crate::seen::layer::Layer;
-use crate::seen::layout::Layout;
-use crate::seen::layouts::filter::Filter;
-use crate::seen::layouts::lines::{Lines, Range};
-use crate::seen::maths::growth::Growth;
-use crate::seen::maths::sizing::Sizing;
-use crate::seen::options::SeenOptions;
-use crate::seen::probes::shard;
-use crate::seen::set::SeenSet;
-use crate::seen::shard::Shard;
-use crate::seen::statistics::VerifiedStatistics;
 
 impl SeenSet {
     /// The same set in another number of shards, made without the URLs. It answers as before; in the blocked layout it makes the same

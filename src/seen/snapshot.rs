@@ -38,34 +38,35 @@
 //! end:       an empty frame, and nothing after it
 //! ```
 //!
-//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits.
+//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits. A table of lines may have fewer words than its
+//! homes need, where the old table's end was given back; without a second table, all homes of the first count as not split. Its slots are
+//! as they are in memory, so nothing is inserted anew.
+//!
+//! Two sets become one in the same way: each shard of the other, from its snapshot or written in memory, is read into ours.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::lines::{load_lines, memory_for, save_lines};
+use super::audit::AuditCounts;
+use super::growth::{Growth, MAX_LAYERS, Plan};
+use super::layouts::filter::Filter;
+use super::layouts::lines::{Geometry, LineTable, Lines, Splitting};
+use super::layouts::verified::Verified;
+use super::options::{Layout, OnFull, SeenError, SeenOptions, SnapshotError};
+use super::probes::STRATEGY;
+use super::set::SeenSet;
+use super::shard::{Layer, Shard};
+use super::sizing::{Sizing, can_be_had};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
 use crate::bytes::{FrameReader, FrameWriter};
-use crate::seen::audit::AuditCounts;
-use crate::seen::error::SnapshotError;
-use crate::seen::layer::Layer;
-use crate::seen::layout::Layout;
-use crate::seen::layouts::filter::Filter;
-use crate::seen::layouts::verified::Verified;
-use crate::seen::maths::growth::{Growth, MAX_LAYERS, Plan};
-use crate::seen::maths::sizing::Sizing;
-use crate::seen::options::{OnFull, SeenOptions};
-use crate::seen::probes::STRATEGY;
-use crate::seen::set::SeenSet;
-use crate::seen::shard::Shard;
 
 /// The beginning of the file.
 const MAGIC: [u8; 8] = *b"seen set";
 /// The format that is written, and the only one that is read.
 const VERSION: u32 = 2;
 /// Bytes in the longest frame's payload.
-pub(super) const LONGEST: u32 = 1 << 16;
+const LONGEST: u32 = 1 << 16;
 const NO_MEANING: &str = "a code without a meaning";
 /// A value's index in this list is its code in the file.
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
@@ -149,6 +150,62 @@ impl SeenSet {
     }
 }
 
+impl SeenSet {
+    /// The union with a snapshot, which is read as by [`load`](Self::load): everything that either has seen.
+    ///
+    /// The number of new URLs in the union is estimated from the fill. A URL of the sample that is in both was counted by each set's audit.
+    /// If a layer of the union is fuller than it was sized for, its rate is above its share; the statistics report it. Lines with
+    /// fingerprints are united whatever their sizes. If these are no multiples of each other, some of the snapshot's fingerprints lose some
+    /// bits, and a few are in two places.
+    ///
+    /// # Errors
+    /// As `load`, and if the two differ in layout, size, shards, length of fingerprints or key. For the counting layout always: a URL in
+    /// both would be counted twice, and outlive its removal.
+    pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
+        let (mut frames, options) = open(from)?;
+        fit(self.options(), &options)?;
+        for shard in self.shards_mut() {
+            absorb_shard(&mut frames, shard, &options)?;
+        }
+        frames.finish()?;
+        self.note_full();
+        Ok(self)
+    }
+
+    /// As [`merge`](Self::merge), with another set in memory, of which one shard is copied at a time. URLs that other threads insert into
+    /// that one meanwhile may be in the union or not.
+    ///
+    /// # Errors
+    /// As `merge` if the two differ. In the verified layout, if its directory cannot be read or written.
+    ///
+    /// ```
+    /// # use crawler::seen::{SeenOptions, SeenSet};
+    /// let options = SeenOptions::default();
+    /// let [one, other] = [SeenSet::new(&options)?, SeenSet::new(&options)?];
+    /// one.insert_bytes(b"a");
+    /// other.insert_bytes(b"b");
+    /// let both = one.union(&other)?;
+    /// assert!(["a", "b"].iter().all(|url| both.contains(options.key.fingerprint(url))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn union(mut self, other: &Self) -> Result<Self, SnapshotError> {
+        fit(self.options(), other.options())?;
+        for (index, shard) in self.shards_mut().enumerate() {
+            let mut frames = FrameWriter::new(Vec::new(), 0);
+            save_shard(&mut frames, &other.lock(index)).map_err(|error| shard.disk_error(error))?;
+            absorb_shard(&mut FrameReader::new(&frames.to()[..], 0, LONGEST), shard, other.options())?;
+        }
+        self.note_full();
+        Ok(self)
+    }
+
+    /// Sets anew whether any shard is full: no insertion has done it.
+    fn note_full(&mut self) {
+        let full = self.shards_mut().any(|shard| shard.full);
+        self.set_full(full);
+    }
+}
+
 /// Writes the set's options. The directory is left out: the set may be loaded on another machine.
 fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> io::Result<()> {
     let on_full = ON_FULL.iter().position(|&on_full| on_full == options.on_full).expect("all are listed");
@@ -168,7 +225,7 @@ fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> 
 }
 
 /// Reads up to the first shard.
-pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
+pub(super) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
     let mut frames = FrameReader::new(from, 0, LONGEST);
     if frames.raw()? != MAGIC {
         return Err(SnapshotError::Unknown);
@@ -204,7 +261,7 @@ pub(in crate::seen) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOpt
 }
 
 /// Writes a shard, which the caller has locked.
-pub(super) fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
+fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Result<()> {
     frames.put([u8::try_from(shard.layers.len()).expect("at most 24 layers")]);
     frames.put([u8::from(shard.full)]).put([u8::from(shard.audit.is_some())]);
     let mut counts = shard.counts;
@@ -248,7 +305,7 @@ fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> 
 }
 
 /// Reads a shard's frames into `shard`, which is empty, or holds the set that the snapshot is united with.
-pub(in crate::seen) fn absorb_shard<R: Read>(
+pub(super) fn absorb_shard<R: Read>(
     frames: &mut FrameReader<R>,
     shard: &mut Shard,
     options: &SeenOptions,
@@ -367,6 +424,104 @@ fn absorb_layer<R: Read>(
     })?;
     if merged {
         layer.estimate_inserted();
+    }
+    Ok(())
+}
+
+/// Writes the tables as they are. The caller holds the shard's lock.
+///
+/// # Errors
+/// The writer's errors.
+fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -> io::Result<()> {
+    let from = lines.next.as_ref().map_or(lines.table.homes, |next| next.from);
+    frames.put([u8::from(lines.next.is_some())]).put((from as u64).to_le_bytes()).end()?;
+    for table in [Some(&lines.table), lines.next.as_ref().map(|next| &next.table)].into_iter().flatten() {
+        let (words, overflow) = (table.words(), table.overflow());
+        frames.put((table.homes as u64).to_le_bytes()).put((words.len() as u64).to_le_bytes());
+        frames.put((overflow.len() as u64).to_le_bytes()).end()?;
+        frames.words(words)?;
+        for &(home, slot) in overflow {
+            frames.word(home as u64)?;
+            frames.word(slot)?;
+        }
+        frames.end_words()?;
+    }
+    Ok(())
+}
+
+/// Reads them, and counts all slots, so that damaged or forged data is refused here and never reaches a search.
+///
+/// # Errors
+/// If the file ends, a checksum is wrong, a number is beyond what the size allows, or there is no memory for the tables.
+fn load_lines<R: Read>(
+    frames: &mut FrameReader<R>,
+    geometry: Geometry,
+    split_bits: u32,
+) -> Result<Lines, SnapshotError> {
+    let (is_splitting, from) =
+        frames.fields(|fields| Ok((fields.variant(&[false, true])?, usize::try_from(fields.u64()?))))?;
+    let from = from.unwrap_or(usize::MAX);
+    let table = load_table(frames, geometry, from)?;
+    let homes = table.homes;
+    let next = is_splitting.then(|| load_table(frames, geometry, usize::MAX)).transpose()?;
+    let fits = next.as_ref().is_none_or(|next| next.homes / 2 == homes && next.homes.is_multiple_of(2));
+    if from > homes || !is_splitting && from != homes || !fits {
+        return Err(SnapshotError::Geometry("a table's lines do not fit its size"));
+    }
+    Ok(Lines::of(table, next.map(|table| Splitting { table, from }), split_bits))
+}
+
+/// Reads one table, which may only have slots of homes below `most`.
+fn load_table<R: Read>(
+    frames: &mut FrameReader<R>,
+    geometry: Geometry,
+    most: usize,
+) -> Result<LineTable, SnapshotError> {
+    let [homes, words, overflow] = frames.fields(|fields| Ok([fields.u64()?, fields.u64()?, fields.u64()?]))?;
+    memory_for(geometry.room(homes), u128::from(homes) * 64)?;
+    let mut table = LineTable::new(geometry, usize::try_from(homes).unwrap_or(usize::MAX));
+    let count = usize::try_from(words).unwrap_or(usize::MAX);
+    if homes == 0 || count > table.words().len() {
+        return Err(SnapshotError::Geometry("a table's lines do not fit its size"));
+    }
+    frames.words(count, |at, words| {
+        table.words_mut()[at..at + words.len()].copy_from_slice(words);
+        Ok(())
+    })?;
+    let mut pairs = Vec::new();
+    let count = usize::try_from(overflow).unwrap_or(usize::MAX).saturating_mul(2);
+    frames.words(count, |_, words| {
+        let in_pairs = words.as_chunks().0.iter();
+        pairs.extend(in_pairs.map(|&[home, slot]| (usize::try_from(home).unwrap_or(usize::MAX), slot)));
+        Ok(())
+    })?;
+    let most = most.min(table.homes);
+    match table.recount(pairs, most) {
+        Ok(()) => Ok(table),
+        Err(reason) => Err(SnapshotError::Damaged { offset: frames.offset(), reason }),
+    }
+}
+
+/// Whether there is memory for `bytes`.
+fn memory_for(capacity: u64, bytes: u128) -> Result<(), SeenError> {
+    if can_be_had(bytes) { Ok(()) } else { Err(SeenError::Memory { capacity, bytes }) }
+}
+
+/// Whether a fingerprint has the same place in both.
+fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
+    if ours.key != theirs.key {
+        return Err(SnapshotError::Key);
+    }
+    for (differs, reason) in [
+        (ours.layout != theirs.layout, "the layouts differ"),
+        (ours.shards != theirs.shards, "the numbers of shards differ"),
+        (ours.audit != theirs.audit, "the audits' samples differ"),
+        (ours.identity_bits_kept() != theirs.identity_bits_kept(), "the identity bits differ"),
+        (ours.layout == Layout::Counting, "a URL in both would be counted twice, and outlive its removal"),
+    ] {
+        if differs {
+            return Err(SnapshotError::Geometry(reason));
+        }
     }
     Ok(())
 }
