@@ -75,9 +75,8 @@ const DOORS: &[(&str, &[&str])] = &[
         "flate2",
         &[
             "src/crawl/http/decoder/",
-            "src/crawl/records/warc/compressor.rs",
-            "src/crawl/records/warc/members.rs",
-            "src/crawl/records/warc/walk.rs",
+            "src/crawl/records/warc/cdxj.rs",
+            "src/crawl/records/warc/compression.rs",
             "src/crawl/sitemap/gzip.rs",
             "src/simulate/answer.rs",
             "src/cli/record_file.rs",
@@ -217,7 +216,7 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     // The digests in archives; a contender in the comparison of seen sets.
-    ("sha1", &["src/crawl/records/warc/digest.rs", "src/cli/seen/compare/sets.rs"]),
+    ("sha1", &["src/crawl/records/warc/record.rs", "src/cli/seen/compare/sets.rs"]),
     ("strsim", &["src/cli/suggest.rs"]),
     // Derives.
     ("thiserror", &["src/"]),
@@ -248,9 +247,8 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "src/crawl/http/decoder/",
             "src/crawl/recrawl/known_page.rs",
-            "src/crawl/records/warc/compressor.rs",
-            "src/crawl/records/warc/members.rs",
-            "src/crawl/records/warc/walk.rs",
+            "src/crawl/records/warc/cdxj.rs",
+            "src/crawl/records/warc/compression.rs",
             "src/cli/record_file.rs",
         ],
     ),

@@ -1,14 +1,18 @@
-//! The page records of URLs that `explain` is asked about.
+//! Page records and refused links, read back: for `explain`, for outputs that remember earlier pages, and for a repair.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::legible::legible;
-use super::page_record::{PageRecord, read_line, record};
+use super::output::{OutputPart, Series};
+use super::page_record::{OutputPlace, PageRecord, line, page_line, read_line, record};
+use super::sink::Sink;
 use super::skipped::SkippedLink;
 use crate::frontier::{Explanation, Fetched, History, Receipt};
 use crate::gate::Refusal;
+use crate::job::repair::{LineFormat, PageLine};
 use crate::seen::Sighting;
 
 /// Adds page records to explained URLs. The journal says where each record is. If the journal's oldest part is gone, the whole file is read
@@ -117,4 +121,58 @@ fn brief(record: PageRecord) -> Fetched {
         None => recrawled.change.name().to_owned(),
     });
     Fetched { status, error, message, at, recrawled }
+}
+
+/// At most this many bytes of page records are shown to outputs.
+const REMEMBERED: u64 = 256 << 20;
+
+/// Shows outputs the pages that they already hold, up to this position in the page records.
+pub(in crate::crawl) fn remember(path: &Path, to: u64, sinks: &[Arc<dyn Sink>]) -> io::Result<()> {
+    let sinks: Vec<_> = sinks.iter().filter(|sink| sink.remembers()).collect();
+    if sinks.is_empty() {
+        return Ok(());
+    }
+    each_record(path, to.saturating_sub(REMEMBERED), to, |record| {
+        sinks.iter().filter(|sink| record.outputs.contains_key(sink.name())).for_each(|sink| sink.remember(&record));
+    })
+}
+
+/// Reads the page records between two positions of their file, if it exists.
+pub(in crate::crawl) fn each_record(
+    path: &Path,
+    from: u64,
+    to: u64,
+    mut each: impl FnMut(PageRecord),
+) -> io::Result<()> {
+    let Some(mut file) = open_if_there(path)? else { return Ok(()) };
+    file.seek(SeekFrom::Start(from))?;
+    for line in BufReader::new(file).take(to.saturating_sub(from)).split(b'\n') {
+        if let Some(record) = record(&line?) {
+            each(record);
+        }
+    }
+    Ok(())
+}
+
+/// The format of a crawl's page records and outputs, for a [repair](crate::job::repair).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PageFormat;
+
+impl LineFormat for PageFormat {
+    fn read(&self, line: &[u8]) -> Option<PageLine> {
+        page_line(line)
+    }
+
+    fn moved(&self, of: &[u8], outputs: &[(String, Receipt)]) -> Option<Vec<u8>> {
+        let mut record = record(of)?;
+        let places = outputs.iter().map(|(name, receipt)| (name.clone(), OutputPlace::from(*receipt)));
+        record.outputs = places.collect();
+        Some(line(&record))
+    }
+
+    fn files(&self, directory: &Path, output: &str) -> io::Result<Vec<(u64, PathBuf)>> {
+        let (one, series) = (directory.join(output), Series::new(directory, output).find()?);
+        let parts = series.into_iter().map(|OutputPart { start, path, .. }| (start, path));
+        Ok(one.exists().then_some((0, one)).into_iter().chain(parts).collect())
+    }
 }

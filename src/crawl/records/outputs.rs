@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
-use super::done_page::DonePage;
-use super::edge::Edge;
+use super::output::file_name;
 use super::page_record::{OutputPlace, PageRecord, line};
-use super::series::file_name;
+use super::sink::DonePage;
+use super::sink::Edge;
 use super::sink::Sink;
 use super::writer::{Slot, Writer};
 use crate::crawl::bounds::Memory;

@@ -1,11 +1,10 @@
-//! One line of `pages.jsonl`: what became of one URL.
+//! One line of `pages.jsonl`: what became of one URL; and the same as a line of the log.
 
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::recrawled::Recrawled;
 use crate::crawl::fields::FieldValue;
 use crate::crawl::http::is_unwanted;
 use crate::frontier::Receipt;
@@ -333,4 +332,65 @@ fn is_false(truth: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// What has become of a page since its last visit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct Recrawled {
+    /// How it compares.
+    pub change: PageChange,
+    /// When the body was fetched that it was compared with. `null` for a page that is new.
+    #[cfg_attr(feature = "cli", schemars(extend("format" = "date-time")))]
+    pub since: Option<String>,
+}
+
+/// How a page compares with its last visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PageChange {
+    /// It has another body, or redirects elsewhere.
+    Changed,
+    /// It was there, and this time nobody can tell: no whole response, or a status that says nothing of the page.
+    Failed,
+    /// It was there, and now is a 404 or 410.
+    Gone,
+    /// It was not known.
+    New,
+    /// A 304, or the same body.
+    Unchanged,
+}
+
+impl PageChange {
+    /// Its name, as records have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Failed => "failed",
+            Self::Gone => "gone",
+            Self::New => "new",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// Logs the result of a request from its record. The request is done, or will be tried again.
+pub(in crate::crawl) fn log_page(record: &PageRecord, is_done: bool) {
+    let PageRecord { url, status, error, message, redirect, links, .. } = record;
+    let status = status.map_or_else(String::new, |status| format!("{status} "));
+    let words = message.as_deref().map_or_else(String::new, |message| format!(" ({message})"));
+    let what = match (error, redirect) {
+        (Some(error), _) => format!(": {error}{words}"),
+        (None, Some(to)) => format!(" -> {to}"),
+        (None, None) => {
+            let kind = record.content_type.as_deref().unwrap_or("no type");
+            let LinkCounts { found, admitted, .. } = links;
+            let ms = record.timings.total_us / 1000;
+            format!(" {kind}, {} bytes in {ms} ms; {found} links, {admitted} of them new", record.bytes)
+        }
+    };
+    let again = if is_done { String::new() } else { format!("; try {}, to be tried again", record.attempts) };
+    tracing::info!("{status}{url}{what}{again}");
 }

@@ -4,23 +4,30 @@
 //! decide: each names the places of its page's bytes in the other outputs, and all outputs have the same order. After a kill, the last
 //! record whose bytes are complete in all outputs counts. Anything after it was not yet in the log: it is cut off, kept in another file,
 //! and fetched again.
+//!
+//! Each partition has its own checkpoints. The outputs have a keeper, a thread that syncs their files.
 
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use super::bodies::Bodies;
-use super::lines_backward::LinesBackward;
+use super::lookup::remember;
 use super::output::Output;
 use super::output_files::OutputFiles;
 use super::outputs::{OutputEnd, OutputEnds, Outputs, SinkOutput};
-use super::outputs_keeper::OutputsKeeper;
 use super::page_record::record;
-use super::recall::remember;
 use super::sink::Sink;
 use super::skipped::SkipList;
-use super::writer::Writer;
-use super::written::Written;
-use crate::crawl::CrawlError;
+use super::writer::{Writer, WriterThread, Written};
+use crate::crawl::bounds::free_space;
+use crate::crawl::lock::lock;
+use crate::crawl::{CrawlError, FinishReason, JobOptions, Stop};
+use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, PAGES};
 
 /// What is kept of each page beside its record.
@@ -143,10 +150,163 @@ fn confirmed(pages: &Output, others: &[Output]) -> Result<OutputEnds, CrawlError
     Ok(ends)
 }
 
+/// How often it checks files and disk space.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Syncs the outputs as often as a journal is synced, or, if it never is, as often as a job has checkpoints. Gives complete files of a
+/// series their final names. Stops the crawl before a disk is full, or if another program has changed its files.
+#[derive(Debug)]
+pub(crate) struct OutputsKeeper {
+    files: OutputFiles,
+    ends: Arc<Mutex<OutputEnds>>,
+    bodies: Option<Arc<Bodies>>,
+    threads: Vec<WriterThread>,
+}
+
+/// A running keeper.
+#[derive(Debug)]
+pub(crate) struct KeeperThread {
+    /// Dropping it ends the thread.
+    end: mpsc::Sender<()>,
+    thread: JoinHandle<Result<(), CheckpointError>>,
+}
+
+impl OutputsKeeper {
+    fn new(
+        files: OutputFiles,
+        ends: Arc<Mutex<OutputEnds>>,
+        bodies: Option<Arc<Bodies>>,
+        threads: Vec<WriterThread>,
+    ) -> Self {
+        Self { files, ends, bodies, threads }
+    }
+
+    /// Starts it. If it cannot go on, it stops the crawl.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub(crate) fn start(self, options: JobOptions, stop: Stop) -> io::Result<KeeperThread> {
+        let (end, ended) = mpsc::channel();
+        let work =
+            move || self.work(&options, &stop, &ended).inspect_err(|_| stop.drain_because(FinishReason::SinkFailed));
+        let thread = thread::Builder::new().name("outputs".to_owned()).spawn(work)?;
+        Ok(KeeperThread { end, thread })
+    }
+
+    fn work(mut self, options: &JobOptions, stop: &Stop, ended: &mpsc::Receiver<()>) -> Result<(), CheckpointError> {
+        let sync_every = options.open.journal.sync.interval().unwrap_or(options.checkpoint_interval);
+        let tick = sync_every.min(TICK);
+        let (mut looked, mut synced) = (Instant::now(), Instant::now());
+        while ended.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
+            if synced.elapsed() >= sync_every {
+                self.sync(false)?;
+                synced = Instant::now();
+            }
+            if looked.elapsed() < TICK {
+                continue;
+            }
+            looked = Instant::now();
+            if let Some(error) = self.files.disturbed()? {
+                return Err(error);
+            }
+            if let Some(directory) = self.bodies.as_ref().map(|bodies| bodies.directory()) {
+                let free = free_space(directory).map_err(FileError::of("measure", directory))?;
+                if free.is_some_and(|free| free < options.min_free_disk) {
+                    stop.drain_because(FinishReason::DiskLow);
+                }
+            }
+        }
+        // All writers are dropped by now, and everything they had is written.
+        for thread in std::mem::take(&mut self.threads) {
+            thread.join().map_err(FileError::of("write", Path::new("the outputs")))?;
+        }
+        self.sync(true)
+    }
+
+    fn sync(&mut self, is_over: bool) -> Result<(), CheckpointError> {
+        if let Some(bodies) = &self.bodies {
+            bodies.sync().map_err(FileError::of("sync", bodies.directory()))?;
+        }
+        let ends = lock(&self.ends).clone();
+        if self.files.sync(&ends)? { self.files.finish(&ends, is_over) } else { Ok(()) }
+    }
+}
+
+impl KeeperThread {
+    /// Waits until everything is written and synced. All users of the outputs must be gone. Blocks.
+    ///
+    /// # Errors
+    /// If a write failed, or a file is not what was written to it.
+    pub(crate) fn end(self) -> Result<(), CheckpointError> {
+        drop(self.end);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// Bytes read at once.
+const STEP: u64 = 64 << 10;
+
+/// The complete lines of a file, last line first. Keeps the longest line and one step in memory.
+#[derive(Debug)]
+struct LinesBackward {
+    file: File,
+    /// Where `bytes` begin in the file.
+    start: u64,
+    /// Bytes read but not yet returned; empty, or ends with a line end.
+    bytes: Vec<u8>,
+}
+
+impl LinesBackward {
+    /// Reads the first `length` bytes of a file. Ignores anything after the last line end.
+    fn of(file: File, length: u64) -> io::Result<Self> {
+        let mut lines = Self { file, start: length, bytes: Vec::new() };
+        while !lines.bytes.contains(&b'\n') && lines.read_more()? {}
+        let end = lines.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        lines.bytes.truncate(end);
+        Ok(lines)
+    }
+
+    /// Where the lines end that are not yet returned.
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
+    /// The next line, without its end, and where it begins; `None` after the first line of the file.
+    fn next(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
+        if self.bytes.is_empty() && !self.read_more()? {
+            return Ok(None);
+        }
+        let begin = loop {
+            let before = self.bytes.len() - 1;
+            match self.bytes[..before].iter().rposition(|byte| *byte == b'\n') {
+                Some(end) => break end + 1,
+                None if !self.read_more()? => break 0,
+                None => {}
+            }
+        };
+        let mut line = self.bytes.split_off(begin);
+        line.pop();
+        Ok(Some((self.start + begin as u64, line)))
+    }
+
+    /// Reads one step further toward the beginning. Returns whether there was one.
+    fn read_more(&mut self) -> io::Result<bool> {
+        let step = self.start.min(STEP);
+        self.start -= step;
+        let mut bytes = vec![0; usize::try_from(step).unwrap_or_default()];
+        self.file.seek(SeekFrom::Start(self.start))?;
+        self.file.read_exact(&mut bytes)?;
+        bytes.append(&mut self.bytes);
+        self.bytes = bytes;
+        Ok(step > 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::fs;
+    use std::io::Write;
 
     use super::*;
     use crate::crawl::records::page_record::{OutputPlace, line};
@@ -252,5 +412,29 @@ mod tests {
         fs::write(directory.path().join(LINKS), "0123456789").unwrap();
         let refused = reopen(directory.path(), &keeps()).unwrap_err();
         assert!(matches!(refused, CrawlError::Record { offset, .. } if offset == first.len() as u64), "{refused}");
+    }
+
+    #[test]
+    fn they_come_as_they_are_written() {
+        let long = "x".repeat(200 << 10);
+        for (text, end) in [
+            (String::new(), 0),
+            ("half".to_owned(), 0),
+            ("one\n\ntwo\nhalf".to_owned(), 9),
+            (format!("{long}\n{long}1\n"), 2 * long.len() as u64 + 3),
+            (long.clone(), 0),
+        ] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            let mut lines = LinesBackward::of(file, text.len() as u64).unwrap();
+            assert_eq!(lines.end(), end);
+            let mut found = Vec::new();
+            while let Some((start, line)) = lines.next().unwrap() {
+                assert_eq!(lines.end(), start);
+                found.insert(0, String::from_utf8(line).unwrap());
+            }
+            let whole = &text[..usize::try_from(end).unwrap()];
+            assert!(found == whole.lines().collect::<Vec<_>>(), "{} lines of {} bytes", found.len(), text.len());
+        }
     }
 }

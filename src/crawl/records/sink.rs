@@ -1,9 +1,10 @@
-//! Another output of a crawl: some bytes for each page that is done.
+//! Other outputs of a crawl: some bytes for each page that is done. One of them is the list of links, `links.jsonl`.
 
 use std::fmt::Debug;
 
-use super::done_page::DonePage;
-use super::page_record::PageRecord;
+use serde::{Deserialize, Serialize};
+
+use super::page_record::{PageRecord, add_line};
 use crate::crawl::http::Exchange;
 
 /// An output of a job beside `pages.jsonl`: a file, or a series of files, to which each page that is done adds some bytes.
@@ -72,4 +73,101 @@ pub trait Sink: Debug + Send + Sync + 'static {
     /// Many tasks call it at once. It must not block, because other pages wait for its thread. With a response of more than 128 KiB it has
     /// a thread of its own. If it panics, the page is tried again.
     fn write(&self, page: &DonePage<'_>, to: &mut Vec<u8>);
+}
+
+/// A completed page, as outputs receive it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct DonePage<'a> {
+    /// Its record, which does not yet say what happened to its links.
+    pub record: &'a PageRecord,
+    /// The response as it came, if there is one and an output [needs it](super::Sink::needs_exchange).
+    pub exchange: Option<&'a Exchange>,
+    /// Its links, if an output [needs them](super::Sink::needs_links).
+    pub links: &'a [Edge],
+    /// What its next visit needs, if an output [keeps visits](super::Sink::keeps_visits).
+    pub(in crate::crawl) visit: &'a [u8],
+}
+
+/// A link of a page to a URL, whether the gate admits it or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Edge {
+    /// The wire URL that it leads to.
+    pub to: String,
+    /// Where it was found: `a`, `area`, `canonical`, `frame`, `img`, `link`, `media`, `refresh`, `script`, `style` on a page; `header` in a
+    /// `Link` or `Refresh` header; `redirect`, `sitemap` or `feed`; `json_ld` in structured data; `text` in plain text; `unchanged` for a
+    /// page that answered 304, whose links are those of its last visit.
+    pub kind: &'static str,
+    /// The text of its `<a>`: white space folded, cut at 512 bytes.
+    pub text: Option<String>,
+    /// The `rel` of its element, likewise.
+    pub rel: Option<String>,
+}
+
+impl Edge {
+    /// Bytes of memory that it takes.
+    pub(in crate::crawl) fn memory(&self) -> usize {
+        let texts = [&self.text, &self.rel].map(|text| text.as_ref().map_or(0, String::len));
+        size_of::<Self>() + self.to.len() + texts[0] + texts[1]
+    }
+}
+
+/// The output's name.
+const NAME: &str = "links.jsonl";
+/// Most lines are no longer than this many bytes.
+const LINE: usize = 256;
+
+/// One line of `links.jsonl`: a link of a page. Every key is present in every line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct LinkRecord {
+    /// The wire URL of its page, as in the page's record.
+    pub from: String,
+    /// The wire URL that it leads to.
+    pub to: String,
+    /// What it was found on, by [`Edge::kind`].
+    pub kind: String,
+    /// The text of its `<a>`.
+    pub text: Option<String>,
+    /// The `rel` of its element.
+    pub rel: Option<String>,
+}
+
+/// Writes the links of each page to `links.jsonl` in the job, one [`LinkRecord`] a line. Each spelling of a link is listed once per page,
+/// in the page's order.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct LinkList;
+
+/// A [`LinkRecord`] that borrows.
+#[derive(Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+struct Line<'a> {
+    from: &'a str,
+    to: &'a str,
+    kind: &'a str,
+    text: Option<&'a str>,
+    rel: Option<&'a str>,
+}
+
+impl Sink for LinkList {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn needs_links(&self) -> bool {
+        true
+    }
+
+    fn write(&self, page: &DonePage<'_>, to: &mut Vec<u8>) {
+        let from = &page.record.url;
+        if let Some(redirect) = &page.record.redirect {
+            add_line(&Line { from, to: redirect, kind: "redirect", text: None, rel: None }, to);
+        }
+        to.reserve(page.links.len() * LINE);
+        for Edge { to: target, kind, text, rel } in page.links {
+            add_line(&Line { from, to: target, kind, text: text.as_deref(), rel: rel.as_deref() }, to);
+        }
+    }
 }

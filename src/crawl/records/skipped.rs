@@ -12,7 +12,6 @@ use ahash::RandomState;
 use serde::{Deserialize, Serialize};
 
 use super::legible::legible;
-use super::logged::log_refusal;
 use super::page_record::add_line;
 use super::writer::{Writer, WriterThread};
 use crate::address::without_userinfo;
@@ -182,6 +181,13 @@ impl Skips {
         add_line(&SkippedLink { url, reason, referrer, depth, links, of }, &mut self.lines);
         drawn.bytes.fetch_add((self.lines.len() - before) as u64, Ordering::Relaxed);
     }
+}
+
+/// Logs links that are refused.
+fn log_refusal(refusal: Refusal, text: Option<&str>, referrer: Option<&str>, links: u32) {
+    let from = referrer.map_or_else(String::new, |page| format!(", on {page}"));
+    let what = text.map_or_else(|| format!("{links} further links"), legible);
+    tracing::info!("refused: {}: {what}{from}", refusal.name());
 }
 
 #[cfg(test)]

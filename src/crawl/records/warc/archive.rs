@@ -2,13 +2,13 @@
 
 use std::sync::Mutex;
 
+use super::compression::Members;
 use super::compression::WarcCompression;
-use super::digest::digest;
-use super::members::Members;
+use super::record::digest;
+use super::record::record_id;
 use super::record::{REQUEST, RESPONSE, WarcRecord};
-use super::record_id::record_id;
-use super::response_head::{archived, is_encoded};
-use super::revisit::{REVISIT, kind_of, revisited};
+use super::record::{REVISIT, kind_of, revisited};
+use super::record::{archived, is_encoded};
 use crate::crawl::http::{Exchange, Truncated};
 use crate::crawl::lock::lock;
 use crate::crawl::options::FetchOptions;

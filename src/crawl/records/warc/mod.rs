@@ -5,8 +5,8 @@
 //! Zstandard frame, so that a reader can start at any of them.
 //!
 //! | what | how | why |
+//! |---|---|---|
 //! | body | as received, content codings not undone | the digest is that of the bytes that the server sent |
-//! | body | as it came, content codings not undone | the digest is that of the bytes that the server chose |
 //! | chunks | joined, and `transfer-encoding: chunked` is renamed to `x-orig-transfer-encoding` | a reader that finds the header looks for chunks |
 //! | a body that broke off or was cut | `WARC-Truncated` says why: `length`, `time`, `disconnect`, `unspecified` | WARC 1.1 section 5.13 |
 //! | header names | in lower case, fields of one name together | HTTP does not distinguish them, and the client does not keep the original |
@@ -31,16 +31,8 @@
 mod archive;
 mod cdxj;
 mod compression;
-mod compressor;
-mod digest;
-mod members;
 mod record;
-mod record_id;
-mod response_head;
-mod revisit;
-mod sorted_lines;
 mod surt;
-mod walk;
 
 pub use archive::Archive;
 pub use cdxj::{CdxjIndex, archives_in};
