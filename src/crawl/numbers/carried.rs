@@ -1,19 +1,21 @@
-//! What one run of a job passes on to the next.
+//! What one run of a job passes on to the next: its numbers, in each checkpoint; and the time and the cost so far, written every second so
+//! that they survive a kill.
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Seek, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::cost::Cost;
+use super::counts::SeedCounts;
 use super::politeness_watch::PolitenessCounts;
-use super::seed_counts::SeedCounts;
-use super::spent::Spent;
 use super::tally::Tally;
 use super::timeline::Timeline;
+use crate::bytes::{Fields, checksum};
 use crate::crawl::records::OutputEnds;
 use crate::frontier::Timestamp;
+use crate::job::own;
 
 /// What one run of a job passes on to the next, beside the frontier. Each checkpoint contains it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,6 +95,147 @@ impl Carried {
     }
 }
 
+/// What all runs of a job have used up to a moment.
+///
+/// A checkpoint has the same for its own moment. The pages that a killed run has fetched after its checkpoint are counted by their records;
+/// the time that they took is counted from here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::crawl) struct Spent {
+    /// How long all runs took, in microseconds.
+    pub(in crate::crawl) elapsed_us: u64,
+    pub(in crate::crawl) cost: Cost,
+}
+
+/// The file for it, in the job's frontier: 32 bytes, overwritten in place.
+///
+/// ```text
+/// elapsed  u64  microseconds
+/// CPU      u64  microseconds, all bits set where the system does not say
+/// memory   u64  bytes at most, the same
+/// checksum u64  of what comes before, with the seed 0
+/// ```
+///
+/// All numbers are little-endian. The file is not synced: if a power cut leaves it short or torn, the checkpoint's time counts.
+#[derive(Debug)]
+pub(in crate::crawl) struct SpentFile(File);
+
+const NAME: &str = "spent";
+const UNKNOWN: u64 = u64::MAX;
+
+impl Spent {
+    /// Reads the file of this frontier. A missing or torn file counts as zero.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub(in crate::crawl) fn read(frontier: &Path) -> io::Result<Self> {
+        match own::read(&SpentFile::path(frontier)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            bytes => Ok(Self::from_bytes(&bytes?).unwrap_or_default()),
+        }
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (said, sum) = bytes.split_at_checked(24)?;
+        let mut fields = Fields::of(said);
+        let mut next = || fields.u64().ok();
+        let (elapsed_us, [cpu_us, peak_memory_bytes]) = (next()?, [next()?, next()?]);
+        let known = |number: u64| (number != UNKNOWN).then_some(number);
+        let cost = Cost { cpu_us: known(cpu_us), peak_memory_bytes: known(peak_memory_bytes) };
+        (sum == checksum(0, said).to_le_bytes()).then_some(Self { elapsed_us, cost })
+    }
+
+    fn to_bytes(self) -> [u8; 32] {
+        let Cost { cpu_us, peak_memory_bytes } = self.cost;
+        let mut bytes = [0; 32];
+        let numbers = [self.elapsed_us, cpu_us.unwrap_or(UNKNOWN), peak_memory_bytes.unwrap_or(UNKNOWN)];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        let sum = checksum(0, &bytes[..24]);
+        bytes[24..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+}
+
+impl SpentFile {
+    /// The path of the file.
+    pub(in crate::crawl) fn path(frontier: &Path) -> PathBuf {
+        frontier.join(NAME)
+    }
+
+    /// Opens the file of this frontier, or makes it.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub(in crate::crawl) fn open(frontier: &Path) -> io::Result<Self> {
+        own::open_or_create_in_place(&Self::path(frontier)).map(Self)
+    }
+
+    /// Overwrites the file.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub(in crate::crawl) fn write(&mut self, spent: Spent) -> io::Result<()> {
+        self.0.rewind()?;
+        self.0.write_all(&spent.to_bytes())
+    }
+}
+
+/// The CPU time and memory that a crawl took, in all its runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct Cost {
+    /// Microseconds of CPU time of the process while the crawl ran, user and system, to ten milliseconds: the sum over all runs. `null` where
+    /// the system does not say.
+    pub cpu_us: Option<u64>,
+    /// The most memory that was resident at once, in any run; `null` where the system does not say.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Cost {
+    /// The cost of this process so far, from `/proc` (Linux).
+    pub fn of_this_process() -> Self {
+        Self {
+            cpu_us: fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_us(&stat)),
+            peak_memory_bytes: fs::read_to_string("/proc/self/status").ok().and_then(|status| peak_memory(&status)),
+        }
+    }
+
+    /// The cost of this process since `began`. The memory is the peak of its whole life.
+    pub(in crate::crawl) fn of_this_process_since(began: Self) -> Self {
+        let now = Self::of_this_process();
+        let since = |now: u64| now.saturating_sub(began.cpu_us.unwrap_or_default());
+        Self { cpu_us: now.cpu_us.map(since), ..now }
+    }
+
+    /// The cost of this run followed by the next.
+    pub(in crate::crawl) fn then(self, next: Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>, of: fn(u64, u64) -> u64| match (one, other) {
+            (Some(one), Some(other)) => Some(of(one, other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            cpu_us: both(self.cpu_us, next.cpu_us, u64::saturating_add),
+            peak_memory_bytes: both(self.peak_memory_bytes, next.peak_memory_bytes, u64::max),
+        }
+    }
+}
+
+/// `utime` and `stime`, fields 14 and 15 of `/proc/PID/stat`, in ticks. User space sees ticks of 10 ms on every architecture that Rust's
+/// standard library supports, whatever the kernel's own tick is (`USER_HZ`, proc(5)).
+fn cpu_us(stat: &str) -> Option<u64> {
+    // The second field is the program's name in parentheses; it may itself contain spaces and parentheses.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut ticks = after_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
+    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) * 10_000)
+}
+
+/// `VmHWM` of `/proc/PID/status`, converted from KiB.
+fn peak_memory(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()? * 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,5 +292,47 @@ mod tests {
         let record = r#"{"url": "https://a.example/", "key": "https://a.example/", "links": {"found": 2}, "timings": {"total_us": 1500}}"#;
         let record: PageRecord = serde_json::from_str(record).unwrap();
         assert_eq!((record.links.found, record.timings.total_us), (2, 1500));
+    }
+
+    #[test]
+    fn what_was_written_last_is_read_and_nothing_that_is_torn() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Spent::read(directory.path()).unwrap(), Spent::default(), "there is no file");
+        let mut file = SpentFile::open(directory.path()).unwrap();
+        for (elapsed_us, cpu_us) in [(9_000_000, Some(80)), (7, None), (u64::MAX, Some(0))] {
+            let spent = Spent { elapsed_us, cost: Cost { cpu_us, peak_memory_bytes: Some(4096) } };
+            file.write(spent).unwrap();
+            assert_eq!(Spent::read(directory.path()).unwrap(), spent);
+        }
+        let whole = std::fs::read(SpentFile::path(directory.path())).unwrap();
+        assert_eq!(whole.len(), 32);
+        for place in 0..32 {
+            assert_eq!(Spent::from_bytes(&whole[..place]), None);
+            let mut torn = whole.clone();
+            torn[place] ^= 1;
+            assert_eq!(Spent::from_bytes(&torn), None);
+        }
+    }
+
+    #[test]
+    fn reads_what_linux_writes() {
+        let stat = "71 (a (b) c) S 1 71 71 0 -1 4194560 983 0 12 0 1234 56 0 0 20 0 9 0 4711 1 2 3";
+        assert_eq!(cpu_us(stat), Some(12_900_000));
+        assert_eq!(
+            peak_memory("Name:\tcrawler\nVmPeak:\t  999 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1 kB\n"),
+            Some(2_097_152)
+        );
+        for nonsense in ["", ")", "1 (x) S 1 2", "VmHWM: many kB"] {
+            assert_eq!((cpu_us(nonsense), peak_memory(nonsense)), (None, None));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_used_something() {
+        let hoard = vec![1_u8; 8 << 20];
+        let cost = Cost::of_this_process();
+        assert!(cost.peak_memory_bytes > Some(hoard.iter().map(|&byte| u64::from(byte)).sum()), "{cost:?}");
+        assert!(cost.cpu_us.is_some(), "{cost:?}");
     }
 }

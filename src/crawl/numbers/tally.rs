@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer_counts::AnswerCounts;
-use super::duplicate_counts::DuplicateCounts;
-use super::examples::{self, Examples};
-use super::failed_pages::FailedPages;
-use super::host_answers::HostAnswers;
-use super::name_counts::NameCounts;
-use super::recrawl_counts::RecrawlCounts;
-use super::sitemap_counts::SitemapCounts;
-use super::source_counts::SourceCounts;
-use super::status_classes::Breakdown;
-use super::wait_times::WaitTimes;
-use crate::crawl::content_type::essence;
+use super::answers::AnswerCounts;
+use super::answers::Breakdown;
+use super::answers::NameCounts;
+use super::counts::DuplicateCounts;
+use super::counts::RecrawlCounts;
+use super::counts::SitemapCounts;
+use super::counts::SourceCounts;
+use super::counts::WaitTimes;
+use super::failures::FailedPages;
+use super::failures::HostAnswers;
+use super::failures::{Examples, merge_examples, record_example};
 use crate::crawl::http::ConnectionTimes;
 use crate::crawl::latencies::Latencies;
+use crate::crawl::content_type::essence;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
 /// A crawl's counters. They take two or three hundred KiB, whatever the web answers: every map with keys from the web is bounded.
@@ -216,7 +216,7 @@ impl Traffic {
             Some(error) if record.is_unwanted() => self.unwanted.add(error, 1),
             Some(error) => {
                 self.errors.add(error, 1);
-                examples::record(&mut self.examples, record);
+                record_example(&mut self.examples, record);
             }
             None => self.total.record(Duration::from_micros(record.timings.total_us)),
         }
@@ -235,7 +235,7 @@ impl Traffic {
         }
         self.errors.merge(&other.errors);
         self.unwanted.merge(&other.unwanted);
-        examples::merge(&mut self.examples, &other.examples);
+        merge_examples(&mut self.examples, &other.examples);
         self.content_types.merge(&other.content_types);
         self.first_byte.merge(&other.first_byte);
         self.total.merge(&other.total);

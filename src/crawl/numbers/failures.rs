@@ -1,4 +1,4 @@
-//! How hosts answer requests for pages: whether they refuse us.
+//! What failed: examples of each kind of failure, the first pages that failed, and the hosts that refuse us.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -7,6 +7,110 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::crawl::records::PageRecord;
+
+/// A request that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Example {
+    /// What was asked for; a long URL is cut.
+    pub url: String,
+    /// What the system or the server's words were, likewise.
+    pub message: String,
+}
+
+/// The first failed requests of each kind, by the name of the [`Failure`](crate::frontier::Failure), three of each.
+pub(super) type Examples = BTreeMap<String, Vec<Example>>;
+
+/// Examples kept of one kind.
+const MOST: usize = 3;
+/// At most this many characters of a text are kept.
+const LONGEST: usize = 200;
+
+/// Keeps a failed request, if few of its kind are kept.
+pub(super) fn record_example(examples: &mut Examples, record: &PageRecord) {
+    let Some(error) = &record.error else { return };
+    if examples.get(error).is_some_and(|kept| kept.len() >= MOST) {
+        return;
+    }
+    let message = record.message.as_deref().unwrap_or_default();
+    let example = Example { url: cut(&record.url), message: cut(message) };
+    let kept = examples.entry(error.clone()).or_default();
+    if !kept.contains(&example) {
+        kept.push(example);
+    }
+}
+
+/// Adds the examples of another, as far as there is room.
+pub(crate) fn merge_examples(examples: &mut Examples, other: &Examples) {
+    for (error, others) in other {
+        let kept = examples.entry(error.clone()).or_default();
+        for example in others {
+            if kept.len() < MOST && !kept.contains(example) {
+                kept.push(example.clone());
+            }
+        }
+    }
+}
+
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A page that failed: its record has an error, or a status of 400 or more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(default)]
+#[non_exhaustive]
+pub struct FailedPage {
+    /// Its wire URL; a long one is cut.
+    pub url: String,
+    /// The HTTP status; `null` where no whole answer came.
+    pub status: Option<u16>,
+    /// The error; `null` where an answer came.
+    pub error: Option<String>,
+    /// The wire URL of the page on which it was found first; `null` for a seed. A long one is cut.
+    pub referrer: Option<String>,
+}
+
+/// The first ten pages that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FailedPages(Vec<FailedPage>);
+
+impl FailedPages {
+    /// At most this many pages are listed.
+    const MOST: usize = 10;
+
+    /// Takes the record of a completed page. A page that failed before and has now succeeded is removed.
+    pub(super) fn record(&mut self, record: &PageRecord) {
+        let has_failed = record.has_failed();
+        if has_failed && self.0.len() >= Self::MOST || !has_failed && self.0.is_empty() {
+            return;
+        }
+        let url = cut(&record.url);
+        self.0.retain(|page| page.url != url);
+        if has_failed {
+            let status = record.status.filter(|_| record.error.is_none());
+            let referrer = record.referrer.as_deref().map(cut);
+            self.0.push(FailedPage { url, status, error: record.error.clone(), referrer });
+        }
+    }
+
+    /// Adds the pages of another list, as far as there is room.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().cloned());
+        self.0.truncate(Self::MOST);
+    }
+
+    /// The pages, in the order in which they failed.
+    pub fn pages(&self) -> &[FailedPage] {
+        &self.0
+    }
+}
 
 /// How often hosts have answered, and how often they refused us: with 401, 403, 407, 429, 451, or a challenge instead of a page. A host
 /// *refuses us* if most of its answers did.
@@ -158,6 +262,56 @@ fn origin(key: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn failed(url: &str, error: &str) -> PageRecord {
+        PageRecord {
+            url: url.to_owned(),
+            error: Some(error.to_owned()),
+            message: Some("é".repeat(300)),
+            ..PageRecord::default()
+        }
+    }
+
+    #[test]
+    fn the_first_three_of_each_kind_are_kept_once() {
+        let mut examples = Examples::new();
+        for url in ["http://a/", "http://a/", "http://b/", "http://c/", "http://d/"] {
+            record_example(&mut examples, &failed(url, "timeout"));
+        }
+        record_example(&mut examples, &failed("http://a/", "tls"));
+        record_example(&mut examples, &PageRecord::default());
+        let urls = |examples: &Examples, error: &str| -> Vec<String> {
+            examples[error].iter().map(|example| example.url.clone()).collect()
+        };
+        assert_eq!(urls(&examples, "timeout"), ["http://a/", "http://b/", "http://c/"]);
+        assert_eq!(examples.len(), 2);
+        assert_eq!(examples["tls"][0].message.chars().count(), LONGEST + 1);
+
+        let mut other = Examples::new();
+        record_example(&mut other, &failed("http://e/", "tls"));
+        record_example(&mut other, &failed("http://a/", "tls"));
+        record_example(&mut other, &failed("http://e/", "timeout"));
+        merge_examples(&mut examples, &other);
+        assert_eq!(urls(&examples, "tls"), ["http://a/", "http://e/"]);
+        assert_eq!(urls(&examples, "timeout").len(), MOST);
+    }
+
+    #[test]
+    fn the_first_ten_are_told_and_one_that_came_later_is_not() {
+        let mut failed = FailedPages::default();
+        let page = |number: u32, status| PageRecord {
+            url: format!("http://a.test/{number}"),
+            status: Some(status),
+            referrer: Some("http://a.test/".to_owned()),
+            ..PageRecord::default()
+        };
+        (0..30).for_each(|number| failed.record(&page(number, if number % 2 == 0 { 404 } else { 200 })));
+        assert_eq!(failed.pages().len(), 10);
+        failed.record(&page(4, 200));
+        let urls: Vec<_> = failed.pages().iter().map(|page| &*page.url).collect();
+        assert!(urls.len() == 9 && !urls.contains(&"http://a.test/4"), "{urls:?}");
+        assert_eq!(failed.pages()[0].referrer.as_deref(), Some("http://a.test/"));
+    }
 
     fn answer(host: &str, status: u16) -> PageRecord {
         PageRecord { key: format!("https://{host}/x?y"), status: Some(status), ..PageRecord::default() }

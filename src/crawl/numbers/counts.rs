@@ -1,0 +1,229 @@
+//! Small counters: where URLs were found, sitemaps and feeds, changed pages, duplicates, seeds, and waiting times.
+
+use serde::{Deserialize, Serialize};
+
+use crate::crawl::latencies::Latencies;
+use crate::crawl::records::{Duplicate, PageChange, PageRecord, RecordKind};
+use crate::frontier::lease::Waited;
+#[cfg(feature = "cluster")]
+use crate::gate::Via;
+
+/// URLs that were new and in scope, by where they were found first. Seeds, which are counted by themselves, are not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(default)]
+#[non_exhaustive]
+pub struct SourceCounts {
+    /// Links of pages.
+    pub links: u64,
+    /// Where responses point to.
+    pub redirects: u64,
+    /// In sitemaps, or as sitemaps.
+    pub sitemaps: u64,
+    /// Items of feeds.
+    pub feeds: u64,
+}
+
+impl SourceCounts {
+    /// Counts the URLs admitted from a response.
+    pub(super) fn record(&mut self, record: &PageRecord) {
+        let is_feed = |format: &str| format == "rss" || format == "atom";
+        let count = match (&record.redirect, &record.list) {
+            (Some(_), _) => &mut self.redirects,
+            (None, Some(list)) if is_feed(&list.format) => &mut self.feeds,
+            (None, Some(_)) => &mut self.sitemaps,
+            (None, None) => &mut self.links,
+        };
+        *count += record.links.admitted;
+    }
+
+    /// Counts one URL that another partition of the crawl has found.
+    #[cfg(feature = "cluster")]
+    pub(in crate::crawl) fn add(&mut self, via: Via) {
+        match via {
+            Via::Feed => self.feeds += 1,
+            Via::Link => self.links += 1,
+            Via::Listed | Via::Sitemap => self.sitemaps += 1,
+            Via::Redirect => self.redirects += 1,
+            Via::Seed => {}
+        }
+    }
+
+    /// Adds the counts of another.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.links += other.links;
+        self.redirects += other.redirects;
+        self.sitemaps += other.sitemaps;
+        self.feeds += other.feeds;
+    }
+}
+
+/// Sitemaps and feeds, and what they list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(default)]
+#[non_exhaustive]
+pub struct SitemapCounts {
+    /// Records of URLs that were asked for as sitemaps.
+    pub records: u64,
+    /// Sitemaps that were read, those that were found as pages too.
+    pub read: u64,
+    /// Feeds that were read.
+    pub feeds: u64,
+    /// URLs that both list.
+    pub listed: u64,
+    /// Sitemaps and feeds with something wrong: they break off, are too long, or are no valid XML.
+    pub faulty: u64,
+    /// Files that are none, though a robots.txt or a sitemap names them as sitemaps.
+    pub unknown: u64,
+    /// Hosts whose robots.txt names none, and that have none.
+    pub missing: u64,
+}
+
+impl SitemapCounts {
+    /// Counts a completed record.
+    pub(super) fn record(&mut self, record: &PageRecord) {
+        let is_sitemap = record.kind == RecordKind::Sitemap;
+        self.records += u64::from(is_sitemap);
+        let Some(list) = &record.list else {
+            self.unknown += u64::from(is_sitemap && record.redirect.is_none());
+            return;
+        };
+        self.listed += list.urls + list.sitemaps;
+        *match list.format.as_str() {
+            "unknown" => &mut self.unknown,
+            "rss" | "atom" => &mut self.feeds,
+            _ => &mut self.read,
+        } += 1;
+        self.faulty += u64::from(list.problems > 0 && list.format != "unknown");
+    }
+
+    /// Adds the counts of another.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.records += other.records;
+        self.read += other.read;
+        self.feeds += other.feeds;
+        self.listed += other.listed;
+        self.faulty += other.faulty;
+        self.unknown += other.unknown;
+        self.missing += other.missing;
+    }
+}
+
+/// What has become of pages since their last visit. All but `not_modified` are of pages that are done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RecrawlCounts {
+    /// Pages that were not known.
+    pub new: u64,
+    /// Pages with another body.
+    pub changed: u64,
+    /// Pages with the same body, 304s among them.
+    pub unchanged: u64,
+    /// Pages that are a 404 or 410 now.
+    pub gone: u64,
+    /// Pages that were known, and of which nobody can tell.
+    pub failed: u64,
+    /// Answers with a 304, which have no body.
+    pub not_modified: u64,
+}
+
+impl RecrawlCounts {
+    /// Counts a completed record.
+    pub(super) fn record(&mut self, record: &PageRecord) {
+        let Some(recrawled) = &record.recrawl else { return };
+        self.not_modified += u64::from(record.status == Some(304) && record.error.is_none());
+        *match recrawled.change {
+            PageChange::Changed => &mut self.changed,
+            PageChange::Failed => &mut self.failed,
+            PageChange::Gone => &mut self.gone,
+            PageChange::New => &mut self.new,
+            PageChange::Unchanged => &mut self.unchanged,
+        } += 1;
+    }
+
+    /// Adds the counts of another.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.new += other.new;
+        self.changed += other.changed;
+        self.unchanged += other.unchanged;
+        self.gone += other.gone;
+        self.failed += other.failed;
+        self.not_modified += other.not_modified;
+    }
+
+    /// Visits of known pages.
+    pub fn met(&self) -> u64 {
+        self.changed + self.unchanged + self.gone + self.failed
+    }
+}
+
+/// Pages that repeat an earlier page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct DuplicateCounts {
+    /// With the same body.
+    pub same: u64,
+    /// With the same words, not counting numbers.
+    pub near: u64,
+}
+
+impl DuplicateCounts {
+    /// Counts a completed page by its record.
+    pub(super) fn record(&mut self, record: &PageRecord) {
+        match record.duplicate {
+            Some(Duplicate::Same) => self.same += 1,
+            Some(Duplicate::Near) => self.near += 1,
+            None => {}
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.same += other.same;
+        self.near += other.near;
+    }
+}
+
+/// What the user gave to start from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct SeedCounts {
+    /// Seeds that were queued.
+    pub taken: u64,
+    /// Lines that were no address, and addresses that were refused or given twice.
+    pub refused: u64,
+}
+
+/// How long URLs and hosts waited before they were asked: a sample, if there are many. Waits across a restart are not included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct WaitTimes {
+    /// URLs in the queue, from their admission.
+    pub queued: Latencies,
+    /// Hosts with URLs, until the end of their rest.
+    pub rested: Latencies,
+    /// Hosts whose rest was over, until their turn.
+    pub due: Latencies,
+}
+
+impl WaitTimes {
+    pub(in crate::crawl) fn record(&mut self, waited: Waited) {
+        let Waited { queued, rested, due } = waited;
+        for (times, time) in [(&mut self.queued, queued), (&mut self.rested, rested), (&mut self.due, due)] {
+            if let Some(time) = time {
+                times.record(time);
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.queued.merge(&other.queued);
+        self.rested.merge(&other.rested);
+        self.due.merge(&other.due);
+    }
+}
