@@ -31,19 +31,10 @@
 //! Conditions are sent only on the first try, and only for the wire URL of the visit: two spellings of one key may have different bodies. A
 //! sitemap or feed is always read completely.
 
-mod judge;
 mod known_page;
 mod known_pages;
-mod outlinks;
-#[expect(clippy::module_inception, reason = "the room has its name from what stands in it")]
-mod recrawl;
 mod revisit;
-mod visit_index;
-mod visits;
 
-pub(super) use judge::PageAnswer;
-pub(super) use known_page::KnownPage;
-pub use known_pages::KnownPages;
-pub(super) use outlinks::{LinkTurn, Outlinks};
-pub(super) use recrawl::{Recrawl, Visited};
-pub use visits::Visits;
+pub(super) use known_page::{KnownPage, LinkTurn, Outlinks};
+pub use known_pages::{KnownPages, Visits};
+pub(super) use revisit::{PageAnswer, Recrawl, Visited};
