@@ -160,15 +160,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("parquet", &["src/cli/parquet_table.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of system errors; the number of open files; a signal.
-    (
-        "rustix",
-        &[
-            "src/crawl/bounds/disk.rs",
-            "src/crawl/http/shortage.rs",
-            "src/crawl/bounds/resource_limits.rs",
-            "src/cli/signals.rs",
-        ],
-    ),
+    ("rustix", &["src/crawl/bounds.rs", "src/crawl/http/shortage.rs", "src/cli/signals.rs"]),
     (
         "rustls",
         &[
