@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use super::bounds::ConcurrencyLimit;
-use super::finish::FinishReason;
+use super::stop::FinishReason;
 use super::worker::{Ended, Worker};
 use crate::frontier::{Journal, Timestamp};
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::checkpointer::CheckpointCosts;
-use super::finish::FinishReason;
 use super::numbers::{Carried, Cost, PolitenessCounts, SeedCounts, Tally, Timeline, Violation};
 use super::records::OutputEnd;
+use super::stop::FinishReason;
 use crate::frontier::{Frontier, FrontierStatistics, HostStatistics, Journal, Timestamp};
 use crate::gate::Gate;
 

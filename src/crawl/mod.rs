@@ -12,9 +12,8 @@
 //! | numbers are counted: for one run, and for a job across its runs | `numbers` |
 //! | each output has its own writer thread; bodies are written as files before their records are made | `records` |
 //! | pages that were visited before are fetched conditionally, to see whether they have changed | `recrawl` |
-//! | another thread writes checkpoints, and watches the disk and the job's files | `checkpointer` |
-//! | and another syncs what was written, as often as the journal is synced | `output_sync` |
-//! | if this crawl is one partition of a distributed crawl, links to other partitions are sent there | `away`, `remote_partitions`, `part` |
+//! | another thread writes checkpoints, and watches the disk and the job's files; and another syncs what was written, as often as the journal is synced | `checkpointer` |
+//! | if this crawl is one partition of a distributed crawl, links to other partitions are sent there | `visit`, `part` |
 //!
 //! A lease is for a page, a sitemap or a robots.txt. Only `source` knows what each kind means: each kind is one file there.
 //!
@@ -51,33 +50,25 @@
 //! They are taken in this order: `quiesce` (shared by pages, exclusively by a checkpoint), `output_ends`, an output's tail, the frontier.
 //! `tally` comes before `carried`. `politeness` is held alone. No lock is held while a task waits.
 
-mod away;
 mod bounds;
 mod checkpointer;
-mod content_type;
 mod dispatch;
 mod error;
-mod fetch_resources;
 mod fields;
-mod finish;
 mod finished;
 mod html;
 mod http;
 mod latencies;
 mod lock;
-mod look;
 mod media_types;
 mod numbers;
 mod observer;
 mod options;
-mod output_sync;
 #[cfg(feature = "cluster")]
 mod part;
 mod records;
 mod recrawl;
-mod remote_partitions;
 mod resume;
-mod retry;
 mod run;
 mod shared;
 mod sitemap;
@@ -85,15 +76,11 @@ mod source;
 mod stop;
 mod visit;
 mod worker;
-mod yielded;
 
 pub use bounds::{ResourceLimits, raise_open_files};
 pub use checkpointer::CheckpointCosts;
 pub use error::CrawlError;
-#[cfg(feature = "cluster")]
-pub(crate) use fetch_resources::FetchResources;
 pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
-pub use finish::FinishReason;
 pub use finished::Finished;
 pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};
 #[cfg(feature = "cli")]
@@ -110,7 +97,6 @@ pub use http::{
     ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated,
 };
 pub use latencies::Latencies;
-pub use look::{Underway, look};
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
 #[cfg(feature = "cluster")]
@@ -121,7 +107,7 @@ pub use numbers::{
     PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts, RefusingHost, SeedCounts, SitemapCounts, SourceCounts,
     StatusClasses, Tally, Timeline, Traffic, Violation, WaitTimes,
 };
-pub use observer::Observer;
+pub use observer::{Observer, Underway, look};
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};
 #[cfg(feature = "cluster")]
 pub(crate) use part::{CrawlPart, PartitionHandle};
@@ -136,16 +122,16 @@ pub use records::{
 #[cfg(feature = "cluster")]
 pub(crate) use records::{KeeperThread, PartKeeps, PartOutputs, look_through};
 pub use recrawl::{KnownPages, Visits};
-#[cfg(feature = "cluster")]
-pub(crate) use remote_partitions::RemotePartitions;
 pub use resume::Resumed;
-pub(crate) use retry::is_asked_again;
+pub(crate) use resume::is_asked_again;
 pub use run::Crawl;
 #[cfg(feature = "cli")]
 pub(crate) use shared::used;
+#[cfg(feature = "cluster")]
+pub(crate) use shared::{FetchResources, RemotePartitions};
 #[cfg(feature = "cli")]
 pub(crate) use sitemap::SitemapPlace;
 pub use sitemap::{
     SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapProblem, SitemapSummary, read_sitemap,
 };
-pub use stop::Stop;
+pub use stop::{FinishReason, Stop};

@@ -6,15 +6,13 @@ use std::sync::{Arc, PoisonError};
 
 use super::checkpointer::Checkpointer;
 use super::error::CrawlError;
-use super::fetch_resources::FetchResources;
 use super::finished::Finished;
 use super::lock::lock;
 use super::numbers::Carried;
 use super::options::CrawlOptions;
 use super::records::{OutputFiles, PartOutputs};
-use super::remote_partitions::RemotePartitions;
 use super::run::Crawl;
-use super::shared::Shared;
+use super::shared::{FetchResources, RemotePartitions, Shared};
 use crate::frontier::{Frontier, FrontierError};
 use crate::gate::{Admission, DropRule, Found, Position, Refusal};
 use crate::job::checkpoint::{CheckpointError, FileCopy};

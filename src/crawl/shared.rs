@@ -1,20 +1,21 @@
-//! State that all tasks of a crawl share.
+//! State that all tasks of a crawl share; and what the partitions of a crawl share: what they fetch with, and each other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
 
-use super::bounds::{Budget, Memory};
-use super::finish::FinishReason;
-use super::http::Fetcher;
+use super::bounds::{Budget, Memory, ResourceLimits};
+use super::error::CrawlError;
+use super::http::{Fetcher, RequestPermit};
 use super::lock::lock;
 use super::numbers::{Carried, Cost, Moment, PolitenessWatch, Progress, Spent, Tally};
-use super::records::OutputEnds;
-use super::remote_partitions::RemotePartitions;
+use super::options::CrawlOptions;
+use super::records::{ClusterPlace, OutputEnds};
 use super::source::ReadOptions;
-use super::stop::Stop;
+use super::stop::{FinishReason, Stop};
+use crate::address::{CanonicalUrl, Fingerprint};
 use crate::frontier::Journal;
-use crate::gate::Refusal;
+use crate::gate::{Found, Refusal};
 use crate::lending::SharedFrontier;
 use crate::seen::{OnFull, SeenSet, ShardStatistics};
 
@@ -161,4 +162,40 @@ pub(crate) fn used(seen: &SeenSet) -> f64 {
 /// A time as records have it.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// What a crawl fetches with: connections, and memory for pages in flight. The partitions of a crawl in one process share it. Cheap to
+/// clone.
+#[derive(Clone, Debug)]
+pub(crate) struct FetchResources {
+    pub(super) fetcher: Arc<Fetcher>,
+    pub(super) memory: Memory,
+}
+
+impl FetchResources {
+    /// With room for as many fetches at once as the options say.
+    ///
+    /// # Errors
+    /// If an option is out of range, or the HTTP client cannot be built.
+    pub(crate) fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
+        ResourceLimits::check(options.workers, options.memory)?;
+        let places = ResourceLimits::fit(options.workers, options.memory);
+        let asks_beside = options.frontier.politeness.connections_per_host > 1;
+        let fetcher = Arc::new(Fetcher::within(&options.fetch, places, asks_beside)?);
+        Ok(Self { fetcher, memory: Memory::new(options.memory) })
+    }
+}
+
+/// The rest of a distributed crawl. A crawl of one partition fetches its own URLs, and sends the others there. If it may not ask any more,
+/// the partition may have another owner by now.
+pub(crate) trait RemotePartitions: RequestPermit {
+    /// Whether another partition owns this URL.
+    fn has(&self, url: &CanonicalUrl) -> bool;
+
+    /// Takes URLs of other partitions. They are safe from a crash before the journal has the page they were found on. Returns how many were
+    /// sent not long ago, and are not sent again.
+    fn send(&self, found: Vec<(Found, Fingerprint)>) -> u64;
+
+    /// The place of the next record.
+    fn place(&self) -> ClusterPlace;
 }

@@ -1,10 +1,9 @@
-//! Stops or pauses a crawl, from any thread.
+//! Stops or pauses a crawl, from any thread; and why a crawl ended.
 
 use std::sync::{Arc, OnceLock};
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-
-use super::finish::FinishReason;
 
 /// How far a crawl was asked to stop. It only increases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,4 +101,34 @@ impl Stop {
         // The sender is in `self`, so the channel cannot close meanwhile.
         let _ = self.phase.subscribe().wait_for(|&phase| phase >= at).await;
     }
+}
+
+/// Why a crawl ended. In a report by its name in lower case: `max_pages`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// Everything in scope was fetched or refused.
+    Drained,
+    /// Less than [`JobOptions::min_free_disk`](super::JobOptions::min_free_disk) was free.
+    DiskLow,
+    /// [`CrawlOptions::max_duration`](super::CrawlOptions::max_duration) was over.
+    MaxDuration,
+    /// [`CrawlOptions::max_pages`](super::CrawlOptions::max_pages) were recorded.
+    MaxPages,
+    /// The proxy has failed for [`FetchOptions::proxy_patience`](super::FetchOptions::proxy_patience), or does not take our sign-in.
+    ProxyFailed,
+    /// Records went to a pipe whose reader has gone.
+    ReaderLeft,
+    /// The seen filter is at its capacity, and is to stop there: [`OnFull::Stop`](crate::seen::OnFull::Stop).
+    SeenFull,
+    /// Records could not be written any more.
+    SinkFailed,
+    /// Somebody asked it to stop.
+    Stopped,
+    /// The frontier's storage failed: what is found could not be kept.
+    StorageFailed,
+    /// It has not ended: another process runs it, or was killed. See [`look`](super::look).
+    Unfinished,
 }

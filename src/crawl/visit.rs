@@ -1,4 +1,6 @@
 //! The result of one lease: an outcome for the frontier, links for the gate, a record for the outputs.
+//!
+//! It is also asked what its page yielded, which the budgets use to judge similar pages, and what belongs to other partitions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +10,15 @@ use super::html::KnownWords;
 use super::http::{Exchange, Response, Unwanted};
 use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible};
 use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
-use super::shared::micros;
+use super::shared::{RemotePartitions, micros};
 use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
-use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
+use crate::address::{BaseUrl, CanonicalUrl, has_userinfo, host_of, path_and_query};
 use crate::frontier::lease::{Redirect, is_redirect};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
-use crate::gate::{Content, Found, Gate, Links, Refusal};
+use crate::gate::{
+    Admission, Admitted, Content, Found, Gate, Links, PageEvidence, PageYield, Refusal, RefusalCounts, domain,
+};
 
 /// Larger bodies are read on another thread. A page of this size takes two or three milliseconds if only the tree builder can read it, and
 /// no page may hold up the others for longer.
@@ -293,4 +297,73 @@ fn blank_record(lease: &Lease, key: &str) -> PageRecord {
         kind: if lease.kind() == LeaseKind::Sitemap { RecordKind::Sitemap } else { RecordKind::Page },
         ..PageRecord::default()
     }
+}
+
+/// What a page yielded: what it says, or nothing if there is no page at its URL; and which page said it first. `None` if that is not known:
+/// for files that are not read, for a page that will be tried again, and if its host said when to come back.
+///
+/// `redirect` is the verdict on the redirect's target: a target refused as seen, or by a budget, is nothing new.
+pub(super) fn yielded_by(
+    gate: &Gate,
+    lease: &Lease,
+    source: &dyn UrlSource,
+    visit: &Visit,
+    redirect: Option<&Admission>,
+) -> Option<(PageYield, Option<Box<str>>)> {
+    let Outcome::Response { status, retry_after } = visit.outcome else { return None };
+    let is_missing = match status {
+        429 => false,
+        408 | 425 | 500.. => retry_after.is_none() && lease.is_last_try(),
+        _ => status >= 400,
+    };
+    let brings = match (visit.content, redirect) {
+        (Some(content), _) => PageEvidence::Page(content),
+        // On a later visit, the redirect's target is known from the first visit.
+        (None, Some(_)) if !lease.metadata().is_empty() => return None,
+        (None, Some(Admission::Admitted(_))) => PageEvidence::Way,
+        (None, Some(Admission::Refused(refusal))) if *refusal == Refusal::Seen || refusal.is_of_budget() => {
+            PageEvidence::Nothing
+        }
+        (None, None) if is_missing => PageEvidence::Nothing,
+        (None, _) => return None,
+    };
+    if !source.is_page() {
+        return None;
+    }
+    let place = (host_of(lease.origin()), path_and_query(lease.url()));
+    Some(gate.budgets().recognize(place, lease.url(), brings))
+}
+
+/// Whether a page led to a new URL with another path than its own.
+pub(super) fn leads_on(lease: &Lease, admitted: &[Admitted]) -> bool {
+    let path = |url: &str| url.split('?').next().unwrap_or_default().len();
+    let own = &lease.url()[..path(lease.url())];
+    admitted.iter().map(|new| new.found().url.wire()).any(|url| &url[..path(url)] != own)
+}
+
+/// Whether a page leads to new hosts of its own domain and nowhere else: all its new URLs are on such hosts. Links that the domain's budget
+/// refused count too; otherwise, later pages would lift a spent budget again.
+pub(super) fn relays(lease: &Lease, admitted: &[Admitted], refused: &RefusalCounts) -> bool {
+    let host = host_of(lease.origin());
+    let own = domain(host);
+    let mut hosts = admitted.iter().map(|new| new.found().url.host());
+    (!admitted.is_empty() || refused.of(Refusal::BarrenDomain) > 0)
+        && hosts.all(|other| other != host && domain(other) == own)
+}
+
+/// Takes URLs of other partitions out of a visit, and sends them there. URLs that were sent not long ago count as seen.
+pub(super) fn send_away(elsewhere: &dyn RemotePartitions, gate: &Gate, visit: &mut Visit) {
+    let mut away = visit.links.split_off(|url| elsewhere.has(url));
+    if let Some(found) = visit.redirect.take_if(|found| elsewhere.has(&found.url)) {
+        let fingerprint = found.url.fingerprint(gate.fingerprint_key());
+        away.push((found, fingerprint));
+    }
+    visit.record.cluster = Some(elsewhere.place());
+    if away.is_empty() {
+        return;
+    }
+    let found = away.len() as u64;
+    let recent = elsewhere.send(away);
+    visit.record.links.sent = found - recent;
+    visit.links.refuse(Refusal::Seen, u32::try_from(recent).unwrap_or(u32::MAX));
 }

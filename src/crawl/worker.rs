@@ -8,9 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use futures_util::FutureExt;
 
-use super::away::send_away;
 use super::bounds::{Reservation, Share};
-use super::finish::FinishReason;
 use super::http::{Ask, RequestPermit};
 use super::lock::lock;
 use super::numbers::Asking;
@@ -18,8 +16,8 @@ use super::records::{Bodies, Duplicate, Outputs, PageExtras, PageRecord, Pending
 use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, guess_sitemap, source_of};
-use super::visit::{Reader, Visit};
-use super::yielded::{leads_on, relays, yielded_by};
+use super::stop::FinishReason;
+use super::visit::{Reader, Visit, leads_on, relays, send_away, yielded_by};
 use crate::address::{BaseUrl, CanonicalUrl, host_of};
 use crate::frontier::{Completion, Failure, Frontier, HostTurn, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
 use crate::gate::{Admission, Refusal};

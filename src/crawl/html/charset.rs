@@ -8,7 +8,7 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_12
 
 use super::prescan::{Declaration, prescan};
 use crate::address::QueryEncoder;
-use crate::crawl::content_type::charset;
+use crate::crawl::media_types::charset;
 
 /// At most this many bytes are looked at to detect the encoding.
 const DETECT: usize = 64 * 1024;

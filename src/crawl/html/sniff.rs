@@ -1,6 +1,6 @@
 //! Whether a body is HTML, from its header and its beginning.
 
-use crate::crawl::content_type::{essence, is_page_type};
+use crate::crawl::media_types::{essence, is_page_type};
 
 /// The namespace of an XHTML page.
 const XHTML: &str = "http://www.w3.org/1999/xhtml";

@@ -19,7 +19,7 @@ use super::failures::HostAnswers;
 use super::failures::{Examples, merge_examples, record_example};
 use crate::crawl::http::ConnectionTimes;
 use crate::crawl::latencies::Latencies;
-use crate::crawl::content_type::essence;
+use crate::crawl::media_types::essence;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
 /// A crawl's counters. They take two or three hundred KiB, whatever the web answers: every map with keys from the web is bounded.

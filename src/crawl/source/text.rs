@@ -4,9 +4,9 @@ use ahash::AHashSet;
 
 use super::{Extract, ReadOptions};
 use crate::address::BaseUrl;
-use crate::crawl::content_type::essence;
 use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
+use crate::crawl::media_types::essence;
 use crate::gate::Refusal;
 
 /// Characters that end a URL: they never occur in one, or they enclose it in print and in Chinese, Japanese and Korean texts.

@@ -12,7 +12,7 @@ use zstd::stream::read::Decoder;
 
 use super::record::REVISIT;
 use super::surt::surt;
-use crate::crawl::content_type::essence;
+use crate::crawl::media_types::essence;
 use crate::crawl::records::page_record::add_line;
 use crate::job::own::nameless;
 
