@@ -74,8 +74,8 @@ mod timestamp;
 
 pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
-    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, Failing, HostRecord, HostStatus,
-    IdleHost, Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, waiting,
+    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Receipts,
+    ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, waiting,
 };
 #[cfg(feature = "crawl")]
 pub(crate) use explain::Fetched;
@@ -83,13 +83,13 @@ pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg_attr(not(feature = "cli"), expect(unused_imports, reason = "the command prints them one by one"))]
 pub(crate) use explain::{Place, RobotsAnswer};
-pub(crate) use hosts::HostCost;
 #[cfg(feature = "crawl")]
 pub(crate) use hosts::{AddressSharing, HostTurn, Sharing};
-pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness};
+pub(crate) use hosts::{Failing, HostCost, HostStatus};
+pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, Validators};
 #[cfg(feature = "cli")]
 pub(crate) use hosts::{HostList, HostOrder, ListedHost, PolitenessTable};
-pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble, Validators};
+pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
 #[cfg(feature = "crawl")]
 pub(crate) use machine::Dropped;
 #[cfg(feature = "cli")]

@@ -24,9 +24,9 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Failing, HostStatus};
 use crate::address::HostKey;
 use crate::bytes::varint::{self, number, put};
+use crate::frontier::hosts::{Failing, HostStatus};
 use crate::frontier::hosts::{Host, RobotsFile, RobotsRedirect, Rules, Usage};
 use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
 use crate::frontier::{Failure, Timestamp};

@@ -6,7 +6,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Chance, times};
 use crate::address::Fingerprint;
 use crate::frontier::durable::{Entry, Receipt, Settled};
 use crate::frontier::{Hours, Timestamp, Trouble};
@@ -355,4 +354,18 @@ impl fmt::Display for Rest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_zero() { f.write_str("0s") } else { write!(f, "{:?}", self.0) }
     }
+}
+
+/// A small probability.
+pub(crate) struct Chance(pub(crate) f64);
+
+impl fmt::Display for Chance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The estimate for a nearly empty filter is no more precise than that.
+        if self.0 < 1e-9 { f.write_str("less than 1e-9") } else { write!(f, "{:.0e}", self.0) }
+    }
+}
+
+pub(crate) fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }

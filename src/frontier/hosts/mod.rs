@@ -17,48 +17,32 @@
 //! its failure state and its further levels of URLs are stored elsewhere, since most hosts have none. [`RulesCache`] bounds the rules in
 //! memory. A host with nothing queued can be evicted to an image on disk, and then costs only its share of an index.
 
-mod evicted;
-mod failing_hosts;
-mod failure_state;
-mod group_usage;
 mod host;
-mod host_id;
 #[cfg(feature = "cli")]
 mod host_list;
-mod host_rules;
-mod host_slot;
-mod host_statistics;
-mod host_update;
-mod hours;
+mod host_status;
 mod politeness;
 mod politeness_table;
 mod robots_file;
-mod rules_cache;
-mod server_address;
-mod spread;
+mod slot;
+mod statistics;
 mod table;
 mod usage;
 
-pub(crate) use evicted::Evicted;
-pub(crate) use failing_hosts::{FailingHosts, Patience};
-#[cfg(feature = "crawl")]
-pub(crate) use failure_state::HostTurn;
-pub(crate) use failure_state::{FailureState, Outlook};
-pub(crate) use group_usage::{GroupUsage, SpentBudget};
-pub(crate) use host::Host;
-pub(crate) use host_id::HostId;
+pub(crate) use host::{Host, HostUpdate, Rest};
 #[cfg(feature = "cli")]
 pub(crate) use host_list::{HostList, HostOrder, ListedHost};
-pub use host_rules::{HostGroup, HostRule, HostRules};
-pub(crate) use host_slot::{GroupKind, HostSlot, HostState};
-pub use host_statistics::HostStatistics;
-pub(crate) use host_update::{HostUpdate, Rest};
-pub use hours::Hours;
-pub use politeness::Politeness;
-pub(crate) use politeness_table::{AddressSharing, CountsByAddress, HostPolicy, PolitenessTable, Sharing};
+#[cfg(feature = "crawl")]
+pub(crate) use host_status::HostTurn;
+pub(crate) use host_status::{Failing, FailingHosts, FailureState, HostStatus, Outlook, Patience};
+pub use politeness::{HostGroup, HostRule, HostRules, Hours, Politeness};
+pub(crate) use politeness_table::{
+    AddressSharing, CountsByAddress, GroupUsage, HostPolicy, PolitenessTable, Sharing, SpentBudget,
+};
+pub use robots_file::Validators;
 pub(crate) use robots_file::{RULES_HOLD, RobotsFile, RobotsRedirect, Rules};
-pub(crate) use rules_cache::RulesCache;
-pub(crate) use server_address::ServerAddress;
-pub(crate) use spread::HostSpread;
-pub(crate) use table::{HostSlots, Hosts};
+pub(crate) use slot::{GroupKind, HostId, HostSlot, HostState, ListLink, RateGroupId, ServerAddress};
+pub(crate) use statistics::Evicted;
+pub use statistics::HostStatistics;
+pub(crate) use table::{HostSlots, Hosts, RulesCache};
 pub(crate) use usage::{HostBudget, HostCost, Usage};

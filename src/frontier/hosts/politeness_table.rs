@@ -1,13 +1,15 @@
 //! How each host is treated: the politeness of all, overridden by rules for hosts and groups, compiled.
+//!
+//! [`GroupUsage`] is what the hosts of each group have used together: with it, the table says whether a budget is spent.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::Duration;
 
-use super::{HostBudget, HostGroup, HostRule, HostRules, Hours, Politeness};
+use super::{HostBudget, HostGroup, HostRule, HostRules, Hours, Politeness, Usage};
 use crate::address::{FingerprintKey, HostKey, HostPattern, HostTable};
 use crate::frontier::Timestamp;
-use crate::gate::{OptionError, RuleError};
+use crate::gate::{OptionError, Refusal, RuleError};
 
 /// How hosts are treated: all of them by the [`Politeness`] that this derefs to, and some by their own rules.
 ///
@@ -361,6 +363,45 @@ fn refused(table: &str, name: &str, key: &str, value: &str, reason: &str) -> Opt
     let (table, name, key) = (table.to_owned(), name.to_owned(), key.to_owned());
     let (value, reason) = (value.to_owned(), reason.to_owned());
     OptionError::Rule(Box::new(RuleError { table, name, key, value, reason }))
+}
+
+/// A budget that is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpentBudget {
+    /// Which of the two bounds is spent.
+    pub(crate) refusal: Refusal,
+    /// Whether it is the budget of the host's group.
+    pub(crate) is_of_group: bool,
+}
+
+/// What groups of hosts have used together, by the groups' numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GroupUsage(Vec<Usage>);
+
+impl GroupUsage {
+    /// For this many groups, which have used nothing.
+    pub(crate) fn new(groups: usize) -> Self {
+        Self(vec![Usage::default(); groups])
+    }
+
+    pub(crate) fn of(&self, group: u16) -> Usage {
+        self.0[usize::from(group)]
+    }
+
+    /// The usage of a host's group, if it is in one.
+    pub(crate) fn get_mut(&mut self, treatment: &HostPolicy) -> Option<&mut Usage> {
+        treatment.group.map(|group| &mut self.0[usize::from(group)])
+    }
+
+    /// The budget that is spent, if any: the host's own, or else its group's.
+    pub(crate) fn spent(&self, treatment: &HostPolicy, groups: &[Sharing], usage: Usage) -> Option<SpentBudget> {
+        if let Some(refusal) = treatment.budget.spent(usage) {
+            return Some(SpentBudget { refusal, is_of_group: false });
+        }
+        let group = treatment.group?;
+        let refusal = groups[usize::from(group)].budget.spent(self.of(group))?;
+        Some(SpentBudget { refusal, is_of_group: true })
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is known of a host's robots.txt.
+//! What is known of a host's robots.txt, and the headers by which its server can tell whether it has changed.
 //!
 //! ```text
 //!   Unknown ──▶ Moved ──▶ ... ──▶ Known: no rules, or rules
@@ -8,11 +8,13 @@
 //!
 //! Known rules are never given up for an answer that says nothing about them. They hold while the file is asked for again, also through
 //! redirects, and up to 30 days while it cannot be had. The journal has the text of the rules; the parsed rules are a cache.
+//!
+//! [`Validators`] are only for robots.txt, which is asked for once a day. A 304 then costs neither side a body, and the rules need not be parsed.
 
 use std::time::Duration;
 
+use crate::frontier::Timestamp;
 use crate::frontier::robots::Robots;
-use crate::frontier::{Timestamp, Validators};
 use crate::gate::Position;
 
 /// How long stale rules hold while no newer ones can be had (RFC 9309 section 2.3.1.4).
@@ -203,5 +205,24 @@ impl Rules {
     /// Rules that are still to be parsed. The journal has them at `kept_at`, if it keeps rules.
     pub(crate) fn unread(kept_at: Option<Position>, crawl_delay: Duration, good_until: Timestamp) -> Self {
         Self { crawl_delay, kept_at, good_until, validators: None, parsed: None, has_lent: false }
+    }
+}
+
+/// The validators of a response (RFC 9110 section 8.8), for a conditional request. They are kept in memory, with parsed rules, and are lost
+/// with the process: the file is then fetched as if for the first time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Validators {
+    /// The `ETag` header, for `If-None-Match`.
+    pub etag: Option<Box<str>>,
+    /// The `Last-Modified` header, for `If-Modified-Since`.
+    pub last_modified: Option<Box<str>>,
+}
+
+impl Validators {
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        let texts = [&self.etag, &self.last_modified].into_iter().flatten();
+        size_of::<Self>() + texts.map(|text| text.len()).sum::<usize>()
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! | the host | what is lent |
 //! |---|---|
-//! | is asked for the robots.txt of [others](super::elsewhere) | that robots.txt |
-//! | has spent its [budget](super::budgets) | nothing; its URLs are set aside |
+//! | is asked for the robots.txt of [others](super::robots) | that robots.txt |
+//! | has spent its [budget](super::recrawl) | nothing; its URLs are set aside |
 //! | is retired | its next URL, to be given up |
 //! | has no known robots.txt, or a stale one, or breaks page after page | its robots.txt |
 //! | else | the first URL of its best priority that robots.txt and today's rules allow |
@@ -14,16 +14,40 @@
 //!
 //! A lease takes nothing out of a queue: a page stays there until it comes back, so that no record of outstanding leases is needed after a
 //! crash.
+//!
+//! # Several pages of one host at once
+//!
+//! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host goes back to the queues of hosts
+//! as soon as one of its pages is lent out. Meanwhile three things are kept for it, none of which is state: which pages are out, when its
+//! next request may start, and which outstanding requests were sent before it failed.
+//!
+//! A host has one request at a time until it has answered, while it fails, and for its robots.txt: that goes out when all pages have come
+//! back, and no page goes out until it has come back.
+//!
+//! ## One outage is one failure
+//!
+//! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
+//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest;
+//! their answers are pages like any other, but make the host neither well nor due earlier.
+//!
+//! # Leases that are out
+//!
+//! None of this is known after a crash, nor need it be. A lease is given to one caller and moved back into the call that completes it, so
+//! the counts here are of leases that callers hold. A lease that is never completed keeps its place for ever, and if its host has one
+//! connection, the host waits for ever.
 
 use std::hint::black_box;
 use std::io;
+use std::time::Duration;
+
+use ahash::AHashMap;
 
 use super::Frontier;
 use crate::address::path_and_query;
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, RuleRound, read_wire,
 };
-use crate::frontier::hosts::{Host, HostId, HostState, HostUpdate, RobotsFile};
+use crate::frontier::hosts::{Host, HostId, HostPolicy, HostState, HostUpdate, Rest, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
@@ -337,4 +361,134 @@ fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
     let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
     let judge = || gate.judge_turn(host.key.host(), entry.wire).err();
     if has_budget { judge() } else { None }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// How a host is treated.
+    #[inline]
+    pub(crate) fn treatment(&self, id: HostId) -> &HostPolicy {
+        self.politeness.treatment(self.state.host(id).treatment)
+    }
+
+    /// Whether several pages of this host may be out at once.
+    #[inline]
+    pub(crate) fn lends_concurrently(&self, id: HostId) -> bool {
+        self.lends_concurrently && self.treatment(id).connections > 1
+    }
+
+    /// The host's next URL that is not out.
+    #[inline]
+    pub(crate) fn first_free(&self, host: &Host, id: HostId) -> Option<Queued> {
+        match host.seat.out {
+            0 => host.queue.first(),
+            _ => self.state.back().first_but(&host.queue, self.lent.pages_of(id)),
+        }
+    }
+
+    /// When a host with pages out may be asked for a further one, and for which; `None` if one must come back first.
+    pub(crate) fn further(&self, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
+        let beside = self.lent.beside(id)?;
+        let host = self.state.host(id);
+        let treatment = self.politeness.treatment(host.treatment);
+        let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
+        let is_known = !treatment.robots || !host.wants_robots(now);
+        let has_room = host.seat.out < treatment.connections && u64::from(host.seat.out) < self.pages_left(id);
+        let due = host.due.max(beside.next);
+        let is_for_others = self.errands.errand_of(id).is_some();
+        (is_trusted && is_known && has_room && !is_for_others)
+            .then(|| self.first_free(host, id).map(|first| (due, first)))
+            .flatten()
+    }
+
+    /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there.
+    pub(crate) fn must_wait(&self, id: HostId, now: Timestamp) -> bool {
+        let host = self.state.host(id);
+        match host.seat.out {
+            0 => host.due > now && !self.is_over(host, id),
+            _ => self.further(id, now).is_none_or(|(due, _)| due > now),
+        }
+    }
+
+    /// The rest of a host whose lease comes back now. With one request at a time, the rest begins at the response; otherwise it began at
+    /// the start of the last request, and rests that other leases brought still hold.
+    pub(crate) fn rest(&self, lease: &Lease, now: Timestamp) -> Rest {
+        let host = self.state.host(lease.host);
+        match self.lent.beside(lease.host) {
+            None => Rest { over: now + host.delay(&self.politeness), is_late: false },
+            Some(beside) => {
+                Rest { over: host.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
+            }
+        }
+    }
+}
+
+/// Leases that are out.
+#[derive(Debug, Default)]
+pub(crate) struct Lent {
+    /// Leases of all kinds.
+    pub(crate) all: u64,
+    /// Leases of pages.
+    pub(crate) pages: u64,
+    /// Leases that are first contacts with their hosts.
+    pub(crate) first_contacts: u64,
+    /// The outstanding pages of each host that may have several out. For other hosts the seat says everything, and this stays empty: a
+    /// polite crawl pays nothing for it.
+    beside: AHashMap<HostId, InFlight>,
+}
+
+/// The outstanding pages of one host that may have several out.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    /// In the order in which they went out.
+    pages: Vec<Position>,
+    /// When its next request may start: the start of the last, plus the delay.
+    pub(crate) next: Timestamp,
+    /// How often it has failed since the first of them went out.
+    pub(crate) failure_epoch: u32,
+}
+
+impl Lent {
+    /// The outstanding pages of a host that may have several out; `None` if it has none.
+    pub(crate) fn beside(&self, host: HostId) -> Option<&InFlight> {
+        self.beside.get(&host)
+    }
+
+    /// A host's outstanding pages; empty for a host with one lease at a time.
+    pub(crate) fn pages_of(&self, host: HostId) -> &[Position] {
+        self.beside.get(&host).map_or(&[], |beside| &beside.pages)
+    }
+
+    /// Adds a page that goes out to the others of its host.
+    pub(crate) fn add(&mut self, lease: &mut Lease, page: Position) {
+        let beside = self.beside.entry(lease.host).or_default();
+        beside.pages.push(page);
+        lease.failure_epoch = beside.failure_epoch;
+        if lease.trouble.is_none() {
+            beside.next = lease.lent_at + lease.delay;
+        }
+    }
+
+    /// A page is back. With the last one, the host's entry goes.
+    pub(crate) fn remove(&mut self, host: HostId, page: Position) {
+        if let Some(beside) = self.beside.get_mut(&host) {
+            beside.pages.retain(|out| *out != page);
+            if beside.pages.is_empty() {
+                self.beside.remove(&host);
+            }
+        }
+    }
+
+    /// A host's rest is now `by` longer than when its last page went out.
+    pub(crate) fn rest_longer(&mut self, host: HostId, by: Duration) {
+        if let Some(beside) = self.beside.get_mut(&host) {
+            beside.next = beside.next + by;
+        }
+    }
+
+    /// A host has failed: requests sent before that say nothing new.
+    pub(crate) fn begin_wave(&mut self, host: HostId) {
+        if let Some(beside) = self.beside.get_mut(&host) {
+            beside.failure_epoch += 1;
+        }
+    }
 }

@@ -1,20 +1,43 @@
-//! The frontier in numbers.
+//! The frontier in numbers, and questions to it; they change nothing.
 //!
 //! All sums are kept as things change, so a progress line may ask each second, however large the crawl. The lists walk over the hosts in
 //! memory, for reports and dashboards. A URL that is lent out counts as leased and not as queued, though it stays in its queue.
+//!
+//! # How long URLs and hosts wait
+//!
+//! [`Waits`] measures on a sample how long URLs and hosts wait before they are lent out. None of this is state: a restart begins with an empty sample, without what already waits.
+//!
+//! Bits of the number decide what is in the sample, so a URL is in it both when it is queued and when it is lent out, or neither time, and
+//! nothing is kept for the others. When it is full, the next bit decides which half is dropped. At most 4,096 URLs and 1,024 hosts are
+//! known, some 200 KB, however many wait; a call for one that is not in the sample costs a multiplication or two.
+//!
+//! # URLs that were dropped
+//!
+//! [`Drops`] keeps queued URLs that robots.txt or a budget turned away at their turn, to be listed. When the gate refuses a link, the caller that found it is told and lists it. A URL dropped here was found long before, on a page that is
+//! done. So the frontier keeps it, with the page that it was found on, until the crawl's loop takes it. The list is bounded, since an
+//! embedder may never take it.
+//!
+//! Embedders do not have the calls that take them: they see the links they find, and for the rest `explain` tells what robots.txt says. A crawl with
+//! `--skipped` takes the list after each lease, so that it stays short.
 
-use std::fmt;
 #[cfg(any(feature = "crawl", test))]
 use std::ops::RangeInclusive;
-#[cfg(feature = "crawl")]
+#[cfg(any(feature = "crawl", test))]
 use std::time::Duration;
+use std::{fmt, io};
 
-use super::Frontier;
+use ahash::AHashMap;
+
+use super::{Frontier, FrontierError};
+use crate::address::CanonicalUrl;
 use crate::frontier::Timestamp;
-use crate::frontier::durable::Journal;
+use crate::frontier::durable::{Journal, read_wire};
+use crate::frontier::explain::{Explanation, History, Inquiry};
 #[cfg(feature = "cli")]
 use crate::frontier::hosts::HostList;
-use crate::frontier::hosts::{Host, HostStatistics, Usage};
+use crate::frontier::hosts::{Host, HostId, HostStatistics, Usage};
+use crate::frontier::lease::Waited;
+use crate::gate::{Position, Refusal};
 
 /// The frontier in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,5 +219,251 @@ impl<J: Journal> Frontier<J> {
         let mut spread = self.state.evicted().spread().clone();
         self.state.hosts().iter().for_each(|host| spread.add(host.requests.into()));
         spread.buckets().collect()
+    }
+
+    /// Explains what is known of a URL here: each rule that decides, what the seen set says, and the status of its host. Nothing is
+    /// changed, counted or remembered.
+    ///
+    /// A frontier cannot say whether the URL is queued or was fetched: that takes a walk through the journal, as
+    /// [`job::explain`](crate::job::explain) does. Costs a walk over one shard of the seen set, for its false-positive rate.
+    ///
+    /// ```
+    /// use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
+    ///
+    /// let now = Timestamp::from_micros(0);
+    /// let mut frontier = Frontier::new(&FrontierOptions::default())?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let url = frontier.gate().canonicalizer().canonicalize("https://example.com/a")?;
+    /// let explanation = frontier.explain(&url, now)?;
+    /// assert_eq!(explanation.verdict().to_string(), "refused: out_of_scope (scope.kind = host)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage), if robots rules have to be read from it.
+    pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
+        let Self { state, rate_groups, .. } = self;
+        Ok(Inquiry { state, rate_groups: Some(rate_groups), addresses: &[] }.explain(
+            &mut self.journal,
+            url,
+            History::Unasked,
+            now,
+        )?)
+    }
+}
+
+/// When waiting URLs and hosts began to wait.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    urls: Sample<Timestamp>,
+    hosts: Sample<Rest>,
+}
+
+/// How a host with URLs waits.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    /// When it began to wait: it got its first URL, or its last lease came back.
+    since: Timestamp,
+    /// When its rest is over.
+    due: Timestamp,
+}
+
+/// Values for a sample of numbers: for all while they are few, for every second, fourth, eighth as they become more.
+#[derive(Debug)]
+struct Sample<V> {
+    /// By their numbers.
+    known: AHashMap<u64, V>,
+    most: usize,
+    /// One number in `one_in` is known; a power of two.
+    one_in: u64,
+}
+
+/// The most URLs that are known.
+const URLS: usize = 4096;
+/// The most hosts that are known.
+const HOSTS: usize = 1024;
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { urls: Sample::of(URLS), hosts: Sample::of(HOSTS) }
+    }
+}
+
+impl Waits {
+    /// A URL is queued.
+    #[inline]
+    pub(crate) fn queued(&mut self, url: Position, now: Timestamp) {
+        self.urls.note(url.to_u64(), now);
+    }
+
+    /// A URL left its queue without being lent out.
+    #[inline]
+    pub(crate) fn dropped(&mut self, url: Position) {
+        self.urls.take(url.to_u64());
+    }
+
+    /// A host with URLs may be asked from `due` on. If it already waits, its first `due` counts: moving between queues does not change how
+    /// long a host waits.
+    #[inline]
+    pub(crate) fn placed(&mut self, host: HostId, due: Timestamp, now: Timestamp) {
+        self.hosts.note(host.number().into(), Rest { since: now, due });
+    }
+
+    /// A host has no URLs any more.
+    #[inline]
+    pub(crate) fn idle(&mut self, host: HostId) {
+        self.hosts.take(host.number().into());
+    }
+
+    /// A host is lent out, with one of its URLs or with its robots.txt. Returns what both waited, as far as they are in the sample, and
+    /// forgets them.
+    #[inline]
+    pub(crate) fn lent(&mut self, host: HostId, url: Option<Position>, now: Timestamp) -> Waited {
+        let queued = url.and_then(|url| self.urls.take(url.to_u64())).map(|since| now.since(since));
+        let rest = self.hosts.take(host.number().into());
+        Waited {
+            queued,
+            rested: rest.map(|rest| rest.due.since(rest.since)),
+            due: rest.map(|rest| now.since(rest.due.max(rest.since))),
+        }
+    }
+
+    /// The longest time that a host of the sample has been due; `None` if none is due. O(1,024): for progress, now and then.
+    #[cfg(any(feature = "crawl", test))]
+    pub(crate) fn longest_due(&self, now: Timestamp) -> Option<Duration> {
+        let due = self.hosts.known.values().map(|rest| rest.due.max(rest.since)).filter(|due| *due <= now);
+        due.min().map(|due| now.since(due))
+    }
+}
+
+impl<V> Sample<V> {
+    fn of(most: usize) -> Self {
+        Self { known: AHashMap::new(), most, one_in: 1 }
+    }
+
+    /// Notes the value of this number, if it belongs to the sample and is not noted yet.
+    #[inline]
+    fn note(&mut self, number: u64, value: V) {
+        if !is_one_in(self.one_in, number) {
+            return;
+        }
+        self.known.entry(number).or_insert(value);
+        while self.known.len() > self.most {
+            self.one_in *= 2;
+            let one_in = self.one_in;
+            self.known.retain(|&number, _| is_one_in(one_in, number));
+        }
+    }
+
+    /// Removes and returns the value of this number.
+    #[inline]
+    fn take(&mut self, number: u64) -> Option<V> {
+        if is_one_in(self.one_in, number) { self.known.remove(&number) } else { None }
+    }
+}
+
+/// Whether a number is the one in `one_in`, a power of two, that is sampled, by bits that look random.
+#[inline]
+fn is_one_in(one_in: u64, number: u64) -> bool {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).reverse_bits() & (one_in - 1) == 0
+}
+
+/// The most URLs that are kept; further ones are only counted.
+const MOST: usize = 4096;
+
+/// A URL that was admitted, and then disallowed by its host's robots.txt or refused because its budget is spent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    /// The wire URL.
+    pub url: String,
+    /// The wire URL of the page that it was found on.
+    pub referrer: Option<String>,
+    /// Links from a seed.
+    pub depth: u32,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// Dropped URLs not taken yet. Unless the list is kept, it costs nothing: the texts of the URLs are not even read.
+#[derive(Debug, Default)]
+pub(crate) struct Drops {
+    /// Whether dropped URLs are kept.
+    pub(crate) is_kept: bool,
+    /// The URLs that wait to be taken.
+    pub(crate) kept: Vec<Dropped>,
+    /// How many more there were.
+    pub(crate) further: u32,
+}
+
+impl Drops {
+    /// Keeps the URL of this entry, if URLs are kept.
+    pub(crate) fn note(&mut self, journal: &mut impl Journal, position: Position, refusal: Refusal) -> io::Result<()> {
+        if !self.is_kept {
+            return Ok(());
+        }
+        if self.kept.len() == MOST {
+            self.further = self.further.saturating_add(1);
+            return Ok(());
+        }
+        let entry = journal.read(position)?;
+        let (url, depth, referrer) = (entry.wire.to_owned(), entry.depth, entry.referrer);
+        let referrer = referrer.map_or(Ok(None), |position| read_wire(journal, position))?;
+        self.kept.push(Dropped { url, referrer: referrer.map(Into::into), depth, refusal });
+        Ok(())
+    }
+}
+
+#[cfg(feature = "crawl")]
+impl<J: Journal> Frontier<J> {
+    /// From now on, URLs that robots.txt turns away at their turn are kept for [`take_dropped`](Self::take_dropped).
+    pub(crate) fn keep_dropped(&mut self) {
+        self.drops.is_kept = true;
+    }
+
+    /// The URLs turned away since the last call, at most 4,096, and how many more there were.
+    pub(crate) fn take_dropped(&mut self) -> (Vec<Dropped>, u32) {
+        (std::mem::take(&mut self.drops.kept), std::mem::take(&mut self.drops.further))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(micros: u64) -> Timestamp {
+        Timestamp::from_micros(micros)
+    }
+
+    #[test]
+    fn a_host_rests_is_due_and_goes_out() {
+        let (mut waits, host, url) = (Waits::default(), HostId::new(3), Position::from_u64(77));
+        waits.queued(url, at(5));
+        waits.placed(host, at(30), at(10));
+        // It moves up, which changes nothing.
+        waits.placed(host, at(40), at(20));
+        assert_eq!(waits.longest_due(at(29)), None);
+        assert_eq!(waits.longest_due(at(33)), Some(Duration::from_micros(3)));
+        let micros = |micros| Some(Duration::from_micros(micros));
+        let waited = waits.lent(host, Some(url), at(42));
+        assert_eq!(waited, Waited { queued: micros(37), rested: micros(20), due: micros(12) });
+        assert_eq!(waits.lent(host, Some(url), at(50)), Waited::default());
+        // A host whose rest was over when its first URL came.
+        waits.placed(host, at(30), at(60));
+        assert_eq!(waits.lent(host, None, at(61)), Waited { queued: None, rested: micros(0), due: micros(1) });
+        waits.placed(host, at(30), at(60));
+        waits.idle(host);
+        assert_eq!(waits.longest_due(at(99)), None);
+    }
+
+    #[test]
+    fn of_many_a_share_is_known_and_it_is_the_same_one_at_both_ends() {
+        let mut waits = Waits::default();
+        let positions = || (0..100_000).map(|number| Position::from_u64(number * 93));
+        positions().for_each(|url| waits.queued(url, at(0)));
+        let known = waits.urls.known.len();
+        assert!((URLS / 4..=URLS).contains(&known), "{known}");
+        let came = positions().filter(|url| waits.lent(HostId::new(0), Some(*url), at(9)).queued.is_some()).count();
+        assert_eq!(came, known);
+        assert_eq!(waits.urls.known.len(), 0);
     }
 }

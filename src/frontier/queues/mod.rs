@@ -21,29 +21,16 @@
 //! No queue holds a text, and none allocates per item: levels and chunks come from a [`Pool`], and the lists of `Front` run through the
 //! hosts. With ten million URLs waiting, their queues take two to four bytes each.
 
-mod agenda;
 mod back;
 mod domains;
-mod front;
+mod host_queues;
 mod level;
-mod link;
-mod pool;
-mod queued;
-mod rate_group;
-mod rate_group_id;
 mod rate_groups;
 pub(crate) mod schedule;
-mod wait_queue;
 
-pub(crate) use agenda::Agenda;
 pub(crate) use back::{Back, Queue};
 pub(crate) use domains::Domains;
-pub(crate) use front::Front;
-pub(crate) use level::{Chunk, Level};
-pub(crate) use link::ListLink;
-pub(crate) use pool::{Linked, NONE, Pool};
-pub(crate) use queued::Queued;
-pub(crate) use rate_group_id::RateGroupId;
+pub(crate) use host_queues::{Agenda, Front, WaitQueue};
+pub(crate) use level::{Chunk, Level, NONE, Pool, Queued};
 pub(crate) use rate_groups::RateGroups;
 pub(crate) use schedule::{SCHEDULE, Schedule, Taken, second, second_of};
-pub(crate) use wait_queue::WaitQueue;

@@ -1,21 +1,17 @@
 //! robots.txt by RFC 9309: parsed once for one product token, matched in time that does not grow with the number of rules.
 //!
-//! `file` splits the bytes into lines, `parse` finds the group that counts, `normal` gives paths the normal form in which they are
-//! compared, and `index` and `wild` find the rule that decides. `bound` limits what a hostile file can cost.
+//! `parse` splits the bytes into lines and finds the group that counts, `normal` gives paths the normal form in which they are compared, and
+//! `index` finds the rule that decides, within bounds on what a hostile file can cost.
 
-mod bound;
-mod file;
 mod index;
 mod normal;
 mod parse;
-mod ruling;
-mod wild;
 
 use std::time::Duration;
 
 use index::Index;
+pub use index::Ruling;
 pub(super) use parse::relevant;
-pub use ruling::Ruling;
 
 /// The rules of one robots.txt for one product token (RFC 9309).
 ///
@@ -51,7 +47,7 @@ pub struct Robots {
 
 impl Robots {
     /// Bytes of a body that are read (section 2.5); the rest is ignored, including the line that is cut.
-    pub(crate) const MAX_BYTES: usize = bound::MAX_BYTES;
+    pub(crate) const MAX_BYTES: usize = index::MAX_BYTES;
 
     /// Parses a body for a product token (`crawler`; a version after a slash is cut off). Any bytes are a robots.txt.
     ///

@@ -1,7 +1,7 @@
 //! What a frontier knows, and how it changes.
 //!
 //! Only [`State::apply`] changes a [`State`]. A [`Change`] is a record with what the state cannot look up for itself. [`Resume`] rebuilds a
-//! state: [`SavedAt`](saved_at::SavedAt) has the one rule on which records a checkpoint already has, and [`Lost`](lost::Lost) the one on
+//! state: [`SavedAt`](save::SavedAt) has the one rule on which records a checkpoint already has, and [`Lost`](resume::Lost) the one on
 //! pages whose records the output lost.
 //!
 //! # The rule
@@ -23,18 +23,543 @@
 //! - Leases: a leased URL is still in its queue, so nothing about leases is needed after a crash.
 //! - Parsed rules of robots.txt: the journal has their text.
 //! - Which hosts are in memory: an evicted host is brought back before it changes.
+//!
+//! # What a record changes
+//!
+//! | record | what changes |
+//! |---|---|
+//! | `Admitted` | a URL is queued, scheduled, or takes the place of another |
+//! | `Settled` | a page leaves its queue or stays, and its host gets the status in it |
+//! | `Again` | both at once: a page leaves its queue, and waits for a time |
+//! | `Due` | a URL goes from the schedule to its host's queue |
+//! | `Disallowed` | URLs leave their queue, and no page was fetched |
+//! | `Aside` | a URL leaves its queue, or where an earlier round set it aside, and is set aside |
+//! | `Rules` | a new round of rules begins |
+//! | `Forgotten` | a URL leaves the seen set |
+//! | `Host` | a host gets the status in it, and what is known of its robots.txt may change |
+//! | `Resumed` | nothing: the resume acts on it |
 
-mod change;
-mod count;
-mod lost;
 mod resume;
 mod save;
-mod saved_at;
-#[expect(clippy::module_inception, reason = "the room has its name from what stands in it")]
-mod state;
 
-pub(crate) use change::{Change, PendingParts};
-pub(crate) use count::Count;
+use std::sync::Arc;
+
+use crate::address::{CanonicalUrl, Fingerprint, host_of};
+use crate::frontier::durable::{Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled};
+use crate::frontier::hosts::{
+    Evicted, GroupUsage, Host, HostCost, HostId, HostSlots, HostStatistics, HostStatus, Hosts, PolitenessTable,
+    RobotsFile, RulesCache, SpentBudget, Usage,
+};
+use crate::frontier::queues::{Back, Queued, Schedule, Taken};
+use crate::frontier::robots::Robots;
+use crate::frontier::{Timestamp, Validators};
+use crate::gate::{Gate, Position};
+use crate::seen::{Removal, SeenError};
+
 pub(crate) use resume::Resume;
 pub(crate) use save::StateChunk;
-pub(crate) use state::State;
+
+/// Everything that a frontier knows: the hosts with their queues, the schedule, the evicted hosts, the gate and the counts.
+///
+/// Only [`apply`](Self::apply) changes it, while running and on resume. So a frontier rebuilt from its records equals the original.
+///
+/// Three things in it are not knowledge, and change without records: the [seats](Self::seats) of the hosts, which belong to the machine;
+/// parsed robots rules, whose text the journal has; and which hosts are in memory.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The seen set, the scope and the counts of what was admitted and refused.
+    gate: Arc<Gate>,
+    hosts: Hosts,
+    /// Their queued URLs, including lent ones.
+    back: Back,
+    /// URLs that wait for a time, are set aside, or were given up.
+    schedule: Schedule,
+    evicted: Evicted,
+    /// Which parsed rules may be dropped.
+    rules: RulesCache,
+    count: Count,
+    /// What groups of hosts have used together: the sum over their hosts, including evicted ones.
+    groups: GroupUsage,
+    /// The round of rules by which URLs are judged.
+    judged_by: RuleRound,
+}
+
+impl State {
+    /// The state of a frontier that knows only what its gate knows. The politeness table is made from options, and is not saved.
+    pub(crate) fn new(gate: Gate, politeness_table: Arc<PolitenessTable>) -> Self {
+        Self {
+            gate: Arc::new(gate),
+            groups: GroupUsage::new(politeness_table.groups().len()),
+            hosts: Hosts::new(politeness_table),
+            back: Back::default(),
+            schedule: Schedule::default(),
+            evicted: Evicted::default(),
+            rules: RulesCache::default(),
+            count: Count::default(),
+            judged_by: RuleRound::default(),
+        }
+    }
+
+    /// Applies a record. O(log hosts); for dropped URLs, O(their number).
+    ///
+    /// It cannot fail, and it decides nothing: the machine has looked up the host and decided, and the journal has the record. Parts of the
+    /// state that are not [`PendingParts`] already have the record, from a checkpoint.
+    ///
+    /// # Panics
+    /// If the URL of a returned lease is not queued, in a build with assertions.
+    pub(crate) fn apply(&mut self, change: &Change<'_>) {
+        let (host, fresh) = (change.host, change.fresh);
+        match change.record {
+            Record::Admitted(entry) => self.admitted(entry, change),
+            Record::Settled(settled) => self.settled(settled, None, change),
+            Record::Again { settled, entry } => self.settled(settled, Some(entry), change),
+            Record::Due(due) => {
+                if let Some(from) = due.from {
+                    self.leaves_aside(from, host, fresh);
+                } else {
+                    let taken = self.schedule.take_first(due.position);
+                    self.count.completed -= u64::from(taken == Some(Taken::Parked) && fresh.counts);
+                }
+                if let Some(host) = host {
+                    self.queue(host, Queued { position: due.position, priority: due.priority });
+                }
+            }
+            Record::Disallowed(disallowed) => {
+                if fresh.counts {
+                    self.gate.withdraw(disallowed.refusal, disallowed.urls.into());
+                }
+                if let Some(host) = host {
+                    let DisallowedRecord { first: position, priority, urls, .. } = *disallowed;
+                    let first = Queued { position, priority };
+                    let dropped = self.back.remove_run(&mut self.hosts[host].queue, first, urls);
+                    self.count.queued -= u64::from(dropped);
+                    self.mark_used_if_empty(host);
+                }
+            }
+            Record::Aside(aside) => self.set_aside(aside, change),
+            Record::Rules { digest } => {
+                if fresh.counts {
+                    self.judged_by = self.judged_by.next(*digest, change.at);
+                }
+            }
+            Record::Forgotten { fingerprint } => {
+                if fresh.seen {
+                    // Layouts that cannot forget have no such records.
+                    let _ = self.forget(*fingerprint);
+                }
+            }
+            Record::Host(record) => {
+                self.count.retries += u64::from(record.is_retry && fresh.counts);
+                if let Some(host) = host {
+                    self.learned(host, record, change.at);
+                }
+            }
+            Record::Resumed { .. } => {}
+        }
+    }
+
+    /// A URL is queued or scheduled. If a page moved to another spelling of its key, its new entry takes the place of the old one in the
+    /// queue: the page is lent out, and comes back there.
+    fn admitted(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
+        self.remember(entry, change);
+        let position = change.at.expect("a journal says where an admission stands");
+        if let Some(at) = entry.not_before {
+            if change.fresh.schedule {
+                self.schedule.push(at, position);
+            }
+            return;
+        }
+        let Some(host) = change.host else { return };
+        let queued = Queued { position, priority: entry.priority };
+        if let Some(replaced) = entry.replaces {
+            let host = &mut self.hosts[host];
+            let was_queued = self.back.replace(&mut host.queue, replaced, queued);
+            self.count.queued += u64::from(!was_queued);
+            host.robots.mark_used();
+        } else {
+            self.queue(host, queued);
+        }
+    }
+
+    /// A URL is no longer set aside. Records name its host if the host's budget is the reason.
+    fn leaves_aside(&mut self, from: Aside, host: Option<HostId>, fresh: PendingParts) {
+        if fresh.counts {
+            self.gate.readmit(from.refusal, 1);
+        }
+        if fresh.aside {
+            self.schedule.take_aside(from);
+        }
+        if let Some(host) = host.filter(|_| from.refusal.is_of_host_budget()) {
+            let usage = self.hosts.usage_mut(host);
+            usage.left_out = usage.left_out.saturating_sub(1);
+        }
+    }
+
+    /// A URL is refused by today's rules. It may have been set aside by earlier ones: then it is in no queue.
+    fn set_aside(&mut self, aside: &AsideRecord<'_>, change: &Change<'_>) {
+        let AsideRecord { position, priority, to, from, .. } = *aside;
+        if let Some(from) = from {
+            self.leaves_aside(from, change.host, change.fresh);
+        }
+        if change.fresh.counts {
+            self.gate.withdraw(to.refusal, 1);
+        }
+        if change.fresh.schedule {
+            self.schedule.set_aside(to, position);
+        }
+        let Some(host) = change.host else { return };
+        if to.refusal.is_of_host_budget() {
+            let usage = self.hosts.usage_mut(host);
+            usage.left_out = usage.left_out.saturating_add(1);
+        }
+        if from.is_none() {
+            self.unqueue(host, Queued { position, priority });
+            self.mark_used_if_empty(host);
+        }
+    }
+
+    /// Tells the gate of a URL that has not passed the seen test: during resume every URL; while running only scheduled ones. Other URLs
+    /// admitted while running have passed the gate before, and have no `remember`.
+    fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
+        if let Some(url) = change.remember {
+            self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
+        }
+    }
+
+    /// A page's lease came back. The page leaves its queue if it is done, or if it waits for a time by the entry `again`; otherwise it
+    /// stays in its place, with its used tries.
+    ///
+    /// A checkpoint saves counts, schedule and host at separate positions, so each of the three checks whether the record is new to it.
+    fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
+        let Settled { position, priority, attempts, done, receipts, yielded, cost, .. } = *settled;
+        if change.fresh.counts {
+            self.count.completed += u64::from(done);
+            self.count.retries += u64::from(!done);
+            self.count.output = receipts.first().map_or(self.count.output, |receipt| receipt.end);
+            let _ = yielded.map(|yielded| self.gate.budgets().note(host_of(settled.host.key), &yielded));
+        }
+        if let Some(entry) = again {
+            self.remember(entry, change);
+            if change.fresh.schedule
+                && let (Some(at), Some(position)) = (entry.not_before, change.at)
+            {
+                self.schedule.push(at, position);
+            }
+        }
+        let Some(id) = change.host else { return };
+        if done || again.is_some() {
+            self.unqueue(id, Queued { position, priority });
+        } else {
+            self.back.set_tries(position, attempts);
+        }
+        self.spend(id, cost);
+        self.hosts[id].robots.mark_used();
+        self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
+    }
+
+    /// Adds the cost of a returned lease to the usage of its host and of the host's group.
+    fn spend(&mut self, id: HostId, cost: HostCost) {
+        self.hosts.usage_mut(id).add(cost);
+        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
+        self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.add(cost));
+    }
+
+    /// What is known of a robots.txt may have changed, and so has its host's status.
+    fn learned(&mut self, host: HostId, record: &HostRecord<'_>, at: Option<Position>) {
+        if let Some(robots) = record.robots {
+            self.rules.learn(&mut self.hosts, host, robots, at);
+        }
+        self.stands(host, &record.host, record.was_asked);
+    }
+
+    /// Sets a host's status. A host that becomes retired loses its rules: if it is asked again, it is first asked for its robots.txt.
+    fn stands(&mut self, id: HostId, standing: &HostStatus<'_>, was_asked: bool) {
+        let host = &mut self.hosts[id];
+        let was_retired = host.is_retired();
+        host.stands(standing);
+        host.requests = host.requests.saturating_add(was_asked.into());
+        match (was_retired, host.is_retired()) {
+            (false, true) => {
+                self.count.retired_hosts += 1;
+                self.rules.replace(&mut self.hosts, id, RobotsFile::Unknown);
+            }
+            (true, false) => self.count.retired_hosts -= 1,
+            _ => {}
+        }
+    }
+
+    /// Queues a URL after all of the same priority. The machine seats the host afterwards; a resume seats all hosts once, at its end.
+    fn queue(&mut self, host: HostId, queued: Queued) {
+        self.back.push(&mut self.hosts[host].queue, queued);
+        self.count.queued += 1;
+    }
+
+    /// Takes a URL out of its queue. It is always there: on resume, a record that the host's chunk already has is not applied to the host
+    /// again.
+    fn unqueue(&mut self, host: HostId, queued: Queued) {
+        let was_queued = self.back.remove(&mut self.hosts[host].queue, queued);
+        debug_assert!(was_queued, "a URL stays queued while it is lent out");
+        self.count.queued -= u64::from(was_queued);
+    }
+
+    /// If a robots.txt disallowed everything that was queued, marks it as used: once stale, it is fetched again although no page was lent
+    /// by it.
+    fn mark_used_if_empty(&mut self, id: HostId) {
+        let host = &mut self.hosts[id];
+        if host.queue.len() == 0 {
+            host.robots.mark_used();
+        }
+    }
+}
+
+/// Access to the parts, and changes that need no record because they are not knowledge.
+impl State {
+    /// The gate, shared with threads that admit URLs: they need neither the frontier nor its lock.
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// The hosts in memory.
+    pub(crate) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// A host in memory.
+    pub(crate) fn host(&self, id: HostId) -> &Host {
+        &self.hosts[id]
+    }
+
+    /// The seats of the hosts, for the machine to change: no record is about them.
+    pub(crate) fn seats(&mut self) -> HostSlots<'_> {
+        self.hosts.seats()
+    }
+
+    /// The back queues.
+    pub(crate) fn back(&self) -> &Back {
+        &self.back
+    }
+
+    /// URLs that wait for a time, are set aside, or are parked.
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// What is known of hosts that are not in memory.
+    pub(crate) fn evicted(&self) -> &Evicted {
+        &self.evicted
+    }
+
+    /// The spent budget of a host or its group, if one is spent.
+    pub(crate) fn spent(&self, id: HostId) -> Option<SpentBudget> {
+        self.spent_of(self.hosts[id].treatment, self.hosts.usage(id))
+    }
+
+    /// The same, for a host with this policy number and this usage.
+    pub(crate) fn spent_of(&self, treatment: u16, usage: Usage) -> Option<SpentBudget> {
+        let politeness_table = self.hosts.politeness_table();
+        self.groups.spent(politeness_table.treatment(treatment), politeness_table.groups(), usage)
+    }
+
+    /// What a group of hosts has used together.
+    pub(crate) fn group_usage(&self, group: u16) -> Usage {
+        self.groups.of(group)
+    }
+
+    /// A digest of today's rules: those of the gate, and the budgets of hosts. Never 0.
+    pub(crate) fn rules_digest(&self) -> u64 {
+        (self.gate.digest() ^ self.hosts.politeness_table().budgets_digest()).max(1)
+    }
+
+    /// The round of rules by which URLs are judged.
+    pub(crate) fn rules(&self) -> RuleRound {
+        self.judged_by
+    }
+
+    /// The current sums. All are kept as records are applied, so nothing is walked.
+    pub(crate) fn count(&self) -> Count {
+        self.count
+    }
+
+    /// Bytes of robots rules in memory.
+    pub(crate) fn rules_memory(&self) -> usize {
+        self.rules.memory()
+    }
+
+    /// Bytes of memory held by hosts and their rules.
+    pub(crate) fn hosts_memory(&self) -> usize {
+        self.hosts.memory() + self.rules.memory()
+    }
+
+    /// Bytes of memory held by queues of URLs.
+    pub(crate) fn queues_memory(&self) -> usize {
+        self.back.memory() + self.schedule.memory()
+    }
+
+    /// The host with this key, if it is in memory.
+    pub(crate) fn look_up(&mut self, origin: &str) -> Option<HostId> {
+        self.hosts.look_up(origin)
+    }
+
+    /// Notes a host to which links will probably be found soon.
+    pub(crate) fn note_recent(&mut self, host: HostId) {
+        self.hosts.note_recent(host);
+    }
+
+    /// Adds a new host, which must be neither in memory nor evicted. The caller has looked for it in both places: a second host with one
+    /// key would be asked at twice its rate.
+    pub(crate) fn add_host(&mut self, host: Host) -> HostId {
+        self.hosts.add(host).expect("it was not there")
+    }
+
+    /// Brings an evicted host back to memory. There is no record of this: which hosts are in memory is not knowledge.
+    pub(crate) fn bring_back(&mut self, host: Host, usage: Usage) -> HostId {
+        self.evicted.remove(&host);
+        self.rules.came(&host);
+        let id = self.add_host(host);
+        *self.hosts.usage_mut(id) = usage;
+        id
+    }
+
+    /// Evicts a host that [may be](Host::may_be_evicted) and whose image the caller has stored.
+    pub(crate) fn evict(&mut self, host: HostId, politeness_table: &PolitenessTable) {
+        let (host, usage) = self.hosts.remove(host);
+        self.rules.left(&host);
+        self.evicted.add(HostStatistics::of(&host, usage, politeness_table));
+    }
+
+    /// Stores the parsed rules of a host whose robots.txt is known, to lend by them.
+    pub(crate) fn cache_rules(&mut self, host: HostId, robots: Robots, validators: Option<Box<Validators>>) {
+        self.rules.fill(&mut self.hosts, host, robots, validators);
+    }
+
+    /// Drops parsed rules beyond this many bytes, roughly the least recently used first. Their texts are in the journal.
+    pub(crate) fn drop_rules(&mut self, bound: usize) {
+        self.rules.shrink(&mut self.hosts, bound);
+    }
+
+    /// Takes a URL from the seen set. [`apply`](Self::apply) does it for a record.
+    ///
+    /// # Errors
+    /// If the layout cannot forget.
+    pub(crate) fn forget(&self, fingerprint: Fingerprint) -> Result<Removal, SeenError> {
+        self.gate.seen().remove(fingerprint)
+    }
+}
+
+/// The parts of a checkpoint, which a resume loads besides records.
+impl State {
+    /// Loads a host of a checkpoint with its queue; `None` if `load` fails, or its key is already there.
+    fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<(Host, Usage)>) -> Option<()> {
+        let (host, usage) = load(&mut self.back)?;
+        self.count.queued += u64::from(host.queue.len());
+        self.count.retired_hosts += u64::from(host.is_retired());
+        self.rules.came(&host);
+        let id = self.hosts.add(host)?;
+        *self.hosts.usage_mut(id) = usage;
+        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
+        self.groups.get_mut(treatment).into_iter().for_each(|group| group.join(usage));
+        Some(())
+    }
+
+    /// Counts a host that was evicted before the checkpoint.
+    fn load_evicted(&mut self, host: &Host, usage: Usage, politeness_table: &PolitenessTable) {
+        self.count.retired_hosts += u64::from(host.is_retired());
+        self.groups.get_mut(politeness_table.treatment(host.treatment)).into_iter().for_each(|group| group.join(usage));
+        self.evicted.add(HostStatistics::of(host, usage, politeness_table));
+    }
+
+    /// Takes back what a page whose record is lost used of its host's budget.
+    fn take_back(&mut self, id: HostId, cost: HostCost) {
+        self.hosts.usage_mut(id).take_back(cost);
+        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
+        self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.take_back(cost));
+    }
+
+    /// The schedule, for a piece of a checkpoint, and for pages whose records are lost.
+    fn schedule_mut(&mut self) -> &mut Schedule {
+        &mut self.schedule
+    }
+
+    /// The sums, to load those of a checkpoint, and for pages whose records are lost.
+    fn count_mut(&mut self) -> &mut Count {
+        &mut self.count
+    }
+
+    /// The round of rules, to load that of a checkpoint.
+    fn rules_mut(&mut self) -> &mut RuleRound {
+        &mut self.judged_by
+    }
+
+    /// The gate, while it is not shared.
+    fn gate_mut(&mut self) -> &mut Gate {
+        Arc::get_mut(&mut self.gate).expect("it is not shared before the frontier is finished")
+    }
+
+    /// Queues a page, with its used tries, before all others of its priority.
+    fn queue_first(&mut self, host: HostId, queued: Queued, tries: u8) {
+        self.back.push_front(&mut self.hosts[host].queue, queued);
+        self.back.set_tries(queued.position, tries);
+        self.count.queued += 1;
+    }
+
+    /// Sets the clock of each host in memory, and prepares that of evicted hosts for when they come back: a resume knows the current time.
+    fn set_clocks(&mut self, since: Option<Timestamp>, was_ahead: bool, now: Timestamp) {
+        (self.evicted.since, self.evicted.was_ahead) = (since, was_ahead);
+        let politeness_table = Arc::clone(self.hosts.politeness_table());
+        for id in self.hosts.ids() {
+            let host = &mut self.hosts[id];
+            self.evicted.set_clock(host, &politeness_table, now);
+            host.due = host.due.max(now);
+        }
+    }
+}
+
+/// A record to be applied to the state, with what the state cannot look up for itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change<'a> {
+    /// What happened, as journaled.
+    pub(crate) record: &'a Record<'a>,
+    /// Its position in the journal; `None` if the journal keeps no such records.
+    pub(crate) at: Option<Position>,
+    /// The host that it is about, which is in memory. `None` if it is about none, or if the host already has the record.
+    pub(crate) host: Option<HostId>,
+    /// The URL that it admits, if the gate has not remembered it yet.
+    pub(crate) remember: Option<&'a CanonicalUrl>,
+    /// The parts of the state that do not have it yet.
+    pub(crate) fresh: PendingParts,
+}
+
+/// The parts of the state, besides the host, to which a record is new. A record that was just written is new to all of them. On resume, a
+/// record is new to the parts that the checkpoint saved before it was written: see [`SavedAt`](save::SavedAt).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each part answers for itself")]
+pub(crate) struct PendingParts {
+    /// The sums.
+    pub(crate) counts: bool,
+    /// The schedule of URLs that wait for a time.
+    pub(crate) schedule: bool,
+    /// The round and reason by which this URL was set aside before.
+    pub(crate) aside: bool,
+    /// The URL's shard of the seen set.
+    pub(crate) seen: bool,
+}
+
+impl PendingParts {
+    /// New to all parts.
+    pub(crate) const ALL: Self = Self { counts: true, schedule: true, aside: true, seen: true };
+}
+
+/// Sums that would otherwise take a walk over all hosts or over the journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// URLs in the queues of hosts, including lent ones.
+    pub(crate) queued: u64,
+    /// Pages done for good, and pages given up.
+    pub(crate) completed: u64,
+    /// Leases that will be tried again.
+    pub(crate) retries: u64,
+    /// Hosts that are not asked again in this run.
+    pub(crate) retired_hosts: u64,
+    /// Bytes of the first output, by the last receipt.
+    pub(crate) output: u64,
+}

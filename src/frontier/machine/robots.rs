@@ -9,22 +9,43 @@
 //! | 408, 425, 429, 5xx, no response | what was known, up to 30 days beyond its time; if nothing was known, the host waits |
 //!
 //! A redirect is followed for the host that was asked: the rules found there are this host's. Each hop is a lease of its own, with the
-//! host's rest between them. If it leads to [another host](super::elsewhere), that is asked by its own clock. A redirect does not end a
-//! host's failures: only the answer at its end does.
+//! host's rest between them. A redirect does not end a host's failures: only the answer at its end does.
 //!
 //! Known rules are never thrown away for an answer that says nothing about them. While nothing is known, no page of the host is fetched,
 //! and the host is treated as unreachable: it rests longer each time, and is retired in the end.
+//!
+//! # On another host
+//!
+//! If a robots.txt redirects to another host, that host is asked for it by its own clock, as for its own URLs.
+//!
+//! ```text
+//!   A's turn ──▶ its robots.txt is at B ──▶ A waits ──▶ B's turn ──▶ B is asked, once for all that wait for this URL
+//!                       │ the copy is known                                │
+//!                       └──▶ A has its rules ◀── each of them takes the copy ┘
+//! ```
+//!
+//! A redirect within a host's own origin, or from its http to its https, is followed in the host's own turn. Any other leads to a server
+//! with its own clock, group and IP address, and perhaps its own blocklist entry. So that host, B, is lent out for it, by its own rest and
+//! with nothing else of it out, and a page of A goes out only once the answer is there. The rules found count for A alone (RFC 9309 section
+//! 2.3.1.2); if the URL is B's own robots.txt, they count for B too.
+//!
+//! A host on a blocklist is not asked. The file then counts as missing, like one after too many redirects.
+//!
+//! None of this is state. A's record says where its robots.txt is; after a restart A waits again when its turn comes. Copies are for hosts
+//! redirected there later, and are bounded: a dropped copy costs a request.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ahash::AHashMap;
+
 use super::Frontier;
-use super::errands::SharedRobots;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{HostId, HostUpdate, RULES_HOLD, Rest, RobotsFile};
-use crate::frontier::lease::{Blame, Setback};
+use crate::frontier::hosts::{Host, HostId, HostState, HostUpdate, RULES_HOLD, Rest, RobotsFile};
+use crate::frontier::lease::{Blame, Setback, Texts};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
 
@@ -277,5 +298,249 @@ impl RobotsNews {
             }
             _ => Self::Missing,
         }
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// If the host's robots.txt is on another host, takes the known copy, or waits for the other host. Returns whether it did either; if
+    /// not, the host itself is to be asked.
+    ///
+    /// # Errors
+    /// If the journal cannot be read or written. The host is as it was.
+    pub(super) fn goes_elsewhere(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<bool> {
+        let host = self.state.host(id);
+        let RobotsFile::Moved(detour) = &host.robots else { return Ok(false) };
+        let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&detour.url) else {
+            return Ok(false);
+        };
+        let is_parted = self.treatment(id).one_server == Some(false);
+        if is_its_own(host, &url, is_parted) {
+            return Ok(false);
+        }
+        if self.gate().blocklist().is_some_and(|list| list.blocks(&url)) {
+            self.take_copy(id, SharedRobots::Missing, now, now)?;
+            return Ok(true);
+        }
+        if let Some((answer, at)) = self.errands.copy(url.wire(), now) {
+            self.take_copy(id, answer, at, now)?;
+            return Ok(true);
+        }
+        let server = self.host_of(&url, now)?;
+        if let Some((answer, at)) = self.own_copy(server, &url, now)? {
+            self.take_copy(id, answer, at, now)?;
+            return Ok(true);
+        }
+        self.errands.wait(server, url.wire(), id, priority);
+        self.state.seats()[id].state = HostState::RobotsElsewhere;
+        // Its turn depends on another domain's.
+        self.domains.compete(id, false);
+        if self.state.host(server).seat.state == HostState::Idle {
+            self.place(server, now);
+        }
+        Ok(true)
+    }
+
+    /// The answer that is known if the URL is the server's own robots.txt, so that it need not be fetched again.
+    fn own_copy(
+        &mut self,
+        server: HostId,
+        url: &CanonicalUrl,
+        now: Timestamp,
+    ) -> io::Result<Option<(SharedRobots, Timestamp)>> {
+        let host = self.state.host(server);
+        let RobotsFile::Known { stale_at, rules, .. } = &host.robots else { return Ok(None) };
+        if *stale_at <= now || host.key.robots_url() != url.wire() {
+            return Ok(None);
+        }
+        let at = before(*stale_at, self.politeness.robots_ttl);
+        let Some(rules) = rules else { return Ok(Some((SharedRobots::Missing, at))) };
+        let Some(position) = rules.kept_at else { return Ok(None) };
+        Ok(self.journal.rules(position)?.map(|lines| (SharedRobots::Rules(lines.into()), at)))
+    }
+
+    /// A host takes another host's answer as its robots.txt, or as the failure to get it. The host itself was not asked.
+    fn take_copy(&mut self, id: HostId, answer: SharedRobots, at: Timestamp, now: Timestamp) -> io::Result<()> {
+        let host = self.state.host(id);
+        let conduct = HostUpdate::of(host);
+        let answer = match answer {
+            SharedRobots::Failed(setback) => {
+                return self.robots_failed(id, conduct, (*setback).clone(), false, now).map(drop);
+            }
+            SharedRobots::Rules(lines) => RobotsNews::Rules(lines.to_vec(), None),
+            SharedRobots::Missing => RobotsNews::Missing,
+            SharedRobots::Moved(to) => {
+                self.detour(id, &to).map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
+            }
+        };
+        let stale_at = at + self.politeness.robots_ttl;
+        self.learn(id, conduct, answer, (stale_at, false), now).map(drop)
+    }
+
+    /// A host's turn has come, and others wait for a robots.txt from it.
+    pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> Option<Lease> {
+        let host = self.state.host(id);
+        let (url, waits) = self.errands.first(id)?;
+        if let Some(ill) = host.ill.as_deref().filter(|ill| ill.is_retired) {
+            let url: Box<str> = url.into();
+            let answer = SharedRobots::Failed(Arc::new(Setback::failed(ill.trouble.clone())));
+            self.answer_others(id, &url, Some(answer), now + self.politeness.backoff, now);
+            return None;
+        }
+        let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
+        let texts = Texts::new(url, host.key.as_str());
+        let for_other = Some(self.state.host(waits).key.as_str().into());
+        let mut lease = Lease { texts, priority, attempt, for_other, ..self.blank_lease(id, now) };
+        self.note_lent(&mut lease);
+        Some(lease)
+    }
+
+    /// The hosts that wait for this URL go on: each takes the answer when its turn comes. If the answer is of no use to others, the URL is
+    /// asked for again.
+    pub(super) fn answer_others(
+        &mut self,
+        server: HostId,
+        url: &str,
+        answer: Option<SharedRobots>,
+        fresh_until: Timestamp,
+        now: Timestamp,
+    ) {
+        let Some(answer) = answer else { return };
+        let waiting = self.errands.take(server, url);
+        self.errands.keep(url, RobotsCopy { answer, at: now, fresh_until });
+        for id in waiting {
+            // It is in no list now.
+            self.state.seats()[id].state = HostState::Leased;
+            self.place(id, now);
+        }
+    }
+}
+
+/// Whether a host itself asks for its robots.txt at this URL: at its own origin, and also at https for a host of http, if both use the
+/// default port and share a clock.
+fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
+    let (own, there) = (host.key.as_str(), url.origin());
+    let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));
+    own == there || name.is_some_and(|name| there.strip_prefix("https://") == Some(name))
+}
+
+fn before(time: Timestamp, by: std::time::Duration) -> Timestamp {
+    let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+    Timestamp::from_micros(time.as_micros().saturating_sub(micros))
+}
+
+/// The most copies that are kept.
+const MOST_COPIES: usize = 1024;
+/// The most bytes of their lines.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Hosts that are asked for the robots.txt of others, and what they have answered lately.
+#[derive(Debug, Default)]
+pub(crate) struct Errands {
+    /// By the host that is to be asked.
+    asked: AHashMap<HostId, VecDeque<Errand>>,
+    /// The number of hosts that wait for one of them.
+    waiting: usize,
+    copies: AHashMap<Box<str>, RobotsCopy>,
+    /// The copies, the oldest first.
+    order: VecDeque<Box<str>>,
+    /// Bytes of the lines of all copies.
+    bytes: usize,
+}
+
+/// A robots.txt that hosts wait for.
+#[derive(Debug)]
+struct Errand {
+    /// Its wire URL.
+    url: Box<str>,
+    /// The hosts that wait for it. They have URLs queued, and are in no queue of hosts.
+    waiting: Vec<HostId>,
+    /// The priority of the first of them.
+    priority: u8,
+}
+
+/// What was answered for a URL.
+#[derive(Debug)]
+pub(super) struct RobotsCopy {
+    pub(super) answer: SharedRobots,
+    /// When it was asked for.
+    pub(super) at: Timestamp,
+    /// Until when other hosts may take it.
+    pub(super) fresh_until: Timestamp,
+}
+
+/// A [`RobotsNews`] that several hosts take.
+#[derive(Clone, Debug)]
+pub(super) enum SharedRobots {
+    Rules(Arc<[u8]>),
+    Missing,
+    Moved(Arc<str>),
+    Failed(Arc<Setback>),
+}
+
+impl Errands {
+    /// The priority at which this host is to be asked for the robots.txt of others; `None` if it is not.
+    #[inline]
+    pub(super) fn errand_of(&self, id: HostId) -> Option<u8> {
+        if self.asked.is_empty() {
+            return None;
+        }
+        self.asked.get(&id)?.front().map(|errand| errand.priority)
+    }
+
+    /// The number of hosts that wait for others. They are in no queue.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// A host waits for a URL of another one.
+    pub(super) fn wait(&mut self, server: HostId, url: &str, id: HostId, priority: u8) {
+        self.waiting += 1;
+        let errands = self.asked.entry(server).or_default();
+        match errands.iter_mut().find(|errand| &*errand.url == url) {
+            Some(errand) => errand.waiting.push(id),
+            None => errands.push_back(Errand { url: url.into(), waiting: vec![id], priority }),
+        }
+    }
+
+    /// The URL that a host is asked for next, and the first host that waits for it.
+    pub(super) fn first(&self, server: HostId) -> Option<(&str, HostId)> {
+        let errand = self.asked.get(&server)?.front()?;
+        Some((&errand.url, *errand.waiting.first()?))
+    }
+
+    /// Removes and returns the hosts that wait for this URL.
+    pub(super) fn take(&mut self, server: HostId, url: &str) -> Vec<HostId> {
+        let Some(errands) = self.asked.get_mut(&server) else { return Vec::new() };
+        let found = errands.iter().position(|errand| &*errand.url == url).and_then(|at| errands.remove(at));
+        if errands.is_empty() {
+            self.asked.remove(&server);
+        }
+        let waiting = found.map_or_else(Vec::new, |errand| errand.waiting);
+        self.waiting -= waiting.len();
+        waiting
+    }
+
+    /// Keeps the answer for a URL, in place of the previous one.
+    pub(super) fn keep(&mut self, url: &str, copy: RobotsCopy) {
+        self.bytes += copy.answer.len();
+        match self.copies.insert(url.into(), copy) {
+            Some(before) => self.bytes -= before.answer.len(),
+            None => self.order.push_back(url.into()),
+        }
+        while self.copies.len() > MOST_COPIES || self.bytes > MOST_BYTES {
+            let Some(oldest) = self.order.pop_front() else { return };
+            self.bytes -= self.copies.remove(&oldest).map_or(0, |copy| copy.answer.len());
+        }
+    }
+
+    /// The answer for this URL and when it came, if it is still fresh.
+    pub(super) fn copy(&self, url: &str, now: Timestamp) -> Option<(SharedRobots, Timestamp)> {
+        self.copies.get(url).filter(|copy| now < copy.fresh_until).map(|copy| (copy.answer.clone(), copy.at))
+    }
+}
+
+impl SharedRobots {
+    fn len(&self) -> usize {
+        if let Self::Rules(lines) = self { lines.len() } else { 0 }
     }
 }
