@@ -1,4 +1,4 @@
-//! The frontier in its lock, and the queue of tasks that wait for a lease.
+//! The frontier in its lock, and the queue of tasks that wait for a lease. Signals that records wait to be flushed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +7,6 @@ use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
 use super::Clock;
-#[cfg(feature = "crawl")]
-use super::unflushed::Unflushed;
 #[cfg(feature = "crawl")]
 use crate::frontier::Timestamp;
 use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next};
@@ -104,5 +102,40 @@ impl<J: Journal> Lender<J> {
     /// losing all of it.
     pub(super) fn lock(&self) -> MutexGuard<'_, Frontier<J>> {
         self.frontier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Connects the tasks that leave records with the one that flushes them. The first record wakes that one; later records do not, until it
+/// has looked again.
+#[cfg(feature = "crawl")]
+#[derive(Debug, Default)]
+pub(super) struct Unflushed {
+    told: Notify,
+    /// The flushing task knows of the records, or was notified.
+    is_known: AtomicBool,
+}
+
+#[cfg(feature = "crawl")]
+impl Unflushed {
+    /// Records wait.
+    pub(super) fn tell(&self) {
+        if !self.is_known.swap(true, Ordering::AcqRel) {
+            self.told.notify_one();
+        }
+    }
+
+    /// From here on, a lease that leaves records notifies.
+    pub(super) fn look(&self) {
+        self.is_known.store(false, Ordering::Release);
+    }
+
+    /// Records wait and will be flushed: no notification is needed.
+    pub(super) fn know(&self) {
+        self.is_known.store(true, Ordering::Release);
+    }
+
+    /// Waits for a notification.
+    pub(super) async fn wait(&self) {
+        self.told.notified().await;
     }
 }
