@@ -16,24 +16,10 @@
     clippy::inline_always,
     reason = "code is made of the instructions that its caller may use only where it becomes part of it"
 )]
-//!
-//! A window, inserted in two rounds.
-//!
-//! Whether a fingerprint is new cannot be predicted, and after a misprediction a processor throws away the work that it has begun on the
-//! next ones. So the first round finds most of the fingerprints that were shown, without a branch on any of them, and the second takes the
-//! others one by one.
-
-//!
-//! Slots as ranges of fingerprints, for tables of another size and for other shards.
-//!
-//! A slot with home `h` and `b` known bits stands for all fingerprints of its shard between two numbers. That range means the same in every
-//! table. It goes into the new one as the slot with the most bits that covers all of it; so no seen URL becomes new, and the false
-//! positives grow by the bits that are lost.
 
 use fearless_simd::{Level, Simd, dispatch};
 
-use super::line;
-use super::line::Geometry;
+use super::line::{self, Geometry};
 use super::table::{LineTable, Spot};
 use crate::seen::layouts::cache_lines::CacheLine;
 use crate::seen::layouts::window::{ProbeWindow, Removal, Sighting, Subset, prefetch};

@@ -12,8 +12,6 @@
     clippy::inline_always,
     reason = "code is made of the instructions that its caller may use only where it becomes part of it"
 )]
-//!
-//! How the 512 bits of a line are spent, by the number of identity bits.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Simd, u16x16, u64x4};

@@ -4,8 +4,6 @@
     clippy::inline_always,
     reason = "code is made of the instructions that its caller may use only where it becomes part of it"
 )]
-//!
-//! How many slots there are of each length, and which share of new URLs they take for seen.
 
 use std::collections::BTreeSet;
 
