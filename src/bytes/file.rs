@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_told() {
+    fn an_error_names_what_differs() {
         let header = Header { magic: *b"a thing\n", version: 2, job: 3, number: 4 };
         let check = |bytes: &[u8]| header.check(bytes, Path::new("f")).map_err(|error| error.to_string());
         let bytes = header.to_bytes();
@@ -185,17 +185,18 @@ mod tests {
         for place in 0..Header::SIZE {
             let mut flipped = bytes;
             flipped[place] ^= 1;
-            let told = if place < 8 { "header is another kind of file's" } else { "header's checksum does not match" };
-            assert_eq!(check(&flipped).unwrap_err(), format!("f is damaged at byte 0: the {told}"));
+            let expected =
+                if place < 8 { "header is another kind of file's" } else { "header's checksum does not match" };
+            assert_eq!(check(&flipped).unwrap_err(), format!("f is damaged at byte 0: the {expected}"));
         }
-        for (other, told) in [
+        for (other, expected) in [
             (Header { magic: *b"another\n", ..header }, "f is damaged at byte 0: the header is another kind of file's"),
             (Header { version: 3, ..header }, "f has format 3; this version of crawler knows formats up to 2"),
             (Header { version: 1, ..header }, "f is damaged at byte 0: the header is another file's"),
             (Header { job: 5, ..header }, "f belongs to job 0000000000000005, not to 0000000000000003"),
             (Header { number: 5, ..header }, "f is damaged at byte 0: the header is another file's"),
         ] {
-            assert_eq!(check(&other.to_bytes()).unwrap_err(), told);
+            assert_eq!(check(&other.to_bytes()).unwrap_err(), expected);
         }
     }
 }

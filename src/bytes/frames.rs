@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_where_its_frame_begins() {
+    fn damage_is_reported_where_its_frame_begins() {
         let file = file();
         let begins = [5, 5 + 12 + 33, 62 + (1 << 16), 74 + (2 << 16), 5 + (12 + 33) + 3 * 12 + 20_000 * 8, file.len()];
         for place in (5..file.len()).filter(|place| place % 97 == 0 || place % (1 << 16) < 90) {

@@ -216,7 +216,7 @@ fn a_way_to_a_new_url_is_fresh_and_opens_no_host() {
 }
 
 #[test]
-fn a_mirror_is_told_by_what_a_seed_said_first() {
+fn a_mirror_is_recognized_by_what_a_seed_said_first() {
     const SEED: &str = "seed.example";
     let budgets = budgets(|limits| (limits.mirror_budget, limits.shape_budget) = (5, 0));
     budgets.add_original("https://seed.example");
