@@ -83,7 +83,6 @@ pub mod cli;
 
 pub mod design;
 
-#[cfg(feature = "plumbing")]
 #[doc(hidden)]
 pub mod plumbing;
 

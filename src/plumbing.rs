@@ -1,4 +1,4 @@
-//! The journal alone, for `benches/journal`: behind a feature of its own, in no documentation, and no promise.
+//! The journal alone, for `benches/journal`: in no documentation, and no promise.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The journal under a crawl's load: admissions of 85-byte URLs over 200,000 skewed hosts, batches of 512, and for every fourth
 //! the oldest entry of some host read back.
 //!
-//! `cargo bench --no-default-features --features plumbing --bench journal` admits two million; `JOURNAL_BENCH_URLS=2e7` says otherwise. URLs and the
+//! `cargo bench --no-default-features --bench journal` admits two million; `JOURNAL_BENCH_URLS=2e7` says otherwise. URLs and the
 //! order of reading are made, and the hosts' queues kept, outside the clock. The speed over the last tenth stands beside
 //! that over the first: it must not slow down as it grows. The longest batch is what a crawl stands still for. A journal on disk
 //! is opened again at the end, and replayed.
