@@ -34,14 +34,14 @@ const DOORS: &[(&str, &[&str])] = &[
     ("async_nats", &["src/cluster/nats.rs"]),
     ("askama", &["src/report/html.rs"]),
     // Names of bodies; comparison of tokens. Connections use it through rustls.
-    ("aws_lc_rs", &["src/crawl/http/cryptography.rs", "src/crawl/records/bodies.rs", "src/cli/dashboard/door.rs"]),
+    ("aws_lc_rs", &["src/crawl/http/certificates.rs", "src/crawl/records/bodies.rs", "src/cli/dashboard/door.rs"]),
     // User and password in headers to hosts and proxies; a token in a header to the live page.
-    ("base64", &["src/crawl/http/access/accesses.rs", "src/crawl/http/proxy/sign_in.rs", "src/cli/dashboard/door.rs"]),
+    ("base64", &["src/crawl/http/access.rs", "src/crawl/http/proxy/address.rs", "src/cli/dashboard/door.rs"]),
     ("ipnet", &["src/crawl/http/network.rs"]),
     ("prometheus_client", &["src/report/metrics.rs"]),
     // Types that are written for programs derive their schemas.
     ("schemars", &["src/"]),
-    ("brotli", &["src/crawl/http/decoder/"]),
+    ("brotli", &["src/crawl/http/codec.rs", "src/crawl/http/decoder.rs"]),
     ("chardetng", &["src/crawl/html/charset.rs"]),
     (
         "clap",
@@ -74,7 +74,8 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "flate2",
         &[
-            "src/crawl/http/decoder/",
+            "src/crawl/http/codec.rs",
+            "src/crawl/http/decoder.rs",
             "src/crawl/records/warc/cdxj.rs",
             "src/crawl/records/warc/compression.rs",
             "src/crawl/sitemap/gzip.rs",
@@ -86,8 +87,8 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "futures_util",
         &[
+            "src/crawl/http/http1.rs",
             "src/crawl/http/http2.rs",
-            "src/crawl/http/quiet.rs",
             "src/crawl/worker.rs",
             "src/cluster/nats.rs",
             "src/cli/dashboard/routes.rs",
@@ -107,10 +108,10 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     // A connection, its streams, and how they fail.
-    ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/http2_stream.rs", "src/crawl/http/no_head.rs"]),
+    ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/fetch_error.rs"]),
     // The other client, and the layer that counts its connections.
     ("reqwest", &["src/crawl/http/clients/reqwest_client.rs"]),
-    ("tower_layer", &["src/crawl/http/clients/connector_watch.rs"]),
+    ("tower_layer", &["src/crawl/http/clients/reqwest_client.rs"]),
     // Empty bodies of requests; bodies of the simulated web.
     ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs"]),
     // Requests, heads and pieces of bodies, for every client.
@@ -122,8 +123,7 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "hyper_util",
         &[
-            "src/crawl/http/dialer.rs",
-            "src/crawl/http/names.rs",
+            "src/crawl/http/dns.rs",
             "src/crawl/http/http1.rs",
             "src/simulate/server.rs",
             "src/cli/dashboard/live_page.rs",
@@ -149,7 +149,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("tikv_jemallocator", &["src/main.rs"]),
     // Domains; the domains that a cookie may be for.
-    ("psl", &["src/crawl/http/cookies/cookie.rs", "src/gate/scope.rs"]),
+    ("psl", &["src/crawl/http/cookie.rs", "src/gate/scope.rs"]),
     ("ratatui", &["src/cli/top/"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
     // Sets of patterns are built in the first; the fields of pages build their own patterns.
@@ -161,16 +161,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of system errors; the number of open files; a signal.
     ("rustix", &["src/crawl/bounds.rs", "src/crawl/http/shortage.rs", "src/cli/signals.rs"]),
-    (
-        "rustls",
-        &[
-            "src/crawl/http/certificates.rs",
-            "src/crawl/http/cryptography.rs",
-            "src/crawl/http/tls.rs",
-            "src/crawl/http/unverified.rs",
-            "src/crawl/http/wildcard_name.rs",
-        ],
-    ),
+    ("rustls", &["src/crawl/http/certificates.rs", "src/crawl/http/tls.rs"]),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Selectors; the tree that they are applied to.
     ("scraper", &["src/crawl/fields/", "src/crawl/html/tree.rs"]),
@@ -215,16 +206,11 @@ const DOORS: &[(&str, &[&str])] = &[
     // The runtime surrounds everything that runs on it.
     ("tokio", &["src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cluster/", "src/cli/"]),
     // The handshake, and the transport of a connection.
-    ("tokio_rustls", &["src/crawl/http/tls.rs", "src/crawl/http/transport.rs"]),
+    ("tokio_rustls", &["src/crawl/http/tls.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
     (
         "tower_service",
-        &[
-            "src/crawl/http/clients/connector_watch.rs",
-            "src/crawl/http/dialer.rs",
-            "src/crawl/http/names.rs",
-            "src/cli/dashboard/live_page.rs",
-        ],
+        &["src/crawl/http/clients/reqwest_client.rs", "src/crawl/http/dns.rs", "src/cli/dashboard/live_page.rs"],
     ),
     ("tracing", &["src/crawl/", "src/cluster/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/log.rs"]),
@@ -237,7 +223,8 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "zstd",
         &[
-            "src/crawl/http/decoder/",
+            "src/crawl/http/codec.rs",
+            "src/crawl/http/decoder.rs",
             "src/crawl/recrawl/known_page.rs",
             "src/crawl/records/warc/cdxj.rs",
             "src/crawl/records/warc/compression.rs",

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::no_head::MAX_HEAD;
+use super::fetch_error::MAX_HEAD;
 
 /// How a response begins.
 const BEGINNING: &[u8] = b"HTTP/1.";

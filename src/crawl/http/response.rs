@@ -1,4 +1,4 @@
-//! A response, and how its headers are read.
+//! A response: how its headers are read, the links in them (`Link` of RFC 8288, and `Refresh`), and which pages are taken, judged by them.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -8,11 +8,12 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 
-use super::exchange::Exchange;
+use super::access::AccessError;
 use super::fetch_error::FetchError;
-use super::link_header;
-use super::wanted::Unwanted;
-use crate::crawl::html::RobotsTag;
+use super::request::Exchange;
+use crate::crawl::FetchOptions;
+use crate::crawl::html::{RobotsTag, refresh};
+use crate::crawl::media_types::MediaTypes;
 use crate::frontier::{Failure, Validators};
 
 /// At most this many bytes of a validator; a longer one is not sent back.
@@ -101,8 +102,8 @@ impl Response {
         for value in texts(headers, &HeaderName::from_static("x-robots-tag")) {
             robots.add_header(&value, agent);
         }
-        let links: Vec<_> = texts(headers, &header::LINK).flat_map(|value| link_header::targets(&value)).collect();
-        let refreshed = texts(headers, &header::REFRESH).find_map(|value| link_header::refresh_target(&value));
+        let links: Vec<_> = texts(headers, &header::LINK).flat_map(|value| link_targets(&value)).collect();
+        let refreshed = texts(headers, &header::REFRESH).find_map(|value| refresh_target(&value));
         Ok(Self {
             status,
             canonical: links.iter().find(|link| link.is_canonical).map(|link| link.href.clone()),
@@ -157,7 +158,7 @@ impl fmt::Debug for Response {
 }
 
 /// A header's value as text: UTF-8, or else Latin-1 (RFC 9110 section 5.5), in which each byte is a character.
-pub(super) fn header_text(value: &[u8]) -> Cow<'_, str> {
+fn header_text(value: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(value) {
         Ok(text) => text.into(),
         Err(_) => value.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
@@ -178,7 +179,7 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
 }
 
 /// A Location's text. Non-ASCII bytes are escaped, so that exactly the bytes that the server named are requested.
-pub(super) fn location_text(value: &[u8]) -> String {
+fn location_text(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value {
         if byte.is_ascii() {
@@ -196,7 +197,7 @@ const DATE_FORMATS: [&str; 4] =
     ["%d %b %Y %H:%M:%S %z", "%d-%b-%y %H:%M:%S %z", "%d-%b-%Y %H:%M:%S %z", "%b %e %H:%M:%S %Y %z"];
 
 /// Retry-After (RFC 9110 section 10.2.3), which is seconds or a date, as a delay from `now`; `None` if it is neither.
-pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         // All are digits, so parsing can fail only by overflow.
@@ -242,6 +243,129 @@ fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
     (found != Validators::default()).then(|| Box::new(found))
 }
 
+/// The link relations that are followed, as on a page.
+const FOLLOWED: [&str; 5] = ["alternate", CANONICAL, "next", "prev", "previous"];
+/// The relation by which a page names its own URL (RFC 6596).
+const CANONICAL: &str = "canonical";
+
+/// The target of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LinkTarget {
+    href: String,
+    is_canonical: bool,
+}
+
+/// The targets of a `Link` header's links that are followed. A link whose context is another page (`anchor`) does not count as this page's.
+/// Parsing ends at the first error.
+fn link_targets(header: &str) -> Vec<LinkTarget> {
+    let mut targets = Vec::new();
+    let mut rest = header.trim_start_matches([' ', '\t', ',']);
+    while let Some((target, behind)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        let (mut is_followed, mut is_canonical, mut is_elsewhere, mut has_rel) = (false, false, false, false);
+        rest = behind.trim_start();
+        while let Some(parameter) = rest.strip_prefix(';') {
+            let (name, value, behind) = parse_link(parameter);
+            if name.eq_ignore_ascii_case("rel") && !has_rel {
+                let has = |known: &str| value.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case(known));
+                (is_followed, is_canonical) = (FOLLOWED.iter().any(|known| has(known)), has(CANONICAL));
+                // Later `rel` parameters are ignored (section 3.3).
+                has_rel = true;
+            }
+            is_elsewhere |= name.eq_ignore_ascii_case("anchor");
+            rest = behind;
+        }
+        if is_followed && !is_elsewhere && !target.trim().is_empty() {
+            targets.push(LinkTarget { href: target.trim().to_owned(), is_canonical });
+        }
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+    }
+    targets
+}
+
+/// The target of a `Refresh` header, read like `<meta http-equiv=refresh>`; `None` for a mere reload.
+fn refresh_target(header: &str) -> Option<String> {
+    refresh(header).map(str::to_owned)
+}
+
+/// A parameter's name, its value without quotes, and the rest of the text.
+fn parse_link(text: &str) -> (&str, String, &str) {
+    let text = text.trim_start();
+    let end = text.find(['=', ';', ',']).unwrap_or(text.len());
+    let name = text[..end].trim();
+    let Some(value) = text[end..].strip_prefix('=') else { return (name, String::new(), &text[end..]) };
+    let value = value.trim_start();
+    let Some(quoted) = value.strip_prefix('"') else {
+        let end = value.find([';', ',']).unwrap_or(value.len());
+        return (name, value[..end].trim().to_owned(), &value[end..]);
+    };
+    let (mut unquoted, mut letters) = (String::new(), quoted.char_indices());
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return (name, unquoted, quoted[at + 1..].trim_start()),
+            '\\' => unquoted.extend(letters.next().map(|(_, letter)| letter)),
+            _ => unquoted.push(letter),
+        }
+    }
+    (name, unquoted, "")
+}
+
+/// The errors of unwanted pages, as written in records.
+const UNWANTED_TYPE: &str = "unwanted_type";
+const TOO_LARGE: &str = "too_large";
+
+/// Whether a record's error means that the page was not wanted: the user has asked for that, and nothing has failed.
+pub(in crate::crawl) fn is_unwanted(error: &str) -> bool {
+    [UNWANTED_TYPE, TOO_LARGE].contains(&error)
+}
+
+/// Which pages are taken, judged by their heads.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    types: MediaTypes,
+    max_bytes: Option<u64>,
+}
+
+/// Why a page was refused, so that its body was not read or not kept.
+#[derive(Clone, Debug)]
+pub(in crate::crawl) struct Unwanted {
+    /// The error in its record.
+    pub(in crate::crawl) name: &'static str,
+    /// The rule, in words.
+    pub(in crate::crawl) rule: String,
+}
+
+impl Wanted {
+    /// The rules of these options.
+    ///
+    /// # Errors
+    /// When a word names no type.
+    pub(super) fn new(options: &FetchOptions) -> Result<Self, AccessError> {
+        let types = MediaTypes::new(&options.types);
+        let types = types.map_err(|error| AccessError::of_option("types", error.to_string()))?;
+        Ok(Self { types, max_bytes: options.max_bytes })
+    }
+
+    /// Why a page is refused by its head, which may say how long the body is.
+    pub(super) fn refuse(&self, content_type: Option<&str>, length: Option<u64>) -> Option<Unwanted> {
+        let named = content_type.filter(|named| !named.trim().is_empty());
+        if named.is_some() && !self.types.has(named) {
+            return Some(Unwanted { name: UNWANTED_TYPE, rule: format!("none of fetch.types = {}", self.types) });
+        }
+        self.refuse_bytes(length.unwrap_or_default())
+    }
+
+    /// Why a page of `bytes` bytes is refused.
+    pub(super) fn refuse_bytes(&self, bytes: u64) -> Option<Unwanted> {
+        let most = self.max_bytes.filter(|most| bytes > *most)?;
+        Some(Unwanted { name: TOO_LARGE, rule: format!("longer than fetch.max_bytes = {most}") })
+    }
+
+    /// The most bytes of a page that are read.
+    pub(super) fn most(&self, ours: usize) -> u64 {
+        self.max_bytes.unwrap_or(u64::MAX).min(ours as u64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,5 +402,36 @@ mod tests {
         for (value, seconds) in cases {
             assert_eq!(retry_after(value, now), seconds.map(Duration::from_secs), "{value}");
         }
+    }
+
+    #[test]
+    fn a_link_header_is_read_by_its_grammar() {
+        for (header, expected) in [
+            ("</2>; rel=next", &["/2"][..]),
+            ("</2>; rel=\"next\", </0>;rel=prev", &["/2", "/0"]),
+            ("</0>; rel=previous", &["/0"]),
+            ("< http://a.test/x,y;z >; title=\"a, <b>; rel=next\"; rel=\"start NEXT\"", &["http://a.test/x,y;z"]),
+            (", </a> ; Rel = Canonical ,, </b> ; rel = alternate ; hreflang = de", &["/a", "/b"]),
+            ("</s.css>; rel=stylesheet; as=style, </p>; rel=preload", &[]),
+            ("</2>; rel=self; rel=next", &[]),
+            ("</2>; anchor=\"/other\"; rel=next", &[]),
+            ("</2>; rel=\"ne\\xt\"", &["/2"]),
+            ("</2>", &[]),
+            ("<>; rel=next", &[]),
+            ("</2; rel=next", &[]),
+            ("/2; rel=next", &[]),
+            ("</1>; rel=next; title=\"no end, </2>; rel=next", &["/1"]),
+            ("</1>; rel=next junk", &["/1"]),
+            ("", &[]),
+        ] {
+            let hrefs: Vec<String> = link_targets(header).into_iter().map(|target| target.href).collect();
+            assert_eq!(hrefs, expected, "{header}");
+        }
+        let canonical: Vec<bool> =
+            link_targets("</a>; rel=next, </b>; rel=\"x CANONICAL\", </c>; rel=canonical; anchor=\"/d\"")
+                .into_iter()
+                .map(|target| target.is_canonical)
+                .collect();
+        assert_eq!(canonical, [false, true]);
     }
 }

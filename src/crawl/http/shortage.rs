@@ -1,12 +1,10 @@
-//! Distinguishes this machine's shortages from a host's failures.
+//! Distinguishes this machine's shortages from a host's failures, by the causes of an error.
 
 use std::error::Error;
 use std::io;
 use std::net::UdpSocket;
 
 use rustix::io::Errno;
-
-use super::causes::causes;
 
 /// The system's errors for running out of open files, buffers, ports or memory.
 const SHORTAGES: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::ADDRNOTAVAIL, Errno::NOMEM];
@@ -23,6 +21,14 @@ fn is_short(error: &io::Error) -> bool {
 /// The present shortage, if there is one. Needed because the system's resolver reports a missing descriptor just like a missing answer.
 pub(super) fn shortage() -> Option<io::Error> {
     UdpSocket::bind(("127.0.0.1", 0)).err().filter(is_short)
+}
+
+/// An error, its cause, that cause's cause, and so on. An I/O error that only carries another error counts as caused by that.
+pub(super) fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        carried.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
+    })
 }
 
 #[cfg(test)]

@@ -4,30 +4,23 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use super::direct_body::DirectBody;
+use bytes::Bytes;
+
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::ResourceLimits;
-use crate::crawl::http::client::{Client, ClientFuture, ClientResponse};
-use crate::crawl::http::client_request::ClientRequest;
-use crate::crawl::http::connection::{Connection, Protocol};
-use crate::crawl::http::connection_times::ConnectionTimes;
-use crate::crawl::http::deadline::Deadline;
-use crate::crawl::http::dialer::Dialer;
-use crate::crawl::http::fetch_error::{FetchError, is_of_proxy, is_timeout};
+use crate::crawl::http::client::{Client, ClientBody, ClientFuture, ClientRequest, ClientResponse};
+use crate::crawl::http::connections::{Connection, IdleConnections, Protocol, SharedConnections, Turn, Unused};
+use crate::crawl::http::dns::{ConnectionTimes, Dialer, Names};
+use crate::crawl::http::fetch_error::{Deadline, FetchError, NoHead, is_of_proxy, is_timeout};
 use crate::crawl::http::http1::Http1;
 use crate::crawl::http::http2::Http2;
-use crate::crawl::http::idle_connections::{IdleConnections, Unused};
-use crate::crawl::http::names::Names;
-use crate::crawl::http::no_head::NoHead;
 use crate::crawl::http::proxy::{Proxies, Proxy};
-use crate::crawl::http::proxy_place::ProxyPlace;
 use crate::crawl::http::request::Get;
-use crate::crawl::http::shared_connections::{SharedConnections, Turn};
-use crate::crawl::http::tls::{Connector, Tls};
-use crate::crawl::http::transport::Transport;
+use crate::crawl::http::tls::{Connector, ProxyPlace, Tls, Transport};
 use crate::crawl::lock::lock;
 use crate::frontier::Failure;
 
@@ -286,5 +279,52 @@ impl Client for Direct {
 
     fn is_lost(&self) -> bool {
         self.proxies.are_lost()
+    }
+}
+
+/// A body on one of our own connections. The connection is kept once the body ends.
+#[derive(Debug)]
+struct DirectBody {
+    /// `None` once the body has ended.
+    connection: Option<Connection>,
+    idle: Arc<IdleConnections>,
+    is_mended: bool,
+}
+
+impl DirectBody {
+    fn new(connection: Connection, idle: Arc<IdleConnections>) -> Self {
+        Self { is_mended: connection.is_mended(), connection: Some(connection), idle }
+    }
+}
+
+impl ClientBody for DirectBody {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
+        let chunk = ready!(connection.poll_chunk(context));
+        self.is_mended = connection.is_mended();
+        match chunk {
+            Ok(Some(chunk)) => Poll::Ready(Some(Ok(chunk))),
+            Ok(None) => {
+                if let Some(Protocol::Http1(connection)) = self.connection.take().map(Connection::into_protocol) {
+                    self.idle.put(Unused::Http1(connection), Instant::now());
+                }
+                Poll::Ready(None)
+            }
+            Err(error) => Poll::Ready(Some(Err(FetchError::in_body(error)))),
+        }
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.connection.as_ref().map_or(Some(0), Connection::body_length)
+    }
+
+    fn is_mended(&self) -> bool {
+        self.is_mended
+    }
+
+    fn ran_out(&mut self) {
+        if let Some(connection) = &self.connection {
+            connection.distrust();
+        }
     }
 }

@@ -1,28 +1,25 @@
-//! The built-in clients. To add one, write its file and name it here.
+//! The built-in clients, and why a fetcher cannot be made. To add a client, write its file and name it here.
 
-#[cfg(feature = "reqwest")]
-mod connector_watch;
 mod direct;
-mod direct_body;
 #[cfg(feature = "reqwest")]
 mod reqwest_client;
 
+use std::error::Error;
 use std::sync::{Arc, Mutex};
-
-use direct::Direct;
-#[cfg(feature = "reqwest")]
-pub use reqwest_client::Reqwest;
 
 use super::access::AccessError;
 use super::client::Client;
 use super::client_choice::ClientChoice;
-use super::connection_times::ConnectionTimes;
-use super::fetcher_error::FetcherError;
-use super::names::Names;
+use super::dns::{ConnectionTimes, Names};
 use super::proxy::Proxies;
+use super::request::Unsendable;
 use super::tls::Tls;
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::ResourceLimits;
+use direct::Direct;
+
+#[cfg(feature = "reqwest")]
+pub use reqwest_client::Reqwest;
 
 impl ClientChoice {
     /// The crawl's own client, the default.
@@ -92,5 +89,31 @@ pub(super) fn check(options: &FetchOptions, own: Option<&dyn Client>) -> Result<
             Err(AccessError::of_option(option, reason))
         }
         None => Ok(()),
+    }
+}
+
+/// Why a [`Fetcher`](super::Fetcher) cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetcherError {
+    /// An option or an access rule cannot be used, or a secret cannot be read.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// An option's text cannot be a header's value.
+    #[error("{option} = {value:?} cannot be sent in a header")]
+    Header {
+        /// The path of the option.
+        option: &'static str,
+        /// The text of the option.
+        value: String,
+    },
+    /// The client or its TLS cannot be set up.
+    #[error("cannot set up the HTTP client")]
+    Setup(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl From<Unsendable> for FetcherError {
+    fn from(Unsendable { option, value }: Unsendable) -> Self {
+        Self::Header { option, value }
     }
 }

@@ -1,11 +1,12 @@
-//! reqwest as a client.
+//! reqwest as a client, and how its connector tells a request about its connection.
 
 use std::fmt;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use bytes::Bytes;
@@ -14,18 +15,18 @@ use http::{Method, Response};
 use hyper::body::{Body as _, Frame};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
+use tokio::sync::Semaphore;
+use tower_layer::Layer;
+use tower_service::Service;
 
-use super::connector_watch::{ConnectorWatch, CountConnections};
+use super::FetcherError;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::ResourceLimits;
-use crate::crawl::http::causes::causes;
-use crate::crawl::http::client::{Client, ClientBody, ClientFuture, ClientResponse};
-use crate::crawl::http::client_request::ClientRequest;
-use crate::crawl::http::fetch_error::FetchError;
-use crate::crawl::http::fetcher_error::FetcherError;
-use crate::crawl::http::names::Names;
-use crate::crawl::http::no_head::{MAX_HEAD, MAX_HEADERS, NoHead, is_misframed, is_too_large};
+use crate::crawl::http::client::{Client, ClientBody, ClientFuture, ClientRequest, ClientResponse};
+use crate::crawl::http::dns::Names;
+use crate::crawl::http::fetch_error::{FetchError, MAX_HEAD, MAX_HEADERS, NoHead, is_misframed, is_too_large};
+use crate::crawl::http::shortage::causes;
 use crate::crawl::http::tls::{Connector, Tls};
 use crate::crawl::lock::lock;
 use crate::frontier::Failure;
@@ -355,4 +356,123 @@ fn without_head(request: &ClientRequest<'_>, error: reqwest::Error) -> FetchErro
 
 fn hyper_error(error: &reqwest::Error) -> Option<&hyper::Error> {
     causes(error).find_map(|cause| cause.downcast_ref())
+}
+
+tokio::task_local! {
+    /// The watch of the request that is under way in this task. reqwest connects inside the request's future.
+    static WATCHED: Arc<ConnectorWatch>;
+}
+
+/// Nothing new.
+const QUIET: u8 = 0;
+/// A connection is being made.
+const BEGUN: u8 = 1;
+/// The connection is made and waits for leave to be used.
+const MADE: u8 = 2;
+
+/// Links the connector and its request: once a connection is made, the request asks for permission again before it is sent.
+struct ConnectorWatch {
+    state: AtomicU8,
+    leave: Semaphore,
+}
+
+impl ConnectorWatch {
+    /// Waits for an answer, and says whether a new connection was begun for it. For each connection made, records the time it took and asks
+    /// whether the request may still be sent.
+    ///
+    /// # Errors
+    /// When the request may no longer be sent.
+    async fn watch<T>(request: &ClientRequest<'_>, answer: impl Future<Output = T>) -> Result<(T, bool), FetchError> {
+        let watch = Arc::new(Self { state: AtomicU8::new(QUIET), leave: Semaphore::new(0) });
+        let _release = Release(&watch);
+        let mut answer = pin!(WATCHED.scope(Arc::clone(&watch), answer));
+        let (mut begun, mut is_new) = (Instant::now(), false);
+        poll_fn(|context| {
+            loop {
+                if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+                    is_new |= watch.state.load(Ordering::Acquire) != QUIET;
+                    return Poll::Ready(Ok((answer, is_new)));
+                }
+                let state = watch.state.swap(QUIET, Ordering::AcqRel);
+                is_new |= state != QUIET;
+                match state {
+                    BEGUN => {
+                        begun = Instant::now();
+                        request.not_sent_yet();
+                        return Poll::Pending;
+                    }
+                    MADE => {
+                        request.connected(begun.elapsed());
+                        if let Err(error) = request.send() {
+                            return Poll::Ready(Err(error));
+                        }
+                        watch.leave.add_permits(1);
+                    }
+                    _ => return Poll::Pending,
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// Closes the semaphore on drop: a connection whose request has gone is not held back but goes to the pool.
+struct Release<'a>(&'a ConnectorWatch);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.leave.close();
+    }
+}
+
+/// Counts the connections that a client makes.
+#[derive(Clone)]
+struct CountConnections(Arc<AtomicUsize>);
+
+impl<S> Layer<S> for CountConnections {
+    type Service = Counting<S>;
+
+    fn layer(&self, below: S) -> Counting<S> {
+        Counting { below, made: Arc::clone(&self.0) }
+    }
+}
+
+#[derive(Clone)]
+struct Counting<S> {
+    below: S,
+    made: Arc<AtomicUsize>,
+}
+
+impl<R, S: Service<R>> Service<R> for Counting<S>
+where
+    S::Future: Send + 'static,
+    S::Response: Send,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.below.poll_ready(context)
+    }
+
+    fn call(&mut self, to: R) -> Self::Future {
+        let watch = WATCHED.try_with(Arc::clone).ok();
+        if let Some(watch) = &watch {
+            watch.state.store(BEGUN, Ordering::Release);
+        }
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let connected = self.below.call(to);
+        Box::pin(async move {
+            let connection = connected.await?;
+            if let Some(watch) = watch {
+                watch.state.store(MADE, Ordering::Release);
+                // An error means that the request has gone.
+                if let Ok(leave) = watch.leave.acquire().await {
+                    leave.forget();
+                }
+            }
+            Ok(connection)
+        })
+    }
 }

@@ -25,7 +25,7 @@
 //! our sign-in, the crawl ends, and can be resumed.
 //!
 //! If the proxy answers that a host cannot be reached, or must not be, that is the host's failure. A missing answer may be either's fault;
-//! [`ProxyStanding`](standing::ProxyStanding) decides which.
+//! [`ProxyStanding`](fault::ProxyStanding) decides which.
 //!
 //! # Bounds
 //!
@@ -33,19 +33,13 @@
 //! nothing may follow it: a host does not speak before it is spoken to.
 
 mod address;
-mod bypass;
-mod environment;
-mod error;
-mod places;
+mod fault;
 mod proxies;
 #[expect(clippy::module_inception, reason = "the wing has its name from what stands in it")]
 mod proxy;
-mod sign_in;
-mod socks5;
-mod standing;
 mod tunnel;
 
 pub use address::{ProxyAddress, ProxyChoice};
-pub(super) use error::{ProxyError, ProxyFault};
+pub(super) use fault::{ProxyError, ProxyFault};
 pub(super) use proxies::Proxies;
 pub(super) use proxy::Proxy;

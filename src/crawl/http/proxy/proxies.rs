@@ -1,16 +1,15 @@
-//! Chooses the proxy for each URL.
+//! Chooses the proxy for each URL: the one that the options name, or those of the environment, or none for some hosts.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::address::ProxyChoice;
-use super::bypass::Bypass;
-use super::environment::{EnvironmentProxies, NamedProxy};
+use super::address::{ProxyAddress, ProxyChoice, ProxySignIn};
 use super::proxy::Proxy;
-use super::sign_in::ProxySignIn;
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::crawl::http::access::AccessError;
+use crate::crawl::http::network::Network;
 use crate::crawl::http::tls::Tls;
 
 /// Chooses the proxy for each URL.
@@ -96,4 +95,182 @@ fn check_networks(options: &FetchOptions) -> Result<(), AccessError> {
     let reason = "the proxy resolves names, so nobody here knows whether their addresses are denied: a socks5:// proxy is told \
                   addresses, or let the proxy deny them";
     Err(AccessError::of_option("deny_networks", reason))
+}
+
+/// A proxy that the environment names, and its sign-in, if that is part of its address.
+type NamedProxy = (ProxyAddress, Option<ProxySignIn>);
+
+/// The proxies that the environment names, read as by curl.
+#[derive(Debug, Default)]
+struct EnvironmentProxies {
+    http: Option<NamedProxy>,
+    https: Option<NamedProxy>,
+    bypass: Bypass,
+}
+
+impl EnvironmentProxies {
+    /// Reads the environment through `variable`.
+    ///
+    /// # Errors
+    /// Names the variable that is invalid, and why. Its value is left out, since it may contain a password.
+    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let given = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let first = |names: [&str; 2]| {
+            let [lower, upper] = names;
+            // A CGI program gets the headers of its request as `HTTP_...`, so a header `Proxy` becomes this variable.
+            let upper = Some(upper).filter(|name| *name != "HTTP_PROXY" || given("REQUEST_METHOD").is_none());
+            [Some(lower), upper].into_iter().flatten().find_map(|name| Some((name.to_owned(), given(name)?)))
+        };
+        let named = |names| {
+            let Some((name, value)) = first(names).or_else(|| first(["all_proxy", "ALL_PROXY"])) else {
+                return Ok(None);
+            };
+            let named = parse(value.trim());
+            named
+                .map(Some)
+                .ok_or_else(|| format!("the environment variable {name} names no proxy, such as http://HOST:PORT"))
+        };
+        let bypass = match first(["no_proxy", "NO_PROXY"]) {
+            Some((name, list)) => Bypass::of(list.split([',', ' ']))
+                .map_err(|reason| format!("the environment variable {name}: {reason}"))?,
+            None => Bypass::default(),
+        };
+        let (http, https) = (named(["http_proxy", "HTTP_PROXY"])?, named(["https_proxy", "HTTPS_PROXY"])?);
+        Ok(Self { http, https, bypass })
+    }
+}
+
+/// Reads an address that may have a user and a password, and may lack a scheme.
+fn parse(text: &str) -> Option<NamedProxy> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    let (userinfo, authority) = match rest.rsplit_once('@') {
+        Some((userinfo, authority)) => (Some(userinfo), authority),
+        None => (None, rest),
+    };
+    let sign_in = match userinfo {
+        Some(userinfo) => {
+            let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+            Some(ProxySignIn::new(unescaped(user)?, unescaped(password)?)?)
+        }
+        None => None,
+    };
+    Some((format!("{scheme}://{authority}").parse().ok()?, sign_in))
+}
+
+/// Decodes `%` escapes (RFC 3986 section 2.1).
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
+        bytes.push(match byte {
+            b'%' => u8::try_from(digit(rest.next())? << 4 | digit(rest.next())?).ok()?,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Hosts that are reached without a proxy, as curl reads `no_proxy`: `example.org` and `.example.org` mean the host and all its subdomains,
+/// `*` means every host, and addresses or blocks of them mean hosts that are addresses.
+#[derive(Clone, Debug, Default)]
+struct Bypass {
+    every: bool,
+    /// In lower case, without dots at either end.
+    names: Vec<String>,
+    networks: Vec<Network>,
+}
+
+impl Bypass {
+    /// Reads a list, or says which entry is not a host.
+    fn of<'a>(list: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let mut bypass = Self::default();
+        for text in list.into_iter().map(str::trim).filter(|text| !text.is_empty()) {
+            if text == "*" {
+                bypass.every = true;
+            } else if let Ok(network) = text.trim_matches(['[', ']']).parse() {
+                bypass.networks.push(network);
+            } else {
+                let name = text.strip_prefix('*').unwrap_or(text).trim_matches('.').to_ascii_lowercase();
+                if name.is_empty() || name.contains([':', '/', '@', '*', ' ', '[', ']']) {
+                    return Err(format!("{text:?} is no host, domain, address or block of addresses"));
+                }
+                bypass.names.push(name);
+            }
+        }
+        Ok(bypass)
+    }
+
+    /// Whether this host is reached without a proxy. O(entries).
+    fn has(&self, host: &str) -> bool {
+        if self.every {
+            return true;
+        }
+        if let Ok(address) = host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            return self.networks.iter().any(|network| network.contains(address));
+        }
+        let host = host.strip_suffix('.').unwrap_or(host);
+        self.names.iter().any(|name| {
+            let above = host.strip_suffix(name.as_str());
+            above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<EnvironmentProxies, String> {
+        let find = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
+        EnvironmentProxies::read(find)
+    }
+
+    /// The proxies for http and for https.
+    fn named(variables: &[(&str, &str)]) -> [String; 2] {
+        let proxies = read(variables).unwrap();
+        [proxies.http, proxies.https]
+            .map(|named| named.map_or_else(|| "-".to_owned(), |(address, _)| address.to_string()))
+    }
+
+    #[test]
+    fn they_are_taken_as_curl_takes_them() {
+        assert_eq!(named(&[]), ["-", "-"]);
+        assert_eq!(named(&[("http_proxy", "p:3128"), ("HTTP_PROXY", "http://q:1")]), ["http://p:3128", "-"]);
+        assert_eq!(named(&[("HTTP_PROXY", "http://q:1"), ("https_proxy", "")]), ["http://q:1", "-"]);
+        assert_eq!(named(&[("HTTP_PROXY", "http://q:1"), ("REQUEST_METHOD", "GET")]), ["-", "-"]);
+        assert_eq!(named(&[("http_proxy", "http://q:1"), ("REQUEST_METHOD", "GET")]), ["http://q:1", "-"]);
+        let all = [("ALL_PROXY", "socks5://s"), ("HTTPS_PROXY", "https://t/")];
+        assert_eq!(named(&all), ["socks5://s:1080", "https://t:443"]);
+        let bypass = read(&[("NO_PROXY", "a.test, .b.test  c.test")]).unwrap().bypass;
+        assert!(["a.test", "x.b.test", "c.test"].iter().all(|host| bypass.has(host)) && !bypass.has("d.test"));
+    }
+
+    #[test]
+    fn a_sign_in_is_read_and_an_error_does_not_have_it() {
+        let (address, sign_in) = read(&[("http_proxy", "http://ann:p%40ss:w@p:1")]).unwrap().http.unwrap();
+        assert_eq!(address.to_string(), "http://p:1");
+        assert_eq!(sign_in, ProxySignIn::new("ann".to_owned(), "p@ss:w".to_owned()));
+        for bad in ["http://ann:hunter2@", "ftp://ann:hunter2@p", "ann:hunter2%zz@p", "ann:hunter2@p:x"] {
+            let error = read(&[("https_proxy", bad)]).unwrap_err();
+            assert!(error.contains("https_proxy") && !error.contains("hunter2"), "{error}");
+        }
+        assert!(read(&[("no_proxy", "http://x")]).is_err());
+    }
+
+    #[test]
+    fn a_name_stands_for_what_is_below_it_too() {
+        let bypass = Bypass::of(["a.test", ".B.test", "*.c.test.", " 10.0.0.0/8", "::1", ""]).unwrap();
+        for host in ["a.test", "x.a.test", "b.test", "x.b.test", "c.test", "a.test.", "10.1.2.3", "[::1]"] {
+            assert!(bypass.has(host), "{host}");
+        }
+        for host in ["xa.test", "test", "a.test.x", "11.0.0.1", "[::2]", "x10.0.0.1.test"] {
+            assert!(!bypass.has(host), "{host}");
+        }
+        assert!(Bypass::of(["*"]).unwrap().has("any.test"));
+        assert!(!Bypass::default().has("any.test"));
+        for text in ["http://a.test", "a.test:80", "a b", ".", "a@b"] {
+            assert!(Bypass::of([text]).is_err(), "{text}");
+        }
+    }
 }

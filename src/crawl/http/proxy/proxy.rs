@@ -1,4 +1,4 @@
-//! One proxy: the requests to it, and the connections through it.
+//! One proxy: the requests to it, the connections through it, and the limit on them.
 
 use std::error::Error;
 use std::io;
@@ -8,26 +8,19 @@ use std::time::Instant;
 
 use http::header::{CONNECTION, HeaderValue, PROXY_AUTHORIZATION};
 use http::{StatusCode, Uri};
+use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::address::{ProxyAddress, ProxyKind};
-use super::error::{ProxyError, ProxyFault};
-use super::places::ProxyPlaces;
-use super::sign_in::ProxySignIn;
-use super::socks5::{self, SocksAnswer};
-use super::standing::ProxyStanding;
-use super::tunnel;
+use super::address::{ProxyAddress, ProxyKind, ProxySignIn};
+use super::fault::{ProxyError, ProxyFault, ProxyStanding};
+use super::tunnel::{SocksAnswer, is_socks5_refusal, open_tunnel, socks5_connect, socks5_greet, socks5_reason};
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
-use crate::crawl::http::causes::causes;
-use crate::crawl::http::dialer::Dialer;
-use crate::crawl::http::idle_connections::IdleConnections;
-use crate::crawl::http::names::Names;
-use crate::crawl::http::proxy_place::ProxyPlace;
+use crate::crawl::http::connections::IdleConnections;
+use crate::crawl::http::dns::{Dialer, Names};
 use crate::crawl::http::request::Get;
-use crate::crawl::http::shortage::is_shortage;
-use crate::crawl::http::tls::{Connector, Tls};
-use crate::crawl::http::transport::Transport;
+use crate::crawl::http::shortage::{causes, is_shortage};
+use crate::crawl::http::tls::{Connector, ProxyPlace, Tls, Transport};
 
 /// At most this many addresses of a name are tried in turn through a SOCKS proxy.
 const MOST_ADDRESSES: usize = 3;
@@ -184,7 +177,7 @@ impl Proxy {
     async fn ask(&self, transport: &mut Transport, host: &str, port: u16) -> io::Result<Option<ProxyError>> {
         if matches!(self.address.kind(), ProxyKind::Http | ProxyKind::Https) {
             let headers = self.headers();
-            let status = tunnel::ask(transport, &format!("{host}:{port}"), &headers).await?;
+            let status = open_tunnel(transport, &format!("{host}:{port}"), &headers).await?;
             return Ok(match status {
                 200..300 => None,
                 407 => Some(self.wants_sign_in()),
@@ -192,14 +185,14 @@ impl Proxy {
                 status => Some(self.refuses(status < 500, &status.to_string())),
             });
         }
-        let mut answer = socks5::greet(transport, self.sign_in.as_ref()).await?;
+        let mut answer = socks5_greet(transport, self.sign_in.as_ref()).await?;
         if answer == SocksAnswer::Granted {
-            answer = socks5::ask(transport, host, port).await?;
+            answer = socks5_connect(transport, host, port).await?;
         }
         Ok(match answer {
             SocksAnswer::Granted => None,
             SocksAnswer::SignIn => Some(self.wants_sign_in()),
-            SocksAnswer::Refused(reply) => Some(self.refuses(socks5::is_refusal(reply), socks5::reason(reply))),
+            SocksAnswer::Refused(reply) => Some(self.refuses(is_socks5_refusal(reply), socks5_reason(reply))),
         })
     }
 
@@ -241,5 +234,28 @@ impl Proxy {
         let is_own = self.standing.said_nothing(Instant::now());
         let fault = if is_own { ProxyFault::Own } else { ProxyFault::Host };
         ProxyError::new(fault, format!("the proxy {} {words}", self.address))
+    }
+}
+
+/// The limit on a proxy's connections. Kept connections take places, too.
+#[derive(Debug)]
+struct ProxyPlaces(Arc<Semaphore>);
+
+impl ProxyPlaces {
+    fn new(most: usize) -> Self {
+        Self(Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Waits for a place. Closes idle connections to get one, the one that has been idle longest first.
+    async fn take(&self, idle: &IdleConnections) -> ProxyPlace {
+        let taken = loop {
+            if let Ok(place) = Arc::clone(&self.0).try_acquire_owned() {
+                break place;
+            }
+            if let Some(_wanted) = idle.close_one_or_all_to_come() {
+                break Arc::clone(&self.0).acquire_owned().await.expect("nobody closes it");
+            }
+        };
+        Arc::new(taken)
     }
 }

@@ -1,17 +1,25 @@
-//! The cookies of a crawl.
+//! Cookies: what servers set, and what they get back.
+//!
+//! A crawl has one jar, or none if the options ask for no cookies. A response's `Set-Cookie` headers are taken as soon as its head is
+//! there, whatever its status; a request has the cookies at the time that it is made. By RFC 6265, with public suffixes and the additions
+//! of its successor: names that begin with `__Host-` and `__Secure-`, and `Secure` for https alone.
+//!
+//! A crawl in a job writes its jar to the job's `cookies.txt`, which only its owner can read, before each checkpoint if anything has
+//! changed. A kill loses the cookies set since then: the server sets them again, or the page is fetched without them. Session cookies are
+//! kept, since the crawl is one session.
+//!
+//! Cookies are secrets. No other file of the job has them: the header is marked as sensitive, and archives have `(not kept)`.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fmt, io};
 
 use ahash::AHashMap;
 use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 
-use super::cookie::Cookie;
-use super::cookies_txt;
+use super::cookie::{Cookie, as_bytes, as_letters, read_cookies_txt, write_cookies_txt};
 use crate::address::{CanonicalUrl, suffixes};
 use crate::crawl::FetchOptions;
 use crate::crawl::lock::lock;
@@ -54,7 +62,7 @@ impl CookieJar {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub(in crate::crawl::http) fn of(options: &FetchOptions) -> Result<Option<Arc<Self>>, String> {
+    pub(super) fn of(options: &FetchOptions) -> Result<Option<Arc<Self>>, String> {
         if !options.cookies && options.load_cookies.is_empty() {
             return Ok(None);
         }
@@ -64,11 +72,11 @@ impl CookieJar {
     }
 
     /// Takes the cookies that a response sets. Returns whether anything has changed.
-    pub(in crate::crawl::http) fn take(&self, headers: &HeaderMap, url: &CanonicalUrl) -> bool {
+    pub(super) fn take(&self, headers: &HeaderMap, url: &CanonicalUrl) -> bool {
         let mut is_changed = false;
         for value in headers.get_all(SET_COOKIE) {
             let now = now();
-            let cookie = Cookie::set(&cookies_txt::as_letters(value.as_bytes()), url, now);
+            let cookie = Cookie::set(&as_letters(value.as_bytes()), url, now);
             if let Some(cookie) = cookie {
                 is_changed |= lock(&self.0).put(cookie, url.origin().starts_with("https:"), now);
             }
@@ -77,11 +85,9 @@ impl CookieJar {
     }
 
     /// Adds to a request the cookies for its URL.
-    pub(in crate::crawl::http) fn add_to(&self, headers: &mut HeaderMap, url: &CanonicalUrl) {
+    pub(super) fn add_to(&self, headers: &mut HeaderMap, url: &CanonicalUrl) {
         let text = lock(&self.0).of(url, now());
-        if let Some(mut value) =
-            HeaderValue::from_bytes(&cookies_txt::as_bytes(&text)).ok().filter(|_| !text.is_empty())
-        {
+        if let Some(mut value) = HeaderValue::from_bytes(&as_bytes(&text)).ok().filter(|_| !text.is_empty()) {
             value.set_sensitive(true);
             headers.insert(COOKIE, value);
         }
@@ -92,7 +98,7 @@ impl CookieJar {
     /// # Errors
     /// When it cannot be read, or a line is not a cookie; the message has nothing of the line.
     pub(in crate::crawl) fn load(&self, path: &Path) -> Result<(), String> {
-        let (read, now) = (cookies_txt::read(path)?, now());
+        let (read, now) = (read_cookies_txt(path)?, now());
         let mut cookies = lock(&self.0);
         for cookie in read {
             cookies.put(cookie, true, now);
@@ -112,7 +118,7 @@ impl CookieJar {
                 return Ok(());
             }
             let all = cookies.by_domain.values().flat_map(|domain| &domain.cookies);
-            (cookies_txt::write(all.filter(|cookie| !cookie.is_expired(now))), cookies.changes)
+            (write_cookies_txt(all.filter(|cookie| !cookie.is_expired(now))), cookies.changes)
         };
         // Unlocked, so that the crawl can take cookies while the disk writes.
         write(&text)?;

@@ -1,22 +1,116 @@
-//! Connections that are kept open for the next request to their host.
+//! The connections of requests: a request has a whole one or one stream of a shared one; idle ones are kept for the next request to their
+//! host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
+use bytes::Bytes;
+use http::Response;
+use tokio::sync::Semaphore;
 
-use super::connection::{Connection, Protocol};
+use super::fetch_error::{Broken, NoHead};
 use super::http1::Http1;
-use super::http2::Http2;
+use super::http2::{GiveBack, Http2, Http2Stream};
+use super::request::Get;
 use crate::crawl::lock::lock;
+
+/// A request's connection. Dropping it drops the connection or the stream.
+#[derive(Debug)]
+pub(super) struct Connection {
+    protocol: Protocol,
+    /// It has served requests before this one.
+    is_kept: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Protocol {
+    Http1(Box<Http1>),
+    Http2(Http2Stream),
+}
+
+impl Connection {
+    /// A new connection.
+    pub(super) fn new(protocol: Protocol) -> Self {
+        Self { protocol, is_kept: false }
+    }
+
+    /// A connection that has served requests before.
+    pub(super) fn kept(protocol: Protocol) -> Self {
+        Self { protocol, is_kept: true }
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// The address at its other end.
+    pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
+        match &self.protocol {
+            Protocol::Http1(connection) => connection.remote_addr(),
+            Protocol::Http2(stream) => stream.remote_addr(),
+        }
+    }
+
+    /// Takes a request without a body, and waits until it is under way: a server may take fewer requests at once than are sent.
+    pub(super) async fn send(&mut self, request: Get) -> Result<(), NoHead> {
+        match &mut self.protocol {
+            Protocol::Http1(connection) => connection.send(request),
+            Protocol::Http2(stream) => stream.send(request).await?,
+        }
+        Ok(())
+    }
+
+    /// Waits for the head of the response. The body is still to come.
+    pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
+        match &mut self.protocol {
+            Protocol::Http1(connection) => connection.head().await,
+            Protocol::Http2(stream) => stream.head().await,
+        }
+    }
+
+    /// The length of the body, if the head states it.
+    pub(super) fn body_length(&self) -> Option<u64> {
+        match &self.protocol {
+            Protocol::Http1(connection) => connection.body_length(),
+            Protocol::Http2(stream) => stream.body_length(),
+        }
+    }
+
+    /// Whether the response was framed wrongly and was read anyway.
+    pub(super) fn is_mended(&self) -> bool {
+        matches!(&self.protocol, Protocol::Http1(connection) if connection.is_mended())
+    }
+
+    /// The next piece of the body; `None` after the last.
+    pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
+        match &mut self.protocol {
+            Protocol::Http1(connection) => connection.poll_chunk(context).map_err(Broken::from),
+            Protocol::Http2(stream) => stream.poll_chunk(context).map_err(Broken::from),
+        }
+    }
+
+    /// A clock ran out. A shared connection may be dead, so it takes no more requests.
+    pub(super) fn distrust(&self) {
+        if let Protocol::Http2(stream) = &self.protocol {
+            stream.distrust();
+        }
+    }
+
+    pub(super) fn into_protocol(self) -> Protocol {
+        self.protocol
+    }
+}
 
 /// Bytes that an idle connection takes, with what the system's allocator wastes: the buffers of HTTP/1.1, TLS, and the tables and buffers
 /// of HTTP/2. The first two were measured, over thousands of connections.
-const HTTP1: u64 = 26 << 10;
-const TLS: u64 = 20 << 10;
-const HTTP2: u64 = 48 << 10;
+const HTTP1_MEMORY: u64 = 26 << 10;
+const TLS_MEMORY: u64 = 20 << 10;
+const HTTP2_MEMORY: u64 = 48 << 10;
 /// How long a connection is kept without use.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -70,9 +164,9 @@ impl Unused {
     /// Bytes that it takes.
     fn memory(&self) -> u64 {
         match self {
-            Self::Http1(connection) if connection.origin().starts_with("https:") => HTTP1 + TLS,
-            Self::Http1(_) => HTTP1,
-            Self::Http2(_) => HTTP2 + TLS,
+            Self::Http1(connection) if connection.origin().starts_with("https:") => HTTP1_MEMORY + TLS_MEMORY,
+            Self::Http1(_) => HTTP1_MEMORY,
+            Self::Http2(_) => HTTP2_MEMORY + TLS_MEMORY,
         }
     }
 
@@ -193,12 +287,160 @@ impl Idle {
     }
 }
 
+/// At most this many hosts are remembered as speaking HTTP/1.1.
+const MOST_HTTP1: usize = 16_384;
+
+/// Connections that several requests to a host share: one for each host that speaks HTTP/2. When its last request ends, a connection
+/// becomes idle.
+///
+/// Only one request connects to a host at a time. The others wait and share its connection. A host that turns out to speak HTTP/1.1 is
+/// remembered, and each request then makes its own connection.
+///
+/// Lock order: this lock before that of the idle connections.
+pub(super) struct SharedConnections {
+    idle: Arc<IdleConnections>,
+    hosts: Mutex<Hosts>,
+}
+
+#[derive(Default)]
+struct Hosts {
+    used: AHashMap<Arc<str>, Used>,
+    /// The semaphore is closed once the attempt to connect has succeeded or failed.
+    connecting: AHashMap<Arc<str>, Arc<Semaphore>>,
+    http1: AHashSet<Arc<str>>,
+}
+
+struct Used {
+    connection: Arc<Http2>,
+    streams: usize,
+}
+
+/// Which request connects to a host.
+pub(super) enum Turn {
+    /// This one. The others wait until this value is dropped.
+    Mine(#[expect(dead_code, reason = "what it does it does when it is dropped")] Connecting),
+    /// Another request has tried.
+    Over,
+    /// Any request: the host speaks HTTP/1.1.
+    Everybody,
+}
+
+impl SharedConnections {
+    pub(super) fn new(idle: Arc<IdleConnections>) -> Arc<Self> {
+        Arc::new(Self { idle, hosts: Mutex::default() })
+    }
+
+    /// A connection to `origin` that takes a request, if there is one.
+    pub(super) fn take(self: &Arc<Self>, origin: &str) -> Option<Connection> {
+        let mut hosts = lock(&self.hosts);
+        if hosts.http1.contains(origin) {
+            drop(hosts);
+            return self.idle.take(origin).and_then(Unused::into_http1);
+        }
+        if let Some(used) = hosts.used.get_mut(origin) {
+            if used.connection.is_open() {
+                used.streams += 1;
+                return Some(Connection::kept(self.stream(&used.connection)));
+            }
+            // It takes no new streams, but those under way may finish.
+            hosts.used.remove(origin);
+        }
+        match self.idle.take(origin)? {
+            Unused::Http2(connection) => Some(Connection::kept(hosts.share(self, connection))),
+            unused @ Unused::Http1(_) => unused.into_http1(),
+        }
+    }
+
+    /// Shares a new connection.
+    pub(super) fn add(self: &Arc<Self>, connection: Arc<Http2>) -> Connection {
+        Connection::new(lock(&self.hosts).share(self, connection))
+    }
+
+    /// Remembers that a host speaks HTTP/1.1, or asked for it.
+    pub(super) fn speaks_http1(&self, origin: &str) {
+        let http1 = &mut lock(&self.hosts).http1;
+        if http1.len() >= MOST_HTTP1 {
+            http1.clear();
+        }
+        http1.insert(origin.into());
+    }
+
+    /// Waits while another request connects to `origin`.
+    pub(super) async fn turn(self: &Arc<Self>, origin: &str) -> Turn {
+        let other = {
+            let mut hosts = lock(&self.hosts);
+            if hosts.http1.contains(origin) {
+                return Turn::Everybody;
+            }
+            let Some(other) = hosts.connecting.get(origin) else {
+                let origin = Arc::from(origin);
+                hosts.connecting.insert(Arc::clone(&origin), Arc::new(Semaphore::new(0)));
+                return Turn::Mine(Connecting { origin, shared: Arc::clone(self) });
+            };
+            Arc::clone(other)
+        };
+        // It never has permits, so this waits until it is closed.
+        let _closed = other.acquire().await;
+        Turn::Over
+    }
+
+    fn stream(self: &Arc<Self>, connection: &Arc<Http2>) -> Protocol {
+        Protocol::Http2(Http2Stream::new(Arc::clone(connection), Arc::<Self>::clone(self)))
+    }
+}
+
+impl GiveBack for SharedConnections {
+    fn give_back(&self, connection: &Arc<Http2>) {
+        let mut hosts = lock(&self.hosts);
+        let Some(used) = hosts.used.get_mut(connection.origin()) else { return };
+        // A newer connection has replaced this one, which takes no more requests. It is closed with its last stream.
+        if !Arc::ptr_eq(&used.connection, connection) {
+            return;
+        }
+        used.streams -= 1;
+        if used.streams == 0 {
+            hosts.used.remove(connection.origin());
+            connection.set_streams(false);
+            self.idle.put(Unused::Http2(Arc::clone(connection)), Instant::now());
+        }
+    }
+}
+
+impl Hosts {
+    fn share(&mut self, shared: &Arc<SharedConnections>, connection: Arc<Http2>) -> Protocol {
+        connection.set_streams(true);
+        let stream = shared.stream(&connection);
+        self.used.insert(Arc::clone(connection.origin()), Used { connection, streams: 1 });
+        stream
+    }
+}
+
+impl fmt::Debug for SharedConnections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedConnections").field("hosts", &lock(&self.hosts).used.len()).finish_non_exhaustive()
+    }
+}
+
+/// A request that is connecting to a host.
+pub(super) struct Connecting {
+    origin: Arc<str>,
+    shared: Arc<SharedConnections>,
+}
+
+impl Drop for Connecting {
+    fn drop(&mut self) {
+        if let Some(waiting) = lock(&self.shared.hosts).connecting.remove(&self.origin) {
+            waiting.close();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::crawl::http::transport::Transport;
+    use crate::crawl::http::tls::Transport;
 
     /// A server that sends nothing.
     struct Server(TcpListener);
@@ -228,7 +470,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_one_that_was_idle_for_longest_makes_room() {
-        for pool in [IdleConnections::new(2, u64::MAX), IdleConnections::new(8, 3 * HTTP1 - 1)] {
+        for pool in [IdleConnections::new(2, u64::MAX), IdleConnections::new(8, 3 * HTTP1_MEMORY - 1)] {
             one_of_three_is_closed(&pool).await;
         }
     }

@@ -1,10 +1,42 @@
-//! A record of a proxy's answers and failures.
+//! What went wrong at a proxy, and whose fault it is, by the record of its answers and failures.
 
+use std::error::Error;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::crawl::lock::lock;
+
+/// What went wrong at a proxy.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(in crate::crawl::http) struct ProxyError {
+    pub(in crate::crawl::http) fault: ProxyFault,
+    /// It contains no secret, and nothing that the proxy has written.
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::crawl::http) enum ProxyFault {
+    /// The proxy's own: it cannot be reached, does not answer like a proxy, or wants another sign-in. No host is to blame.
+    Own,
+    /// The host's: the proxy does not reach it.
+    Host,
+    /// The proxy refuses to connect to the host.
+    Refusal,
+}
+
+impl ProxyError {
+    pub(super) fn new(fault: ProxyFault, message: String) -> Self {
+        Self { fault, message, source: None }
+    }
+
+    pub(super) fn caused(self, source: Box<dyn Error + Send + Sync>) -> Self {
+        Self { source: Some(source), ..self }
+    }
+}
 
 /// From this many requests in a row without a valid answer on, the fault is the proxy's own. A few may be the fault of hosts that it waits
 /// for.

@@ -1,13 +1,6 @@
 //! Decodes a body's content codings piece by piece, within bounds.
 
-mod codec;
-mod stage;
-
-pub(super) use stage::DecodeError;
-
-use codec::Codec;
-use stage::Stage;
-
+use super::codec::{Codec, DecodeError, Stage};
 use super::fetch_error::FetchError;
 use super::response::Response;
 use crate::bytes::RunningChecksum;
@@ -220,8 +213,8 @@ mod tests {
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
     use proptest::prelude::*;
 
-    use super::stage::STEP;
     use super::*;
+    use crate::crawl::http::codec::STEP;
 
     fn encode(coding: &str, bytes: &[u8]) -> Vec<u8> {
         fn write<W: Write>(mut writer: W, bytes: &[u8]) -> W {

@@ -1,4 +1,21 @@
-//! The access rules, compiled: what each host is sent.
+//! What particular hosts are sent in addition to what all hosts are sent: headers, a sign-in, a certificate.
+//!
+//! [`AccessRules`](super::AccessRules) are the rules as a user writes them, by host name. [`Accesses`] compiles them once, when the client is
+//! made, into one [`HostHeaders`] for each name, with all headers of a request. So a request costs one lookup of its host's name, or none if
+//! there are no rules.
+//!
+//! # Where a secret may go
+//!
+//! A secret comes from a file or an environment variable, and is read once. From then on it is in one place, the [`HostHeaders`] of its
+//! name, as a header marked as sensitive: `Debug` does not show it, and HTTP/2 keeps it out of its tables. The request's own origin decides
+//! whether it is added. Redirects are links here, so a redirect to another origin is another request, with only what that origin may have.
+//! The same holds for another port, and for http where https has the secret.
+//!
+//! A client certificate is shown only to the hosts of its rule, on any port; its key never leaves the process's memory. A host's TLS
+//! settings are kept with its headers, as a [`Connector`](super::tls::Connector).
+//!
+//! Outputs see a request as an [`Exchange`](super::Exchange), which has the header's name and `(not kept)` for its value. If a request had
+//! a secret, or its connection a certificate, so has the `Set-Cookie` of its response: a session is as good as a password.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
@@ -6,20 +23,18 @@ use std::sync::{Arc, Once};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::extra_header::{extra_header, header_name};
-use super::host_access::HostAccess;
-use super::host_headers::{Credentials, HostHeaders};
-use super::secret::Secret;
-use super::sign_in::SignIn;
-use crate::address::{Canonicalizer, HostPattern, HostTable, KeyRules};
+use super::access_rules::{HostAccess, Secret, SignIn};
+use super::certificates::Identity;
+use super::fetch_error::FetchError;
+use super::request::{Get, RequestHeaders};
+use super::tls::{Connector, Tls};
+use crate::address::{CanonicalUrl, Canonicalizer, HostPattern, HostTable, KeyRules};
 use crate::crawl::FetchOptions;
-use crate::crawl::http::certificates::Identity;
-use crate::crawl::http::request::RequestHeaders;
-use crate::crawl::http::tls::{Connector, Tls};
+use crate::frontier::Validators;
 
 /// The access rules, compiled. The entry of the longest name that fits a host has everything.
 #[derive(Debug)]
-pub(in crate::crawl::http) struct Accesses {
+pub(super) struct Accesses {
     /// For hosts without a rule.
     plain: HostHeaders,
     by_host: HostTable<HostHeaders>,
@@ -54,16 +69,12 @@ impl AccessError {
 impl Accesses {
     /// # Errors
     /// When a name is not a host's, a header cannot be sent, or a secret or a certificate cannot be read.
-    pub(in crate::crawl::http) fn new(
-        options: &FetchOptions,
-        headers: RequestHeaders,
-        tls: &Tls,
-    ) -> Result<Self, AccessError> {
+    pub(super) fn new(options: &FetchOptions, headers: RequestHeaders, tls: &Tls) -> Result<Self, AccessError> {
         Self::compile(options, headers, Reading { secret: Secret::read, tls: Some(tls) })
     }
 
     /// Checks the rules, but reads no file and no secret.
-    pub(in crate::crawl::http) fn check(options: &FetchOptions) -> Result<(), AccessError> {
+    pub(super) fn check(options: &FetchOptions) -> Result<(), AccessError> {
         let reading = Reading { secret: |_| Ok("user:password".to_owned()), tls: None };
         Self::compile(options, RequestHeaders::default(), reading).map(drop)
     }
@@ -101,7 +112,7 @@ impl Accesses {
     }
 
     /// What a host is sent. O(labels of its name), or O(1) if there are no rules.
-    pub(in crate::crawl::http) fn of(&self, host: &str) -> &HostHeaders {
+    pub(super) fn of(&self, host: &str) -> &HostHeaders {
         self.by_host.get(host).unwrap_or(&self.plain)
     }
 }
@@ -245,10 +256,126 @@ fn error(table: &str, name: &str, key: &str, reason: impl Into<String>) -> Acces
     AccessError { table: table.to_owned(), name: name.to_owned(), key: key.to_owned(), reason: reason.into() }
 }
 
+/// What a host is sent: headers, a sign-in, a certificate.
+#[derive(Clone, Debug)]
+pub(super) struct HostHeaders {
+    headers: RequestHeaders,
+    sign_in: Option<Credentials>,
+    /// The TLS settings for it, if a rule sets them.
+    tls: Option<Connector>,
+    /// It is shown a client certificate.
+    is_identified: bool,
+}
+
+/// A header with a secret in it, and the origins that get it.
+#[derive(Clone, Debug)]
+struct Credentials {
+    name: HeaderName,
+    /// Marked as sensitive.
+    value: HeaderValue,
+    /// The origins that get it. If empty: any host of the rule by https on its default port.
+    origins: Vec<Box<str>>,
+    /// Set once the user was warned that another origin does not get it.
+    told: Arc<Once>,
+}
+
+impl HostHeaders {
+    /// A request for a URL; with validators, a conditional one.
+    pub(super) fn get(&self, url: &CanonicalUrl, changed: Option<&Validators>) -> Result<Get, FetchError> {
+        let mut request = self.headers.get(url, changed)?;
+        if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.is_for(url)) {
+            request.headers_mut().insert(sign_in.name.clone(), sign_in.value.clone());
+        } else if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.origins.is_empty()) {
+            sign_in.told.call_once(|| {
+                let (origin, host) = (url.origin(), url.host());
+                tracing::warn!(
+                    "{origin} is asked without its sign-in, which is for https://{host} alone: see sign_in_to"
+                );
+            });
+        }
+        Ok(request)
+    }
+
+    /// The TLS settings for it; `None` if they are the same as for all hosts.
+    pub(super) fn tls(&self) -> Option<&Connector> {
+        self.tls.as_ref()
+    }
+
+    /// Whether this origin's responses may be meant for one user alone.
+    pub(super) fn is_private(&self, url: &CanonicalUrl) -> bool {
+        let is_identified = self.is_identified && url.origin().starts_with("https:");
+        is_identified || self.sign_in.as_ref().is_some_and(|sign_in| sign_in.is_for(url))
+    }
+}
+
+impl Credentials {
+    fn is_for(&self, url: &CanonicalUrl) -> bool {
+        let origin = url.origin();
+        if self.origins.is_empty() {
+            return origin.strip_prefix("https://") == Some(url.host());
+        }
+        self.origins.iter().any(|of| **of == *origin)
+    }
+}
+
+/// Headers that only the client may set, and why.
+const OWNED: &[(&[&str], &str)] = &[
+    (
+        &["authorization", "cookie", "cookie2", "proxy-authorization"],
+        "is a secret: settings are printed and kept; a host's sign_in takes one from a file or a variable",
+    ),
+    (&["from"], "is said by fetch.contact"),
+    (&["user-agent"], "is said by fetch.user_agent"),
+    (
+        &["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"],
+        "asks for less than a page",
+    ),
+    (
+        &[
+            "accept-encoding",
+            "connection",
+            "content-encoding",
+            "content-length",
+            "content-type",
+            "expect",
+            "host",
+            "http2-settings",
+            "keep-alive",
+            "proxy-connection",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "upgrade",
+        ],
+        "is the client's own",
+    ),
+];
+
+/// Reads `Name: value`, or says what is wrong with it. Without a value, the header of this name is not sent.
+fn extra_header(line: &str) -> Result<(HeaderName, Option<HeaderValue>), String> {
+    let (name, value) = line.split_once(':').ok_or("has no colon: a header is written as Name: value")?;
+    let name = header_name(name)?;
+    let value = value.trim_matches([' ', '\t']);
+    if value.is_empty() {
+        return Ok((name, None));
+    }
+    let value = HeaderValue::from_str(value).map_err(|_| format!("{name}: its value cannot stand in a header"))?;
+    Ok((name, Some(value)))
+}
+
+/// Reads the name of a header that a user may set, or says what is wrong with it.
+fn header_name(name: &str) -> Result<HeaderName, String> {
+    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no header's name"))?;
+    match OWNED.iter().find(|(names, _)| names.contains(&parsed.as_str())) {
+        Some((_, reason)) => Err(format!("{name} {reason}")),
+        None => Ok(parsed),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::access_rules::GroupAccess;
     use super::*;
-    use crate::crawl::http::access::GroupAccess;
 
     fn access(headers: &[&str], sign_in: Option<&str>, to: &[&str]) -> HostAccess {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();

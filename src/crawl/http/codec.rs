@@ -1,11 +1,115 @@
-//! The content codings that can be decoded, each by its crate.
+//! The content codings that can be decoded, each by its crate: member by member, one step of output at a time.
 
+use std::fmt;
 use std::mem::{size_of, size_of_val};
 
 use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState, HeapAlloc, HuffmanCode, SliceWrapper};
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{DParameter, InBuffer, OutBuffer};
 use zstd::zstd_safe::DCtx;
+
+/// Bytes that one step of a codec may produce before the limits are checked.
+pub(super) const STEP: usize = 32 * 1024;
+/// At most this many members (gzip members, zstd frames) of a body are read. Each needs preparation, however short it is.
+const MAX_MEMBERS: u32 = 1_000;
+
+/// Why no more of a body is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum DecodeError {
+    /// The bytes are not in the coding that the header names.
+    #[error("the body is not valid {0}")]
+    Corrupt(&'static str),
+    /// The body is longer than the limit, or a bomb.
+    #[error("the body is longer than what is taken")]
+    TooLong,
+}
+
+/// One coding that is being decoded.
+pub(super) struct Stage {
+    pub(super) codec: Codec,
+    state: State,
+    members: u32,
+    pub(super) buffer: Box<[u8]>,
+    /// Bytes of output so far.
+    pub(super) produced: u64,
+}
+
+/// The position of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No byte has come.
+    Fresh,
+    /// In the middle of a member.
+    Running,
+    /// After a complete member; another may follow.
+    Between,
+    /// After the end. Any further bytes are dropped.
+    Done,
+}
+
+/// The input that one step has read, and the output that it has written.
+pub(super) struct Step {
+    pub(super) read: usize,
+    pub(super) written: usize,
+    pub(super) result: Result<(), DecodeError>,
+}
+
+impl Stage {
+    /// `None` for an unknown coding.
+    pub(super) fn new(name: &str) -> Option<Self> {
+        let codec = Codec::new(&name.to_ascii_lowercase())?;
+        Some(Self { codec, state: State::Fresh, members: 0, buffer: vec![0; STEP].into(), produced: 0 })
+    }
+
+    /// Whether it is at a member's end, or has not begun: a response without a body may name a coding.
+    pub(super) fn is_whole(&self) -> bool {
+        self.state != State::Running
+    }
+
+    /// Bytes of memory that it holds.
+    pub(super) fn held(&self) -> usize {
+        STEP + self.codec.held(usize::try_from(self.produced).unwrap_or(usize::MAX))
+    }
+
+    /// Decodes from `input` into the buffer, until one of them is exhausted.
+    pub(super) fn step(&mut self, input: &[u8]) -> Step {
+        let mut step = Step { read: 0, written: 0, result: Ok(()) };
+        match (self.state, input.first()) {
+            (State::Running, _) => {}
+            (State::Fresh | State::Between, None) => return step,
+            (State::Fresh, Some(first)) => self.begin(*first),
+            (State::Between, Some(first)) if self.codec.may_follow(*first) => self.begin(*first),
+            (State::Between | State::Done, _) => {
+                self.state = State::Done;
+                step.read = input.len();
+                return step;
+            }
+        }
+        if self.members > MAX_MEMBERS {
+            step.result = Err(DecodeError::TooLong);
+            return step;
+        }
+        match self.codec.run(input, &mut self.buffer, &mut step.read, &mut step.written) {
+            Some(true) => self.state = State::Between,
+            // A codec that neither reads nor writes would be called for ever.
+            Some(false) if step.read > 0 || step.written > 0 || input.is_empty() => {}
+            _ => step.result = Err(DecodeError::Corrupt(self.codec.name())),
+        }
+        step
+    }
+
+    fn begin(&mut self, first: u8) {
+        self.codec.begin(first);
+        self.state = State::Running;
+        self.members += 1;
+    }
+}
+
+impl fmt::Debug for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}, {} bytes", self.codec.name(), self.state, self.produced)
+    }
+}
 
 /// zstd's window is at most 8 MiB on the web (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
@@ -31,7 +135,7 @@ pub(super) enum Codec {
 }
 
 impl Codec {
-    pub(super) fn new(name: &str) -> Option<Self> {
+    fn new(name: &str) -> Option<Self> {
         match name {
             "br" => {
                 // Strict: without the "large window", which is not in RFC 7932.
@@ -50,7 +154,7 @@ impl Codec {
         }
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::Brotli(_) => "br",
             Self::Deflate(_) => "deflate",
@@ -60,7 +164,7 @@ impl Codec {
     }
 
     /// Bytes of memory that it holds after `produced` bytes of output. An unwritten part of a window takes none.
-    pub(super) fn held(&self, produced: usize) -> usize {
+    fn held(&self, produced: usize) -> usize {
         match self {
             Self::Brotli(state) => state.ringbuffer.slice().len().min(produced) + tables(state),
             Self::Deflate(_) | Self::Gzip(_) => INFLATE,
@@ -86,7 +190,7 @@ impl Codec {
     }
 
     /// Whether a byte after a complete member begins another one (RFC 1952 section 2.2, RFC 8878 section 3). Otherwise it is garbage.
-    pub(super) fn may_follow(&self, first: u8) -> bool {
+    fn may_follow(&self, first: u8) -> bool {
         match self {
             Self::Brotli(_) | Self::Deflate(_) => false,
             Self::Gzip(_) => first == 0x1f,
@@ -95,7 +199,7 @@ impl Codec {
     }
 
     /// Prepares for a member that begins with this byte.
-    pub(super) fn begin(&mut self, first: u8) {
+    fn begin(&mut self, first: u8) {
         match self {
             // By "deflate", RFC 9110 means zlib, but some servers mean deflate without a header. A zlib header starts with method 8 and a
             // window of at most 32 KiB. In headerless data these bits would be a stored block with nonzero padding.
@@ -106,13 +210,7 @@ impl Codec {
     }
 
     /// Decodes. `Some(true)` at a member's end, `None` if the input is not in this coding.
-    pub(super) fn run(
-        &mut self,
-        input: &[u8],
-        output: &mut [u8],
-        read: &mut usize,
-        written: &mut usize,
-    ) -> Option<bool> {
+    fn run(&mut self, input: &[u8], output: &mut [u8], read: &mut usize, written: &mut usize) -> Option<bool> {
         match self {
             Self::Brotli(state) => {
                 let (mut input_left, mut output_left) = (input.len(), output.len());

@@ -1,17 +1,112 @@
-//! Resolves names to addresses.
+//! Names to addresses: the resolver and its cache, the dialer that connects to names, and how long it took to reach servers.
 
+use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
+use http::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
+use tower_service::Service;
 
-use super::connection_times::ConnectionTimes;
 use super::guard::Guard;
 use super::shortage::{is_shortage, shortage};
+use crate::address::CanonicalUrl;
+use crate::crawl::FetchOptions;
+use crate::crawl::latencies::Latencies;
 use crate::crawl::lock::lock;
+
+/// Resolves names for the client.
+#[derive(Clone, Debug)]
+pub(super) enum Names {
+    /// By the system's resolver. Its guard may refuse addresses, such as private ones.
+    System(Arc<Resolver>),
+    /// All names go to one address. Its port is used where the URL names none. The user asked for it, so no address is refused.
+    Fixed(SocketAddr),
+}
+
+impl Names {
+    /// `times` records how long each lookup took.
+    pub(super) fn new(options: &FetchOptions, lookups: usize, times: &Arc<Mutex<ConnectionTimes>>) -> Self {
+        match options.resolve_all_to {
+            Some(address) => Self::Fixed(address),
+            None => Self::System(Arc::new(Resolver::new(Guard::new(options), lookups, Arc::clone(times)))),
+        }
+    }
+
+    /// Names that the user gave, such as a proxy's. No address is refused.
+    pub(super) fn of_anybody(lookups: usize) -> Self {
+        Self::System(Arc::new(Resolver::new(Guard::open(), lookups, Arc::default())))
+    }
+
+    /// Waits until a name is looked up, so that the next request to it need not wait.
+    pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
+        if let Self::System(resolver) = self {
+            resolver.look_up_ahead(host, is_first_contact).await;
+        }
+    }
+
+    /// Passes the addresses of a host's name to `tell`; an empty slice if they are unknown. A host that is an address has itself.
+    pub(super) async fn tell_addresses<T>(
+        &self,
+        host: &str,
+        is_first_contact: bool,
+        tell: impl FnOnce(&[IpAddr]) -> T,
+    ) -> T {
+        match (self, host.trim_matches(['[', ']']).parse()) {
+            (_, Ok(address)) => tell(&[address]),
+            (Self::Fixed(address), Err(_)) => tell(&[address.ip()]),
+            (Self::System(resolver), Err(_)) => resolver.tell_addresses(host, is_first_contact, tell).await,
+        }
+    }
+
+    /// The addresses to connect to for a URL's host.
+    pub(super) async fn addresses(&self, url: &CanonicalUrl) -> Result<Vec<SocketAddr>, ResolveError> {
+        let port = url.host_key().port();
+        if let Ok(address) = url.host().trim_matches(['[', ']']).parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        let says_port = url.origin().ends_with(&format!(":{port}"));
+        let mut addresses = self.resolve(url.host()).await?;
+        for address in &mut addresses {
+            if says_port || address.port() == 0 {
+                address.set_port(port);
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// The addresses of a name. Port 0 stands for the URL's port.
+    pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        match self {
+            Self::Fixed(address) => Ok(vec![*address]),
+            Self::System(resolver) => resolver.resolve(name).await,
+        }
+    }
+}
+
+impl Service<Name> for Names {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = ResolveError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let names = self.clone();
+        Box::pin(async move { names.resolve(name.as_str()).await.map(IntoIterator::into_iter) })
+    }
+}
 
 /// How long addresses are kept. The system's resolver does not report a record's time to live.
 const TTL: Duration = Duration::from_secs(300);
@@ -196,10 +291,50 @@ fn is_firm(words: &str) -> bool {
     FIRM.iter().any(|firm| words.contains(firm))
 }
 
+/// Connects to names: tries one address after another, with IPv4 and IPv6 in parallel (RFC 8305). Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Dialer(HttpConnector<Names>);
+
+impl Dialer {
+    /// `timeout` is divided among a name's addresses.
+    pub(super) fn new(names: Names, timeout: Duration) -> Self {
+        let mut connector = HttpConnector::new_with_resolver(names);
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(timeout));
+        Self(connector)
+    }
+
+    /// Connects to the host and port of a URL.
+    pub(super) async fn dial(&self, to: Uri) -> Result<TcpStream, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.clone().call(to).await?.into_inner())
+    }
+}
+
+/// How long it took to reach servers, counting those reached. A reused connection is counted once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ConnectionTimes {
+    /// Lookups of names by the system.
+    pub lookup: Latencies,
+    /// TCP connections.
+    pub connect: Latencies,
+    /// TLS handshakes.
+    pub tls: Latencies,
+}
+
+impl ConnectionTimes {
+    pub(in crate::crawl) fn merge(&mut self, other: &Self) {
+        self.lookup.merge(&other.lookup);
+        self.connect.merge(&other.connect);
+        self.tls.merge(&other.tls);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::FetchOptions;
 
     fn resolver(allow_private_addresses: bool) -> Resolver {
         let options = FetchOptions { allow_private_addresses, ..FetchOptions::default() };
