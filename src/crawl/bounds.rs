@@ -85,7 +85,7 @@ pub(super) struct ConcurrencyLimit {
     most: usize,
     size: usize,
     /// Fetches that ended well since the size last changed.
-    well: usize,
+    successes: usize,
     pause: Duration,
     until: Option<Instant>,
 }
@@ -93,7 +93,7 @@ pub(super) struct ConcurrencyLimit {
 impl ConcurrencyLimit {
     pub(super) fn new(most: usize) -> Self {
         let most = most.max(1);
-        Self { most, size: most, well: 0, pause: FIRST_PAUSE, until: None }
+        Self { most, size: most, successes: 0, pause: FIRST_PAUSE, until: None }
     }
 
     /// The current limit.
@@ -118,7 +118,7 @@ impl ConcurrencyLimit {
             return;
         }
         self.size = (in_flight - in_flight / 4).clamp(1, self.size);
-        self.well = 0;
+        self.successes = 0;
         self.until = Some(now + self.pause);
         tracing::warn!(
             at_once = self.size,
@@ -132,10 +132,10 @@ impl ConcurrencyLimit {
         if !self.is_short() {
             return;
         }
-        self.well += 1;
-        if self.well >= self.size {
+        self.successes += 1;
+        if self.successes >= self.size {
             self.size = (self.size + self.size.div_ceil(8)).min(self.most);
-            self.well = 0;
+            self.successes = 0;
             self.pause = FIRST_PAUSE;
         }
     }
@@ -490,7 +490,7 @@ mod tests {
     const MEMORY: u64 = 256 << 20;
 
     #[test]
-    fn what_is_shared_out_is_there() {
+    fn limits_fit_the_open_files() {
         for open_files in [0, 16, 64, 100, 256, 1024, 4096, 20_000, 1 << 20, u64::MAX] {
             for wanted in [None, Some(1), Some(64), Some(3_000), Some(50_000)] {
                 let places = ResourceLimits::share(open_files, wanted, MEMORY);
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_today_has_room_for_thousands() {
+    fn limits_of_usual_machines() {
         let places = ResourceLimits::share(20_000, None, MEMORY);
         assert_eq!((places.fetches, places.idle_connections, places.lookups), (2048, 4096, 256));
         let places = ResourceLimits::share(1024, None, MEMORY);

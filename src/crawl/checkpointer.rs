@@ -342,8 +342,8 @@ mod tests {
         let body = directory.path().join(&hex[..2]).join(&hex[2..]);
         std::fs::remove_file(&body).unwrap();
         std::os::unix::fs::symlink("/dev/null", &body).unwrap();
-        let told = failure(OutputFiles::default(), Some(bodies));
-        assert!(told.contains(directory.path().to_str().unwrap()), "{told}");
+        let error = failure(OutputFiles::default(), Some(bodies));
+        assert!(error.contains(directory.path().to_str().unwrap()), "{error}");
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         let (mut outputs, written) = (OutputFiles::default(), Written::default());
         outputs.add(Output::other(Path::new("/proc/self/comm")).unwrap(), written.clone());
         written.add(5);
-        let told = failure(outputs, None);
-        assert!(told.contains("/proc/self/comm"), "{told}");
+        let error = failure(outputs, None);
+        assert!(error.contains("/proc/self/comm"), "{error}");
     }
 }

@@ -81,7 +81,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 return Ok(());
             }
             self.is_paused = *pauses.borrow_and_update();
-            self.let_go_on();
+            self.update_leasing();
             let short_until = self.room.paused(Instant::now());
             let has_room = !self.is_paused && short_until.is_none() && self.tasks.len() < self.room.size();
             page = page.or_else(|| shared.pages.reserve());
@@ -92,7 +92,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 error = &mut flushing => return Err(error.into()),
                 // The sender is in `shared`, so there is no error.
                 Ok(()) = pauses.changed() => {}
-                _ = look.tick() => self.tell_sleep(),
+                _ = look.tick() => self.log_sleep(),
                 () = sleep_until(short_until.unwrap_or_else(Instant::now).into()), if short_until.is_some() => {}
                 lease = shared.frontier.lease(), if has_room && page.is_some() => {
                     let lease = lease?;
@@ -108,7 +108,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
     }
 
     /// Logs that nothing is asked if all remaining hosts are outside their hours, and until when. Logged once for each such time.
-    fn tell_sleep(&mut self) {
+    fn log_sleep(&mut self) {
         let frontier = &self.worker.shared.frontier;
         let sleep = frontier.with(|frontier| frontier.sleeps_until());
         let Some((until, hosts)) = sleep else { return };
@@ -125,7 +125,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
     /// Waits for the requests in flight, for a bounded time.
     async fn drain(&mut self) {
         self.is_draining = true;
-        self.let_go_on();
+        self.update_leasing();
         let shared = Arc::clone(&self.worker.shared);
         let mut stopping = pin!(shared.stop.stopping());
         let mut flushing = pin!(shared.frontier.flush_in_time());
@@ -165,12 +165,12 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             Err(error) if error.is_panic() => tracing::error!(%error, "a task ended"),
             Err(_) => {}
         }
-        self.let_go_on();
+        self.update_leasing();
     }
 
     /// Sets whether tasks may continue with what is due next. They may not while their number is reduced: each task that ends frees
     /// resources.
-    fn let_go_on(&self) {
+    fn update_leasing(&self) {
         let is_leasing = !self.is_draining && !self.is_paused && !self.room.is_short();
         self.worker.shared.is_leasing.store(is_leasing, Ordering::Relaxed);
     }

@@ -74,7 +74,7 @@ impl Crawl<JobJournal> {
         }
         let shared = Arc::get_mut(&mut crawl.shared).expect("nobody else has it before it runs");
         let PartOutputs { outputs, ends, bodies, skipped } = part.outputs;
-        shared.elsewhere = Some(part.elsewhere);
+        shared.remote = Some(part.elsewhere);
         (shared.output_ends, shared.has_places) = (Arc::clone(ends), !outputs.sinks.is_empty());
         shared.frontier.stay_open();
         if part.logs_all {

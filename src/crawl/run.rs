@@ -84,14 +84,14 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         options: &CrawlOptions,
         has_receipts: bool,
         carried: Option<Carried>,
-        means: Option<FetchResources>,
+        resources: Option<FetchResources>,
     ) -> Result<Self, CrawlError> {
         ResourceLimits::check(options.workers, options.memory)?;
         let places = ResourceLimits::fit(options.workers, options.memory);
         frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
         let recrawl = Recrawl::new(frontier.gate().fingerprint_key(), options.recrawl);
-        let FetchResources { fetcher, memory } = means.map_or_else(|| FetchResources::new(options), Ok)?;
+        let FetchResources { fetcher, memory } = resources.map_or_else(|| FetchResources::new(options), Ok)?;
         let shared = Shared {
             frontier: SharedFrontier::new(frontier, clock),
             fetcher,
@@ -110,7 +110,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             has_receipts,
             has_places: false,
             warned_full: Once::new(),
-            elsewhere: None,
+            remote: None,
         };
         Ok(Self {
             shared: Arc::new(shared),

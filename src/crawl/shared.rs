@@ -52,7 +52,7 @@ pub(super) struct Shared<J: Journal> {
     /// Makes the warning that the filter is full appear once.
     pub(super) warned_full: Once,
     /// The rest of a distributed crawl; `None` if this is all of the crawl.
-    pub(super) elsewhere: Option<Arc<dyn RemotePartitions>>,
+    pub(super) remote: Option<Arc<dyn RemotePartitions>>,
 }
 
 impl<J: Journal> Shared<J> {
@@ -118,7 +118,7 @@ impl<J: Journal> Shared<J> {
         carried.tally.merge(&lock(&self.tally));
         carried.tally.connections.merge(&self.fetcher.connection_times());
         carried.tally.refused_shapes.merge(&self.frontier.gate().budgets().most_refused().into_iter().collect());
-        if self.elsewhere.is_none() {
+        if self.remote.is_none() {
             carried.outputs.clone_from(&lock(&self.output_ends));
         }
         carried.politeness.merge(lock(&self.politeness).counts());
@@ -130,7 +130,7 @@ impl<J: Journal> Shared<J> {
         let before = lock(&self.carried).spent();
         let elapsed_us = before.elapsed_us + micros(self.frontier.clock().elapsed());
         let of_this_run = || Cost::of_this_process_since(self.began);
-        let cost = if self.elsewhere.is_none() { before.cost.then(of_this_run()) } else { before.cost };
+        let cost = if self.remote.is_none() { before.cost.then(of_this_run()) } else { before.cost };
         Spent { elapsed_us, cost }
     }
 
@@ -180,8 +180,8 @@ impl FetchResources {
     pub(crate) fn new(options: &CrawlOptions) -> Result<Self, CrawlError> {
         ResourceLimits::check(options.workers, options.memory)?;
         let places = ResourceLimits::fit(options.workers, options.memory);
-        let asks_beside = options.frontier.politeness.connections_per_host > 1;
-        let fetcher = Arc::new(Fetcher::within(&options.fetch, places, asks_beside)?);
+        let asks_at_once = options.frontier.politeness.connections_per_host > 1;
+        let fetcher = Arc::new(Fetcher::within(&options.fetch, places, asks_at_once)?);
         Ok(Self { fetcher, memory: Memory::new(options.memory) })
     }
 }

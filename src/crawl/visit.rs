@@ -303,7 +303,7 @@ fn blank_record(lease: &Lease, key: &str) -> PageRecord {
 /// for files that are not read, for a page that will be tried again, and if its host said when to come back.
 ///
 /// `redirect` is the verdict on the redirect's target: a target refused as seen, or by a budget, is nothing new.
-pub(super) fn yielded_by(
+pub(super) fn yield_of(
     gate: &Gate,
     lease: &Lease,
     source: &dyn UrlSource,
@@ -316,7 +316,7 @@ pub(super) fn yielded_by(
         408 | 425 | 500.. => retry_after.is_none() && lease.is_last_try(),
         _ => status >= 400,
     };
-    let brings = match (visit.content, redirect) {
+    let evidence = match (visit.content, redirect) {
         (Some(content), _) => PageEvidence::Page(content),
         // On a later visit, the redirect's target is known from the first visit.
         (None, Some(_)) if !lease.metadata().is_empty() => return None,
@@ -331,7 +331,7 @@ pub(super) fn yielded_by(
         return None;
     }
     let place = (host_of(lease.origin()), path_and_query(lease.url()));
-    Some(gate.budgets().recognize(place, lease.url(), brings))
+    Some(gate.budgets().recognize(place, lease.url(), evidence))
 }
 
 /// Whether a page led to a new URL with another path than its own.
@@ -352,18 +352,18 @@ pub(super) fn relays(lease: &Lease, admitted: &[Admitted], refused: &RefusalCoun
 }
 
 /// Takes URLs of other partitions out of a visit, and sends them there. URLs that were sent not long ago count as seen.
-pub(super) fn send_away(elsewhere: &dyn RemotePartitions, gate: &Gate, visit: &mut Visit) {
-    let mut away = visit.links.split_off(|url| elsewhere.has(url));
-    if let Some(found) = visit.redirect.take_if(|found| elsewhere.has(&found.url)) {
+pub(super) fn send_away(remote: &dyn RemotePartitions, gate: &Gate, visit: &mut Visit) {
+    let mut away = visit.links.split_off(|url| remote.has(url));
+    if let Some(found) = visit.redirect.take_if(|found| remote.has(&found.url)) {
         let fingerprint = found.url.fingerprint(gate.fingerprint_key());
         away.push((found, fingerprint));
     }
-    visit.record.cluster = Some(elsewhere.place());
+    visit.record.cluster = Some(remote.place());
     if away.is_empty() {
         return;
     }
     let found = away.len() as u64;
-    let recent = elsewhere.send(away);
+    let recent = remote.send(away);
     visit.record.links.sent = found - recent;
     visit.links.refuse(Refusal::Seen, u32::try_from(recent).unwrap_or(u32::MAX));
 }

@@ -17,7 +17,7 @@ use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
 use super::source::{UrlSource, guess_sitemap, source_of};
 use super::stop::FinishReason;
-use super::visit::{Reader, Visit, leads_on, relays, send_away, yielded_by};
+use super::visit::{Reader, Visit, leads_on, relays, send_away, yield_of};
 use crate::address::{BaseUrl, CanonicalUrl, host_of};
 use crate::frontier::{Completion, Failure, Frontier, HostTurn, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
 use crate::gate::{Admission, Refusal};
@@ -79,8 +79,7 @@ impl<J: Journal> Worker<J> {
         let page = self.shared.frontier.gate().canonicalizer().page(lease.url());
         let key = page.as_ref().map_or_else(|_| String::new(), |(url, _)| url.key().to_owned());
         if let Ok((url, _)) = &page
-            && (!self.may_connect(&mut lease, url).await
-                || self.shared.elsewhere.as_ref().is_some_and(|it| !it.may_ask()))
+            && (!self.may_connect(&mut lease, url).await || self.shared.remote.as_ref().is_some_and(|it| !it.may_ask()))
         {
             return self.give_back(lease).map(Some);
         }
@@ -109,8 +108,8 @@ impl<J: Journal> Worker<J> {
             return true;
         }
         let is_first_contact = lease.is_first_contact;
-        let tell = |addresses: &[IpAddr]| lease.resolved(addresses);
-        self.shared.fetcher.tell_addresses(url, is_first_contact, tell).await == Resolved::Connect
+        let report = |addresses: &[IpAddr]| lease.resolved(addresses);
+        self.shared.fetcher.tell_addresses(url, is_first_contact, report).await == Resolved::Connect
     }
 
     /// Returns a lease and takes the next one: the host must join the wait queue of its address.
@@ -153,7 +152,7 @@ impl<J: Journal> Worker<J> {
             makes_digest: keeps_visit,
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),
-            permission: self.shared.elsewhere.as_deref().map(|elsewhere| elsewhere as &dyn RequestPermit),
+            permission: self.shared.remote.as_deref().map(|remote| remote as &dyn RequestPermit),
         });
         let fetched = asked.await;
         if let Err(error) = &fetched
@@ -165,7 +164,7 @@ impl<J: Journal> Worker<J> {
         if let Err(error) = &fetched
             && error.failure == Failure::Proxy
         {
-            self.blame_proxy(
+            self.count_proxy_failure(
                 lease,
                 source,
                 &Visit::failed(lease, url.key(), Trouble::new(error.failure, &error.message)),
@@ -213,7 +212,7 @@ impl<J: Journal> Worker<J> {
     }
 
     /// Counts a failure of the proxy, and ends the crawl if the proxy is lost.
-    fn blame_proxy(&self, lease: &Lease, source: &'static dyn UrlSource, visit: &Visit) {
+    fn count_proxy_failure(&self, lease: &Lease, source: &'static dyn UrlSource, visit: &Visit) {
         tracing::debug!(url = lease.url(), error = visit.record.message.as_deref(), "not asked");
         let is_first = {
             let mut tally = lock(&self.shared.tally);
@@ -221,7 +220,7 @@ impl<J: Journal> Worker<J> {
             tally.is_first_failure(&visit.record)
         };
         if is_first {
-            tell_failure(&visit.record, false);
+            log_failure(&visit.record, false);
         }
         if self.shared.fetcher.has_lost_proxy() {
             self.shared.stop.drain_because(FinishReason::ProxyFailed);
@@ -302,11 +301,11 @@ impl<J: Journal> Worker<J> {
             lease.answered(at, latency, visit.record.wire_bytes);
         }
         let gate = shared.frontier.gate();
-        if let Some(elsewhere) = &shared.elsewhere {
-            send_away(&**elsewhere, gate, &mut visit);
+        if let Some(remote) = &shared.remote {
+            send_away(&**remote, gate, &mut visit);
         }
         let redirect = visit.redirect.take().map(|found| gate.admit(found));
-        let yielded = yielded_by(gate, &lease, source, &visit, redirect.as_ref());
+        let yielded = yield_of(gate, &lease, source, &visit, redirect.as_ref());
         let may_relay = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_relay())
             && !visit.links.lead_into(host_of(lease.origin()), lease.url());
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
@@ -351,7 +350,7 @@ impl<J: Journal> Worker<J> {
             None => lease.settle(admitted, visit.outcome, Receipts::default(), None, || {}, goes_on)?,
             Some(mut additions) => {
                 let (receipts, mut ends) = additions.finish(&mut visit.record, shared.ends());
-                let again = self.recrawl.again(visit.visited.as_ref(), &visit.record);
+                let again = self.recrawl.next_visit(visit.visited.as_ref(), &visit.record);
                 let again = again.map(|(wait, travels)| (shared.frontier.clock().now() + wait, travels));
                 lease.settle(
                     admitted,
@@ -375,9 +374,9 @@ impl<J: Journal> Worker<J> {
             log_page(&visit.record, is_done);
         }
         if let Some(turn) = turn {
-            tell_turn(turn, &visit.record);
+            log_turn(turn, &visit.record);
         } else if is_first_failure && !self.logs_all {
-            tell_failure(&visit.record, is_done);
+            log_failure(&visit.record, is_done);
         }
         let is_recorded = is_done && source.is_page() && !is_given_up;
         Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
@@ -385,7 +384,7 @@ impl<J: Journal> Worker<J> {
 }
 
 /// Logs that a host begins to fail or has recovered: one line each, at the default level.
-fn tell_turn(turn: HostTurn, record: &PageRecord) {
+fn log_turn(turn: HostTurn, record: &PageRecord) {
     let url = &record.url;
     match turn {
         HostTurn::Recovers => tracing::warn!("{url}: the host answers again"),
@@ -403,7 +402,7 @@ fn tell_turn(turn: HostTurn, record: &PageRecord) {
 }
 
 /// Logs the first failure of its kind at once. Later ones are counted.
-fn tell_failure(record: &PageRecord, is_done: bool) {
+fn log_failure(record: &PageRecord, is_done: bool) {
     let error = record.error.as_deref().unwrap_or_default();
     let message = record.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
     let then = if is_done { "others like it are counted" } else { "tried again; others like it are counted" };

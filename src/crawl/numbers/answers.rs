@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_without_end_stay_few_and_the_common_ones_stay_exact() {
+    fn names_are_bounded_and_common_ones_stay_exact() {
         let mut counts = NameCounts::default();
         for i in 0..10_000 {
             counts.add(&format!("x/{i}"), 1);

@@ -280,7 +280,7 @@ mod tests {
 
     /// Bytes of an earlier version can be read although they lack the counters added since. Those begin at 0.
     #[test]
-    fn what_counts_less_is_read() {
+    fn totals_with_fewer_or_unknown_fields_are_read() {
         let before = r#"{
             "started_us": 5, "seeds": {"taken": 2}, "politeness": {"requests": 9}, "of a later version": 1,
             "tally": {"fetched": 3, "links": {"found": 7}, "unreachable": {"named": {"dns": 4}}, "pages": {"requests": 8}}
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_last_is_read_and_nothing_that_is_torn() {
+    fn the_last_write_is_read_and_a_torn_one_is_not() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(Spent::read(directory.path()).unwrap(), Spent::default(), "there is no file");
         let mut file = SpentFile::open(directory.path()).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_linux_writes() {
+    fn proc_files_of_linux_are_read() {
         let stat = "71 (a (b) c) S 1 71 71 0 -1 4194560 983 0 12 0 1234 56 0 0 20 0 9 0 4711 1 2 3";
         assert_eq!(cpu_us(stat), Some(12_900_000));
         assert_eq!(

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_ten_are_told_and_one_that_came_later_is_not() {
+    fn the_first_ten_are_kept_until_they_succeed() {
         let mut failed = FailedPages::default();
         let page = |number: u32, status| PageRecord {
             url: format!("http://a.test/{number}"),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn most_answers_decide() {
+    fn a_host_refuses_if_most_of_its_answers_do() {
         let mut answers = HostAnswers::default();
         for (host, statuses) in [
             ("good.test", &[200, 404, 500, 200][..]),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_without_end_stay_few_and_no_host_that_refuses_is_lost() {
+    fn hosts_are_bounded_and_no_refusing_host_is_lost() {
         let mut answers = HostAnswers::default();
         for number in 0..5000 {
             answers.record(&answer(&format!("h{number}.test"), 200));

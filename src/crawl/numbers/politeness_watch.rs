@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_kept_is_no_violation_and_a_rest_cut_short_is_one() {
+    fn only_a_rest_cut_short_is_a_violation() {
         let mut watch = PolitenessWatch::default();
         let (slow, quick) = (host("slow.test"), host("quick.test"));
         watch.sent(slow.as_str(), at(0), SECOND);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_may_be_out_as_there_are_connections_and_robots_alone() {
+    fn requests_at_once_are_bounded_by_connections_and_robots_is_alone() {
         for connections in [1, 2, 8] {
             let mut watch = PolitenessWatch::default();
             let host = host("a.test");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_judged_by_their_times_not_by_the_order_in_which_they_are_told() {
+    fn requests_are_judged_by_their_times_not_their_order() {
         let mut watch = PolitenessWatch::default();
         let host = host("a.test");
         watch.sent(host.as_str(), at(5000), SECOND);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_without_end_are_remembered_in_bounds_and_the_recent_ones_surely() {
+    fn remembered_hosts_are_bounded_and_recent_ones_are_kept() {
         let mut watch = PolitenessWatch::default();
         let faithful = host("faithful.test");
         for i in 0..PolitenessWatch::REMEMBERED as u64 * 3 {

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_is_counted_once_and_where_it_belongs() {
+    fn each_request_is_counted_once() {
         let mut tally = Tally::default();
         tally.robots.record(true, &page(404, "text/plain"));
         tally.record_page(true, &page(200, "Text/HTML; charset=utf-8"));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn media_types_are_names_or_said_not_to_be() {
+    fn media_types_are_counted_by_name_or_as_invalid() {
         for (header, expected) in [
             ("text/html", "text/html"),
             ("  Application/XHTML+XML ;charset=x", "application/xhtml+xml"),

@@ -52,7 +52,7 @@ impl Moment {
     }
 
     /// The counts of two crawls together. For their filters, the worse value counts.
-    fn beside(self, other: Self, elapsed_us: u64) -> Self {
+    fn plus(self, other: Self, elapsed_us: u64) -> Self {
         let measured = [self.false_positive_rate_measured, other.false_positive_rate_measured];
         Self {
             elapsed_us,
@@ -119,7 +119,7 @@ impl Timeline {
         times.sort_unstable();
         times.dedup();
         let (mut ours, mut theirs) = (Latest::of(&ours), Latest::of(&theirs));
-        self.moments = times.into_iter().map(|time| ours.at(time).beside(theirs.at(time), time)).collect();
+        self.moments = times.into_iter().map(|time| ours.at(time).plus(theirs.at(time), time)).collect();
         self.step_us = self.step_us.max(other.step_us);
         // The last one stays: it has the totals.
         while self.moments.len() > MOST {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_crawl_is_told_in_as_many_moments_as_a_short_one() {
+    fn a_long_crawl_has_as_many_moments_as_a_short_one() {
         let mut timeline = Timeline::default();
         let month = 30 * 24 * 3600;
         for second in 0..=month {

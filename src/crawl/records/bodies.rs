@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_there_once_and_nothing_half() {
+    fn a_body_is_stored_once_and_whole() {
         let directory = tempfile::tempdir().unwrap();
         let bodies = Bodies::open(directory.path(), 7).unwrap();
         // The example of FIPS 180.
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_wait_for_the_disk_have_a_bound() {
+    fn unsynced_names_are_bounded() {
         let directory = tempfile::tempdir().unwrap();
         let bodies = Bodies::open(directory.path(), 7).unwrap();
         lock(&bodies.not_safe).extend((0..MOST_UNSAFE).map(|number| format!("{number:064x}")));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn who_syncs_while_another_does_waits_for_what_that_took() {
+    fn a_second_sync_waits_for_the_first() {
         let directory = tempfile::tempdir().unwrap();
         let bodies = Bodies::open(directory.path(), 7).unwrap();
         let first = lock(&bodies.syncing);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_takes_nothing_is_told() {
+    fn a_full_disk_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let bodies = Bodies::open(directory.path(), 7).unwrap();
         // A file stands where the folder should be.

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_text_is_escaped() {
+    fn unsafe_characters_are_escaped() {
         for (text, shown) in [
             ("text/html; charset=utf-8", "text/html; charset=utf-8"),
             ("é 漢 👩‍🚀 \u{200c}", "é 漢 👩‍🚀 \u{200c}"),

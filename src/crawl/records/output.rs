@@ -134,7 +134,7 @@ impl Output {
         let next: NextFile<File> = Box::new(move |start| {
             let part = series.begin(start)?;
             let handle = part.handle();
-            series.tell(part);
+            series.add_begun(part);
             handle
         });
         Writer::start_series(open, next)
@@ -390,7 +390,7 @@ impl Series {
     }
 
     /// Records that a file was made, for [`begun`](Self::begun) to return.
-    fn tell(&self, part: OutputPart) {
+    fn add_begun(&self, part: OutputPart) {
         lock(&self.begun).push(part);
     }
 
@@ -450,7 +450,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_meanwhile_disturbs_no_look_at_the_file() {
+    fn concurrent_writes_do_not_disturb_the_check_of_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut output = OutputPart::create(&directory.path().join("pages.jsonl")).unwrap();
         let mut handle = output.handle().unwrap();

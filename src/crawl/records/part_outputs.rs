@@ -112,13 +112,13 @@ impl PartOutputs {
 
     /// Bytes made for each output so far.
     pub(crate) fn made(&self) -> Vec<u64> {
-        self.outputs.writers().map(Writer::came).collect()
+        self.outputs.writers().map(Writer::received).collect()
     }
 
     /// Returns once everything that was [made](Self::made) by then is with the operating system; `false` if it never will be.
     pub(crate) async fn catch_up(&self, made: &[u64]) -> bool {
-        for (writer, came) in self.outputs.writers().zip(made) {
-            if !writer.written().reached(*came).await {
+        for (writer, received) in self.outputs.writers().zip(made) {
+            if !writer.written().reached(*received).await {
                 return false;
             }
         }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_record_is_put_beside() {
+    fn half_a_record_is_cut_off_and_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(PAGES);
         for (was, is, cut) in [
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_record_counts_that_is_whole_in_all_outputs() {
+    fn the_last_record_complete_in_all_outputs_counts() {
         let pages =
             [page(0, Some((0, 10))), page(1, None), page(2, Some((10, 20))), page(3, None), page(4, Some((30, 5)))];
         for (links, whole) in [(0, 0), (9, 0), (10, 2), (29, 2), (30, 4), (34, 4), (35, 5), (36, 5)] {
@@ -377,7 +377,7 @@ mod tests {
     /// `/dev/null` cannot be synced: the error shows that a sync was tried.
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_is_written_is_synced_while_a_crawl_runs_and_at_its_end() {
+    fn outputs_are_synced_while_a_crawl_runs_and_at_its_end() {
         use std::time::Duration;
 
         use crate::crawl::{JobOptions, Stop};
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_none_is_told_by_its_place() {
+    fn a_damaged_record_is_reported_with_its_offset() {
         let directory = tempfile::tempdir().unwrap();
         let first = page(0, Some((0, 10)));
         fs::write(directory.path().join(PAGES), format!("{first}no record\n")).unwrap();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn they_come_as_they_are_written() {
+    fn lines_are_read_backward() {
         let long = "x".repeat(200 << 10);
         for (text, end) in [
             (String::new(), 0),

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_seen_before_is_not_listed() {
+    fn links_seen_before_are_not_listed() {
         let mut skips = skips(0);
         skips.add(Refusal::Seen, "http://a.org/", 1);
         skips.add_untold(Refusal::TooManyLinks, 0, 1);

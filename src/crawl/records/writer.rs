@@ -69,7 +69,7 @@ struct Gathered {
     /// No more will come.
     is_closed: bool,
     /// Bytes received so far.
-    came: u64,
+    received: u64,
 }
 
 /// Records that are written together.
@@ -132,8 +132,8 @@ impl Writer {
 
     /// Bytes of all records received so far.
     #[cfg(feature = "cluster")]
-    pub(super) fn came(&self) -> u64 {
-        lock(&self.group.0.gathered).came
+    pub(super) fn received(&self) -> u64 {
+        lock(&self.group.0.gathered).received
     }
 }
 
@@ -151,7 +151,7 @@ impl Group {
     fn put(&self, record: &[u8], room: usize, begins: Option<u64>) {
         let mut gathered = lock(&self.gathered);
         let was_full = gathered.is_full();
-        gathered.came += record.len() as u64;
+        gathered.received += record.len() as u64;
         let batch = &mut gathered.batch;
         batch.files.extend(begins.map(|start| (batch.bytes.len(), start)));
         batch.bytes.extend_from_slice(record);
@@ -294,15 +294,15 @@ impl Written {
 
     /// Adds bytes that were written.
     pub(in crate::crawl) fn add(&self, bytes: u64) {
-        self.tell(|handed| handed.bytes += bytes);
+        self.update(|handed| handed.bytes += bytes);
     }
 
     /// Ends it: nothing more will be written.
     pub(super) fn end(&self) {
-        self.tell(|handed| handed.ended = true);
+        self.update(|handed| handed.ended = true);
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Handed)) {
+    fn update(&self, change: impl FnOnce(&mut Handed)) {
         let Progress { handed, changed, more } = &*self.0;
         change(&mut lock(handed));
         changed.notify_all();
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn records_are_written_in_groups_and_the_last_one_is_not_left() {
+    async fn records_are_written_in_groups_to_the_last() {
         let (writer, thread, came, done) = start();
         writer.reserve(1).await.unwrap().put(b"first\n", None);
         // No other record comes, and the writer is not closed.
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_put_last_is_written_before_the_thread_ends() {
+    async fn the_last_record_is_written_before_the_thread_ends() {
         let (writer, thread, came, done) = start();
         drop(done);
         let other = writer.clone();
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_writer_that_is_behind_holds_up_whoever_wants_room() {
+    async fn a_slow_writer_makes_callers_wait() {
         let (writer, thread, came, done) = start();
         writer.reserve(1).await.unwrap().put(b"x", None);
         came.recv_timeout(LONG).unwrap();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_writer_that_fails_lets_nobody_wait() {
+    async fn a_failed_writer_releases_its_callers() {
         let (writer, thread, came, done) = start();
         let (early, written) = (writer.reserve(1).await.unwrap(), writer.written());
         writer.reserve(1).await.unwrap().put(b"x", None);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn room_is_counted_in_bytes_and_a_record_that_needs_more_goes_alone() {
+    async fn room_is_counted_in_bytes_and_a_larger_record_goes_alone() {
         let (writer, thread, came, done) = start();
         writer.reserve(QUEUE / 2).await.unwrap().put(b"half", None);
         came.recv_timeout(LONG).unwrap();
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_record_that_begins_a_file_goes_to_it() {
+    async fn a_record_goes_to_the_file_that_it_begins() {
         let (begun, files) = mpsc::channel();
         let file = |begun: &mpsc::Sender<_>, start| {
             let (writes, came) = mpsc::channel();
@@ -467,7 +467,7 @@ mod tests {
 
     #[cfg(feature = "cluster")]
     #[tokio::test(start_paused = true)]
-    async fn a_task_waits_until_so_much_is_written_or_nothing_more_will_be() {
+    async fn a_task_waits_for_written_bytes_or_the_end() {
         let (written, moment) = (Written::default(), Duration::from_secs(1));
         written.add(5);
         assert!(written.reached(5).await);

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_read_and_damage_is_nothing() {
+    fn a_visit_is_read_as_written_and_a_damaged_one_is_not() {
         let key = FingerprintKey::from_u64(9);
         let same = KnownPage { url: "http://a.example/b".to_owned(), digest: None, is_gone: true, ..page(0) };
         for known in [page(0), page(1), page(5000), same] {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_where_they_led() {
+    fn kept_links_lead_where_they_led() {
         let frontier = Frontier::new(&FrontierOptions::default()).unwrap();
         let gate = frontier.gate();
         let page = gate.canonicalizer().base("http://a.example/b/c?d").unwrap();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_not_kept_in_part() {
+    fn too_many_links_are_not_kept_at_all() {
         let frontier = Frontier::new(&FrontierOptions::default()).unwrap();
         let gate = frontier.gate();
         let base = gate.canonicalizer().base("http://a.example/").unwrap();

@@ -80,14 +80,17 @@ impl Recrawl {
 
     /// Compares a page with its last visit, and says so in its record.
     pub(in crate::crawl) fn judge(&self, before: &Visited, answer: PageAnswer, record: &mut PageRecord) -> Visited {
-        let (told, page) = judge(before.page.as_ref(), answer, record);
+        let (recrawled, page) = judge(before.page.as_ref(), answer, record);
         let wait = match self.options {
-            RecrawlOptions { every: Some(every), shortest, longest } => {
-                next_wait(before.revisit.wait, told.as_ref().map(|told| told.change), every, (shortest, longest))
-            }
+            RecrawlOptions { every: Some(every), shortest, longest } => next_wait(
+                before.revisit.wait,
+                recrawled.as_ref().map(|recrawled| recrawled.change),
+                every,
+                (shortest, longest),
+            ),
             _ => Duration::ZERO,
         };
-        record.recrawl = told.filter(|_| self.is_comparing());
+        record.recrawl = recrawled.filter(|_| self.is_comparing());
         let is_kept = page == before.page && before.revisit.place.is_some();
         let place = before.revisit.place.filter(|_| is_kept);
         let digest = page.as_ref().and_then(|page| page.digest);
@@ -105,7 +108,7 @@ impl Recrawl {
 
     /// How long the page with this record waits, and the metadata it takes along; `None` if it is not visited again. A sitemap is always
     /// read completely, and its metadata stay.
-    pub(in crate::crawl) fn again(
+    pub(in crate::crawl) fn next_visit(
         &self,
         visited: Option<&Visited>,
         record: &PageRecord,
@@ -138,7 +141,7 @@ pub(in crate::crawl) struct PageAnswer {
 
 /// Compares a page with its last visit, by its record. Returns how it has changed, if that can be told, and what is now known of it.
 fn judge(known: Option<&KnownPage>, answer: PageAnswer, record: &PageRecord) -> (Option<Recrawled>, Option<KnownPage>) {
-    let told =
+    let recrawled =
         |change| Recrawled { change, since: known.map(|known| known.since.clone()).filter(|since| !since.is_empty()) };
     let status = record.status.unwrap_or_default();
     let validators = answer.validators.map(|validators| *validators).unwrap_or_default();
@@ -147,7 +150,7 @@ fn judge(known: Option<&KnownPage>, answer: PageAnswer, record: &PageRecord) -> 
             etag: validators.etag.or_else(|| known.validators.etag.clone()),
             last_modified: validators.last_modified.or_else(|| known.validators.last_modified.clone()),
         };
-        return (Some(told(PageChange::Unchanged)), Some(KnownPage { validators: fresh, ..known.clone() }));
+        return (Some(recrawled(PageChange::Unchanged)), Some(KnownPage { validators: fresh, ..known.clone() }));
     }
     let digest = match &record.redirect {
         Some(to) => Some(checksum(REDIRECT, to.as_bytes())),
@@ -171,16 +174,19 @@ fn judge(known: Option<&KnownPage>, answer: PageAnswer, record: &PageRecord) -> 
             is_gone: false,
             links: if has_links { answer.links } else { Outlinks::default() },
         };
-        return (Some(told(change)), Some(page));
+        return (Some(recrawled(change)), Some(page));
     }
     match known {
         // A page that was given up was not requested.
         Some(known) if record.given_up => (None, Some(known.clone())),
         Some(known) if [404, 410].contains(&status) => {
             let (key, url, since) = (known.key.clone(), known.url.clone(), known.since.clone());
-            (Some(told(PageChange::Gone)), Some(KnownPage { key, url, since, is_gone: true, ..KnownPage::default() }))
+            (
+                Some(recrawled(PageChange::Gone)),
+                Some(KnownPage { key, url, since, is_gone: true, ..KnownPage::default() }),
+            )
         }
-        Some(known) => (Some(told(PageChange::Failed)), Some(known.clone())),
+        Some(known) => (Some(recrawled(PageChange::Failed)), Some(known.clone())),
         None => (None, None),
     }
 }
@@ -245,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_travels_comes_back() {
+    fn metadata_is_read_as_written() {
         let wait = Duration::from_secs(86_400);
         for place in [None, Some((1 << 40, 700))] {
             for digest in [None, Some(u64::MAX)] {

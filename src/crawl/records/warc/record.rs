@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_follows_from_what_it_names() {
+    fn an_id_is_derived_from_its_record() {
         let id = record_id(7, "response", "2026-11-22T22:00:00.000Z", "http://a.example/");
         assert_eq!(id, record_id(7, "response", "2026-11-22T22:00:00.000Z", "http://a.example/"));
         let (uuid, parts) = (id.trim_matches(['<', '>']).strip_prefix("urn:uuid:").unwrap(), [8, 4, 4, 4, 12]);
@@ -186,7 +186,7 @@ mod tests {
 
     /// Nothing: the payload digest of a request in every archive. `abc`: the example of FIPS 180, in Base32.
     #[test]
-    fn digests_are_those_that_others_make() {
+    fn digests_match_those_of_other_tools() {
         assert_eq!(digest(&[]), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ");
         assert_eq!(digest(&[b"hel", b"lo"]), "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N");
         assert_eq!(digest(&[b"abc"]), "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_are_undone_are_not_promised() {
+    fn a_removed_chunked_coding_is_renamed() {
         let plain = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\nset-cookie: a\r\n\r\n";
         assert_eq!(shown(plain), plain);
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn later_versions_are_written_as_the_last_that_readers_know() {
+    fn later_http_versions_are_written_as_http_1_1() {
         assert_eq!(shown("HTTP/2.0 200 OK\r\na: b\r\n\r\n"), "HTTP/1.1 200 OK\r\na: b\r\n\r\n");
     }
 

@@ -187,7 +187,7 @@ mod tests {
 
     /// What the Internet Archive's Python package `surt` 0.3.1 makes of these.
     #[test]
-    fn keys_are_those_that_replay_tools_make() {
+    fn keys_match_those_of_replay_tools() {
         for (url, key) in [
             ("http://www.example.com/", "com,example)/"),
             ("http://www2.Example.com:80/A/b/?b=1&a=2", "com,example)/a/b?a=2&b=1"),
