@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::ClusterError;
-use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::append;
-use super::transport::{Backoff, ClusterTransport, Unreachable};
-use super::values::{self, DroppedValue};
+use super::transport::{Backoff, ClusterKey, ClusterSubject, ClusterTransport, Unreachable};
+use super::wire::{DroppedValue, read_value, value_to_bytes};
 use crate::crawl::PartitionHandle;
 use crate::gate::{DropRule, Found};
 
@@ -143,7 +142,7 @@ pub(super) async fn change<T: ClusterTransport>(
         if !is_undone && (after.len() > MOST_RULES || texts.iter().map(String::len).sum::<usize>() > MOST_BYTES) {
             return Err(ClusterError::TooManyDrops { rules: MOST_RULES, bytes: MOST_BYTES });
         }
-        let value = values::to_bytes(&DroppedValue { rules: texts, token });
+        let value = value_to_bytes(&DroppedValue { rules: texts, token });
         // Somebody else may have changed it meanwhile.
         if let Ok(message) = append(transport, &KEY, message, value).await {
             return Ok((before, message));
@@ -153,7 +152,7 @@ pub(super) async fn change<T: ClusterTransport>(
 
 /// The rules of a list; `None` if it cannot be parsed. A key that was removed leaves a message without bytes.
 fn rules(bytes: &[u8]) -> Option<Vec<DropRule>> {
-    let value = if bytes.is_empty() { DroppedValue::default() } else { values::read(bytes)? };
+    let value = if bytes.is_empty() { DroppedValue::default() } else { read_value(bytes)? };
     value.rules.iter().map(|text| DropRule::parse(text).ok()).collect()
 }
 

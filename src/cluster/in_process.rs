@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::subject::{ClusterSubject, KeyKind};
-use super::transport::{Arrival, Arrivals, ClusterTransport, Message, PublishError, Unreachable};
+use super::transport::{
+    Arrival, Arrivals, ClusterSubject, ClusterTransport, KeyKind, Message, PublishError, Unreachable,
+};
 
 /// Keeps messages in memory. Nothing waits for a clock: a rest lets the other tasks run once.
 #[derive(Debug)]

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::link_batch::{self, LetterId};
-use super::pieces::JournalPieces;
-use super::subject::ClusterSubject;
-use super::transport::{Backoff, ClusterTransport, Message};
+use super::journal::JournalPieces;
+use super::transport::{Backoff, ClusterSubject, ClusterTransport, Message};
+use super::wire::{LetterId, read_link_batch};
 use crate::address::Canonicalizer;
 use crate::crawl::PartitionHandle;
 
@@ -67,7 +66,7 @@ impl<T: ClusterTransport> Inbox<T> {
     }
 
     async fn take(&self, message: &Message, doubles: &mut Dedup) -> std::io::Result<()> {
-        let found = match link_batch::open(&message.bytes, &self.canonicalizer) {
+        let found = match read_link_batch(&message.bytes, &self.canonicalizer) {
             Ok((id, found)) => {
                 if doubles.is_new(id) {
                     found

@@ -1,25 +1,20 @@
 //! A process that takes part in a crawl on many machines.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fs, io};
 
 use super::drops::DropList;
 use super::error::ClusterError;
-use super::lease::NodeLease;
-use super::nats::Nats;
+use super::nats::{Nats, Servers};
 use super::node::{Node, NodeEnd, draw, mark_dead};
 use super::node_context::NodeContext;
-use super::outbound::Outbound;
-use super::partitions::{MOST, PartitionBy};
-use super::roots::RootList;
-use super::sign_in::Servers;
-use super::subject::{ClusterKey, ClusterSubject};
-use super::terms::{ClusterTerms, agree, find};
-use super::transport::AbortOnDrop;
+use super::outbox::Outbound;
+use super::peers::NodeLease;
+use super::terms::{ClusterTerms, MOST_PARTITIONS, PartitionBy, RootList, agree, find};
+use super::transport::{AbortOnDrop, ClusterKey, ClusterSubject};
 use crate::address::{CanonicalUrl, FingerprintKey};
 use crate::crawl::{
     CrawlError, CrawlOptions, FetchResources, FinishReason, KeeperThread, PartKeeps, PartOutputs, Progress,
@@ -97,7 +92,7 @@ impl Member {
     pub async fn join(options: ClusterOptions) -> Result<(Self, NodeFiles), ClusterError> {
         let ClusterOptions { servers, crawl, directory, seeds, .. } = &options;
         let by = options.partition_by;
-        let partitions = options.partitions.clamp(1, MOST);
+        let partitions = options.partitions.clamp(1, MOST_PARTITIONS);
         let wanted = ClusterTerms::of(&options.options, partitions, by, seeds, &options.settings);
         let means = FetchResources::new(&options.options)?;
         let nats = Nats::connect(servers, crawl, !seeds.is_empty()).await?;

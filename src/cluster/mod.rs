@@ -9,21 +9,22 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | which partition a URL is in, which node should own it | `partitions` |
-//! | links to another partition's hosts are collected in link batches, and a node's link batches are sent together | `outbox`, `outbound`, `recent_set`, `link_batch` |
+//! | all nodes agree on what is crawled, how politely, and which partition a URL is in; the seeds | `terms` |
+//! | links to another partition's hosts are collected in link batches, and a node's link batches are sent together | `outbox` |
 //! | each link batch is taken in once | `inbox` |
-//! | the journal's bytes, links and records go out in order, and soon | `publisher`, `pieces`, `entry`; `backlog` |
+//! | the journal's bytes, links and records go out in order, and soon | `publisher` |
+//! | what of the journal is not in the log yet; the journal from a log, or from this machine's own disk | `journal` |
 //! | a partition has one owner after the other, and never two | `succession` |
-//! | a partition's files go to the servers, so that its log need not be kept from the beginning | `snapshot`, `snapshot_maker` |
-//! | a partition that this machine owned before is restored from its own disk | `local_copy` |
+//! | a partition's files go to the servers, so that its log need not be kept from the beginning | `snapshot` |
 //! | a partition is read, opened, crawled and given back | `owner` |
-//! | a node renews its lease, and takes and gives back partitions | `node`, `lease`, `peers` |
-//! | all nodes agree on what is crawled, and how politely; its seeds | `terms`, `roots` |
+//! | a node renews its lease, and takes and gives back partitions | `node` |
+//! | its lease, its peers, and servers that are silent, have lost the crawl, or have a different time | `peers` |
+//! | what all partitions of a node share; the process that a node is, and its files | `node_context`, `member` |
 //! | what the user drops during the crawl | `drops` |
-//! | servers that are silent, have lost the crawl, or have a different time | `server_watch` |
-//! | the crawl is over; one report of all partitions | `ending`, `totals` |
-//! | why a URL was not fetched | `inquiry` |
-//! | what carries the messages | `transport`; `nats` |
+//! | the crawl is over; one report of all partitions | `completion` |
+//! | what an operator asks and tells; why a URL was not fetched | `admin` |
+//! | what carries the messages, and where they go | `transport`; `nats` |
+//! | messages as bytes, and the values of keys | `wire` |
 //!
 //! # What is promised
 //!
@@ -33,7 +34,8 @@
 //! 2. **No page is fetched twice** unless it was in flight, or fetched and not yet in the log: a new owner resumes at the end of the log.
 //!    Once a node has 192 pages that are not in the log, or publishing takes a fifth of a second, the partition that publishes fetches
 //!    nothing new. `crawler merge` leaves out the records of pages that were fetched again.
-//! 3. **One owner at a time writes.** Each message of a log names the one before it, and the servers refuse all others.
+//! 3. **One owner at a time writes.** Each message of a log names the one before it. The servers refuse most others, but may keep two that
+//!    were on their way at once (NATS 2.9): then all readers agree that the first of them counts, and the writer of the other finds out.
 //! 4. **One owner at a time fetches.** A node whose lease is not renewed begins no request after three quarters of the lease's life. Others
 //!    wait for all of it, each by its own clock, which never steps.
 //!
@@ -51,46 +53,29 @@
 //! `end`, `node.N`, `drain.N`, `owner.P`, `state.P`.
 
 mod admin;
-mod backlog;
-mod crc32c;
+mod completion;
 mod drops;
-mod ending;
-mod entry;
 mod error;
 #[cfg(test)]
 mod in_process;
 mod inbox;
-mod inquiry;
-mod lease;
-mod link_batch;
-mod local_copy;
+mod journal;
 mod member;
 mod nats;
 mod node;
 mod node_context;
-mod outbound;
 mod outbox;
 mod owner;
-mod partitions;
 mod peers;
-mod pieces;
 mod publisher;
-mod recent_set;
-mod roots;
-mod server_watch;
-mod sign_in;
 mod snapshot;
-mod snapshot_maker;
-mod subject;
 mod succession;
 mod terms;
-mod totals;
 mod transport;
-mod values;
+mod wire;
 
-pub use admin::ClusterAdmin;
+pub use admin::{ClusterAdmin, PartitionPlace};
 pub use error::ClusterError;
-pub use inquiry::PartitionPlace;
 pub use member::{ClusterOptions, Member, NodeFiles, node_of};
-pub use partitions::PartitionBy;
-pub use sign_in::Servers;
+pub use nats::Servers;
+pub use terms::PartitionBy;

@@ -9,17 +9,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::ending::all_idle;
+use super::completion::all_idle;
 use super::error::ClusterError;
 use super::node_context::NodeContext;
 use super::owner::{Command, OwnerEnd, own};
-use super::peers::{Peers, is_gone};
-use super::server_watch::{ServerWatch, clock_ahead};
-use super::subject::{ClusterKey, ClusterSubject};
+use super::peers::{Peers, ServerWatch, clock_ahead, is_gone};
 use super::succession::append;
 use super::terms::ClusterTerms;
-use super::transport::{AbortOnDrop, ClusterTransport, Unreachable};
-use super::values::{self, MarkValue, NodeValue, OwnerValue};
+use super::transport::{AbortOnDrop, ClusterKey, ClusterSubject, ClusterTransport, Unreachable};
+use super::wire::{MarkValue, NodeValue, OwnerValue, read_value, value_to_bytes};
 use crate::crawl::{FinishReason, Stop};
 use crate::lending::Clock;
 
@@ -199,7 +197,7 @@ impl<T: ClusterTransport> Node<T> {
     }
 
     async fn give_back(&self, partition: u32, claim: u64) {
-        let value = values::to_bytes(&OwnerValue { node: None, token: draw() });
+        let value = value_to_bytes(&OwnerValue { node: None, token: draw() });
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
         // If another node has it by now, or no server answers, others find out that this node is gone.
         let _ = timeout(FAREWELL, append(&*self.context.transport, &key, claim, value)).await;
@@ -237,13 +235,13 @@ impl<T: ClusterTransport> Node<T> {
         let context = Arc::clone(&self.context);
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
         let last = context.transport.last(&key).await?;
-        let owner = last.as_ref().and_then(|last| values::read::<OwnerValue>(&last.bytes)?.node);
+        let owner = last.as_ref().and_then(|last| read_value::<OwnerValue>(&last.bytes)?.node);
         let mut claim = last.map_or(0, |last| last.sequence);
         match owner {
             Some(owner) if owner == context.node => {}
             Some(owner) if self.peers.is_alive(&owner) || !is_gone(&*context.transport, &owner).await? => return Ok(()),
             _ => {
-                let value = values::to_bytes(&OwnerValue { node: Some(context.node.clone()), token: draw() });
+                let value = value_to_bytes(&OwnerValue { node: Some(context.node.clone()), token: draw() });
                 match append(&*context.transport, &key, claim, value).await {
                     Ok(sequence) => claim = sequence,
                     // Another node was quicker.
@@ -268,7 +266,7 @@ impl<T: ClusterTransport> Node<T> {
         let idle = all_idle(transport, self.context.partitions.count).await?;
         if idle.is_some() && idle == self.idle {
             let mark = MarkValue { at: Clock::start().now().to_string(), token: draw() };
-            let _ = append(transport, &ClusterSubject::Key(ClusterKey::End), 0, values::to_bytes(&mark)).await;
+            let _ = append(transport, &ClusterSubject::Key(ClusterKey::End), 0, value_to_bytes(&mark)).await;
         }
         self.idle = idle;
         Ok(())
@@ -283,7 +281,7 @@ async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option
     }
     let terms = context.transport.last(&ClusterSubject::Key(ClusterKey::Crawl)).await?;
     let is_ours =
-        terms.and_then(|terms| values::read::<ClusterTerms>(&terms.bytes)).is_some_and(|terms| terms.id == context.id);
+        terms.and_then(|terms| read_value::<ClusterTerms>(&terms.bytes)).is_some_and(|terms| terms.id == context.id);
     Ok(if is_ours { None } else { Some("the terms".to_owned()) })
 }
 
@@ -327,7 +325,7 @@ async fn renew<T: ClusterTransport>(context: Arc<NodeContext<T>>, name: String, 
             pages: progress.pages,
             place: context.place,
         };
-        let Ok(sequence) = append(&*context.transport, &key, last, values::to_bytes(&value)).await else {
+        let Ok(sequence) = append(&*context.transport, &key, last, value_to_bytes(&value)).await else {
             tracing::warn!(node = context.node, "others have taken this node for dead");
             return context.lease.lose();
         };
@@ -415,14 +413,14 @@ pub(crate) async fn mark_dead<T: ClusterTransport>(transport: &T, key: &ClusterS
             continue;
         };
         let Some(last) = last else { return };
-        let value = values::read::<NodeValue>(&last.bytes).unwrap_or_default();
+        let value = read_value::<NodeValue>(&last.bytes).unwrap_or_default();
         let gone = NodeValue { is_gone: true, beat: draw(), ..value };
-        if value_is_gone(&last.bytes) || append(transport, key, last.sequence, values::to_bytes(&gone)).await.is_ok() {
+        if value_is_gone(&last.bytes) || append(transport, key, last.sequence, value_to_bytes(&gone)).await.is_ok() {
             return;
         }
     }
 }
 
 fn value_is_gone(bytes: &[u8]) -> bool {
-    values::read::<NodeValue>(bytes).is_some_and(|value| value.is_gone)
+    read_value::<NodeValue>(bytes).is_some_and(|value| value.is_gone)
 }

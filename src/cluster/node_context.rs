@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::drops::{DropList, PartDrops};
-use super::lease::NodeLease;
-use super::outbound::Outbound;
-use super::partitions::Partitions;
-use super::roots::RootList;
+use super::journal::FetchThrottle;
+use super::outbox::Outbound;
+use super::peers::NodeLease;
+use super::terms::{Partitions, RootList};
 use super::transport::ClusterTransport;
 use crate::address::Canonicalizer;
-use crate::crawl::{CrawlOptions, FetchResources, PartOutputs, PartitionHandle, Progress, Stop};
+use crate::crawl::{CrawlOptions, FetchResources, PartOutputs, PartitionHandle, Progress};
 use crate::gate::{Found, Via};
 use crate::lending::Clock;
 
@@ -73,42 +73,6 @@ pub(crate) struct OpenPart {
 impl fmt::Debug for OpenPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenPart").field("inlet", &self.inlet).finish_non_exhaustive()
-    }
-}
-
-/// Why a partition fetches nothing for now.
-#[derive(Debug)]
-pub(crate) struct FetchThrottle {
-    stop: Stop,
-    /// Too many of its pages are not in the log yet, or publishing takes too long.
-    is_behind: AtomicBool,
-    /// The node's lease was not renewed in time.
-    is_late: AtomicBool,
-}
-
-impl FetchThrottle {
-    pub(crate) fn new(stop: Stop, is_late: bool) -> Self {
-        let brake = Self { stop, is_behind: AtomicBool::new(false), is_late: AtomicBool::new(is_late) };
-        brake.apply();
-        brake
-    }
-
-    pub(crate) fn set_behind(&self, is_behind: bool) {
-        self.is_behind.store(is_behind, Ordering::Relaxed);
-        self.apply();
-    }
-
-    pub(crate) fn set_late(&self, is_late: bool) {
-        self.is_late.store(is_late, Ordering::Relaxed);
-        self.apply();
-    }
-
-    fn apply(&self) {
-        if self.is_behind.load(Ordering::Relaxed) || self.is_late.load(Ordering::Relaxed) {
-            self.stop.pause();
-        } else {
-            self.stop.resume();
-        }
     }
 }
 

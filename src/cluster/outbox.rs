@@ -1,17 +1,24 @@
-//! What a partition has found for others: it goes to the `Outbound` of its node.
+//! What partitions have found for others: the outbox of each partition, and the [`Outbound`] of its node, in which link batches are filled as
+//! pages come and are sent together. What was sent recently is not sent again.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::iter::repeat;
+use std::mem;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 
-use super::backlog::Backlog;
-use super::lease::NodeLease;
-use super::outbound::Outbound;
-use super::partitions::Partitions;
+use super::journal::Backlog;
+use super::peers::NodeLease;
+use super::terms::{Partitions, deliver};
+use super::transport::{ClusterSubject, ClusterTransport};
+use super::wire::{LetterId, LinkBatchDraft};
 use crate::address::{CanonicalUrl, Fingerprint};
 use crate::crawl::{ClusterPlace, RemotePartitions, RequestPermit};
-use crate::gate::Found;
+use crate::gate::{Found, Via};
 
 /// Where a partition puts what it has found for others.
 #[derive(Debug)]
@@ -72,17 +79,188 @@ impl RemotePartitions for Outbox {
     }
 }
 
+/// Link batches on their way at once, at most.
+const LETTERS: usize = 64;
+/// After each stretch of this many link batches, all of them are delivered before the next are sent: receivers recognize a duplicate only
+/// within such a window.
+const STRETCH: u64 = 1024;
+
+/// What the partitions of a node have found for others. It is sent in bags, one after the other: a bag has all link batches that were begun
+/// since the bag before it was closed.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    token: u64,
+    drafts: Mutex<Drafts>,
+    /// No crash of a server can lose the bags up to this one.
+    delivered: watch::Sender<u64>,
+    /// A partition waits for a bag.
+    wanted: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Drafts {
+    /// Link batches by destination; the last one of each may take more URLs.
+    link_batches: BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>,
+    /// Bags that were closed.
+    bags: u64,
+    recent: RecentSet,
+}
+
+impl Outbound {
+    /// Empty. The token was drawn for this node.
+    pub(crate) fn new(token: u64) -> Self {
+        Self { token, drafts: Mutex::default(), delivered: watch::Sender::new(0), wanted: Notify::default() }
+    }
+
+    fn drafts(&self) -> MutexGuard<'_, Drafts> {
+        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what was found, and the partition it goes to; with the flag, it also goes to all partitions. Returns how many were sent
+    /// recently, and are not sent again; and the number of the bag with the last of them all.
+    pub(crate) fn take(&self, found: Vec<(Found, Fingerprint)>, to: impl Fn(&Found) -> (u32, bool)) -> (u64, u64) {
+        let (mut drafts, mut recent) = (self.drafts(), 0);
+        for (found, fingerprint) in found {
+            let (partition, is_root) = to(&found);
+            if is_root {
+                drafts.recent.forget();
+                drafts.add(ClusterSubject::Roots, &found);
+            }
+            if drafts.recent.was_sent(&found, fingerprint) {
+                recent += 1;
+                continue;
+            }
+            drafts.add(ClusterSubject::Found(partition), &found);
+        }
+        let is_open = !drafts.link_batches.is_empty();
+        (recent, drafts.bags + u64::from(is_open))
+    }
+
+    /// The scope is wider: links that were sent and refused may be admitted now.
+    pub(crate) fn forget_sent(&self) {
+        self.drafts().recent.forget();
+    }
+
+    /// Whether all bags up to this one are delivered.
+    pub(crate) fn has_delivered(&self, bag: u64) -> bool {
+        *self.delivered.borrow() >= bag
+    }
+
+    /// Returns once all bags up to this one are delivered.
+    pub(crate) async fn delivered(&self, bag: u64) {
+        if !self.has_delivered(bag) {
+            self.wanted.notify_one();
+            // The sender is in `self`, so there is no error.
+            let _ = self.delivered.subscribe().wait_for(|delivered| *delivered >= bag).await;
+        }
+    }
+
+    /// Sends one bag after the other, each when a partition waits for it. Without end.
+    pub(crate) async fn carry<T: ClusterTransport>(&self, transport: Arc<T>) {
+        let mut serial = 0;
+        loop {
+            self.wanted.notified().await;
+            let (bag, link_batches) = self.drafts().close();
+            let mut sending = JoinSet::new();
+            for (to, draft) in link_batches.into_iter().flat_map(|(to, drafts)| repeat(to).zip(drafts)) {
+                let room = if serial % STRETCH == 0 { 0 } else { LETTERS - 1 };
+                while sending.len() > room {
+                    arrive(&mut sending).await;
+                }
+                serial += 1;
+                let (id, transport) = (LetterId { token: self.token, serial }, Arc::clone(&transport));
+                sending.spawn(async move { deliver(&*transport, &to, id, &draft.link_batch(id)).await });
+            }
+            while arrive(&mut sending).await {}
+            self.delivered.send_replace(bag);
+        }
+    }
+}
+
+/// Waits for a link batch to arrive; `false` if none is on its way. If a bug of ours keeps one from being sent, the node ends, so that
+/// it is not lost.
+async fn arrive(sending: &mut JoinSet<u64>) -> bool {
+    match sending.join_next().await {
+        Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+        arrived => arrived.is_some(),
+    }
+}
+
+impl Drafts {
+    fn add(&mut self, to: ClusterSubject, found: &Found) {
+        let link_batches = self.link_batches.entry(to).or_default();
+        if link_batches.last().is_none_or(LinkBatchDraft::is_full) {
+            link_batches.push(LinkBatchDraft::default());
+        }
+        if let Some(draft) = link_batches.last_mut() {
+            draft.add(found);
+        }
+    }
+
+    /// Closes the open bag, if there is one. Returns the number of the bag that was closed last, and what is in this one.
+    fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>) {
+        let link_batches = mem::take(&mut self.link_batches);
+        self.bags += u64::from(!link_batches.is_empty());
+        (self.bags, link_batches)
+    }
+}
+
+/// URLs that it remembers, at most. A site's pages link to the same others again and again.
+const MOST_RECENT: usize = 1 << 16;
+
+/// What was sent recently. It remembers all by which a receiver judges a link, so a link that would be judged differently counts as new.
+#[derive(Debug)]
+pub(super) struct RecentSet(Box<[Option<Sent>]>);
+
+/// A URL that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    bits: u64,
+    depth: u32,
+    via: Via,
+    redirects: u8,
+}
+
+impl Default for RecentSet {
+    fn default() -> Self {
+        Self(vec![None; MOST_RECENT].into())
+    }
+}
+
+impl RecentSet {
+    /// Whether this was sent in the same way, no deeper and with no more redirects. From here on it was.
+    pub(super) fn was_sent(&mut self, found: &Found, fingerprint: Fingerprint) -> bool {
+        let Found { depth, via, redirects, .. } = *found;
+        let bits = fingerprint.bits();
+        // Each URL has one slot.
+        let place = &mut self.0[usize::try_from(bits % MOST_RECENT as u64).unwrap_or_default()];
+        let is_known =
+            |sent: &Sent| sent.bits == bits && sent.via == via && sent.depth <= depth && sent.redirects <= redirects;
+        if place.as_ref().is_some_and(is_known) {
+            return true;
+        }
+        *place = Some(Sent { bits, depth, via, redirects });
+        false
+    }
+
+    /// Forgets all: the scope is wider, and a link that was out of it may be in it now.
+    pub(super) fn forget(&mut self) {
+        self.0.fill(None);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 
+    use tokio::time::timeout;
+
     use super::*;
     use crate::address::{Canonicalizer, FingerprintKey, KeyRules};
     use crate::cluster::in_process::InProcess;
-    use crate::cluster::link_batch;
-    use crate::cluster::partitions::PartitionBy;
-    use crate::cluster::subject::ClusterSubject;
-    use crate::cluster::transport::ClusterTransport;
+    use crate::cluster::terms::PartitionBy;
+    use crate::cluster::transport::{ClusterSubject, ClusterTransport};
+    use crate::cluster::wire::read_link_batch;
     use crate::gate::Via;
 
     #[tokio::test(start_paused = true)]
@@ -128,7 +306,7 @@ mod tests {
             let mut behind = 0;
             while let Some(message) = transport.next(&subject, behind).await.unwrap() {
                 behind = message.sequence;
-                let (_, found) = link_batch::open(&message.bytes, &canonicalizer).unwrap();
+                let (_, found) = read_link_batch(&message.bytes, &canonicalizer).unwrap();
                 urls += found.len();
                 let is_there = |found: &Found| subject == ClusterSubject::Found(partitions.of(&found.url));
                 assert!(found.iter().all(is_there) || subject == ClusterSubject::Roots && found.len() == 1);
@@ -137,5 +315,77 @@ mod tests {
         assert!(urls >= away.len() + 2 && urls <= away.len() + 3, "{urls} of {}", away.len());
         let places = [outbox.place(), outbox.place()].map(|place| (place.partition, place.epoch, place.sequence));
         assert_eq!((places, outbox.backlog.own()), ([(1, 3, 40), (1, 3, 41)], 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_all_have_found_goes_together_and_a_bag_is_there_when_it_is_said_to_be() {
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let key = FingerprintKey::from_u64(7);
+        let found = |number: u32| {
+            let url = canonicalizer.canonicalize(&format!("http://host{number}.test/")).unwrap();
+            let fingerprint = url.fingerprint(key);
+            (Found { depth: 1, ..Found::seed(url) }, fingerprint)
+        };
+        // A server that fails now and then, and whose answers of what it has kept are lost.
+        let (transport, post) = (InProcess::new(3, 20), Arc::new(Outbound::new(5)));
+        let to = |found: &Found| (u32::from(found.url.key().len().is_multiple_of(2)), found.depth == 0);
+        assert_eq!(post.take((0..300).map(found).collect(), to), (0, 1));
+        let (recent, bag) = post.take((290..600).map(found).collect(), to);
+        assert!((8..=10).contains(&recent) && bag == 1, "{recent} were sent not long ago");
+        assert!(timeout(Duration::from_secs(9), post.delivered(1)).await.is_err(), "nobody carries it");
+        let carrying = tokio::spawn({
+            let (post, transport) = (Arc::clone(&post), Arc::clone(&transport));
+            async move { post.carry(transport).await }
+        });
+        post.delivered(1).await;
+        assert!(post.has_delivered(1) && !post.has_delivered(2));
+        // A URL that was sent is in no new bag; a root is in two link batches.
+        assert_eq!(post.take(vec![found(599)], to), (1, 1));
+        // The receiver of a link may have refused it as out of scope.
+        let (mut root, fingerprint) = found(599);
+        root.depth = 0;
+        assert_eq!(post.take(vec![(root, fingerprint)], to), (0, 2));
+        assert_eq!(post.take(vec![found(598)], to), (0, 2));
+        post.delivered(2).await;
+        carrying.abort();
+
+        transport.mend();
+        let mut there = Vec::new();
+        for subject in [ClusterSubject::Found(0), ClusterSubject::Found(1), ClusterSubject::Roots] {
+            let (mut behind, mut ids) = (0, std::collections::BTreeSet::new());
+            let mut urls = 0;
+            while let Some(message) = transport.next(&subject, behind).await.unwrap() {
+                behind = message.sequence;
+                let (id, found) = read_link_batch(&message.bytes, &canonicalizer).unwrap();
+                assert_eq!(id.token, 5);
+                if ids.insert(id) {
+                    urls += found.len();
+                }
+            }
+            there.push((ids.len(), urls));
+        }
+        let [(of_one, one), (of_other, other), roots] = there[..] else { unreachable!() };
+        assert_eq!((roots, one + other), ((1, 1), 602 + 10 - usize::try_from(recent).unwrap()));
+        assert!(of_one + of_other <= 5, "{of_one} and {of_other} letters");
+    }
+
+    #[test]
+    fn what_may_be_judged_in_another_way_is_sent_again() {
+        let url = Canonicalizer::new(&KeyRules::default()).canonicalize("http://a.test/").unwrap();
+        let fingerprint = url.fingerprint(FingerprintKey::from_u64(7));
+        let mut recent = RecentSet::default();
+        let mut was_sent = |depth, via, redirects| {
+            let found = Found { depth, via, redirects, ..Found::seed(url.clone()) };
+            recent.was_sent(&found, fingerprint)
+        };
+        assert!(!was_sent(5, Via::Link, 0));
+        assert!(was_sent(5, Via::Link, 0) && was_sent(6, Via::Link, 0));
+        assert!(!was_sent(3, Via::Link, 0), "it may have been too deep");
+        assert!(was_sent(4, Via::Link, 0));
+        assert!(!was_sent(4, Via::Redirect, 2) && was_sent(4, Via::Redirect, 2));
+        assert!(!was_sent(4, Via::Redirect, 1), "it may have been one redirect too many");
+        assert!(!was_sent(4, Via::Sitemap, 1), "a sitemap is no page");
+        recent.forget();
+        assert!(!recent.was_sent(&Found::sitemap(url, 4), fingerprint));
     }
 }

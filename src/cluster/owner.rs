@@ -8,24 +8,19 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::backlog::Backlog;
+use super::completion::before;
 use super::drops::PartDrops;
 use super::error::ClusterError;
 use super::inbox::Inbox;
-use super::local_copy::{self, FRONTIER};
-use super::node_context::{FetchThrottle, NodeContext, OpenPart};
+use super::journal::{Backlog, FRONTIER, FetchThrottle, JournalFiles, JournalPieces, take_copy};
+use super::node_context::{NodeContext, OpenPart};
 use super::outbox::Outbox;
-use super::partitions::Partitions;
-use super::pieces::{JournalFiles, JournalPieces};
 use super::publisher::{PublishProgress, Publisher};
-use super::roots::{RootList, has_roots};
-use super::snapshot::{newest, restore};
-use super::snapshot_maker::SnapshotMaker;
-use super::subject::{ClusterKey, ClusterSubject};
+use super::snapshot::{SnapshotMaker, newest, restore};
 use super::succession::{Fenced, LogState};
-use super::totals::before;
-use super::transport::{ANSWERS, AbortOnDrop, Backoff, ClusterTransport};
-use super::values::{self, SnapshotValue, StateValue};
+use super::terms::{Partitions, RootList, has_roots};
+use super::transport::{ANSWERS, AbortOnDrop, Backoff, ClusterKey, ClusterSubject, ClusterTransport};
+use super::wire::{SnapshotValue, StateValue, read_value};
 use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
 use crate::gate::{DropRule, Found, Via};
 use crate::job::{Job, JobJournal};
@@ -200,7 +195,7 @@ async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
     let mut backoff = Backoff::new();
     loop {
         if let Ok(last) = transport.last(&ClusterSubject::Key(ClusterKey::State(partition))).await {
-            return last.and_then(|last| values::read::<StateValue>(&last.bytes)).map_or(0, |state| state.journal);
+            return last.and_then(|last| read_value::<StateValue>(&last.bytes)).map_or(0, |state| state.journal);
         }
         backoff.rest(transport).await;
     }
@@ -237,7 +232,7 @@ async fn own_copy<T: ClusterTransport>(
 ) -> Option<(LogState, SnapshotValue, u64)> {
     let (directory, job) = (context.directory_of(partition), context.job_of(partition));
     let frontier = directory.join(FRONTIER);
-    let mut fold = spawn_blocking(move || local_copy::take(&directory, job)).await.ok()??;
+    let mut fold = spawn_blocking(move || take_copy(&directory, job)).await.ok()??;
     let (mut files, whole) = (JournalFiles::open(&frontier).ok()?, fold.end);
     fold.read_on(&*context.transport, partition, |piece| files.keep(piece)).await.ok()?;
     Some((fold, newest(&*context.transport, partition).await, whole))
@@ -385,6 +380,7 @@ fn widen(crawl: &Crawl<JobJournal>, found: &Found) {
 mod tests {
     use super::*;
     use crate::cluster::in_process::InProcess;
+    use crate::cluster::wire::value_to_bytes;
 
     #[tokio::test(start_paused = true)]
     async fn a_log_that_ends_before_what_was_said_of_it_is_not_begun_anew() {
@@ -393,7 +389,7 @@ mod tests {
         assert_eq!(said(&*transport, 3).await, 0);
         let (fold, _) = restore_to(&*transport, 3, &frontier, 0).await.unwrap();
         assert_eq!(fold.seen(), 0);
-        let state = values::to_bytes(&StateValue { journal: 7, ..StateValue::default() });
+        let state = value_to_bytes(&StateValue { journal: 7, ..StateValue::default() });
         transport.publish(&ClusterSubject::Key(ClusterKey::State(3)), state, None, None).await.unwrap();
         let said = said(&*transport, 3).await;
         let error = restore_to(&*transport, 3, &frontier, said).await.unwrap_err().to_string();

@@ -1,12 +1,13 @@
-//! The nodes of a cluster, as one of them sees them.
+//! A node among its peers and servers: which nodes live; its own lease, until when it may begin requests; and servers that are silent, have
+//! lost the crawl, or have a different time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::subject::{ClusterKey, ClusterSubject, KeyKind};
 use super::succession::append;
-use super::transport::{ClusterTransport, Unreachable};
-use super::values::{self, NodeValue};
+use super::transport::{ClusterKey, ClusterSubject, ClusterTransport, KeyKind, Unreachable};
+use super::wire::{NodeValue, read_value, value_to_bytes};
 
 /// The nodes of a cluster, as one of them sees them. A node that has not renewed its lease for the lease's whole life, by our own clock
 /// since we last saw it renewed, is gone: we write so under its key, and then it cannot renew its lease any more.
@@ -42,7 +43,7 @@ impl Peers {
         for subject in transport.keys(KeyKind::Node).await? {
             let ClusterSubject::Key(ClusterKey::Node(node)) = &subject else { continue };
             let Some(message) = transport.last(&subject).await? else { continue };
-            let Some(value) = values::read::<NodeValue>(&message.bytes).filter(|value| !value.is_gone) else {
+            let Some(value) = read_value::<NodeValue>(&message.bytes).filter(|value| !value.is_gone) else {
                 continue;
             };
             let now = Instant::now();
@@ -51,7 +52,7 @@ impl Peers {
                 self.seen.insert(node.clone(), (message.sequence, now));
             } else if now.duration_since(since) >= life && node != own {
                 let gone = NodeValue { is_gone: true, ..value };
-                if append(transport, &subject, message.sequence, values::to_bytes(&gone)).await.is_ok() {
+                if append(transport, &subject, message.sequence, value_to_bytes(&gone)).await.is_ok() {
                     tracing::warn!(
                         node,
                         "a node has not been heard of for the life of its lease: it is taken for dead"
@@ -92,10 +93,130 @@ impl Peers {
 pub(crate) async fn is_gone<T: ClusterTransport>(transport: &T, node: &str) -> Result<bool, Unreachable> {
     let key = ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
     if let Some(last) = transport.last(&key).await? {
-        return Ok(values::read::<NodeValue>(&last.bytes).is_some_and(|value| value.is_gone));
+        return Ok(read_value::<NodeValue>(&last.bytes).is_some_and(|value| value.is_gone));
     }
     let gone = NodeValue { is_gone: true, ..NodeValue::default() };
-    Ok(append(transport, &key, 0, values::to_bytes(&gone)).await.is_ok())
+    Ok(append(transport, &key, 0, value_to_bytes(&gone)).await.is_ok())
+}
+
+/// The part of the lease's life in which requests may begin: three quarters. In the last quarter, requests in flight can end.
+const ASKS: (u32, u32) = (3, 4);
+/// How often in its life the lease is renewed.
+const RENEWALS: u32 = 5;
+
+/// The lease of a node. The node's own clock counts, which never steps. Others wait for the whole of the lease's life by theirs, and start
+/// later: when they see it renewed.
+#[derive(Debug)]
+pub(crate) struct NodeLease {
+    life: Duration,
+    started: Instant,
+    /// Requests may begin before this, in microseconds from the start.
+    asks_until: AtomicU64,
+    /// Others have taken the node for dead.
+    is_lost: AtomicBool,
+}
+
+impl NodeLease {
+    /// A lease that is not held yet.
+    pub(crate) fn new(life: Duration) -> Self {
+        Self { life, started: Instant::now(), asks_until: AtomicU64::new(0), is_lost: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn life(&self) -> Duration {
+        self.life
+    }
+
+    /// The time between two renewals.
+    pub(crate) fn interval(&self) -> Duration {
+        self.life / RENEWALS
+    }
+
+    /// The lease was renewed, by a message that was sent at this time or later.
+    pub(crate) fn renewed(&self, at: Instant) {
+        let until = at.duration_since(self.started) + self.life * ASKS.0 / ASKS.1;
+        self.asks_until.fetch_max(u64::try_from(until.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// When requests may no longer begin, unless the lease is renewed.
+    pub(crate) fn asks_until(&self) -> Instant {
+        self.started + Duration::from_micros(self.asks_until.load(Ordering::Relaxed))
+    }
+
+    /// Whether a request may begin.
+    pub(crate) fn may_ask(&self) -> bool {
+        !self.is_lost() && Instant::now() < self.asks_until()
+    }
+
+    /// Whether it was renewed recently.
+    pub(crate) fn is_fresh(&self) -> bool {
+        let left = self.asks_until().saturating_duration_since(Instant::now());
+        left + 2 * self.interval() >= self.life * ASKS.0 / ASKS.1
+    }
+
+    /// Others have taken the node for dead, and may own its partitions.
+    pub(crate) fn lose(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+}
+
+/// How long the servers must say that something is gone, at least: just after they have begun, they may say so of what they have.
+const SETTLES: Duration = Duration::from_secs(15);
+/// How far this machine's clock may differ from the servers': the shortest rests of hosts are not much shorter.
+const TOLERANCE: Duration = Duration::from_secs(2);
+
+/// What a node notices of its servers. Time is an argument.
+#[derive(Debug, Default)]
+pub(super) struct ServerWatch {
+    silent_since: Option<Instant>,
+    was_told: bool,
+    missing_since: Option<Instant>,
+    asked: Option<Instant>,
+}
+
+impl ServerWatch {
+    /// Notes whether the servers have answered recently. True once, when they have been silent for a lease's life.
+    pub(super) fn is_silent(&mut self, has_answered: bool, life: Duration, now: Instant) -> bool {
+        if has_answered {
+            (self.silent_since, self.was_told) = (None, false);
+            return false;
+        }
+        let since = *self.silent_since.get_or_insert(now);
+        now.duration_since(since) >= life && !std::mem::replace(&mut self.was_told, true)
+    }
+
+    /// Whether to check what the servers have of the crawl: once in a lease's life, and at each look while something is wrong.
+    pub(super) fn is_due(&mut self, life: Duration, now: Instant) -> bool {
+        let is_well = self.silent_since.is_none() && self.missing_since.is_none();
+        if is_well && self.asked.is_some_and(|asked| now.duration_since(asked) < life) {
+            return false;
+        }
+        self.asked = Some(now);
+        true
+    }
+
+    /// Notes whether the servers miss a part of the crawl. True once they have missed it for so long that it counts as gone.
+    pub(super) fn is_gone(&mut self, is_missing: bool, life: Duration, now: Instant) -> bool {
+        if !is_missing {
+            self.missing_since = None;
+            return false;
+        }
+        now.duration_since(*self.missing_since.get_or_insert(now)) >= life.max(SETTLES)
+    }
+}
+
+/// By how many microseconds this machine's clock is ahead of the servers', which kept a message between two moments of ours; negative where
+/// it is late, and 0 if it is about right.
+pub(super) fn clock_ahead(sent: SystemTime, kept: SystemTime, answered: SystemTime) -> i64 {
+    let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    match (sent.duration_since(kept), kept.duration_since(answered)) {
+        (Ok(ahead), _) if ahead > TOLERANCE => micros(ahead),
+        (_, Ok(late)) if late > TOLERANCE => -micros(late),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +229,7 @@ mod tests {
         let (transport, mut peers) = (InProcess::new(1, 0), Peers::default());
         let key = |node: &str| ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
         let say = async |node: &str, last, is_gone| {
-            let value = values::to_bytes(&NodeValue { is_gone, ..NodeValue::default() });
+            let value = value_to_bytes(&NodeValue { is_gone, ..NodeValue::default() });
             append(&*transport, &key(node), last, value).await
         };
         let first = say("first", 0, false).await.unwrap();
@@ -120,5 +241,50 @@ mod tests {
         assert_eq!(is_gone(&*transport, "first").await, Ok(true));
         assert_eq!(is_gone(&*transport, "third").await, Ok(true));
         assert!(say("third", 0, false).await.is_err(), "it cannot begin any more");
+    }
+
+    #[test]
+    fn requests_end_before_it_does() {
+        let life = Duration::from_secs(20);
+        let lease = NodeLease::new(life);
+        assert!(!lease.may_ask(), "not before it is held");
+        let sent = Instant::now();
+        lease.renewed(sent);
+        assert!(lease.may_ask());
+        assert_eq!(lease.asks_until().duration_since(sent).as_secs(), 14, "fifteen, less a part of a microsecond");
+        lease.renewed(sent.checked_sub(life).unwrap_or(lease.started));
+        assert!(lease.may_ask(), "an old answer takes nothing back");
+        lease.lose();
+        assert!(!lease.may_ask());
+    }
+
+    const LIFE: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn silence_is_told_once_and_again_after_an_answer() {
+        let (mut watch, start) = (ServerWatch::default(), Instant::now());
+        let mut told = |has_answered, after| watch.is_silent(has_answered, LIFE, start + Duration::from_secs(after));
+        assert!(!told(true, 0) && !told(false, 10) && !told(false, 29));
+        assert!(told(false, 30) && !told(false, 31) && !told(false, 300));
+        assert!(!told(true, 301) && !told(false, 302) && told(false, 322));
+    }
+
+    #[test]
+    fn what_is_missing_for_a_moment_is_not_gone() {
+        let (mut watch, start) = (ServerWatch::default(), Instant::now());
+        let at = |after| start + Duration::from_secs(after);
+        assert!(watch.is_due(LIFE, at(0)) && !watch.is_due(LIFE, at(19)) && watch.is_due(LIFE, at(20)));
+        assert!(!watch.is_gone(true, LIFE, at(20)) && watch.is_due(LIFE, at(21)) && !watch.is_gone(true, LIFE, at(39)));
+        assert!(!watch.is_gone(false, LIFE, at(40)) && !watch.is_gone(true, LIFE, at(41)));
+        assert!(watch.is_gone(true, LIFE, at(61)));
+    }
+
+    #[test]
+    fn a_clock_is_compared_with_the_moments_around_an_answer() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(clock_ahead(at(100), at(103), at(110)), 0, "a slow answer");
+        assert_eq!(clock_ahead(at(100), at(99), at(101)), 0);
+        assert_eq!(clock_ahead(at(4_000), at(400), at(4_001)), 3_600_000_000);
+        assert_eq!(clock_ahead(at(100), at(3_701), at(101)), -3_600_000_000);
     }
 }

@@ -16,19 +16,15 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::backlog::Backlog;
+use super::completion::counts;
 use super::drops::PartDrops;
-use super::entry::{EntryKind, JournalPiece};
-use super::local_copy;
-use super::node_context::{FetchThrottle, NodeContext};
+use super::journal::{Backlog, FetchThrottle, JournalPieces, keep_copy};
+use super::node_context::NodeContext;
 use super::outbox::Outbox;
-use super::pieces::JournalPieces;
-use super::snapshot_maker::SnapshotMaker;
-use super::subject::{ClusterKey, ClusterSubject};
+use super::snapshot::SnapshotMaker;
 use super::succession::{Fenced, Tenure};
-use super::totals::counts;
-use super::transport::ClusterTransport;
-use super::values::{self, StateValue};
+use super::transport::{ClusterKey, ClusterSubject, ClusterTransport};
+use super::wire::{EntryKind, JournalPiece, StateValue, value_to_bytes};
 use crate::crawl::{Observer, PartitionHandle};
 use crate::job::JobJournal;
 
@@ -222,7 +218,7 @@ impl<T: ClusterTransport> Publisher<T> {
     async fn keep_here(&mut self) {
         let (directory, job) = (self.context.directory_of(self.partition), self.context.job_of(self.partition));
         let fold = self.tenure.fold().clone();
-        let kept = tokio::task::spawn_blocking(move || local_copy::keep(&directory, job, &fold)).await;
+        let kept = tokio::task::spawn_blocking(move || keep_copy(&directory, job, &fold)).await;
         if !matches!(kept, Ok(Ok(()))) {
             tracing::debug!(self.partition, "the next owner here will ask the servers for all of it");
         }
@@ -239,7 +235,7 @@ impl<T: ClusterTransport> Publisher<T> {
             return;
         }
         let key = ClusterSubject::Key(ClusterKey::State(self.partition));
-        let told = self.context.transport.publish(&key, values::to_bytes(&state), None, None).await;
+        let told = self.context.transport.publish(&key, value_to_bytes(&state), None, None).await;
         // Without an answer it is published again at the next look.
         self.progress.said = told.is_ok().then_some(state);
     }

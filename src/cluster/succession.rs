@@ -18,9 +18,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use super::entry::{EntryKind, JournalPiece, LogEntry};
-use super::subject::ClusterSubject;
-use super::transport::{Arrivals, Backoff, ClusterTransport, FIRST_REST, Message, Unreachable};
+use super::transport::{Arrivals, Backoff, ClusterSubject, ClusterTransport, FIRST_REST, Message, Unreachable};
+use super::wire::{EntryKind, JournalPiece, LogEntry};
 use crate::bytes::Fields;
 
 /// Why a log cannot be read.

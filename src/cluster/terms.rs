@@ -1,19 +1,20 @@
-//! What all nodes of a crawl must agree on.
+//! What all nodes of a crawl must agree on: what is crawled, and how politely; which partition a URL is in; and the seeds, with what they
+//! redirect to, which every partition must know since they define the scope.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::ClusterError;
-use super::partitions::{PartitionBy, Partitions};
-use super::roots::add_seeds;
-use super::subject::{ClusterKey, ClusterSubject};
 use super::succession::append;
-use super::transport::{Backoff, ClusterTransport};
-use super::values;
-use crate::address::{CanonicalUrl, FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
+use super::transport::{ANSWERS, Backoff, ClusterKey, ClusterSubject, ClusterTransport};
+use super::wire::{LetterId, LinkBatchDraft, read_link_batch, read_value, value_to_bytes};
+use crate::address::{CanonicalUrl, Canonicalizer, FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 use crate::crawl::CrawlOptions;
 use crate::frontier::Politeness;
+use crate::gate::{Found, ScopeKind, domain};
 use crate::seen::SeenOptions;
 
 /// The version of messages and terms.
@@ -158,7 +159,7 @@ pub(crate) async fn find<T: ClusterTransport>(
         match transport.last(&ClusterSubject::Key(ClusterKey::Crawl)).await {
             Ok(None) => return Ok(None),
             Ok(Some(message)) => {
-                let terms = values::read(&message.bytes);
+                let terms = read_value(&message.bytes);
                 let terms = terms.ok_or_else(|| ClusterError::Version { crawl: crawl.to_owned() })?;
                 return Ok(Some((message.sequence, terms)));
             }
@@ -192,7 +193,7 @@ pub(crate) async fn agree<T: ClusterTransport>(
                 return Err(ClusterError::NoSeeds { crawl: crawl.to_owned() });
             }
             // The first node's terms are kept; all nodes read them again.
-            let _ = append(transport, &key, 0, values::to_bytes(wanted)).await;
+            let _ = append(transport, &key, 0, value_to_bytes(wanted)).await;
             continue;
         };
         terms.check(wanted, crawl, !seeds.is_empty())?;
@@ -208,6 +209,210 @@ pub(crate) async fn agree<T: ClusterTransport>(
         }
         // Two nodes may do this at once: a seed that is given twice counts once.
         let last = add_seeds(transport, terms.id, seeds).await;
-        let _ = append(transport, &key, sequence, values::to_bytes(&ClusterTerms { roots: Some(last), ..terms })).await;
+        let _ = append(transport, &key, sequence, value_to_bytes(&ClusterTerms { roots: Some(last), ..terms })).await;
+    }
+}
+
+/// The most partitions that a crawl may have.
+pub(crate) const MOST_PARTITIONS: u32 = 1024;
+
+/// Which part of a URL decides its partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PartitionBy {
+    /// Its registrable domain: all hosts of a site together.
+    Domain,
+    /// Its host's name: http and https together, and all ports.
+    #[default]
+    Host,
+}
+
+impl PartitionBy {
+    /// Its name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Domain => "domain",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// Which partition a URL is in: the same on all machines, for as long as the crawl lasts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partitions {
+    pub(crate) count: u32,
+    pub(crate) by: PartitionBy,
+    pub(crate) key: FingerprintKey,
+}
+
+impl Partitions {
+    /// The partition of a URL.
+    pub(crate) fn of(&self, url: &CanonicalUrl) -> u32 {
+        let text = match self.by {
+            PartitionBy::Domain => domain(url.host()),
+            // http and https of a name are one server.
+            PartitionBy::Host => url.host(),
+        };
+        let bits = self.key.fingerprint(text).bits();
+        u32::try_from(bits % u64::from(self.count.max(1))).unwrap_or_default()
+    }
+
+    /// The node that should own a partition: the one whose place draws the highest number for it. So a new node takes its share from all
+    /// others, and a node that leaves gives its partitions to all others (rendezvous hashing: Thaler and Ravishankar 1998). A node that
+    /// returns to its place gets back the partitions it had.
+    pub(crate) fn target<'a>(&self, partition: u32, nodes: impl Iterator<Item = (&'a str, u64)>) -> Option<&'a str> {
+        let draw = |place: u64| self.key.fingerprint(&format!("{partition} {place}")).bits();
+        nodes.max_by_key(|(node, place)| (draw(*place), *node)).map(|(node, _)| node)
+    }
+}
+
+/// All seeds, and what they redirect to, as far as they were read.
+#[derive(Debug, Default)]
+pub(crate) struct RootList {
+    found: Mutex<Vec<Found>>,
+    /// The last message that was read.
+    read: AtomicU64,
+}
+
+impl RootList {
+    fn found(&self) -> MutexGuard<'_, Vec<Found>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The roots from an index on.
+    pub(crate) fn from(&self, first: usize) -> Vec<Found> {
+        self.found().get(first..).unwrap_or_default().to_vec()
+    }
+
+    /// Reads on until it has this message. Waits without end for servers that do not answer.
+    ///
+    /// # Errors
+    /// If they answer again and again that they do not have it.
+    pub(crate) async fn read_to<T: ClusterTransport>(
+        &self,
+        transport: &T,
+        canonicalizer: &Canonicalizer,
+        last: u64,
+    ) -> Result<(), ClusterError> {
+        let mut backoff = Backoff::new();
+        for _ in 0..ANSWERS {
+            if self.read_on(transport, canonicalizer).await > 0 && self.read.load(Ordering::Acquire) >= last {
+                return Ok(());
+            }
+            backoff.rest(transport).await;
+        }
+        Err(ClusterError::Log(format!("the servers have lost its seeds, up to message {last}")))
+    }
+
+    /// Reads on to the end of the list as it is now, and returns its length. Retries while the servers cannot be reached.
+    pub(crate) async fn read_on<T: ClusterTransport>(&self, transport: &T, canonicalizer: &Canonicalizer) -> usize {
+        let mut backoff = Backoff::new();
+        loop {
+            let read = self.read.load(Ordering::Acquire);
+            match transport.next(&ClusterSubject::Roots, read).await {
+                Ok(Some(message)) => {
+                    match read_link_batch(&message.bytes, canonicalizer) {
+                        Ok((_, found)) => self.found().extend(found),
+                        Err(reason) => {
+                            tracing::error!(sequence = message.sequence, reason, "seeds that cannot be read");
+                        }
+                    }
+                    self.read.store(message.sequence, Ordering::Release);
+                }
+                Ok(None) => return self.found().len(),
+                Err(_) => backoff.rest(transport).await,
+            }
+        }
+    }
+}
+
+/// Whether seeds define the scope.
+pub(crate) fn has_roots(kind: ScopeKind) -> bool {
+    !matches!(kind, ScopeKind::Any | ScopeKind::Page)
+}
+
+/// Sends seeds to all partitions. Returns the sequence of the last message. Retries without end while no answer comes.
+pub(crate) async fn add_seeds<T: ClusterTransport>(transport: &T, token: u64, seeds: &[CanonicalUrl]) -> u64 {
+    let (mut last, mut serial, mut draft) = (0, 0, LinkBatchDraft::default());
+    for (number, seed) in (1..).zip(seeds) {
+        draft.add(&Found::seed(seed.clone()));
+        if draft.is_full() || number == seeds.len() {
+            serial += 1;
+            let id = LetterId { token, serial };
+            let link_batch = std::mem::take(&mut draft).link_batch(id);
+            last = deliver(transport, &ClusterSubject::Roots, id, &link_batch).await;
+        }
+    }
+    last
+}
+
+/// Sends a link batch, and returns once no crash of a server can lose it.
+pub(crate) async fn deliver<T: ClusterTransport>(
+    transport: &T,
+    to: &ClusterSubject,
+    id: LetterId,
+    link_batch: &[u8],
+) -> u64 {
+    let name = format!("{:016x}-{}", id.token, id.serial);
+    let mut backoff = Backoff::new();
+    loop {
+        if let Ok(sequence) = transport.publish(to, link_batch.to_vec(), None, Some(name.clone())).await {
+            return sequence;
+        }
+        backoff.rest(transport).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Canonicalizer, KeyRules};
+    use crate::cluster::in_process::InProcess;
+
+    #[test]
+    fn hosts_of_a_site_are_together_by_domain_and_apart_by_host() {
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let of = |by, text: &str| {
+            let partitions = Partitions { count: 64, by, key: FingerprintKey::from_u64(7) };
+            partitions.of(&canonicalizer.canonicalize(text).unwrap())
+        };
+        let pages = |by| [1, 2, 3, 4, 5].map(|host| of(by, &format!("https://www{host}.example.co.uk/{host}")));
+        assert_eq!(pages(PartitionBy::Domain), [of(PartitionBy::Domain, "http://example.co.uk/"); 5]);
+        let apart = pages(PartitionBy::Host);
+        assert!(apart.iter().any(|partition| *partition != apart[0]));
+        let ports = ["http://a.test/b", "http://a.test/c?d", "https://a.test/", "https://a.test:8443/"];
+        assert_eq!(ports.map(|port| of(PartitionBy::Host, port)), [of(PartitionBy::Host, ports[0]); 4]);
+    }
+
+    #[test]
+    fn a_node_that_goes_moves_its_partitions_alone() {
+        let partitions = Partitions { count: 1000, by: PartitionBy::Host, key: FingerprintKey::from_u64(7) };
+        let nodes = [("a", 1), ("b", 2), ("c", 3), ("d", 4)];
+        let all: Vec<_> = (0..1000).map(|partition| partitions.target(partition, nodes.into_iter()).unwrap()).collect();
+        for (node, _) in nodes {
+            let owned = all.iter().filter(|owner| **owner == node).count();
+            assert!((200..300).contains(&owned), "{owned}");
+        }
+        for (partition, owner) in (0..).zip(&all) {
+            let without = partitions.target(partition, nodes.into_iter().filter(|(node, _)| *node != "b")).unwrap();
+            assert!(without == *owner || *owner == "b");
+        }
+        assert_eq!(partitions.target(1, std::iter::empty()), None);
+        let again = nodes.map(|(node, place)| (if node == "b" { "e" } else { node }, place));
+        for (partition, owner) in (0..).zip(&all) {
+            let owner = if *owner == "b" { "e" } else { owner };
+            assert_eq!(partitions.target(partition, again.into_iter()), Some(owner), "b came back to its place");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn seeds_that_are_lost_are_not_waited_for() {
+        let (transport, roots) = (InProcess::new(1, 0), RootList::default());
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        let error = roots.read_to(&*transport, &canonicalizer, 1).await.unwrap_err().to_string();
+        assert!(error.ends_with("the servers have lost its seeds, up to message 1"), "{error}");
+        let last = add_seeds(&*transport, 7, &[canonicalizer.canonicalize("http://a.example/").unwrap()]).await;
+        roots.read_to(&*transport, &canonicalizer, last).await.unwrap();
+        assert_eq!(roots.from(0).len(), 1);
+        assert!(roots.read_to(&*transport, &canonicalizer, last + 1).await.is_err());
     }
 }

@@ -178,7 +178,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/report/file.rs",
             "src/report/metrics.rs",
             "src/report/schema.rs",
-            "src/cluster/values.rs",
+            "src/cluster/wire.rs",
             "src/cli/live/",
             "src/cli/top/",
             "src/cli/broken.rs",

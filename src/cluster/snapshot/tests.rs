@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::*;
-use crate::cluster::entry::{EntryKind, JournalPiece};
 use crate::cluster::in_process::InProcess;
+use crate::cluster::wire::{EntryKind, JournalPiece};
 use crate::job::journal::segment_name;
 
 const PARTITION: u32 = 3;
@@ -154,7 +154,7 @@ fn a_name_that_arrives_late_does_no_harm() {
     assert_eq!(newest.iter().map(|(_, snapshot)| snapshot.token).collect::<Vec<_>>(), [5, 3]);
     let gone = SnapshotValue { token: 1, behind: 0, last: 3, ..newest[1].1 };
     for late in [gone, newest[1].1, gone] {
-        now(send(&*transport, &ClusterSubject::Named(PARTITION), values::to_bytes(&late)));
+        now(send(&*transport, &ClusterSubject::Named(PARTITION), value_to_bytes(&late)));
     }
     let (fold, snapshot) = now(restore(&*transport, PARTITION, Some(&desk.path().join("next")))).unwrap();
     assert_eq!((fold, snapshot), (expected, newest[0].1));

@@ -1,4 +1,4 @@
-//! When a crawl is over.
+//! The completion of a crawl: when it is over, and the one report that the counts of all partitions make together.
 //!
 //! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all link batches up to a
 //! number. That may be out of date. So it counts only if the log and the link batches still end where the partition said, and if it applies
@@ -6,10 +6,22 @@
 //! checks, only a link batch can give a partition work. Its sender was itself given work by a link batch, and so on back to one that was
 //! there at the first check. But then its partition had not read all of its link batches, and the first check would have failed.
 
-use super::subject::{ClusterKey, ClusterSubject};
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::error::ClusterError;
+use super::snapshot::restore;
 use super::succession::is_last;
-use super::transport::{ClusterTransport, Unreachable};
-use super::values::{self, StateValue};
+use super::transport::{ClusterKey, ClusterSubject, ClusterTransport, Unreachable};
+use super::wire::{CountsValue, StateValue, read_value, value_to_bytes};
+use crate::crawl::{Carried, Cost, CrawlError, CrawlOptions, FinishReason, Finished, Observer, PartitionHandle, Tally};
+use crate::frontier::Frontier;
+use crate::job::JobJournal;
+use crate::lending::Clock;
+use crate::report::{Report, Settings};
 
 /// Checks whether all partitions are idle. If so, returns the messages that say so.
 ///
@@ -25,7 +37,7 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
         let Some(message) = transport.last(&ClusterSubject::Key(ClusterKey::State(partition))).await? else {
             return Ok(None);
         };
-        let Some(StateValue { is_idle: true, journal, read, dropped: heard, .. }) = values::read(&message.bytes) else {
+        let Some(StateValue { is_idle: true, journal, read, dropped: heard, .. }) = read_value(&message.bytes) else {
             return Ok(None);
         };
         if heard != dropped {
@@ -40,6 +52,80 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
     Ok(Some(words))
 }
 
+/// Partitions that are read at once, so that their messages share reads and writes.
+const READ: usize = 32;
+
+/// What a partition has counted so far, as its log keeps it.
+pub(crate) fn counts(inlet: &PartitionHandle, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
+    let carried = String::from_utf8(inlet.carried()).unwrap_or_default();
+    let mut report = Report::of(&observer.so_far(), options, Cost::default(), None);
+    report.shorten();
+    value_to_bytes(&CountsValue { carried, report: Some(report) })
+}
+
+/// What a new owner continues from: the counters, as `CrawlPart` takes them, and how many URLs were refused, by reason.
+pub(crate) fn before(counts: &[u8]) -> (Vec<u8>, BTreeMap<String, u64>) {
+    let counts: CountsValue = read_value(counts).unwrap_or_default();
+    (counts.carried.into_bytes(), counts.report.map(|report| report.urls.refused).unwrap_or_default())
+}
+
+/// Reads the counts of all partitions, and makes one report of them.
+///
+/// # Errors
+/// If a log or its counts cannot be read.
+pub(crate) async fn merged<T: ClusterTransport>(
+    transport: &Arc<T>,
+    partitions: u32,
+    has_ended: bool,
+    options: &CrawlOptions,
+) -> Result<Report, ClusterError> {
+    let mut all: Option<Report> = None;
+    for (partition, counts) in counts_of_all(transport, partitions).await? {
+        let Some(CountsValue { carried, report: Some(mut part) }) = read_value(&counts) else { continue };
+        let carried = Carried::read(carried.as_bytes());
+        part.complete(carried.map_err(|error| ClusterError::Log(format!("counts: {error}")))?.unwrap_or_default());
+        for shard in &mut part.seen.shards {
+            shard.partition = Some(partition);
+        }
+        match &mut all {
+            Some(all) => all.merge(part),
+            none => *none = Some(part),
+        }
+    }
+    let mut all = all.map_or_else(|| nothing(options), Ok)?;
+    all.finish = if has_ended { FinishReason::Drained } else { FinishReason::Unfinished };
+    all.settings = Settings::from(options);
+    // What was counted as resumes are moves of partitions.
+    all.resumes = 0;
+    Ok(all)
+}
+
+/// What each partition has counted, by its log.
+async fn counts_of_all<T: ClusterTransport>(
+    transport: &Arc<T>,
+    partitions: u32,
+) -> Result<BTreeMap<u32, Vec<u8>>, ClusterError> {
+    let (mut all, mut reading, mut left) = (BTreeMap::new(), JoinSet::new(), 0..partitions);
+    loop {
+        for partition in left.by_ref().take(READ - reading.len()) {
+            let transport = Arc::clone(transport);
+            reading.spawn(async move { (partition, restore(&*transport, partition, None).await) });
+        }
+        match reading.join_next().await {
+            None => return Ok(all),
+            Some(Ok((partition, restored))) => all.insert(partition, restored?.0.counts),
+            Some(Err(panic)) => resume_unwind(panic.into_panic()),
+        };
+    }
+}
+
+/// The report of a crawl that has no counts yet.
+fn nothing(options: &CrawlOptions) -> Result<Report, ClusterError> {
+    let frontier = Frontier::new(&options.frontier).map_err(CrawlError::from)?;
+    let finished = Finished::of(&frontier, Tally::default(), Clock::start().now());
+    Ok(Report::of(&finished, options, Cost::default(), None))
+}
+
 #[cfg(test)]
 mod tests {
     use std::future::Future;
@@ -47,8 +133,8 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
-    use crate::cluster::entry::{EntryKind, LogEntry};
     use crate::cluster::in_process::InProcess;
+    use crate::cluster::wire::{EntryKind, LogEntry};
 
     fn now<R>(future: impl Future<Output = R>) -> R {
         let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
@@ -72,7 +158,7 @@ mod tests {
             let state = StateValue { is_idle, journal, read, unread: 0, dropped };
             now(transport.publish(
                 &ClusterSubject::Key(ClusterKey::State(partition)),
-                values::to_bytes(&state),
+                value_to_bytes(&state),
                 None,
                 None,
             ))
