@@ -18,7 +18,7 @@ pub(super) struct Lender<J: Journal> {
     frontier: Mutex<Frontier<J>>,
     pub(super) gate: Arc<Gate>,
     pub(super) clock: Clock,
-    line: tokio::sync::Mutex<()>,
+    wait_queue: tokio::sync::Mutex<()>,
     /// Notified of changes: the first in the queue looks again.
     changed: Notify,
     /// When the first in the queue looks again by itself, in microseconds; 0 if it does not wait. Changed under the frontier's
@@ -37,7 +37,7 @@ impl<J: Journal> Lender<J> {
             frontier: Mutex::new(frontier),
             gate,
             clock,
-            line: tokio::sync::Mutex::default(),
+            wait_queue: tokio::sync::Mutex::default(),
             changed: Notify::new(),
             looks_again: AtomicU64::new(0),
             stays_open: AtomicBool::new(false),
@@ -48,7 +48,7 @@ impl<J: Journal> Lender<J> {
 
     /// The next lease, as soon as there is one; `None` once the frontier is drained.
     pub(super) async fn lease(&self) -> Result<Option<Lease>, FrontierError> {
-        let _first_in_line = self.line.lock().await;
+        let _first_in_line = self.wait_queue.lock().await;
         loop {
             let changed = self.changed.notified();
             let next = {
@@ -110,7 +110,7 @@ impl<J: Journal> Lender<J> {
 #[cfg(feature = "crawl")]
 #[derive(Debug, Default)]
 pub(super) struct Unflushed {
-    told: Notify,
+    signal: Notify,
     /// The flushing task knows of the records, or was notified.
     is_known: AtomicBool,
 }
@@ -118,9 +118,9 @@ pub(super) struct Unflushed {
 #[cfg(feature = "crawl")]
 impl Unflushed {
     /// Records wait.
-    pub(super) fn tell(&self) {
+    pub(super) fn notify(&self) {
         if !self.is_known.swap(true, Ordering::AcqRel) {
-            self.told.notify_one();
+            self.signal.notify_one();
         }
     }
 
@@ -136,6 +136,6 @@ impl Unflushed {
 
     /// Waits for a notification.
     pub(super) async fn wait(&self) {
-        self.told.notified().await;
+        self.signal.notified().await;
     }
 }

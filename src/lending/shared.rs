@@ -296,7 +296,7 @@ impl<J: Journal> HeldLease<J> {
         let completed = settle(&mut frontier, lease, admitted, outcome, receipts, write, now);
         let turn = HostTurn::between(was_failing, frontier.is_failing(host));
         if frontier.flush_due(now)?.is_some() {
-            lender.unflushed.tell();
+            lender.unflushed.notify();
         }
         let completion = completed?;
         if goes_on && let Next::Fetch(next) | Next::GiveUp(next) = frontier.next(now)? {
@@ -411,15 +411,15 @@ mod tests {
     const RESPONSE: Outcome = Outcome::Response { status: 200, retry_after: None };
 
     #[tokio::test]
-    async fn who_settles_goes_on_with_one_host_and_the_first_in_line_has_the_other() {
+    async fn a_settled_lease_goes_on_with_one_host_and_the_first_in_the_queue_has_the_other() {
         let mut options = FrontierOptions::default();
         options.politeness.robots = false;
         options.scope.kind = ScopeKind::Any;
         let frontier = SharedFrontier::new(Frontier::new(&options).unwrap(), Clock::start());
         frontier.seed("http://a.test/").unwrap();
         let lease = frontier.lease().await.unwrap().unwrap();
-        let mut in_line = pin!(frontier.lease());
-        assert!(timeout(Duration::ZERO, &mut in_line).await.is_err(), "all hosts are lent out");
+        let mut waiting = pin!(frontier.lease());
+        assert!(timeout(Duration::ZERO, &mut waiting).await.is_err(), "all hosts are lent out");
 
         let links = ["http://b.test/", "http://c.test/"].map(Href::from);
         let mut reply = Reply::from(200);
@@ -427,7 +427,7 @@ mod tests {
         let (outcome, admitted) = reply.pass(frontier.gate(), &lease);
         let (_, _, next) = lease.settle(admitted, outcome, Receipts::default(), None, || {}, true).unwrap();
         assert_eq!(next.as_ref().map(|next| next.url()), Some("http://b.test/"));
-        let other = timeout(Duration::from_secs(60), in_line).await.expect("it is woken").unwrap().unwrap();
+        let other = timeout(Duration::from_secs(60), waiting).await.expect("it is woken").unwrap().unwrap();
         assert_eq!(other.url(), "http://c.test/");
 
         let (_, _, none) = other.settle(Vec::new(), RESPONSE, Receipts::default(), None, || {}, true).unwrap();

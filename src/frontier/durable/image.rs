@@ -233,7 +233,7 @@ fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
 /// A host of a chunk that may be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdleHost<'a> {
-    /// The text of its [`HostKey`](crate::address::HostKey).
+    /// The text of its [`HostKey`].
     pub key: &'a str,
     /// The time before which it is not asked.
     pub due: Timestamp,

@@ -55,8 +55,9 @@ pub(crate) struct Inquiry<'a> {
 }
 
 impl Inquiry<'_> {
-    /// As [`Frontier::explain`]. `history` is what `journal` says of the URL; if the URL is queued, scheduled, set aside or parked, its
-    /// place is found in the state and added. An evicted host is read from the journal, and stays evicted.
+    /// As [`Frontier::explain`](crate::frontier::Frontier::explain). `history` is what `journal` says of the URL; if the URL is queued,
+    /// scheduled, set aside or parked, its place is found in the state and added. An evicted host is read from the journal, and stays
+    /// evicted.
     pub(crate) fn explain(
         &self,
         journal: &mut impl Journal,
@@ -133,8 +134,8 @@ impl Inquiry<'_> {
     /// too, and the answer has the time when they went stale: the next lease would fetch the file first.
     fn robots(&self, journal: &mut impl Journal, host: Option<&Host>, url: &CanonicalUrl) -> io::Result<RobotsAnswer> {
         let is_honored = match host {
-            Some(host) => self.politeness_table().treatment(host.treatment).robots,
-            None => self.politeness_table().treatment(self.politeness_table().number_for(&url.host_key())).robots,
+            Some(host) => self.politeness_table().policy(host.policy).robots,
+            None => self.politeness_table().policy(self.politeness_table().number_for(&url.host_key())).robots,
         };
         if !is_honored {
             return Ok(RobotsAnswer::Ignored);
@@ -170,16 +171,16 @@ impl Inquiry<'_> {
     /// from the latest clock of its hosts: O(hosts).
     fn group(&self, host: &Host) -> Option<(String, Timestamp)> {
         let politeness_table = self.politeness_table();
-        let group_of = |host: &Host| politeness_table.treatment(host.treatment).group;
+        let group_of = |host: &Host| politeness_table.policy(host.policy).group;
         let group = group_of(host)?;
         let Sharing { name, delay, .. } = &politeness_table.groups()[usize::from(group)];
-        let told = |host: &Host| {
+        let reported = |host: &Host| {
             Timestamp::default() + host.due.since(Timestamp::default() + host.delay(politeness_table)) + *delay
         };
         let asked = |host: &&Host| group_of(host) == Some(group) && host.requests > 0 && host.failures == 0;
         let due = match self.rate_groups {
             Some(rate_groups) => rate_groups.due(RateGroupId::of_group(group)),
-            None => self.state.hosts().iter().filter(asked).map(told).max().unwrap_or_default(),
+            None => self.state.hosts().iter().filter(asked).map(reported).max().unwrap_or_default(),
         };
         Some((name.to_string(), due))
     }
@@ -188,16 +189,16 @@ impl Inquiry<'_> {
     fn rate_groups(&self, host: &Host) -> Vec<(String, Option<Timestamp>)> {
         let group = self.group(host).map(|(name, due)| (name, Some(due)));
         let server = self.rate_groups.and_then(|rate_groups| {
-            let is_one = self.politeness_table().treatment(host.treatment).is_one_server(&host.key);
+            let is_one = self.politeness_table().policy(host.policy).is_one_server(&host.key);
             let id = rate_groups.server_named(host.key.host()).filter(|_| is_one)?;
             Some((rate_groups.name(id), Some(rate_groups.due(id))))
         });
-        let told =
+        let reported =
             |rate_groups: &RateGroups| host.seat.address.map(|id| (rate_groups.name(id), Some(rate_groups.due(id))));
-        let counts = self.politeness_table().treatment(host.treatment).by_address != CountsByAddress::No;
+        let counts = self.politeness_table().policy(host.policy).by_address != CountsByAddress::No;
         let known = || self.address(host).map_or("its IP address".to_owned(), |address| address.to_string());
-        let untold = counts.then(|| (known(), None));
-        group.into_iter().chain(server).chain(self.rate_groups.and_then(told).or(untold)).collect()
+        let unreported = counts.then(|| (known(), None));
+        group.into_iter().chain(server).chain(self.rate_groups.and_then(reported).or(unreported)).collect()
     }
 
     /// The address that a host had when the checkpoint was written. O(hosts).
@@ -212,12 +213,12 @@ impl Inquiry<'_> {
     /// The spent budget of a host, if one is spent, and its rule: the option, and how much the host has used.
     fn spent(&self, host: &Host, usage: Usage) -> Option<(Refusal, String)> {
         let politeness_table = self.politeness_table();
-        let treatment = politeness_table.treatment(host.treatment);
-        let SpentBudget { refusal, is_of_group } = self.state.spent_of(host.treatment, usage)?;
+        let policy = politeness_table.policy(host.policy);
+        let SpentBudget { refusal, is_of_group } = self.state.spent_of(host.policy, usage)?;
         let is_of_pages = refusal == Refusal::HostPages;
         let half = |HostBudget { pages, bytes }: HostBudget| if is_of_pages { pages } else { bytes };
         let (key, what) = if is_of_pages { ("pages", "pages") } else { ("bytes", "bytes") };
-        if let Some(group) = treatment.group.filter(|_| is_of_group) {
+        if let Some(group) = policy.group.filter(|_| is_of_group) {
             let Sharing { name, budget, .. } = &politeness_table.groups()[usize::from(group)];
             return Some((
                 refusal,
@@ -225,7 +226,7 @@ impl Inquiry<'_> {
             ));
         }
         let all = HostBudget::of(politeness_table.host_pages, politeness_table.host_bytes);
-        let most = half(treatment.budget);
+        let most = half(policy.budget);
         let key = if half(all) == most {
             format!("politeness.host_{key}")
         } else {
@@ -238,8 +239,8 @@ impl Inquiry<'_> {
     fn account(&self, host: &Host, usage: Usage, now: Timestamp) -> HostAccount {
         let rate_groups = self.rate_groups(host);
         let due = rate_groups.iter().filter_map(|(_, due)| *due).fold(host.due, Timestamp::max);
-        let opens = self.politeness_table().opens(host.treatment, due, now);
-        let hours = self.politeness_table().treatment(host.treatment).hours;
+        let opens = self.politeness_table().opens(host.policy, due, now);
+        let hours = self.politeness_table().policy(host.policy).hours;
         HostAccount {
             key: host.key.to_string(),
             due: host.due,

@@ -1,7 +1,7 @@
 //! One host, as the frontier has it, and the draft of its next status.
 //!
 //! Its fields are of four kinds. *Facts* are changed by records alone: key, queue, clock, robots.txt, failure state, requests, failures,
-//! whether it has answered. They are in its image. The *treatment* follows from the key and the options. The *seat* follows from these and
+//! whether it has answered. They are in its image. The *policy* follows from the key and the options. The *seat* follows from these and
 //! from the time, and belongs to the machine. The rest are *caches*: parsed rules, and whether the host is on the clock of rules that may
 //! be dropped.
 //!
@@ -57,7 +57,7 @@ pub(crate) struct Host {
     /// Whether it is on the clock of the [`RulesCache`](super::RulesCache).
     pub(crate) is_on_clock: bool,
     /// The number of its policy in the [`PolitenessTable`]. It follows from the key.
-    pub(crate) treatment: u16,
+    pub(crate) policy: u16,
     /// Where it is in the queues of hosts, and how many of its pages are out.
     pub(crate) seat: HostSlot,
 }
@@ -77,7 +77,7 @@ impl Host {
             failures: 0,
             has_answered: false,
             is_on_clock: false,
-            treatment: 0,
+            policy: 0,
             seat: HostSlot::default(),
         }
     }
@@ -122,7 +122,7 @@ impl Host {
     /// The same, with this Crawl-delay in its robots.txt.
     #[inline]
     pub(crate) fn delay_by(&self, politeness_table: &PolitenessTable, crawl_delay: Duration) -> Duration {
-        politeness_table.delay(self.treatment, crawl_delay).max(self.learned_delay())
+        politeness_table.delay(self.policy, crawl_delay).max(self.learned_delay())
     }
 
     /// The longest rest that follows from its status. A rest that it asked for without failing by it, such as a Retry-After of its
@@ -186,7 +186,7 @@ impl Host {
     }
 
     /// Its outlook, if it has URLs queued. This alone decides whether a crawl waits for it at its end.
-    pub(crate) fn prospect(&self) -> Outlook {
+    pub(crate) fn outlook(&self) -> Outlook {
         let Some(ill) = self.ill.as_deref() else { return Outlook::Good };
         let is_waited_for = matches!(self.seat.state, HostState::Idle | HostState::Asleep);
         if self.failures == 0 || ill.is_patient || ill.is_retired || is_waited_for {

@@ -100,7 +100,7 @@ impl HostList {
             state,
             why,
             due: if host.seat.state == HostState::Asleep {
-                politeness_table.opens(host.treatment, host.due, now)
+                politeness_table.opens(host.policy, host.due, now)
             } else {
                 host.due
             },

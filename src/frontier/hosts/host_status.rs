@@ -138,8 +138,8 @@ impl FailingHosts {
     }
 
     /// The count of hosts with this outlook; `None` for a good one, which is not counted.
-    pub(crate) fn count(&mut self, prospect: Outlook) -> Option<&mut usize> {
-        match prospect {
+    pub(crate) fn count(&mut self, outlook: Outlook) -> Option<&mut usize> {
+        match outlook {
             Outlook::Good => None,
             Outlook::Struggling => Some(&mut self.struggling),
             Outlook::Hopeless => Some(&mut self.hopeless),

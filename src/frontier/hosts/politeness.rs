@@ -117,7 +117,7 @@ impl Politeness {
     }
 }
 
-/// How some hosts are treated differently from [`Politeness`](super::Politeness), by name.
+/// How some hosts are treated differently from [`Politeness`], by name.
 ///
 /// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
 /// count. If several names fit a host, each setting is taken from the first of these that has it: the rule of the host's own name, the
@@ -145,7 +145,7 @@ pub struct HostRules {
     pub groups: BTreeMap<String, HostGroup>,
 }
 
-/// How a host is treated. A setting that is left out is taken from another rule or from [`Politeness`](super::Politeness).
+/// How a host is treated. A setting that is left out is taken from another rule or from [`Politeness`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostRule {
     /// As [`Politeness::host_delay`](super::Politeness::host_delay).

@@ -22,8 +22,8 @@ use crate::gate::{OptionError, Refusal, RuleError};
 pub(crate) struct PolitenessTable {
     politeness: Politeness,
     /// The first is for hosts without a rule.
-    treatments: Vec<HostPolicy>,
-    /// Places in `treatments`.
+    policies: Vec<HostPolicy>,
+    /// Places in `policies`.
     numbers: HostTable<u16>,
     /// In the order of their names.
     groups: Vec<Sharing>,
@@ -95,8 +95,8 @@ impl AddressSharing {
 
     /// Whether a host with this policy counts. Unless the user has set `address_delay`, a host that may be asked more quickly than an
     /// address, by itself or with its group, does not.
-    fn counts(self, politeness: &Politeness, treatment: &HostPolicy, groups: &[Sharing]) -> CountsByAddress {
-        let HostPolicy { host_delay, connections, group, .. } = *treatment;
+    fn counts(self, politeness: &Politeness, policy: &HostPolicy, groups: &[Sharing]) -> CountsByAddress {
+        let HostPolicy { host_delay, connections, group, .. } = *policy;
         let group = group.map(|number| &groups[usize::from(number)]);
         let is_quicker = group.is_some_and(|group| group.delay < self.delay || group.connections > self.connections);
         match politeness.address_delay {
@@ -168,19 +168,19 @@ impl PolitenessTable {
             group: None,
             by_address: CountsByAddress::No,
         };
-        let mut treatments = vec![none];
+        let mut policies = vec![none];
         let numbers = HostTable::of(&names, |fitting: &[&Said]| {
-            treatments.push(treatment(fitting, none));
-            Ok::<_, OptionError>(u16::try_from(treatments.len() - 1).expect("the names were counted"))
+            policies.push(policy(fitting, none));
+            Ok::<_, OptionError>(u16::try_from(policies.len() - 1).expect("the names were counted"))
         })?;
-        for treatment in &mut treatments {
-            treatment.by_address = addresses.counts(politeness, treatment, &groups);
+        for policy in &mut policies {
+            policy.by_address = addresses.counts(politeness, policy, &groups);
         }
-        let has_hours = treatments.iter().any(|treatment| treatment.hours != Hours::ALWAYS);
-        let longest_delay = treatments.iter().map(|treatment| treatment.host_delay).max().unwrap_or_default();
+        let has_hours = policies.iter().any(|policy| policy.hours != Hours::ALWAYS);
+        let longest_delay = policies.iter().map(|policy| policy.host_delay).max().unwrap_or_default();
         let budgets_digest = budgets_digest(politeness, rules);
         let politeness = politeness.clone();
-        Ok(Self { politeness, treatments, numbers, groups, addresses, longest_delay, has_hours, budgets_digest })
+        Ok(Self { politeness, policies, numbers, groups, addresses, longest_delay, has_hours, budgets_digest })
     }
 
     /// The number of a host's policy. O(labels of its name), and O(1) if there are no rules.
@@ -193,14 +193,14 @@ impl PolitenessTable {
 
     /// The `max_depth` of the hosts whose rules have one, for the gate.
     pub(crate) fn depths(&self) -> HostTable<u32> {
-        self.numbers.filter_map(|number| self.treatment(*number).max_depth)
+        self.numbers.filter_map(|number| self.policy(*number).max_depth)
     }
 
     /// A policy by its number, which [`number_for`](Self::number_for) returned in this process. Numbers are not stored: with other rules
     /// they mean something else.
     #[inline]
-    pub(crate) fn treatment(&self, number: u16) -> &HostPolicy {
-        &self.treatments[usize::from(number)]
+    pub(crate) fn policy(&self, number: u16) -> &HostPolicy {
+        &self.policies[usize::from(number)]
     }
 
     /// The groups, in the order of the numbers in policies.
@@ -215,7 +215,7 @@ impl PolitenessTable {
 
     /// Whether any host may have several requests out at once.
     pub(crate) fn lends_concurrently(&self) -> bool {
-        self.treatments.iter().any(|treatment| treatment.connections > 1)
+        self.policies.iter().any(|policy| policy.connections > 1)
     }
 
     /// Whether any host has a budget.
@@ -227,12 +227,12 @@ impl PolitenessTable {
     /// When a host with this policy that rests until `due` may first be asked: then, or when its hours next begin. Returns exactly `due` if
     /// its hours are open then, or, if `due` is past, now.
     #[inline]
-    pub(crate) fn opens(&self, treatment: u16, due: Timestamp, now: Timestamp) -> Timestamp {
+    pub(crate) fn opens(&self, policy: u16, due: Timestamp, now: Timestamp) -> Timestamp {
         if !self.has_hours {
             return due;
         }
         let first = due.max(now);
-        let opens = self.treatment(treatment).hours.opens(first);
+        let opens = self.policy(policy).hours.opens(first);
         if opens == first { due } else { opens }
     }
 
@@ -243,8 +243,8 @@ impl PolitenessTable {
 
     /// The rest between a response and the next request of a host with this policy and this Crawl-delay: the longer of the two. A
     /// Crawl-delay counts up to `politeness.max_crawl_delay`.
-    pub(crate) fn delay(&self, treatment: u16, crawl_delay: Duration) -> Duration {
-        self.treatment(treatment).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
+    pub(crate) fn delay(&self, policy: u16, crawl_delay: Duration) -> Duration {
+        self.policy(policy).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
     }
 
     /// The rest of a host that took this long to answer; `None` without `adaptive_share`. With several connections, the rest is between the
@@ -299,7 +299,7 @@ fn add<'a>(
 }
 
 /// The policy of hosts that all these entries fit, the nearest first.
-fn treatment(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
+fn policy(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
     let group = fitting.iter().find_map(|said| said.group);
     let of_group = group.map(|(_, rule)| rule);
     let rules = || fitting.iter().map(|said| said.rule).chain(of_group);
@@ -389,16 +389,16 @@ impl GroupUsage {
     }
 
     /// The usage of a host's group, if it is in one.
-    pub(crate) fn get_mut(&mut self, treatment: &HostPolicy) -> Option<&mut Usage> {
-        treatment.group.map(|group| &mut self.0[usize::from(group)])
+    pub(crate) fn get_mut(&mut self, policy: &HostPolicy) -> Option<&mut Usage> {
+        policy.group.map(|group| &mut self.0[usize::from(group)])
     }
 
     /// The budget that is spent, if any: the host's own, or else its group's.
-    pub(crate) fn spent(&self, treatment: &HostPolicy, groups: &[Sharing], usage: Usage) -> Option<SpentBudget> {
-        if let Some(refusal) = treatment.budget.spent(usage) {
+    pub(crate) fn spent(&self, policy: &HostPolicy, groups: &[Sharing], usage: Usage) -> Option<SpentBudget> {
+        if let Some(refusal) = policy.budget.spent(usage) {
             return Some(SpentBudget { refusal, is_of_group: false });
         }
-        let group = treatment.group?;
+        let group = policy.group?;
         let refusal = groups[usize::from(group)].budget.spent(self.of(group))?;
         Some(SpentBudget { refusal, is_of_group: true })
     }
@@ -456,9 +456,9 @@ mod tests {
             ("http://another.test", 1, 1, true, None),
             ("http://[::1]:80", 1, 1, true, None),
         ] {
-            let treatment = *politeness_table.treatment(politeness_table.number_for(&HostKey::of_origin(origin)));
-            let name = treatment.group.map(|number| &*politeness_table.groups()[usize::from(number)].name);
-            let is = (treatment.host_delay, treatment.connections, treatment.robots, name);
+            let policy = *politeness_table.policy(politeness_table.number_for(&HostKey::of_origin(origin)));
+            let name = policy.group.map(|number| &*politeness_table.groups()[usize::from(number)].name);
+            let is = (policy.host_delay, policy.connections, policy.robots, name);
             assert_eq!(is, (seconds * SECOND, connections, robots, group), "{origin}");
         }
         assert_eq!((politeness_table.groups()[0].delay, politeness_table.groups()[0].connections), (7 * SECOND, 4));

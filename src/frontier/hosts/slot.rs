@@ -101,8 +101,8 @@ pub(crate) enum GroupKind {
 
 impl HostState {
     /// In the wait queue of a rate group, with this priority.
-    pub(crate) const fn in_line(tie: GroupKind, priority: u8) -> Self {
-        match tie {
+    pub(crate) const fn in_line(kind: GroupKind, priority: u8) -> Self {
+        match kind {
             GroupKind::Group => Self::InLine(priority),
             GroupKind::Address => Self::InLineOfAddress(priority),
             GroupKind::Server => Self::InLineOfServer(priority),
@@ -124,8 +124,8 @@ impl HostState {
     }
 
     /// Called by a rate group, and in the front queue of this priority.
-    pub(crate) const fn called(tie: GroupKind, priority: u8) -> Self {
-        match tie {
+    pub(crate) const fn called(kind: GroupKind, priority: u8) -> Self {
+        match kind {
             GroupKind::Group => Self::Called(priority),
             GroupKind::Address => Self::CalledByAddress(priority),
             GroupKind::Server => Self::CalledByServer(priority),

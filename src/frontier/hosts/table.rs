@@ -115,7 +115,7 @@ impl Hosts {
             return None;
         }
         self.texts += host.key.as_str().len();
-        host.treatment = self.politeness_table.number_for(&host.key);
+        host.policy = self.politeness_table.number_for(&host.key);
         let id = match self.holes.pop() {
             Some(hole) => {
                 // The clock holds numbers, and this one may be on it already.

@@ -85,7 +85,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Takes a lease back: frees its places first, then judges and journals the outcome, and seats its host.
-    #[expect(clippy::needless_pass_by_value, reason = "who completes a lease has it no more")]
+    #[expect(clippy::needless_pass_by_value, reason = "the caller gives the lease up")]
     pub(super) fn end_lease(
         &mut self,
         lease: Lease,
@@ -136,7 +136,7 @@ impl<J: Journal> Frontier<J> {
             self.place(lease.host, now);
             return;
         }
-        self.count_prospect(lease.host);
+        self.count_outlook(lease.host);
         let host = self.state.host(lease.host);
         if let Some(first) = self.first_free(host, lease.host) {
             self.arrived(lease.host, first.priority, now);
@@ -168,50 +168,50 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Option<Completion>> {
         // If the page is tried again, this is dropped: the next lease may set it anew.
         let again = self.again.remove(&position);
-        let mut conduct = HostUpdate::of(self.state.host(lease.host));
+        let mut update = HostUpdate::of(self.state.host(lease.host));
         if lease.trouble.is_some() {
             // Nothing was asked, so the outcome says nothing.
             return match outcome {
                 Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => Ok(None),
-                _ => self.settle(lease, position, &conduct, After::Parked, receipts),
+                _ => self.settle(lease, position, &update, After::Parked, receipts),
             };
         }
         let rest = self.rest(lease, now);
         let setback = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
-                conduct.answer(302, None, rest.is_late);
-                conduct.due = rest.over;
-                return self.follow(lease, position, &conduct, &to, again, receipts);
+                update.answer(302, None, rest.is_late);
+                update.due = rest.over;
+                return self.follow(lease, position, &update, &to, again, receipts);
             }
             Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
-                conduct.answer(status, retry_after, rest.is_late)
+                update.answer(status, retry_after, rest.is_late)
             }
         };
         let done = again.map_or(After::Done, After::Again);
         let Some(setback) = setback else {
-            conduct.due = rest.over;
-            return self.settle(lease, position, &conduct, done, receipts);
+            update.due = rest.over;
+            return self.settle(lease, position, &update, done, receipts);
         };
-        let counts = conduct.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
+        let counts = update.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
         if counts {
             self.lent.begin_wave(lease.host);
         }
         let is_last = setback.trouble.failure.is_final() || lease.is_last_try();
         let after = match setback.blame {
             Blame::Host => After::Untried,
-            Blame::Rate if !counts || conduct.is_retired() || !self.doubts_page(conduct.failures) => After::Untried,
+            Blame::Rate if !counts || update.is_retired() || !self.doubts_page(update.failures) => After::Untried,
             _ if is_last => done,
             // Given up with its host's other pages.
-            _ if conduct.is_retired() => After::Tried,
+            _ if update.is_retired() => After::Tried,
             Blame::Fetcher => After::Tried,
             // The host rests for its Retry-After in any case, so the page may stay first.
             Blame::Load if setback.retry_after.is_some() => After::Tried,
-            Blame::Load | Blame::Rate => After::Later(conduct.due),
+            Blame::Load | Blame::Rate => After::Later(update.due),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
         };
-        self.settle(lease, position, &conduct, after, receipts)
+        self.settle(lease, position, &update, after, receipts)
     }
 
     /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
@@ -227,7 +227,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         lease: &Lease,
         position: Position,
-        conduct: &HostUpdate,
+        update: &HostUpdate,
         after: After,
         receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
@@ -235,7 +235,7 @@ impl<J: Journal> Frontier<J> {
         let before = lease.attempt - 1 - lease.earlier;
         let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
         let receipts = if done { receipts } else { Receipts::default() };
-        let host = conduct.standing(lease.origin());
+        let host = update.standing(lease.origin());
         let yielded = lease.yielded.filter(|_| done);
         let is_page = done && lease.kind == LeaseKind::Page;
         // A page that is given up was not requested.
@@ -282,7 +282,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         lease: &Lease,
         from: Position,
-        conduct: &HostUpdate,
+        update: &HostUpdate,
         to: &str,
         again: Option<Timestamp>,
         receipts: Receipts<'_>,
@@ -296,19 +296,19 @@ impl<J: Journal> Frontier<J> {
         };
         if let Some(refusal) = refusal {
             self.gate().refuse(refusal);
-            return self.settle(lease, from, conduct, again.map_or(After::Done, After::Again), receipts);
+            return self.settle(lease, from, update, again.map_or(After::Done, After::Again), receipts);
         }
         let referrer = self.journal.read(from)?.referrer;
-        self.note_host(lease.host, conduct, true)?;
+        self.note_host(lease.host, update, true)?;
         let entry = Entry { redirects: lease.redirects + 1, referrer, ..lease.entry(to) };
         self.commit(&Record::Admitted(entry), Some(lease.host), None)?;
         Ok(None)
     }
 
     /// Records a host's new status.
-    pub(crate) fn note_host(&mut self, id: HostId, conduct: &HostUpdate, was_asked: bool) -> io::Result<()> {
+    pub(crate) fn note_host(&mut self, id: HostId, update: &HostUpdate, was_asked: bool) -> io::Result<()> {
         let key = self.state.host(id).key.clone();
-        let host = conduct.standing(key.as_str());
+        let host = update.standing(key.as_str());
         let record = Record::Host(HostRecord { host, robots: None, was_asked, is_retry: false });
         self.commit(&record, Some(id), None).map(drop)
     }

@@ -81,13 +81,13 @@ impl<J: Journal> Frontier<J> {
             let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
             return self.lend_page(id, priority, trouble, now, drops);
         }
-        let minds_robots = self.politeness.treatment(host.treatment).robots;
-        if minds_robots && host.wants_robots(now) && self.drops_first(id, priority, drops)? {
+        let obeys_robots = self.politeness.policy(host.policy).robots;
+        if obeys_robots && host.wants_robots(now) && self.drops_first(id, priority, drops)? {
             // Before its robots.txt: a host that is not asked for pages is not asked for that either.
             return Ok(None);
         }
         let host = self.state.host(id);
-        if minds_robots && host.wants_robots(now) {
+        if obeys_robots && host.wants_robots(now) {
             if self.goes_elsewhere(id, priority, now)? {
                 *drops -= 1;
                 return Ok(None);
@@ -105,7 +105,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(Some(robots));
         }
         // Without `robots`, rules known from a run that honored them no longer count.
-        if let Some(position) = host.robots.unread().filter(|_| minds_robots)
+        if let Some(position) = host.robots.unread().filter(|_| obeys_robots)
             && !self.read_rules(id, position)?
         {
             return Ok(None);
@@ -127,7 +127,7 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
-        let is_asked = trouble.is_none() && self.treatment(id).robots;
+        let is_asked = trouble.is_none() && self.policy(id).robots;
         let mut lease = self.blank_lease(id, now);
         let referrer = loop {
             let host = self.state.host(id);
@@ -186,11 +186,11 @@ impl<J: Journal> Frontier<J> {
             *drops -= 1;
             return Ok(true);
         }
-        let is_barren = barren(gate, self.state.host(id), &entry).is_some();
-        if is_barren {
+        let is_unproductive = unproductive(gate, self.state.host(id), &entry).is_some();
+        if is_unproductive {
             self.drop_refused(id, priority, true, drops)?;
         }
-        Ok(is_barren)
+        Ok(is_unproductive)
     }
 
     /// Sets aside a queued URL that today's rules refuse: it leaves its queue, and waits for other rules.
@@ -207,7 +207,7 @@ impl<J: Journal> Frontier<J> {
     /// Drops a host's next URL and those after it that are refused for the same reason: up to one of another priority, one that is lent
     /// out, or the bound. One record says how many: a replay drops as many, without looking at the rules, which may have changed by then.
     /// The sample of waits and the list of drops are updated after the record is written.
-    fn drop_refused(&mut self, id: HostId, priority: u8, minds_robots: bool, drops: &mut u32) -> io::Result<()> {
+    fn drop_refused(&mut self, id: HostId, priority: u8, obeys_robots: bool, drops: &mut u32) -> io::Result<()> {
         let Some(first) = self.first_free(self.state.host(id), id) else { return Ok(()) };
         let Self { state, journal, lent, .. } = self;
         let host = state.host(id);
@@ -218,7 +218,7 @@ impl<J: Journal> Frontier<J> {
             if *drops == 0 || out.contains(&position) {
                 break;
             }
-            let refusal = refusal(state.gate(), host, minds_robots, &journal.read(position)?);
+            let refusal = refusal(state.gate(), host, obeys_robots, &journal.read(position)?);
             if refusal.is_none() || why.is_some() && refusal != why {
                 break;
             }
@@ -248,8 +248,8 @@ impl<J: Journal> Frontier<J> {
             return Ok(true);
         }
         let host = self.state.host(id);
-        let (key, conduct) = (host.key.clone(), HostUpdate::of(host));
-        let (host, robots) = (conduct.standing(key.as_str()), Some(RobotsRecord::Unknown));
+        let (key, update) = (host.key.clone(), HostUpdate::of(host));
+        let (host, robots) = (update.standing(key.as_str()), Some(RobotsRecord::Unknown));
         let record = Record::Host(HostRecord { host, robots, was_asked: false, is_retry: false });
         self.commit(&record, Some(id), None)?;
         Ok(false)
@@ -296,9 +296,9 @@ impl<J: Journal> Frontier<J> {
             delay: host.delay(&self.politeness),
             group: None,
             server: None,
-            by_address: self.politeness.treatment(host.treatment).by_address,
+            by_address: self.politeness.policy(host.policy).by_address,
             address: None,
-            connections: self.politeness.treatment(host.treatment).connections,
+            connections: self.politeness.policy(host.policy).connections,
             earlier: 0,
             is_first_contact: !host.has_answered,
             failure_epoch: 0,
@@ -348,16 +348,16 @@ pub(super) fn is_judged_again(gate: &Gate, rules: RuleRound, position: Position)
 
 /// Why a page whose turn has come is not fetched: its budget first, which costs one load while none is spent, then robots.txt. A URL has
 /// one reason, and this is the one that is counted in place of its admission.
-fn refusal(gate: &Gate, host: &Host, minds_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
-    if let Some(refusal) = barren(gate, host, entry) {
+fn refusal(gate: &Gate, host: &Host, obeys_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
+    if let Some(refusal) = unproductive(gate, host, entry) {
         return Some(refusal);
     }
-    (minds_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
+    (obeys_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
 }
 
 /// The refusal of a page whose budget is spent. Seeds and sitemaps have no budget: the user asked for seeds, and sitemaps only name pages,
 /// each of which is judged by itself.
-fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
+fn unproductive(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
     let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
     let judge = || gate.judge_turn(host.key.host(), entry.wire).err();
     if has_budget { judge() } else { None }
@@ -366,14 +366,14 @@ fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
 impl<J: Journal> Frontier<J> {
     /// How a host is treated.
     #[inline]
-    pub(crate) fn treatment(&self, id: HostId) -> &HostPolicy {
-        self.politeness.treatment(self.state.host(id).treatment)
+    pub(crate) fn policy(&self, id: HostId) -> &HostPolicy {
+        self.politeness.policy(self.state.host(id).policy)
     }
 
     /// Whether several pages of this host may be out at once.
     #[inline]
     pub(crate) fn lends_concurrently(&self, id: HostId) -> bool {
-        self.lends_concurrently && self.treatment(id).connections > 1
+        self.lends_concurrently && self.policy(id).connections > 1
     }
 
     /// The host's next URL that is not out.
@@ -389,10 +389,10 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn further(&self, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
         let beside = self.lent.beside(id)?;
         let host = self.state.host(id);
-        let treatment = self.politeness.treatment(host.treatment);
+        let policy = self.politeness.policy(host.policy);
         let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
-        let is_known = !treatment.robots || !host.wants_robots(now);
-        let has_room = host.seat.out < treatment.connections && u64::from(host.seat.out) < self.pages_left(id);
+        let is_known = !policy.robots || !host.wants_robots(now);
+        let has_room = host.seat.out < policy.connections && u64::from(host.seat.out) < self.pages_left(id);
         let due = host.due.max(beside.next);
         let is_for_others = self.errands.errand_of(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)

@@ -13,7 +13,7 @@
 //! be found out only after that cost. Each robots.txt delays the other hosts by at most one page: no host is asked for its robots.txt while
 //! such a host is in the wait queue.
 //!
-//! # Addresses are told
+//! # Addresses are reported
 //!
 //! A group follows from the host's name. An address is known only once the name has been looked up, which the fetcher does. So a host
 //! without a known address is lent out by its own clock and its group's. The fetcher looks the name up, reports what it [resolved
@@ -108,7 +108,7 @@ impl<J: Journal> Frontier<J> {
     fn move_to(&mut self, id: HostId, address: ServerAddress, now: Timestamp) -> RateGroupId {
         let rate_group = self.rate_groups.join(address, now);
         let seat = self.state.host(id).seat;
-        let is_bound = seat.state.line().map(|(tie, _)| tie).or(seat.state.caller()) == Some(GroupKind::Address);
+        let is_bound = seat.state.line().map(|(kind, _)| kind).or(seat.state.caller()) == Some(GroupKind::Address);
         let is_moving = is_bound && seat.address != Some(rate_group) && self.leaves_its_queue(id);
         self.state.seats()[id].address = Some(rate_group);
         if let Some(before) = seat.address {
@@ -122,9 +122,9 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// A rate group of a host.
-    fn rate_group(&self, id: HostId, tie: GroupKind) -> Option<RateGroupId> {
-        match tie {
-            GroupKind::Group => self.treatment(id).group.map(RateGroupId::of_group),
+    fn rate_group(&self, id: HostId, kind: GroupKind) -> Option<RateGroupId> {
+        match kind {
+            GroupKind::Group => self.policy(id).group.map(RateGroupId::of_group),
             GroupKind::Address => self.state.host(id).seat.address,
             GroupKind::Server => self.rate_groups.server_of(id),
         }
@@ -136,7 +136,7 @@ impl<J: Journal> Frontier<J> {
         if self.rate_groups.is_empty() {
             return [None; 3];
         }
-        [GroupKind::Group, GroupKind::Server, GroupKind::Address].map(|tie| Some((self.rate_group(id, tie)?, tie)))
+        [GroupKind::Group, GroupKind::Server, GroupKind::Address].map(|kind| Some((self.rate_group(id, kind)?, kind)))
     }
 
     /// Notes that a host was taken from the front queue, releases its reservation, and returns the kind of rate group that called it there.
@@ -144,7 +144,7 @@ impl<J: Journal> Frontier<J> {
     /// group for ever.
     pub(crate) fn take_reservation(&mut self, id: HostId) -> Option<GroupKind> {
         let caller = self.state.host(id).seat.state.caller();
-        if let Some(rate_group) = caller.and_then(|tie| self.rate_group(id, tie)) {
+        if let Some(rate_group) = caller.and_then(|kind| self.rate_group(id, kind)) {
             self.rate_groups.answered(rate_group);
         }
         caller
@@ -160,39 +160,39 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> bool {
         let mut rate_groups = self.rate_groups_of(id).into_iter().flatten();
-        let is_taken = |&(rate_group, tie): &(RateGroupId, GroupKind)| match caller {
-            Some(caller) if caller != tie => !self.rate_groups.is_open(rate_group, now),
+        let is_taken = |&(rate_group, kind): &(RateGroupId, GroupKind)| match caller {
+            Some(caller) if caller != kind => !self.rate_groups.is_open(rate_group, now),
             _ => !self.rate_groups.is_free(rate_group, now),
         };
-        let Some((rate_group, tie)) = rate_groups.find(is_taken) else { return false };
+        let Some((rate_group, kind)) = rate_groups.find(is_taken) else { return false };
         let host = self.state.host(id);
         if self.is_over(host, id) {
             return false;
         }
-        let is_first = caller == Some(tie) || host.robots.is_unused();
-        self.rate_groups.stand(rate_group, tie, &mut self.state.seats(), id, (priority, is_first));
+        let is_first = caller == Some(kind) || host.robots.is_unused();
+        self.rate_groups.stand(rate_group, kind, &mut self.state.seats(), id, (priority, is_first));
         true
     }
 
     /// A host in a wait queue has a better URL: it goes after all hosts with an equally good one.
-    pub(crate) fn promote(&mut self, id: HostId, tie: GroupKind, from: u8, to: u8) {
-        let rate_group = self.rate_group(id, tie).expect("a host in a line has a circle");
-        self.rate_groups.promote(rate_group, tie, &mut self.state.seats(), id, from, to);
+    pub(crate) fn promote(&mut self, id: HostId, kind: GroupKind, from: u8, to: u8) {
+        let rate_group = self.rate_group(id, kind).expect("a host in a wait queue has a rate group");
+        self.rate_groups.promote(rate_group, kind, &mut self.state.seats(), id, from, to);
     }
 
     /// Calls the next host of each of this host's rate groups that is free and has one waiting.
     #[inline]
     pub(crate) fn wake_groups(&mut self, id: HostId, now: Timestamp) {
-        for (rate_group, tie) in self.rate_groups_of(id).into_iter().flatten() {
-            self.call(rate_group, tie, now);
+        for (rate_group, kind) in self.rate_groups_of(id).into_iter().flatten() {
+            self.call(rate_group, kind, now);
         }
     }
 
     /// Calls the next host of a rate group to the front queue, if the group is free and one waits; says whether it did.
-    pub(crate) fn call(&mut self, rate_group: RateGroupId, tie: GroupKind, now: Timestamp) -> bool {
+    pub(crate) fn call(&mut self, rate_group: RateGroupId, kind: GroupKind, now: Timestamp) -> bool {
         let seats = &mut self.state.seats();
         let Some((host, priority)) = self.rate_groups.call(rate_group, seats, now) else { return false };
-        seats[host].state = HostState::called(tie, priority);
+        seats[host].state = HostState::called(kind, priority);
         self.front.push(seats, host, priority);
         true
     }
@@ -201,8 +201,8 @@ impl<J: Journal> Frontier<J> {
     /// host stays on the agenda, which cannot remove one from its middle.
     pub(crate) fn leaves_its_queue(&mut self, id: HostId) -> bool {
         let state = self.state.host(id).seat.state;
-        let tie = state.caller().or(state.line().map(|(tie, _)| tie));
-        let rate_group = tie.and_then(|tie| self.rate_group(id, tie));
+        let kind = state.caller().or(state.line().map(|(kind, _)| kind));
+        let rate_group = kind.and_then(|kind| self.rate_group(id, kind));
         let seats = &mut self.state.seats();
         match (state, rate_group) {
             (
@@ -288,7 +288,7 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn twin_of(&mut self, key: &HostKey, now: Timestamp) -> io::Result<Option<HostId>> {
         let Some(twin) = twin_origin(key) else { return Ok(None) };
         let number = self.politeness.number_for(key);
-        if self.politeness.treatment(number).one_server == Some(false) {
+        if self.politeness.policy(number).one_server == Some(false) {
             return Ok(None);
         }
         if let Some(id) = self.state.hosts().find(&twin) {
@@ -302,14 +302,14 @@ impl<J: Journal> Frontier<J> {
 
     /// A host has come into memory: it shares the clock of its server's other ports, if there are any.
     pub(super) fn join_server(&mut self, id: HostId, twin: Option<HostId>, now: Timestamp) {
-        let treatment = *self.treatment(id);
-        let is_joined = treatment.one_server == Some(true);
+        let policy = *self.policy(id);
+        let is_joined = policy.one_server == Some(true);
         if !is_joined && twin.is_none() {
             return;
         }
         let name = self.state.host(id).key.host();
         let known = self.rate_groups.server_named(name);
-        let rate_group = known.unwrap_or_else(|| self.rate_groups.add_server(name, treatment.connections, now));
+        let rate_group = known.unwrap_or_else(|| self.rate_groups.add_server(name, policy.connections, now));
         for port in twin.into_iter().chain([id]) {
             self.add_port(rate_group, port, now);
         }
@@ -381,25 +381,25 @@ impl<J: Journal> Frontier<J> {
         let until = answered_at + rest;
         self.rate_groups.rest_until(rate_group, until);
         for id in ports.into_iter().filter(|id| *id != lease.host) {
-            let mut conduct = HostUpdate::of(self.state.host(id));
-            if conduct.is_retired() {
+            let mut update = HostUpdate::of(self.state.host(id));
+            if update.is_retired() {
                 continue;
             }
             if let Some(ill) = asked.ill.as_ref().filter(|_| fails) {
-                conduct.fail_with(ill, &self.politeness);
+                update.fail_with(ill, &self.politeness);
             }
-            conduct.due = conduct.due.max(until);
-            if self.note_host(id, &conduct, false).is_err() {
+            update.due = update.due.max(until);
+            if self.note_host(id, &update, false).is_err() {
                 return;
             }
             if fails {
                 self.lent.begin_wave(id);
             }
-            if conduct.is_retired() && self.leaves_its_queue(id) {
+            if update.is_retired() && self.leaves_its_queue(id) {
                 self.wake_groups(id, now);
                 self.place(id, now);
             } else {
-                self.count_prospect(id);
+                self.count_outlook(id);
             }
         }
     }

@@ -369,7 +369,7 @@ impl<J: Journal> Frontier<J> {
         let rules = self.state.rules();
         let state = &self.state;
         let queued = state.hosts().with_usage().flat_map(|(host, usage)| {
-            let spent = state.spent_of(host.treatment, usage).map(|spent| spent.refusal);
+            let spent = state.spent_of(host.policy, usage).map(|spent| spent.refusal);
             let positions = state.back().levels(&host.queue).flat_map(|level| state.back().positions(level));
             positions.map(move |position| (position, None, spent))
         });
@@ -405,7 +405,7 @@ impl<J: Journal> Frontier<J> {
         }
         let Some(image) = self.journal.host(url.origin())? else { return Ok(None) };
         let (host, usage) = self.state.of_image(image, url.origin())?;
-        Ok(self.state.spent_of(host.treatment, usage).map(|spent| spent.refusal))
+        Ok(self.state.spent_of(host.policy, usage).map(|spent| spent.refusal))
     }
 }
 
@@ -428,7 +428,7 @@ impl<J: Journal> Frontier<J> {
         if !self.politeness.has_budgets() {
             return u64::MAX;
         }
-        match self.treatment(id).budget.pages_left(self.state.hosts().usage(id)) {
+        match self.policy(id).budget.pages_left(self.state.hosts().usage(id)) {
             0 => u64::MAX,
             left => left,
         }
@@ -463,7 +463,7 @@ impl<J: Journal> Frontier<J> {
     /// is left. If nothing is, resting hosts of the group need not rest any more: a failing one would delay the end of the crawl by its
     /// rest. That is O(hosts in memory), once.
     pub(super) fn note_spent(&mut self, id: HostId, was_spent: bool, now: Timestamp) {
-        let Some(number) = self.treatment(id).group.filter(|_| self.politeness.has_budgets()) else { return };
+        let Some(number) = self.policy(id).group.filter(|_| self.politeness.has_budgets()) else { return };
         let left = self.politeness.groups()[usize::from(number)].budget.pages_left(self.state.group_usage(number));
         self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
         if was_spent || !self.state.spent(id).is_some_and(|spent| spent.is_of_group) {
@@ -472,7 +472,7 @@ impl<J: Journal> Frontier<J> {
         let is_resting = |id: &HostId| {
             let host = self.state.host(*id);
             let is_resting = matches!(host.seat.state, HostState::Asleep | HostState::Snoozed);
-            is_resting && self.politeness.treatment(host.treatment).group == Some(number)
+            is_resting && self.politeness.policy(host.policy).group == Some(number)
         };
         let resting: Vec<HostId> = self.state.hosts().ids().filter(is_resting).collect();
         self.agenda.remove(|id| resting.binary_search(&id).is_ok());

@@ -78,12 +78,12 @@ impl<J: Journal> Frontier<J> {
         outcome: Outcome,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let mut conduct = HostUpdate::of(self.state.host(lease.host));
+        let mut update = HostUpdate::of(self.state.host(lease.host));
         let is_own = lease.for_other.is_none() || lease.is_own_robots();
         let answer = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
-                conduct.has_answered = true;
+                update.has_answered = true;
                 let detour = if is_own { self.detour(lease.host, &to) } else { self.hop(1, &to) };
                 detour.map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
@@ -93,20 +93,20 @@ impl<J: Journal> Frontier<J> {
                 RobotsNews::Failed(Setback::failed(Trouble::new(Failure::Incomplete, "its body was left out")))
             }
             Outcome::Response { status, retry_after } => {
-                RobotsNews::of_status(lease, status, retry_after, &mut conduct, || (Vec::new(), None))
+                RobotsNews::of_status(lease, status, retry_after, &mut update, || (Vec::new(), None))
             }
             Outcome::Robots { status, retry_after, body, validators } => {
                 let lines = || (robots::relevant(&body, &self.politeness.agent), validators);
-                RobotsNews::of_status(lease, status, retry_after, &mut conduct, lines)
+                RobotsNews::of_status(lease, status, retry_after, &mut update, lines)
             }
         };
         let others = if self.errands.errand_of(lease.host).is_some() { answer.shared() } else { None };
         let is_failure = matches!(answer, RobotsNews::Failed(_));
         let stale_at = now + self.politeness.robots_ttl;
         let completion = match answer {
-            RobotsNews::Failed(setback) if is_own => self.robots_failed(lease.host, conduct, setback, true, now),
-            answer if is_own => self.learn(lease.host, conduct, answer, (stale_at, true), now),
-            answer => self.asked_for_others(lease, conduct, &answer, now),
+            RobotsNews::Failed(setback) if is_own => self.robots_failed(lease.host, update, setback, true, now),
+            answer if is_own => self.learn(lease.host, update, answer, (stale_at, true), now),
+            answer => self.asked_for_others(lease, update, &answer, now),
         }?;
         let due = self.state.host(lease.host).due;
         // Half the time, so that hosts redirected there later do not take a copy that is about to go stale.
@@ -119,19 +119,19 @@ impl<J: Journal> Frontier<J> {
     fn asked_for_others(
         &mut self,
         lease: &Lease,
-        mut conduct: HostUpdate,
+        mut update: HostUpdate,
         answer: &RobotsNews,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
         let rest = Rest { over: now + self.state.host(lease.host).delay(&self.politeness), is_late: false };
-        conduct.due = rest.over;
+        update.due = rest.over;
         let is_retry = if let RobotsNews::Failed(setback) = answer {
-            conduct.set_back(setback, lease.attempt == 1, rest, &self.politeness, now);
+            update.set_back(setback, lease.attempt == 1, rest, &self.politeness, now);
             true
         } else {
             false
         };
-        self.note_robots(lease.host, &conduct, None, (true, is_retry))?;
+        self.note_robots(lease.host, &update, None, (true, is_retry))?;
         Ok((!is_retry).then_some(Completion::Done))
     }
 
@@ -143,13 +143,13 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn learn(
         &mut self,
         id: HostId,
-        mut conduct: HostUpdate,
+        mut update: HostUpdate,
         answer: RobotsNews,
         (stale_at, was_asked): (Timestamp, bool),
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
         if !matches!(answer, RobotsNews::Moved(..)) {
-            conduct.recover();
+            update.recover();
         }
         let host = self.state.host(id);
         let mut delay = host.delay(&self.politeness);
@@ -175,8 +175,8 @@ impl<J: Journal> Frontier<J> {
                 RobotsRecord::Renewed { stale_at, good_until: stale_at + RULES_HOLD }
             }
         };
-        conduct.due = now + delay;
-        self.note_robots(id, &conduct, Some(record), (was_asked, false))?;
+        update.due = now + delay;
+        self.note_robots(id, &update, Some(record), (was_asked, false))?;
         if let Some((robots, validators)) = parsed {
             self.state.cache_rules(id, robots, validators);
             self.state.drop_rules(self.politeness.robots_memory);
@@ -193,7 +193,7 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn robots_failed(
         &mut self,
         id: HostId,
-        mut conduct: HostUpdate,
+        mut update: HostUpdate,
         setback: Setback,
         was_asked: bool,
         now: Timestamp,
@@ -217,17 +217,17 @@ impl<J: Journal> Frontier<J> {
         if holds && !is_down && !is_broken {
             // The host answers, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
-            conduct.due = now + delay.max(asked);
+            update.due = now + delay.max(asked);
         } else {
             let rest = Rest { over: now + delay, is_late: false };
-            conduct.set_back(&setback, host.failures == 0, rest, &self.politeness, now);
+            update.set_back(&setback, host.failures == 0, rest, &self.politeness, now);
         }
-        if holds && !conduct.is_retired() {
+        if holds && !update.is_retired() {
             let stale_at = now + self.politeness.max_backoff;
             let renewed = RobotsRecord::Renewed { stale_at, good_until: good_until.unwrap_or(stale_at) };
-            self.note_robots(id, &conduct, Some(renewed), (was_asked, false))?;
+            self.note_robots(id, &update, Some(renewed), (was_asked, false))?;
         } else {
-            self.note_robots(id, &conduct, (!holds).then_some(RobotsRecord::Unknown), (was_asked, true))?;
+            self.note_robots(id, &update, (!holds).then_some(RobotsRecord::Unknown), (was_asked, true))?;
         }
         Ok(None)
     }
@@ -237,12 +237,12 @@ impl<J: Journal> Frontier<J> {
     fn note_robots(
         &mut self,
         id: HostId,
-        conduct: &HostUpdate,
+        update: &HostUpdate,
         robots: Option<RobotsRecord<'_>>,
         (was_asked, is_retry): (bool, bool),
     ) -> io::Result<()> {
         let key = self.state.host(id).key.clone();
-        let record = Record::Host(HostRecord { host: conduct.standing(key.as_str()), robots, was_asked, is_retry });
+        let record = Record::Host(HostRecord { host: update.standing(key.as_str()), robots, was_asked, is_retry });
         self.commit(&record, Some(id), None).map(drop)
     }
 
@@ -274,20 +274,20 @@ impl RobotsNews {
         }
     }
 
-    /// Reads what a response says about the file. `conduct` takes in what it says about the host. `lines` is only called if there are
+    /// Reads what a response says about the file. `update` takes in what it says about the host. `lines` is only called if there are
     /// rules, since picking them takes a walk over the body.
     fn of_status(
         lease: &Lease,
         status: u16,
         retry_after: Option<Duration>,
-        conduct: &mut HostUpdate,
+        update: &mut HostUpdate,
         lines: impl FnOnce() -> (Vec<u8>, Option<Box<Validators>>),
     ) -> Self {
         if status == 304 && lease.validators.is_none() {
             let trouble = Trouble::new(Failure::BadResponse, "304 to a request without conditions");
             return Self::Failed(Setback::failed(trouble));
         }
-        if let Some(setback) = conduct.answer(status, retry_after, false) {
+        if let Some(setback) = update.answer(status, retry_after, false) {
             return Self::Failed(setback);
         }
         match status {
@@ -313,7 +313,7 @@ impl<J: Journal> Frontier<J> {
         let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&detour.url) else {
             return Ok(false);
         };
-        let is_parted = self.treatment(id).one_server == Some(false);
+        let is_parted = self.policy(id).one_server == Some(false);
         if is_its_own(host, &url, is_parted) {
             return Ok(false);
         }
@@ -361,10 +361,10 @@ impl<J: Journal> Frontier<J> {
     /// A host takes another host's answer as its robots.txt, or as the failure to get it. The host itself was not asked.
     fn take_copy(&mut self, id: HostId, answer: SharedRobots, at: Timestamp, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
-        let conduct = HostUpdate::of(host);
+        let update = HostUpdate::of(host);
         let answer = match answer {
             SharedRobots::Failed(setback) => {
-                return self.robots_failed(id, conduct, (*setback).clone(), false, now).map(drop);
+                return self.robots_failed(id, update, (*setback).clone(), false, now).map(drop);
             }
             SharedRobots::Rules(lines) => RobotsNews::Rules(lines.to_vec(), None),
             SharedRobots::Missing => RobotsNews::Missing,
@@ -373,7 +373,7 @@ impl<J: Journal> Frontier<J> {
             }
         };
         let stale_at = at + self.politeness.robots_ttl;
-        self.learn(id, conduct, answer, (stale_at, false), now).map(drop)
+        self.learn(id, update, answer, (stale_at, false), now).map(drop)
     }
 
     /// A host's turn has come, and others wait for a robots.txt from it.

@@ -79,7 +79,7 @@ impl<J: Journal> Frontier<J> {
                 if priority < worse =>
             {
                 let seats = &mut self.state.seats();
-                let called = state.caller().map(|tie| HostState::called(tie, priority));
+                let called = state.caller().map(|kind| HostState::called(kind, priority));
                 seats[host].state = called.unwrap_or(HostState::Due(priority));
                 self.front.remove(seats, host, worse);
                 self.front.push(seats, host, priority);
@@ -95,15 +95,15 @@ impl<J: Journal> Frontier<J> {
             | HostState::InLineOfServer(worse))
                 if priority < worse =>
             {
-                let (tie, _) = state.line().expect("it stands in a line");
-                self.promote(host, tie, worse, priority);
+                let (kind, _) = state.line().expect("it is in a wait queue");
+                self.promote(host, kind, worse, priority);
                 self.wake_groups(host, now);
             }
             state @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if priority < worse => {
                 let is_new = state == HostState::NewGivesWay(worse);
                 self.domains.promote(&mut self.state.seats(), host, (worse, priority), is_new);
             }
-            HostState::Leased if self.treatment(host).connections > 1 => self.place(host, now),
+            HostState::Leased if self.policy(host).connections > 1 => self.place(host, now),
             _ => {}
         }
     }
@@ -121,7 +121,7 @@ impl<J: Journal> Frontier<J> {
             0 => self.best(host, id).map(|best| (if self.is_over(host, id) { now } else { host.due }, best)),
             _ => self.further(id, now).map(|(due, first)| (due, first.priority)),
         };
-        let opens = |due| if self.is_over(host, id) { due } else { self.politeness.opens(host.treatment, due, now) };
+        let opens = |due| if self.is_over(host, id) { due } else { self.politeness.opens(host.policy, due, now) };
         let (was_asleep, rested) = (host.seat.state == HostState::Asleep, turn.map(|(due, _)| due));
         let turn = turn.map(|(due, best)| (opens(due), best));
         self.asleep -= usize::from(was_asleep);
@@ -150,7 +150,7 @@ impl<J: Journal> Frontier<J> {
         self.state.seats()[id].state = state;
         self.compete(id, competes);
         self.busy = self.busy + usize::from(was_idle) - usize::from(state == HostState::Idle);
-        self.count_prospect(id);
+        self.count_outlook(id);
     }
 
     /// The priority of a host's next lease: the robots.txt of others that it is asked for goes first.
@@ -182,7 +182,7 @@ impl<J: Journal> Frontier<J> {
     /// Whether a host that was taken from the front may not be asked at this time of day.
     pub(super) fn is_outside_its_hours(&self, id: HostId, now: Timestamp) -> bool {
         let host = self.state.host(id);
-        self.politeness.opens(host.treatment, now, now) > now && !self.is_over(host, id)
+        self.politeness.opens(host.policy, now, now) > now && !self.is_over(host, id)
     }
 
     /// If nothing is out and all remaining hosts sleep until their hours begin: when the first may be asked, and how many there are.
@@ -235,9 +235,9 @@ impl<J: Journal> Frontier<J> {
             self.front.push(seats, id, best);
             self.compete(id, true);
         }
-        while let Some((rate_group, tie)) = self.rate_groups.pop_due(now) {
+        while let Some((rate_group, kind)) = self.rate_groups.pop_due(now) {
             // After a rest that a response asked for, there may be room for several hosts.
-            while self.call(rate_group, tie, now) {}
+            while self.call(rate_group, kind, now) {}
         }
     }
 }
@@ -334,13 +334,13 @@ impl<J: Journal> Frontier<J> {
         if !host.is_retired() {
             return Ok(());
         }
-        let mut conduct = HostUpdate::of(host);
-        if conduct.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
+        let mut update = HostUpdate::of(host);
+        if update.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
             // It rested because it failed, and may have recovered since.
-            conduct.due = conduct.due.min(now + host.delay(&self.politeness));
+            update.due = update.due.min(now + host.delay(&self.politeness));
         }
-        conduct.recover();
-        self.note_host(id, &conduct, false)?;
+        update.recover();
+        self.note_host(id, &update, false)?;
         // It could be given up without a rest; now it must rest.
         if self.leaves_its_queue(id) {
             self.wake_groups(id, now);
@@ -351,12 +351,12 @@ impl<J: Journal> Frontier<J> {
 
     /// Counts a host by its current outlook. The counts are kept as hosts change, so that [`next`](Self::next) need not walk over all hosts
     /// to see whether any but failing ones are left.
-    pub(crate) fn count_prospect(&mut self, id: HostId) {
-        let prospect = self.state.host(id).prospect();
-        let before = std::mem::replace(&mut self.state.seats()[id].counted, prospect);
-        if before != prospect {
+    pub(crate) fn count_outlook(&mut self, id: HostId) {
+        let outlook = self.state.host(id).outlook();
+        let before = std::mem::replace(&mut self.state.seats()[id].counted, outlook);
+        if before != outlook {
             self.struggle.count(before).into_iter().for_each(|count| *count -= 1);
-            self.struggle.count(prospect).into_iter().for_each(|count| *count += 1);
+            self.struggle.count(outlook).into_iter().for_each(|count| *count += 1);
         }
     }
 
@@ -393,11 +393,11 @@ impl<J: Journal> Frontier<J> {
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);
             let mut is_resting = host.seat.state == HostState::Snoozed;
-            if host.prospect() != Outlook::Good {
-                let mut conduct = HostUpdate::of(host);
-                conduct.retire();
-                noted = noted.and_then(|()| self.note_host(id, &conduct, false));
-                self.count_prospect(id);
+            if host.outlook() != Outlook::Good {
+                let mut update = HostUpdate::of(host);
+                update.retire();
+                noted = noted.and_then(|()| self.note_host(id, &update, false));
+                self.count_outlook(id);
             }
             let state = self.state.host(id).seat.state;
             if state.line().is_some() || state.gives_way().is_some() {

@@ -203,7 +203,7 @@ impl<J: Journal> Frontier<J> {
         let (end, next) = (hosts.end(), from.saturating_add(count));
         let range = hosts.range(from.min(end), next.min(end));
         range.for_each(|(host, usage)| {
-            list.take(host, self.state.spent_of(host.treatment, usage), &self.politeness, now);
+            list.take(host, self.state.spent_of(host.policy, usage), &self.politeness, now);
         });
         if next < end {
             return Some(next);

@@ -76,12 +76,12 @@ struct Domain {
     /// Of these, the hosts that compete.
     competing: u32,
     /// Boxed, since few domains are ever ahead.
-    lines: Option<Box<Lines>>,
+    queues: Option<Box<WaitQueues>>,
 }
 
 /// The hosts of a domain that give way.
 #[derive(Debug, Default)]
-struct Lines {
+struct WaitQueues {
     known: WaitQueue,
     new: WaitQueue,
     is_noted: bool,
@@ -111,7 +111,7 @@ impl Member {
     }
 }
 
-impl Lines {
+impl WaitQueues {
     fn of(&mut self, is_new: bool) -> &mut WaitQueue {
         if is_new { &mut self.new } else { &mut self.known }
     }
@@ -223,17 +223,17 @@ impl Domains {
     pub(crate) fn give_way(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
         let Some(place) = self.members.get(host.index()).and_then(|member| member.place()) else { return };
         let domain = &mut self.all[place];
-        let lines = domain.lines.get_or_insert_default();
-        lines.of(is_new).push(seats, host, priority);
+        let queues = domain.queues.get_or_insert_default();
+        queues.of(is_new).push(seats, host, priority);
         seats[host].state = HostState::giving_way(is_new, priority);
         let place = u32::try_from(place).expect("a member has room for it");
-        if !std::mem::replace(&mut lines.is_noted, true) {
+        if !std::mem::replace(&mut queues.is_noted, true) {
             self.notes.push(Reverse((domain.turns, place)));
         }
         self.waiting += 1;
         if !is_new {
             self.known += 1;
-            if !std::mem::replace(&mut lines.is_spare, true) {
+            if !std::mem::replace(&mut queues.is_spare, true) {
                 self.spare.push_back(place);
             }
         }
@@ -241,17 +241,17 @@ impl Domains {
 
     /// A host that gives way has a better URL: it goes after all others of that priority.
     pub(crate) fn promote(&mut self, seats: &mut HostSlots<'_>, host: HostId, (from, to): (u8, u8), is_new: bool) {
-        if let Some(lines) = self.lines_of(host) {
-            lines.of(is_new).remove(seats, host, from);
-            lines.of(is_new).push(seats, host, to);
+        if let Some(queues) = self.wait_queues_of(host) {
+            queues.of(is_new).remove(seats, host, from);
+            queues.of(is_new).push(seats, host, to);
             seats[host].state = HostState::giving_way(is_new, to);
         }
     }
 
     /// Takes a host of this priority out of its wait queue.
     pub(crate) fn leave(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
-        if let Some(lines) = self.lines_of(host) {
-            lines.of(is_new).remove(seats, host, priority);
+        if let Some(queues) = self.wait_queues_of(host) {
+            queues.of(is_new).remove(seats, host, priority);
             self.waiting -= 1;
             self.known -= usize::from(!is_new);
         }
@@ -264,9 +264,9 @@ impl Domains {
             let &Reverse((noted, number)) = self.notes.peek()?;
             let place = number as usize;
             let turns = self.all[place].turns;
-            let Some(lines) = self.all[place].lines.as_deref_mut().filter(|lines| !lines.is_empty()) else {
+            let Some(queues) = self.all[place].queues.as_deref_mut().filter(|queues| !queues.is_empty()) else {
                 self.notes.pop();
-                self.all[place].lines.iter_mut().for_each(|lines| lines.is_noted = false);
+                self.all[place].queues.iter_mut().for_each(|queues| queues.is_noted = false);
                 self.forget(place);
                 continue;
             };
@@ -275,7 +275,7 @@ impl Domains {
                 self.notes.push(Reverse((turns, number)));
                 continue;
             }
-            let is_new = match (lines.known.best(), lines.new.best()) {
+            let is_new = match (queues.known.best(), queues.new.best()) {
                 (Some(known), Some(new)) => new < known,
                 (known, _) => known.is_none(),
             };
@@ -295,10 +295,10 @@ impl Domains {
         while let Some(number) = self.spare.pop_front() {
             let place = number as usize;
             let taken = self.take(seats, place, false);
-            let lines = self.all[place].lines.as_mut();
-            let is_spare = lines.is_some_and(|lines| {
-                lines.is_spare = !lines.known.is_empty();
-                lines.is_spare
+            let queues = self.all[place].queues.as_mut();
+            let is_spare = queues.is_some_and(|queues| {
+                queues.is_spare = !queues.known.is_empty();
+                queues.is_spare
             });
             if is_spare {
                 self.spare.push_back(number);
@@ -348,7 +348,7 @@ impl Domains {
     }
 
     fn add(&mut self, hash: u64) -> u32 {
-        let domain = Domain { hash, turns: self.average(), members: 0, competing: 0, lines: None };
+        let domain = Domain { hash, turns: self.average(), members: 0, competing: 0, queues: None };
         let place = if let Some(place) = self.unused.pop() {
             self.all[place as usize] = domain;
             place
@@ -364,14 +364,14 @@ impl Domains {
     /// Forgets a domain that has no host in memory, once it is noted nowhere.
     fn forget(&mut self, place: usize) {
         let domain = &self.all[place];
-        let is_noted = domain.lines.as_ref().is_some_and(|lines| lines.is_noted || lines.is_spare);
+        let is_noted = domain.queues.as_ref().is_some_and(|queues| queues.is_noted || queues.is_spare);
         if domain.members > 0 || is_noted {
             return;
         }
         let number = u32::try_from(place).expect("a member has room for it");
         if let Ok(entry) = self.places.find_entry(domain.hash, |&other| other == number) {
             entry.remove();
-            self.all[place].lines = None;
+            self.all[place].queues = None;
             self.unused.push(number);
         }
     }
@@ -401,15 +401,15 @@ impl Domains {
     }
 
     fn take(&mut self, seats: &mut HostSlots<'_>, place: usize, is_new: bool) -> Option<(HostId, u8)> {
-        let taken = self.all[place].lines.as_mut()?.of(is_new).pop(seats)?;
+        let taken = self.all[place].queues.as_mut()?.of(is_new).pop(seats)?;
         self.waiting -= 1;
         self.known -= usize::from(!is_new);
         Some(taken)
     }
 
-    fn lines_of(&mut self, host: HostId) -> Option<&mut Lines> {
+    fn wait_queues_of(&mut self, host: HostId) -> Option<&mut WaitQueues> {
         let place = self.members.get(host.index())?.place()?;
-        self.all[place].lines.as_deref_mut()
+        self.all[place].queues.as_deref_mut()
     }
 }
 

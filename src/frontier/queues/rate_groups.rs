@@ -139,7 +139,7 @@ impl RateGroups {
     pub(crate) fn stand(
         &mut self,
         id: RateGroupId,
-        tie: GroupKind,
+        kind: GroupKind,
         seats: &mut HostSlots<'_>,
         host: HostId,
         at: (u8, bool),
@@ -151,7 +151,7 @@ impl RateGroups {
         } else {
             line.push(seats, host, priority);
         }
-        seats[host].state = HostState::in_line(tie, priority);
+        seats[host].state = HostState::in_line(kind, priority);
         self.waiting += 1;
     }
 
@@ -159,7 +159,7 @@ impl RateGroups {
     pub(crate) fn promote(
         &mut self,
         id: RateGroupId,
-        tie: GroupKind,
+        kind: GroupKind,
         seats: &mut HostSlots<'_>,
         host: HostId,
         from: u8,
@@ -168,7 +168,7 @@ impl RateGroups {
         let line = self[id].line();
         line.remove(seats, host, from);
         line.push(seats, host, to);
-        seats[host].state = HostState::in_line(tie, to);
+        seats[host].state = HostState::in_line(kind, to);
     }
 
     /// Takes a host of this priority out of the wait queue. O(rate groups) if it was the last one.
@@ -264,7 +264,7 @@ impl RateGroups {
         let &Reverse((_, id)) = self.notes.peek().filter(|Reverse((due, _))| *due <= now)?;
         self.notes.pop();
         self[id].is_noted = false;
-        Some((id, self.tie(id)))
+        Some((id, self.kind(id)))
     }
 
     /// When the first rate group with hosts waiting is free.
@@ -285,7 +285,7 @@ impl RateGroups {
     }
 
     /// The kind of this rate group.
-    pub(crate) fn tie(&self, id: RateGroupId) -> GroupKind {
+    pub(crate) fn kind(&self, id: RateGroupId) -> GroupKind {
         match self[id].bond {
             Bond::Group(_) => GroupKind::Group,
             Bond::Server(_) => GroupKind::Server,

@@ -260,8 +260,8 @@ impl State {
     /// Adds the cost of a returned lease to the usage of its host and of the host's group.
     fn spend(&mut self, id: HostId, cost: HostCost) {
         self.hosts.usage_mut(id).add(cost);
-        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
-        self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.add(cost));
+        let policy = self.hosts.politeness_table().policy(self.hosts[id].policy);
+        self.groups.get_mut(policy).into_iter().for_each(|usage| usage.add(cost));
     }
 
     /// What is known of a robots.txt may have changed, and so has its host's status.
@@ -351,13 +351,13 @@ impl State {
 
     /// The spent budget of a host or its group, if one is spent.
     pub(crate) fn spent(&self, id: HostId) -> Option<SpentBudget> {
-        self.spent_of(self.hosts[id].treatment, self.hosts.usage(id))
+        self.spent_of(self.hosts[id].policy, self.hosts.usage(id))
     }
 
     /// The same, for a host with this policy number and this usage.
-    pub(crate) fn spent_of(&self, treatment: u16, usage: Usage) -> Option<SpentBudget> {
+    pub(crate) fn spent_of(&self, policy: u16, usage: Usage) -> Option<SpentBudget> {
         let politeness_table = self.hosts.politeness_table();
-        self.groups.spent(politeness_table.treatment(treatment), politeness_table.groups(), usage)
+        self.groups.spent(politeness_table.policy(policy), politeness_table.groups(), usage)
     }
 
     /// What a group of hosts has used together.
@@ -456,23 +456,23 @@ impl State {
         self.rules.came(&host);
         let id = self.hosts.add(host)?;
         *self.hosts.usage_mut(id) = usage;
-        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
-        self.groups.get_mut(treatment).into_iter().for_each(|group| group.join(usage));
+        let policy = self.hosts.politeness_table().policy(self.hosts[id].policy);
+        self.groups.get_mut(policy).into_iter().for_each(|group| group.join(usage));
         Some(())
     }
 
     /// Counts a host that was evicted before the checkpoint.
     fn load_evicted(&mut self, host: &Host, usage: Usage, politeness_table: &PolitenessTable) {
         self.count.retired_hosts += u64::from(host.is_retired());
-        self.groups.get_mut(politeness_table.treatment(host.treatment)).into_iter().for_each(|group| group.join(usage));
+        self.groups.get_mut(politeness_table.policy(host.policy)).into_iter().for_each(|group| group.join(usage));
         self.evicted.add(HostStatistics::of(host, usage, politeness_table));
     }
 
     /// Takes back what a page whose record is lost used of its host's budget.
     fn take_back(&mut self, id: HostId, cost: HostCost) {
         self.hosts.usage_mut(id).take_back(cost);
-        let treatment = self.hosts.politeness_table().treatment(self.hosts[id].treatment);
-        self.groups.get_mut(treatment).into_iter().for_each(|usage| usage.take_back(cost));
+        let policy = self.hosts.politeness_table().policy(self.hosts[id].policy);
+        self.groups.get_mut(policy).into_iter().for_each(|usage| usage.take_back(cost));
     }
 
     /// The schedule, for a piece of a checkpoint, and for pages whose records are lost.

@@ -76,7 +76,7 @@ impl State {
     /// If it is not an image of an evicted host, or is the image of another host.
     pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<(Host, Usage)> {
         let (host, usage) = image::load_evicted(image, key)?;
-        Ok((Host { treatment: self.hosts().politeness_table().number_for(&host.key), ..host }, usage))
+        Ok((Host { policy: self.hosts().politeness_table().number_for(&host.key), ..host }, usage))
     }
 }
 
@@ -87,7 +87,7 @@ impl<J: Journal> Frontier<J> {
         self.state.save(slice, to)
     }
 
-    /// Appends the address of each host of a chunk, in its order, as a [`varint`](crate::bytes::varint); 0 if none is known. No record has
+    /// Appends the address of each host of a chunk, in its order, as a [`varint`]; 0 if none is known. No record has
     /// them and no resume needs them, since each host's address is reported again before it is connected to. They are for
     /// [`explain`](super::Resume::explain) on a job that is not running.
     pub(crate) fn save_addresses(&self, slice: StateChunk, to: &mut Vec<u8>) {
