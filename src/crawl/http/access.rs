@@ -81,18 +81,21 @@ impl Accesses {
 
     fn compile(options: &FetchOptions, headers: RequestHeaders, reading: Reading<'_>) -> Result<Self, AccessError> {
         let canonicalizer = Canonicalizer::new(&KeyRules::default());
-        let mut said = BTreeMap::<HostPattern, Vec<Said>>::new();
+        let mut rules = BTreeMap::<HostPattern, Vec<CompiledRule>>::new();
         for (name, access) in &options.access.hosts {
-            let compiled = Said::of("hosts", name, access, &canonicalizer, reading)?;
-            said.entry(parse("hosts", name, name)?).or_default().insert(0, compiled);
+            let compiled = CompiledRule::of("hosts", name, access, &canonicalizer, reading)?;
+            rules.entry(parse("hosts", name, name)?).or_default().insert(0, compiled);
         }
         for (name, group) in &options.access.groups {
             if group.each == HostAccess::default() {
                 continue;
             }
-            let compiled = Said::of("groups", name, &group.each, &canonicalizer, reading)?;
+            let compiled = CompiledRule::of("groups", name, &group.each, &canonicalizer, reading)?;
             for host in &group.hosts {
-                said.entry(parse("groups", name, host)?).or_default().push(Said { is_group: true, ..compiled.clone() });
+                rules
+                    .entry(parse("groups", name, host)?)
+                    .or_default()
+                    .push(CompiledRule { is_group: true, ..compiled.clone() });
             }
         }
         let mut plain = HostHeaders { headers, sign_in: None, tls: None, is_identified: false };
@@ -100,11 +103,11 @@ impl Accesses {
             &mut plain.headers,
             &headers_of(&options.headers).map_err(|reason| error("fetch", "", "headers", reason))?,
         );
-        let by_host = HostTable::of(&said, |fitting| {
+        let by_host = HostTable::of(&rules, |fitting| {
             access_of(fitting, &plain, |own, identity| {
                 let connector = reading.tls.map(|tls| tls.connector_of_rule(own.unwrap_or(options.insecure), identity));
                 let name =
-                    fitting.iter().flat_map(|said| said.iter()).map(|said| &*said.name).next().unwrap_or_default();
+                    fitting.iter().flat_map(|rule| rule.iter()).map(|rule| &*rule.name).next().unwrap_or_default();
                 connector.transpose().map_err(|reason| error("hosts", name, "insecure", reason.to_string()))
             })
         })?;
@@ -127,7 +130,7 @@ struct Reading<'a> {
 
 /// How a rule signs in.
 #[derive(Clone, Debug)]
-enum Owed {
+enum RuleSignIn {
     Credentials(Credentials),
     /// No sign-in, whatever another rule says.
     Nothing,
@@ -135,9 +138,9 @@ enum Owed {
 
 /// One rule, compiled.
 #[derive(Clone, Debug)]
-struct Said {
+struct CompiledRule {
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
-    sign_in: Option<Owed>,
+    sign_in: Option<RuleSignIn>,
     insecure: Option<bool>,
     identity: Option<Identity>,
     /// The rule's own name.
@@ -145,7 +148,7 @@ struct Said {
     is_group: bool,
 }
 
-impl Said {
+impl CompiledRule {
     fn of(
         table: &str,
         name: &str,
@@ -179,22 +182,22 @@ impl Said {
 
 /// What a host is sent that these rules apply to, the nearest first.
 fn access_of(
-    fitting: &[&Vec<Said>],
+    fitting: &[&Vec<CompiledRule>],
     plain: &HostHeaders,
     connector: impl Fn(Option<bool>, Option<&Identity>) -> Result<Option<Connector>, AccessError>,
 ) -> Result<HostHeaders, AccessError> {
-    let fitting: Vec<&Said> = fitting.iter().copied().flatten().collect();
+    let fitting: Vec<&CompiledRule> = fitting.iter().copied().flatten().collect();
     // A host is in one group only: the one with the longest matching name.
-    let group = fitting.iter().find(|said| said.is_group).copied();
-    let rules: Vec<&Said> = fitting.into_iter().filter(|said| !said.is_group).chain(group).collect();
+    let group = fitting.iter().find(|rule| rule.is_group).copied();
+    let rules: Vec<&CompiledRule> = fitting.into_iter().filter(|rule| !rule.is_group).chain(group).collect();
     let mut access = plain.clone();
     for rule in rules.iter().rev() {
         set_all(&mut access.headers, &rule.headers);
     }
     if let Some(sign_in) = rules.iter().find_map(|rule| rule.sign_in.as_ref()) {
         access.sign_in = match sign_in {
-            Owed::Credentials(credentials) => Some(credentials.clone()),
-            Owed::Nothing => None,
+            RuleSignIn::Credentials(credentials) => Some(credentials.clone()),
+            RuleSignIn::Nothing => None,
         };
     }
     let insecure = rules.iter().find_map(|rule| rule.insecure);
@@ -229,7 +232,7 @@ fn credentials(
     sign_in: &SignIn,
     origins: Vec<Box<str>>,
     read: fn(&Secret) -> Result<String, String>,
-) -> Result<Owed, String> {
+) -> Result<RuleSignIn, String> {
     let (name, value, secret) = match sign_in {
         SignIn::Basic(secret) => {
             let text = read(secret)?;
@@ -241,11 +244,11 @@ fn credentials(
         }
         SignIn::Bearer(secret) => (AUTHORIZATION, format!("Bearer {}", read(secret)?), secret),
         SignIn::Header(name, secret) => (header_name(name)?, read(secret)?, secret),
-        SignIn::None => return Ok(Owed::Nothing),
+        SignIn::None => return Ok(RuleSignIn::Nothing),
     };
     let mut value = HeaderValue::from_str(&value).map_err(|_| format!("{secret} cannot stand in a header"))?;
     value.set_sensitive(true);
-    Ok(Owed::Credentials(Credentials { name, value, origins, told: Arc::new(Once::new()) }))
+    Ok(RuleSignIn::Credentials(Credentials { name, value, origins, warned: Arc::new(Once::new()) }))
 }
 
 fn parse(table: &str, rule: &str, text: &str) -> Result<HostPattern, AccessError> {
@@ -276,7 +279,7 @@ struct Credentials {
     /// The origins that get it. If empty: any host of the rule by https on its default port.
     origins: Vec<Box<str>>,
     /// Set once the user was warned that another origin does not get it.
-    told: Arc<Once>,
+    warned: Arc<Once>,
 }
 
 impl HostHeaders {
@@ -286,7 +289,7 @@ impl HostHeaders {
         if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.is_for(url)) {
             request.headers_mut().insert(sign_in.name.clone(), sign_in.value.clone());
         } else if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.origins.is_empty()) {
-            sign_in.told.call_once(|| {
+            sign_in.warned.call_once(|| {
                 let (origin, host) = (url.origin(), url.host());
                 tracing::warn!(
                     "{origin} is asked without its sign-in, which is for https://{host} alone: see sign_in_to"

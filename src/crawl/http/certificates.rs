@@ -197,7 +197,7 @@ impl ServerCertVerifier for Unverified {
 #[error(
     "no certificate can be for this name: after its first dot, a label begins or ends with a hyphen or has a strange character"
 )]
-pub(super) struct Unspeakable;
+pub(super) struct InvalidTlsName;
 
 /// A certificate without a wildcard for the name.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -206,7 +206,7 @@ pub(super) struct NoWildcard;
 
 /// The name that a server is greeted by instead of `host`.
 pub(super) fn greeting(host: &str) -> Result<ServerName<'static>, Box<dyn std::error::Error + Send + Sync>> {
-    Ok(with_first_label(host, &drawn_label()?).ok_or(Unspeakable)?)
+    Ok(with_first_label(host, &random_label()?).ok_or(InvalidTlsName)?)
 }
 
 fn with_first_label(name: &str, label: &str) -> Option<ServerName<'static>> {
@@ -215,7 +215,7 @@ fn with_first_label(name: &str, label: &str) -> Option<ServerName<'static>> {
 }
 
 /// A random label, drawn only when needed: the first random number of a process takes aws-lc 30 ms.
-fn drawn_label() -> Result<String, Error> {
+fn random_label() -> Result<String, Error> {
     let mut drawn = [0; 16];
     provider().secure_random.fill(&mut drawn)?;
     Ok(drawn.iter().fold(String::new(), |mut text, byte| {
@@ -240,10 +240,10 @@ impl ServerCertVerifier for ByWildcard {
     ) -> Result<ServerCertVerified, Error> {
         use CertificateError::{NotValidForName, NotValidForNameContext, Other};
         let none = || Error::InvalidCertificate(Other(OtherError(Arc::new(NoWildcard))));
-        let name = with_first_label(&server_name.to_str(), &drawn_label()?).ok_or_else(none)?;
+        let name = with_first_label(&server_name.to_str(), &random_label()?).ok_or_else(none)?;
         let verified = self.0.verify_server_cert(end_entity, intermediates, &name, ocsp_response, now);
         verified.map_err(|error| match error {
-            // The library's error names the drawn label.
+            // The library's error names the random label.
             Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => none(),
             error => error,
         })
@@ -281,9 +281,9 @@ mod tests {
 
     /// Accepts every certificate, and records the name.
     #[derive(Debug, Default)]
-    struct Noting(Mutex<Vec<String>>);
+    struct Recorder(Mutex<Vec<String>>);
 
-    impl ServerCertVerifier for Noting {
+    impl ServerCertVerifier for Recorder {
         fn verify_server_cert(
             &self,
             _end_entity: &CertificateDer<'_>,
@@ -322,11 +322,11 @@ mod tests {
     #[test]
     fn a_certificate_is_verified_for_a_name_that_was_never_sent() {
         let greeted = greeting("-a.blog.example").unwrap();
-        let noting = Arc::new(Noting::default());
-        let by_wildcard = ByWildcard(Arc::clone(&noting) as Arc<_>);
+        let recorder = Arc::new(Recorder::default());
+        let by_wildcard = ByWildcard(Arc::clone(&recorder) as Arc<_>);
         let certificate = CertificateDer::from_slice(b"");
         by_wildcard.verify_server_cert(&certificate, &[], &greeted, &[], UnixTime::now()).unwrap();
-        let verified = lock(&noting.0).pop().unwrap();
+        let verified = lock(&recorder.0).pop().unwrap();
         for name in [&*greeted.to_str(), &verified] {
             let (label, below) = name.split_once('.').unwrap();
             assert!(label.len() == 32 && below == "blog.example", "{name}");

@@ -151,11 +151,11 @@ pub struct ClientRequest<'a> {
     patience: Duration,
     options: &'a FetchOptions,
     times: &'a Mutex<ConnectionTimes>,
-    told: Mutex<Told>,
+    reports: Mutex<ClientReports>,
 }
 
 /// The client's reports.
-struct Told {
+struct ClientReports {
     begun: Instant,
     sent_at: Option<Instant>,
     /// The request as it was sent, if wanted.
@@ -186,7 +186,7 @@ impl<'a> ClientRequest<'a> {
             patience: if ask.is_first_contact { options.first_contact_timeout } else { LONGEST },
             options,
             times,
-            told: Mutex::new(Told { begun: Instant::now(), sent_at: None, bytes: None }),
+            reports: Mutex::new(ClientReports { begun: Instant::now(), sent_at: None, bytes: None }),
         }
     }
 
@@ -216,10 +216,10 @@ impl<'a> ClientRequest<'a> {
         if let Some(jar) = self.cookies {
             jar.add_to(request.headers_mut(), self.url);
         }
-        let mut told = lock(&self.told);
-        told.sent_at = None;
+        let mut reports = lock(&self.reports);
+        reports.sent_at = None;
         if self.keeps_bytes {
-            told.bytes = Some(request_bytes(&request));
+            reports.bytes = Some(request_bytes(&request));
         }
         Ok(request)
     }
@@ -241,13 +241,13 @@ impl<'a> ClientRequest<'a> {
 
     /// Records that it was sent just now.
     pub(super) fn sent(&self) -> Instant {
-        *lock(&self.told).sent_at.insert(Instant::now())
+        *lock(&self.reports).sent_at.insert(Instant::now())
     }
 
     /// Takes [`sent`](Self::sent) back: the request has no connection yet.
     #[cfg(feature = "reqwest")]
     pub(super) fn not_sent_yet(&self) {
-        lock(&self.told).sent_at = None;
+        lock(&self.reports).sent_at = None;
     }
 
     /// Records how long it took to connect.
@@ -262,7 +262,7 @@ impl<'a> ClientRequest<'a> {
 
     /// Starts its clocks now. Time spent waiting for a place does not count against the host.
     pub(super) fn begin(&self) {
-        lock(&self.told).begun = Instant::now();
+        lock(&self.reports).begun = Instant::now();
     }
 
     /// The TLS settings for its host, if a rule sets them.
@@ -272,17 +272,17 @@ impl<'a> ClientRequest<'a> {
 
     /// When it was last sent.
     pub(super) fn sent_at(&self) -> Option<Instant> {
-        lock(&self.told).sent_at
+        lock(&self.reports).sent_at
     }
 
     /// Its bytes, if wanted.
     pub(super) fn take_bytes(&self) -> Option<Vec<u8>> {
-        lock(&self.told).bytes.take()
+        lock(&self.reports).bytes.take()
     }
 
     /// The clock of the whole fetch.
     pub(super) fn total(&self) -> Deadline {
-        Deadline { name: "total", length: self.options.total_timeout, from: lock(&self.told).begun }
+        Deadline { name: "total", length: self.options.total_timeout, from: lock(&self.reports).begun }
     }
 
     /// The clock up to the head.

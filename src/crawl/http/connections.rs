@@ -24,7 +24,7 @@ use crate::crawl::lock::lock;
 pub(super) struct Connection {
     protocol: Protocol,
     /// It has served requests before this one.
-    is_kept: bool,
+    is_reused: bool,
 }
 
 #[derive(Debug)]
@@ -36,16 +36,16 @@ pub(super) enum Protocol {
 impl Connection {
     /// A new connection.
     pub(super) fn new(protocol: Protocol) -> Self {
-        Self { protocol, is_kept: false }
+        Self { protocol, is_reused: false }
     }
 
     /// A connection that has served requests before.
-    pub(super) fn kept(protocol: Protocol) -> Self {
-        Self { protocol, is_kept: true }
+    pub(super) fn reused(protocol: Protocol) -> Self {
+        Self { protocol, is_reused: true }
     }
 
-    pub(super) fn is_kept(&self) -> bool {
-        self.is_kept
+    pub(super) fn is_reused(&self) -> bool {
+        self.is_reused
     }
 
     /// The address at its other end.
@@ -149,7 +149,7 @@ impl Unused {
     /// Gives an HTTP/1.1 connection to one request. An HTTP/2 connection is closed.
     pub(super) fn into_http1(self) -> Option<Connection> {
         match self {
-            Self::Http1(connection) => Some(Connection::kept(Protocol::Http1(connection))),
+            Self::Http1(connection) => Some(Connection::reused(Protocol::Http1(connection))),
             Self::Http2(_) => None,
         }
     }
@@ -202,7 +202,7 @@ impl IdleConnections {
 
     /// Closes the connection that has been idle longest, to make room for a request that waits for a place. If there is none, closes every
     /// connection put back while the returned guard lives.
-    pub(super) fn close_one_or_all_to_come(&self) -> Option<RoomWanted<'_>> {
+    pub(super) fn make_room(&self) -> Option<RoomWanted<'_>> {
         let mut idle = lock(&self.idle);
         // It is closed after the lock is released.
         let closed = idle.take_oldest();
@@ -340,13 +340,13 @@ impl SharedConnections {
         if let Some(used) = hosts.used.get_mut(origin) {
             if used.connection.is_open() {
                 used.streams += 1;
-                return Some(Connection::kept(self.stream(&used.connection)));
+                return Some(Connection::reused(self.stream(&used.connection)));
             }
             // It takes no new streams, but those under way may finish.
             hosts.used.remove(origin);
         }
         match self.idle.take(origin)? {
-            Unused::Http2(connection) => Some(Connection::kept(hosts.share(self, connection))),
+            Unused::Http2(connection) => Some(Connection::reused(hosts.share(self, connection))),
             unused @ Unused::Http1(_) => unused.into_http1(),
         }
     }

@@ -232,7 +232,7 @@ const HTTP_ONLY: &str = "#HttpOnly_";
 pub(super) fn read_cookies_txt(path: &Path) -> Result<Vec<Cookie>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(|error| named(&error))?;
-    let text = as_letters(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
+    let text = as_latin1(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
     let mut cookies = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end_matches('\r');
@@ -282,11 +282,11 @@ fn cookie_of_line(line: &str, is_http_only: bool) -> Result<Cookie, &'static str
 }
 
 /// Bytes as characters: each becomes the character of its number.
-pub(super) fn as_letters(bytes: &[u8]) -> String {
+pub(super) fn as_latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// The inverse of [`as_letters`].
+/// The inverse of [`as_latin1`].
 pub(super) fn as_bytes(letters: &str) -> Vec<u8> {
     letters.chars().filter_map(|letter| u8::try_from(letter).ok()).collect()
 }

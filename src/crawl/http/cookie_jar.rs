@@ -19,7 +19,7 @@ use std::{fmt, io};
 use ahash::AHashMap;
 use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 
-use super::cookie::{Cookie, as_bytes, as_letters, read_cookies_txt, write_cookies_txt};
+use super::cookie::{Cookie, as_bytes, as_latin1, read_cookies_txt, write_cookies_txt};
 use crate::address::{CanonicalUrl, suffixes};
 use crate::crawl::FetchOptions;
 use crate::crawl::lock::lock;
@@ -76,7 +76,7 @@ impl CookieJar {
         let mut is_changed = false;
         for value in headers.get_all(SET_COOKIE) {
             let now = now();
-            let cookie = Cookie::set(&as_letters(value.as_bytes()), url, now);
+            let cookie = Cookie::set(&as_latin1(value.as_bytes()), url, now);
             if let Some(cookie) = cookie {
                 is_changed |= lock(&self.0).put(cookie, url.origin().starts_with("https:"), now);
             }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gets_what_was_set() {
+    fn a_cookie_is_sent_where_it_belongs() {
         let site = "https://www.shop.example/a/b?c=/d";
         for (set, to, sent) in [
             // Only the host, and the page's folder.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_set_what() {
+    fn a_host_sets_cookies_for_itself_and_its_domains() {
         for (set, to, sent) in [
             // Public suffixes: of a registry, and of a company.
             (&[("https://a.co.uk/", "n=v; domain=co.uk")][..], "https://b.co.uk/", ""),

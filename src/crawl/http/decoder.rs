@@ -294,11 +294,11 @@ mod tests {
         }
 
         #[test]
-        fn litter_is_no_panic(
+        fn garbage_does_not_panic(
             coding in proptest::sample::select(&CODINGS[..]),
-            litter in proptest::collection::vec(any::<u8>(), 0..2_000),
+            garbage in proptest::collection::vec(any::<u8>(), 0..2_000),
         ) {
-            decode(&coding.replace("raw ", ""), &litter, 100, 1 << 16);
+            decode(&coding.replace("raw ", ""), &garbage, 100, 1 << 16);
         }
     }
 
@@ -340,10 +340,10 @@ mod tests {
     }
 
     #[test]
-    fn members_follow_one_another_and_litter_ends_them() {
+    fn members_follow_one_another_and_garbage_ends_them() {
         for coding in ["gzip", "zstd"] {
             let mut wire = [encode(coding, b"one "), encode(coding, b"two")].concat();
-            wire.extend(b"\0\0 litter");
+            wire.extend(b"\0\0 garbage");
             wire.extend(encode(coding, b"three"));
             assert_eq!(decode(coding, &wire, 1, 1_000), (b"one two".to_vec(), true, None), "{coding}");
         }
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lie_is_corrupt_and_an_empty_body_is_whole() {
+    fn a_wrong_coding_is_corrupt_and_an_empty_body_is_whole() {
         for coding in ["gzip", "zstd", "br", "deflate"] {
             assert!(
                 matches!(decode(coding, b"<html>plain text</html>", 5, 100).2, Some(DecodeError::Corrupt(_))),

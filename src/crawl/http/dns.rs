@@ -43,7 +43,7 @@ impl Names {
     }
 
     /// Names that the user gave, such as a proxy's. No address is refused.
-    pub(super) fn of_anybody(lookups: usize) -> Self {
+    pub(super) fn unguarded(lookups: usize) -> Self {
         Self::System(Arc::new(Resolver::new(Guard::open(), lookups, Arc::default())))
     }
 
@@ -125,8 +125,8 @@ const MAX_NAMES: usize = 16_384;
 pub(super) struct Resolver {
     guard: Guard,
     /// Permits for lookups. Hosts that have never answered have their own: thousands that hang do not hold up the others.
-    strangers: Arc<Semaphore>,
-    acquaintances: Arc<Semaphore>,
+    first_contacts: Arc<Semaphore>,
+    known_hosts: Arc<Semaphore>,
     names: Mutex<AHashMap<Box<str>, Arc<OnceCell<Answer>>>>,
     times: Arc<Mutex<ConnectionTimes>>,
 }
@@ -160,15 +160,15 @@ pub(super) enum ResolveError {
 impl Resolver {
     /// At most `lookups` names are looked up at once.
     pub(super) fn new(guard: Guard, lookups: usize, times: Arc<Mutex<ConnectionTimes>>) -> Self {
-        let turns = |turns: usize| Arc::new(Semaphore::new(turns.max(1)));
-        let strangers = turns(lookups - lookups / 4);
-        Self { guard, strangers, acquaintances: turns(lookups / 4), names: Mutex::default(), times }
+        let permits = |permits: usize| Arc::new(Semaphore::new(permits.max(1)));
+        let first_contacts = permits(lookups - lookups / 4);
+        Self { guard, first_contacts, known_hosts: permits(lookups / 4), names: Mutex::default(), times }
     }
 
     /// Looks a name up ahead of its use, once a permit is free. An address needs no lookup.
     pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if host.trim_matches(['[', ']']).parse::<IpAddr>().is_err() {
-            self.answer(host, self.turns(is_first_contact)).await;
+            self.answer(host, self.permits(is_first_contact)).await;
         }
     }
 
@@ -179,24 +179,24 @@ impl Resolver {
         is_first_contact: bool,
         tell: impl FnOnce(&[IpAddr]) -> T,
     ) -> T {
-        let answer = self.answer(name, self.turns(is_first_contact)).await;
+        let answer = self.answer(name, self.permits(is_first_contact)).await;
         tell(answer.get().and_then(|answer| answer.addresses.as_deref().ok()).unwrap_or_default())
     }
 
-    fn turns(&self, is_first_contact: bool) -> &Arc<Semaphore> {
-        if is_first_contact { &self.strangers } else { &self.acquaintances }
+    fn permits(&self, is_first_contact: bool) -> &Arc<Semaphore> {
+        if is_first_contact { &self.first_contacts } else { &self.known_hosts }
     }
 
     /// The addresses of `name` that may be connected to, at most 16, with port 0.
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
-        let answer = self.answer(name, &self.acquaintances).await;
+        let answer = self.answer(name, &self.known_hosts).await;
         let addresses = answer.get().map_or(Err(ResolveError::TimedOut), |answer| answer.addresses.clone())?;
         Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())
     }
 
-    async fn answer(&self, name: &str, turns: &Arc<Semaphore>) -> Arc<OnceCell<Answer>> {
+    async fn answer(&self, name: &str, permits: &Arc<Semaphore>) -> Arc<OnceCell<Answer>> {
         let cell = self.cell(name);
-        cell.get_or_init(|| self.look_up(name, turns)).await;
+        cell.get_or_init(|| self.look_up(name, permits)).await;
         cell
     }
 
@@ -221,13 +221,13 @@ impl Resolver {
         cell
     }
 
-    async fn look_up(&self, name: &str, turns: &Arc<Semaphore>) -> Answer {
-        let turn = Arc::clone(turns).acquire_owned().await;
+    async fn look_up(&self, name: &str, permits: &Arc<Semaphore>) -> Answer {
+        let permit = Arc::clone(permits).acquire_owned().await;
         let asked = name.to_owned();
         let begun = Instant::now();
         let looking = tokio::task::spawn_blocking(move || {
             // The system's resolver cannot be interrupted. The permit is free again when it returns.
-            let _turn = turn;
+            let _permit = permit;
             (asked.as_str(), 0).to_socket_addrs()
         });
         let addresses = match tokio::time::timeout(TIMEOUT, looking).await {

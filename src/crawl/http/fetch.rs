@@ -35,9 +35,9 @@ use crate::crawl::lock::lock;
 use crate::frontier::Failure;
 
 /// At most this many bytes are read of the body of a redirect or an error, so that its connection may be kept.
-const MAX_ASIDE: usize = 64 * 1024;
+const MAX_ERROR_BODY: usize = 64 * 1024;
 /// How long such a body may take.
-const ASIDE_TIME: Duration = Duration::from_secs(1);
+const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
 /// A body may be short of its stated length by this many bytes, or by an eighth of what came, where the request reads it as far as it came.
 const SHORT: u64 = 64;
 /// After this many pieces of a body, their size counts.
@@ -74,11 +74,11 @@ impl Fetcher {
         Self::within(options, ResourceLimits::fit(None, u64::MAX), true)
     }
 
-    /// As [`new`](Self::new), with idle connections and lookups limited by `places`. `asks_beside`: a host may be sent several requests at
+    /// As [`new`](Self::new), with idle connections and lookups limited by `limits`. `asks_beside`: a host may be sent several requests at
     /// once.
     pub(in crate::crawl) fn within(
         options: &FetchOptions,
-        places: ResourceLimits,
+        limits: ResourceLimits,
         asks_beside: bool,
     ) -> Result<Self, FetcherError> {
         clients::check(options, None)?;
@@ -87,8 +87,8 @@ impl Fetcher {
         let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
         let cookies = CookieJar::of(options).map_err(|reason| AccessError::of_option("load_cookies", reason))?;
         let times = Arc::default();
-        let names = Names::new(options, places.lookups, &times);
-        let parts = ClientParts { options, places, multiplexes: asks_beside && !options.http1_only, tls: &tls };
+        let names = Names::new(options, limits.lookups, &times);
+        let parts = ClientParts { options, limits, multiplexes: asks_beside && !options.http1_only, tls: &tls };
         let client = clients::make(&parts, &names, &times)?;
         Ok(Self {
             client,
@@ -234,8 +234,8 @@ impl Fetcher {
         let (clock, most) = if is_page {
             (total, max_bytes)
         } else {
-            let aside = Deadline { name: "aside", length: ASIDE_TIME, from: Instant::now() };
-            (aside.sooner(total), max_bytes.min(MAX_ASIDE))
+            let aside = Deadline { name: "aside", length: ERROR_BODY_TIME, from: Instant::now() };
+            (aside.sooner(total), max_bytes.min(MAX_ERROR_BODY))
         };
         let read = self.read_page((headers, body), response, clock, most, ask).await;
         if let Some(exchange) = &mut response.exchange {
@@ -328,7 +328,7 @@ impl Fetcher {
             // A body that will not be read is not loaded to its end: a new connection costs less. A short rest is loaded, so that the
             // connection can be reused.
             let rest = body.length().unwrap_or(response.wire_bytes);
-            if is_unread && pushed.is_ok() && rest > MAX_ASIDE as u64 {
+            if is_unread && pushed.is_ok() && rest > MAX_ERROR_BODY as u64 {
                 break Ok(());
             }
             pieces += 1;
@@ -416,10 +416,10 @@ mod tests {
     /// connections were opened and closed by the twelve, and by the last one.
     fn opened_and_closed(client: ClientChoice) -> [(usize, usize); 2] {
         let options = FetchOptions { client, allow_private_addresses: true, ..FetchOptions::default() };
-        let places = ResourceLimits { idle_connections: 8, ..ResourceLimits::fit(None, u64::MAX) };
-        let fetcher = Fetcher::within(&options, places, false).unwrap();
-        let (tell, told) = channel();
-        let hosts: Vec<_> = (0..12).map(|_| serve(&tell)).collect();
+        let limits = ResourceLimits { idle_connections: 8, ..ResourceLimits::fit(None, u64::MAX) };
+        let fetcher = Fetcher::within(&options, limits, false).unwrap();
+        let (report, reports) = channel();
+        let hosts: Vec<_> = (0..12).map(|_| serve(&report)).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |host: &SocketAddr| {
             let page = runtime.block_on(fetcher.fetch(&format!("http://{host}/"))).unwrap();
@@ -428,14 +428,14 @@ mod tests {
             assert_eq!(page.body, b"hi");
         };
         hosts.iter().for_each(&ask);
-        let first = count(&told);
+        let first = count(&reports);
         ask(&hosts[11]);
-        [first, count(&told)]
+        [first, count(&reports)]
     }
 
     /// Counts until nothing more is seen.
-    fn count(told: &Receiver<Seen>) -> (usize, usize) {
-        let seen: Vec<_> = std::iter::from_fn(|| told.recv_timeout(Duration::from_millis(500)).ok()).collect();
+    fn count(reports: &Receiver<Seen>) -> (usize, usize) {
+        let seen: Vec<_> = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(500)).ok()).collect();
         let opened = seen.iter().filter(|seen| **seen == Seen::Opened).count();
         (opened, seen.len() - opened)
     }

@@ -68,7 +68,7 @@ impl<T> Framing<T> {
     }
 
     /// Examines bytes that have come. Returns how many of them may be read, and the positions before which a CR is missing.
-    fn look(&mut self, bytes: &mut [u8], mut from: usize) -> (usize, Vec<usize>) {
+    fn examine(&mut self, bytes: &mut [u8], mut from: usize) -> (usize, Vec<usize>) {
         let (mut at, mut missing) = (0, Vec::new());
         while at < bytes.len() {
             match &mut self.state {
@@ -88,7 +88,7 @@ impl<T> Framing<T> {
                     }
                 }
                 State::Chunks(chunks) => {
-                    let (read, is_over) = chunks.pass(&bytes[at..], at, &mut missing);
+                    let (read, is_over) = chunks.skip(&bytes[at..], at, &mut missing);
                     at += read;
                     if is_over {
                         self.state = State::Rest;
@@ -158,7 +158,7 @@ impl Chunks {
 
     /// Skips the bytes, which begin at `offset`, and adds to `missing` where a CR is missing. Returns how many it has skipped, and whether
     /// the body has ended or is not chunked at all.
-    fn pass(&mut self, bytes: &[u8], offset: usize, missing: &mut Vec<usize>) -> (usize, bool) {
+    fn skip(&mut self, bytes: &[u8], offset: usize, missing: &mut Vec<usize>) -> (usize, bool) {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             let is_line_end = byte == b'\n';
@@ -272,7 +272,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Framing<T> {
                 return Poll::Ready(Ok(()));
             }
             if this.held.is_empty() {
-                let (usable, missing) = this.look(bytes, 0);
+                let (usable, missing) = this.examine(bytes, 0);
                 this.held.extend_from_slice(&bytes[usable..]);
                 if missing.is_empty() {
                     into.set_filled(before + usable);
@@ -284,10 +284,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for Framing<T> {
                     into.set_filled(before);
                 }
             } else {
-                let (mut held, looked) = (std::mem::take(&mut this.held), this.held.len());
+                let (mut held, examined) = (std::mem::take(&mut this.held), this.held.len());
                 held.extend_from_slice(bytes);
                 into.set_filled(before);
-                let (usable, missing) = this.look(&mut held, looked);
+                let (usable, missing) = this.examine(&mut held, examined);
                 this.held = held.split_off(usable);
                 this.ready = if missing.is_empty() { held } else { with_returns(&held, &missing) };
             }

@@ -98,11 +98,12 @@ impl Http1 {
     pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
         let mut request = self.request.take().unwrap_or_default();
         let interim = Arc::new(Interim::default());
-        let told = Arc::clone(&interim);
-        hyper::ext::on_informational(&mut request, move |_| told.count());
+        let counter = Arc::clone(&interim);
+        hyper::ext::on_informational(&mut request, move |_| counter.count());
         let mut answer = pin!(self.sender.send_request(request.map(|()| Empty::new())));
         let answered = poll_fn(|context| {
-            let answered = beside(&self.quiet, &mut self.driver, context, |context| answer.as_mut().poll(context));
+            let answered =
+                poll_driving(&self.quiet, &mut self.driver, context, |context| answer.as_mut().poll(context));
             // The last interim response may have come together with the head.
             if interim.is_beyond() { Poll::Ready(Err(NoHead::Interim)) } else { answered.map_err(NoHead::from) }
         });
@@ -119,7 +120,7 @@ impl Http1 {
     /// The next piece of the body; `None` after the last.
     pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<hyper::Result<Option<Bytes>>> {
         let Self { body: Some(body), quiet, driver, .. } = self else { return Poll::Ready(Ok(None)) };
-        beside(quiet, driver, context, |context| {
+        poll_driving(quiet, driver, context, |context| {
             loop {
                 let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(context)) else {
                     return Poll::Ready(Ok(None));
@@ -140,7 +141,7 @@ impl Http1 {
 }
 
 /// Polls work that waits on a connection. If it is pending, drives the connection and polls the work again.
-fn beside<T>(
+fn poll_driving<T>(
     quiet: &Quiet,
     driver: &mut Option<Driver>,
     context: &Context<'_>,
@@ -221,8 +222,8 @@ impl Wake for Inner {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let told = self.state.compare_exchange(POLLING, WOKEN, Ordering::AcqRel, Ordering::Acquire);
-        if told == Err(WAITING) {
+        let before = self.state.compare_exchange(POLLING, WOKEN, Ordering::AcqRel, Ordering::Acquire);
+        if before == Err(WAITING) {
             self.task.wake();
         }
     }

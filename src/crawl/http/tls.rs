@@ -24,7 +24,7 @@ use tokio_rustls::client::TlsStream;
 
 #[cfg(feature = "cluster")]
 use super::certificates::Renewed;
-use super::certificates::{ByWildcard, Identity, NoWildcard, Unspeakable, Unverified, greeting, provider, roots};
+use super::certificates::{ByWildcard, Identity, InvalidTlsName, NoWildcard, Unverified, greeting, provider, roots};
 
 /// At most this many hosts have their sessions kept, which saves the next connection the certificates and their signatures. A session
 /// includes the host's certificates, and takes about 6 kB with them.
@@ -220,7 +220,7 @@ pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
 
 /// Whether an error is a TLS error.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
-    error.is::<rustls::Error>() || error.is::<Unspeakable>()
+    error.is::<rustls::Error>() || error.is::<InvalidTlsName>()
 }
 
 /// The transport of a connection.

@@ -46,21 +46,21 @@ impl fmt::Debug for Direct {
 }
 
 impl Direct {
-    /// Keeps as many idle connections as `places` allows. `multiplexes`: speak HTTP/2 with hosts that offer it. `times` records how long
+    /// Keeps as many idle connections as `limits` allow. `multiplexes`: speak HTTP/2 with hosts that offer it. `times` records how long
     /// each connection took.
     ///
     /// # Errors
     /// When TLS cannot be set up.
     pub(super) fn new(
         options: &FetchOptions,
-        places: ResourceLimits,
+        limits: ResourceLimits,
         multiplexes: bool,
         tls: &Tls,
         (names, times): (Names, Arc<Mutex<ConnectionTimes>>),
         proxies: Proxies,
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let dialer = Dialer::new(names.clone(), options.connect_timeout);
-        let idle = Arc::new(IdleConnections::new(places.idle_connections, places.idle_memory));
+        let idle = Arc::new(IdleConnections::new(limits.idle_connections, limits.idle_memory));
         let shared = multiplexes.then(|| SharedConnections::new(Arc::clone(&idle)));
         let tls = tls.connector(options.insecure)?;
         Ok(Self { dialer, tls, names, times, proxies, idle, shared })
@@ -87,21 +87,21 @@ impl Direct {
             };
             // A server may close a kept connection just as it is reused, or refuse a request unprocessed. Such a request is repeated once
             // (RFC 9110 section 9.2.2), on a new connection unless the shared one is still open.
-            let is_kept = connection.is_kept();
+            let is_reused = connection.is_reused();
             request.permitted()?;
             let (no_head, sent_at) = match self.head_on(connection, request, get, contact).await {
                 Ok(response) => {
-                    let judged = forwarding.map_or(Ok(()), |proxy| proxy.judge(response.head.status()));
+                    let judged = forwarding.map_or(Ok(()), |proxy| proxy.record_status(response.head.status()));
                     return judged.map(|()| response).map_err(FetchError::of_proxy);
                 }
                 Err(unanswered) => unanswered,
             };
             if matches!(no_head, NoHead::RanOut(_))
-                && let Some(error) = forwarding.and_then(Proxy::said_nothing)
+                && let Some(error) = forwarding.and_then(Proxy::unanswered)
             {
                 return Err(FetchError::of_proxy(error));
             }
-            let may_repeat = no_head.is_refused() || is_kept && no_head.is_of_connection();
+            let may_repeat = no_head.is_refused() || is_reused && no_head.is_of_connection();
             if no_head.wants_http1() {
                 self.speaks_http1(url.origin());
             }

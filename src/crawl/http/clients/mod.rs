@@ -42,7 +42,7 @@ impl ClientChoice {
 /// What a client is built from.
 pub(super) struct ClientParts<'a> {
     pub(super) options: &'a FetchOptions,
-    pub(super) places: ResourceLimits,
+    pub(super) limits: ResourceLimits,
     /// A host may be sent several requests at once, over HTTP/2.
     pub(super) multiplexes: bool,
     pub(super) tls: &'a Tls,
@@ -54,14 +54,14 @@ pub(super) fn make(
     names: &Names,
     times: &Arc<Mutex<ConnectionTimes>>,
 ) -> Result<Arc<dyn Client>, FetcherError> {
-    let &ClientParts { options, places, multiplexes, tls } = parts;
+    let &ClientParts { options, limits, multiplexes, tls } = parts;
     #[cfg(feature = "reqwest")]
     if options.client == ClientChoice::REQWEST {
-        return Ok(Arc::new(Reqwest::ours(options, places, tls, names)?));
+        return Ok(Arc::new(Reqwest::ours(options, limits, tls, names)?));
     }
-    let proxies = Proxies::new(options, tls, places.lookups)?;
+    let proxies = Proxies::new(options, tls, limits.lookups)?;
     let shared = (names.clone(), Arc::clone(times));
-    let client = Direct::new(options, places, multiplexes, tls, shared, proxies);
+    let client = Direct::new(options, limits, multiplexes, tls, shared, proxies);
     Ok(Arc::new(client.map_err(FetcherError::Setup)?))
 }
 

@@ -111,16 +111,16 @@ impl Reqwest {
     /// A client that resolves hosts by `names`, and trusts them as the options say.
     pub(super) fn ours(
         options: &FetchOptions,
-        places: ResourceLimits,
+        limits: ResourceLimits,
         tls: &Tls,
         names: &Names,
     ) -> Result<Self, FetcherError> {
         Ok(Self(Kind::Ours(Box::new(Ours {
             names: names.clone(),
             connect_timeout: options.connect_timeout,
-            most_idle: places
+            most_idle: limits
                 .idle_connections
-                .min(usize::try_from(places.idle_memory / IDLE_MEMORY).unwrap_or(usize::MAX)),
+                .min(usize::try_from(limits.idle_memory / IDLE_MEMORY).unwrap_or(usize::MAX)),
             tls: tls.connector(options.insecure).map_err(|error| FetcherError::Setup(error.into()))?,
             generations: Mutex::default(),
         }))))

@@ -44,72 +44,73 @@ const MOST_SILENT: u32 = 8;
 
 /// A record of a proxy's answers and failures: decides whose fault a missing answer is, and when the proxy has failed for good.
 #[derive(Debug)]
-pub(super) struct ProxyStanding {
+pub(super) struct ProxyHealth {
     /// It has answered, and nothing has gone wrong since.
-    is_well: AtomicBool,
-    troubles: Mutex<Troubles>,
+    is_healthy: AtomicBool,
+    failures: Mutex<ProxyFailures>,
     /// How long it may fail.
     patience: Duration,
 }
 
 #[derive(Debug, Default)]
-struct Troubles {
+struct ProxyFailures {
     has_answered: bool,
     silent: u32,
     failing_since: Option<Instant>,
     /// It does not take our sign-in. Waiting does not help.
-    refuses_us: bool,
+    refuses_sign_in: bool,
 }
 
-impl ProxyStanding {
+impl ProxyHealth {
     pub(super) fn new(patience: Duration) -> Self {
-        Self { is_well: AtomicBool::new(false), troubles: Mutex::default(), patience }
+        Self { is_healthy: AtomicBool::new(false), failures: Mutex::default(), patience }
     }
 
     /// It has answered like a proxy, whatever the answer.
     pub(super) fn answered(&self) {
-        if self.is_well.load(Ordering::Relaxed) {
+        if self.is_healthy.load(Ordering::Relaxed) {
             return;
         }
-        let mut troubles = lock(&self.troubles);
-        *troubles = Troubles { has_answered: true, refuses_us: troubles.refuses_us, ..Troubles::default() };
-        self.is_well.store(!troubles.refuses_us, Ordering::Relaxed);
+        let mut failures = lock(&self.failures);
+        *failures =
+            ProxyFailures { has_answered: true, refuses_sign_in: failures.refuses_sign_in, ..ProxyFailures::default() };
+        self.is_healthy.store(!failures.refuses_sign_in, Ordering::Relaxed);
     }
 
     /// It cannot be reached.
     pub(super) fn failed(&self, now: Instant) {
-        self.is_well.store(false, Ordering::Relaxed);
-        let mut troubles = lock(&self.troubles);
-        troubles.has_answered = false;
-        troubles.failing_since.get_or_insert(now);
+        self.is_healthy.store(false, Ordering::Relaxed);
+        let mut failures = lock(&self.failures);
+        failures.has_answered = false;
+        failures.failing_since.get_or_insert(now);
     }
 
     /// It has not answered, or not validly. Returns whether that is its own fault: it is if the proxy has not answered since it was last
     /// unreachable, or ever, or has left [`MOST_SILENT`] requests in a row unanswered. Otherwise it is the host's.
-    pub(super) fn said_nothing(&self, now: Instant) -> bool {
-        self.is_well.store(false, Ordering::Relaxed);
-        let mut troubles = lock(&self.troubles);
-        troubles.silent += 1;
-        let is_own = !troubles.has_answered || troubles.silent >= MOST_SILENT;
+    pub(super) fn unanswered(&self, now: Instant) -> bool {
+        self.is_healthy.store(false, Ordering::Relaxed);
+        let mut failures = lock(&self.failures);
+        failures.silent += 1;
+        let is_own = !failures.has_answered || failures.silent >= MOST_SILENT;
         if is_own {
-            troubles.failing_since.get_or_insert(now);
+            failures.failing_since.get_or_insert(now);
         }
         is_own
     }
 
     /// It does not take our sign-in.
-    pub(super) fn refused_us(&self) {
-        self.is_well.store(false, Ordering::Relaxed);
-        lock(&self.troubles).refuses_us = true;
+    pub(super) fn refused_sign_in(&self) {
+        self.is_healthy.store(false, Ordering::Relaxed);
+        lock(&self.failures).refuses_sign_in = true;
     }
 
     /// Whether it has failed for good.
     pub(super) fn is_lost(&self, now: Instant) -> bool {
-        if self.is_well.load(Ordering::Relaxed) {
+        if self.is_healthy.load(Ordering::Relaxed) {
             return false;
         }
-        let troubles = lock(&self.troubles);
-        troubles.refuses_us || troubles.failing_since.is_some_and(|since| now - since >= self.patience)
+        let failures = lock(&self.failures);
+        failures.refuses_sign_in || failures.failing_since.is_some_and(|since| now - since >= self.patience)
     }
 }
 
@@ -121,30 +122,30 @@ mod tests {
 
     #[test]
     fn a_proxy_that_fails_is_lost_after_a_while_and_an_answer_mends_it() {
-        let (standing, start) = (ProxyStanding::new(PATIENCE), Instant::now());
-        assert!(!standing.is_lost(start));
-        standing.failed(start);
-        standing.failed(start + PATIENCE / 2);
-        assert!(!standing.is_lost(start + PATIENCE / 2) && standing.is_lost(start + PATIENCE));
-        standing.answered();
-        assert!(!standing.is_lost(start + PATIENCE));
-        standing.refused_us();
-        assert!(standing.is_lost(start));
-        standing.answered();
-        assert!(standing.is_lost(start), "another answer is no sign-in");
+        let (health, start) = (ProxyHealth::new(PATIENCE), Instant::now());
+        assert!(!health.is_lost(start));
+        health.failed(start);
+        health.failed(start + PATIENCE / 2);
+        assert!(!health.is_lost(start + PATIENCE / 2) && health.is_lost(start + PATIENCE));
+        health.answered();
+        assert!(!health.is_lost(start + PATIENCE));
+        health.refused_sign_in();
+        assert!(health.is_lost(start));
+        health.answered();
+        assert!(health.is_lost(start), "another answer is no sign-in");
     }
 
     #[test]
     fn silence_is_a_hosts_fault_once_others_are_answered() {
-        let (standing, start) = (ProxyStanding::new(PATIENCE), Instant::now());
-        assert!(standing.said_nothing(start), "nobody was answered");
-        standing.answered();
+        let (health, start) = (ProxyHealth::new(PATIENCE), Instant::now());
+        assert!(health.unanswered(start), "nobody was answered");
+        health.answered();
         for _ in 1..MOST_SILENT {
-            assert!(!standing.said_nothing(start));
+            assert!(!health.unanswered(start));
         }
-        assert!(!standing.is_lost(start + PATIENCE) && standing.said_nothing(start));
-        assert!(standing.is_lost(start + PATIENCE));
-        standing.answered();
-        assert!(!standing.said_nothing(start) && !standing.is_lost(start + PATIENCE));
+        assert!(!health.is_lost(start + PATIENCE) && health.unanswered(start));
+        assert!(health.is_lost(start + PATIENCE));
+        health.answered();
+        assert!(!health.unanswered(start) && !health.is_lost(start + PATIENCE));
     }
 }

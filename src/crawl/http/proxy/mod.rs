@@ -26,7 +26,7 @@
 //! our sign-in, the crawl ends, and can be resumed.
 //!
 //! If the proxy answers that a host cannot be reached, or must not be, that is the host's failure. A missing answer may be either's fault;
-//! [`ProxyStanding`](fault::ProxyStanding) decides which.
+//! [`ProxyHealth`](fault::ProxyHealth) decides which.
 //!
 //! # Bounds
 //!
@@ -120,7 +120,7 @@ impl Proxies {
 
     /// Whether one of them has failed for good.
     pub(super) fn are_lost(&self) -> bool {
-        [&self.http, &self.https].into_iter().flatten().any(|proxy| proxy.standing().is_lost(Instant::now()))
+        [&self.http, &self.https].into_iter().flatten().any(|proxy| proxy.health().is_lost(Instant::now()))
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::address::{ProxyAddress, ProxyKind, ProxySignIn};
-use super::fault::{ProxyError, ProxyFault, ProxyStanding};
+use super::fault::{ProxyError, ProxyFault, ProxyHealth};
 use super::tunnel::{SocksAnswer, is_socks5_refusal, open_tunnel, socks5_connect, socks5_greet, socks5_reason};
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
@@ -37,7 +37,7 @@ pub(in crate::crawl::http) struct Proxy {
     dialer: Dialer,
     /// Set if it is spoken to over TLS.
     tls: Option<Connector>,
-    standing: ProxyStanding,
+    health: ProxyHealth,
     places: ProxyPlaces,
 }
 
@@ -49,17 +49,17 @@ impl Proxy {
         tls: &Tls,
         lookups: usize,
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let dialer = Dialer::new(Names::of_anybody(lookups), options.connect_timeout);
+        let dialer = Dialer::new(Names::unguarded(lookups), options.connect_timeout);
         let tls = (address.kind() == ProxyKind::Https).then(|| tls.connector_of_rule(false, None)).transpose()?;
         let header = match &sign_in {
             Some(sign_in) => Some(sign_in.header().ok_or("the sign-in cannot stand in a header")?),
             None => None,
         };
         let uri = format!("http://{}", address.authority()).parse()?;
-        let standing = ProxyStanding::new(options.proxy_patience);
+        let health = ProxyHealth::new(options.proxy_patience);
         let places = ProxyPlaces::new(options.proxy_connections);
         let user_agent = options.user_agent.clone();
-        Ok(Self { address, uri, sign_in, header, user_agent, dialer, tls, standing, places })
+        Ok(Self { address, uri, sign_in, header, user_agent, dialer, tls, health, places })
     }
 
     /// Whether it forwards a URL's request, instead of opening a tunnel to the host: an HTTP proxy does so for http.
@@ -87,22 +87,22 @@ impl Proxy {
     ///
     /// # Errors
     /// When it does not take our sign-in.
-    pub(in crate::crawl::http) fn judge(&self, status: StatusCode) -> Result<(), ProxyError> {
+    pub(in crate::crawl::http) fn record_status(&self, status: StatusCode) -> Result<(), ProxyError> {
         if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
             return Err(self.wants_sign_in());
         }
-        self.standing.answered();
+        self.health.answered();
         Ok(())
     }
 
     /// Records that a forwarded request got no answer. Returns an error if that is the proxy's own fault.
-    pub(in crate::crawl::http) fn said_nothing(&self) -> Option<ProxyError> {
-        let is_own = self.standing.said_nothing(Instant::now());
+    pub(in crate::crawl::http) fn unanswered(&self) -> Option<ProxyError> {
+        let is_own = self.health.unanswered(Instant::now());
         is_own.then(|| ProxyError::new(ProxyFault::Own, format!("the proxy {} does not answer", self.address)))
     }
 
-    pub(super) fn standing(&self) -> &ProxyStanding {
-        &self.standing
+    pub(super) fn health(&self) -> &ProxyHealth {
+        &self.health
     }
 
     /// Waits for a place for one more connection to it.
@@ -121,7 +121,7 @@ impl Proxy {
         reached.map_err(|source| {
             let is_ours = is_shortage(&*source);
             if !is_ours {
-                self.standing.failed(Instant::now());
+                self.health.failed(Instant::now());
             }
             let words = causes(&*source).last().map_or_else(String::new, ToString::to_string);
             let message = format!("the proxy {} cannot be reached: {words}", self.address);
@@ -161,7 +161,7 @@ impl Proxy {
         let asked = timeout_at(until.into(), self.ask(&mut transport, host, port)).await;
         match asked {
             Ok(Ok(None)) => {
-                self.standing.answered();
+                self.health.answered();
                 Ok(transport)
             }
             Ok(Ok(Some(error))) => Err(error),
@@ -216,7 +216,7 @@ impl Proxy {
     }
 
     fn wants_sign_in(&self) -> ProxyError {
-        self.standing.refused_us();
+        self.health.refused_sign_in();
         let message = match &self.sign_in {
             Some(_) => format!("the proxy {} does not take the sign-in", self.address),
             None => format!("the proxy {} wants a sign-in: see fetch.proxy_sign_in", self.address),
@@ -225,13 +225,13 @@ impl Proxy {
     }
 
     fn refuses(&self, is_refusal: bool, words: &str) -> ProxyError {
-        self.standing.answered();
+        self.health.answered();
         let fault = if is_refusal { ProxyFault::Refusal } else { ProxyFault::Host };
         ProxyError::new(fault, format!("the proxy {} answers: {words}", self.address))
     }
 
     fn is_silent(&self, words: &str) -> ProxyError {
-        let is_own = self.standing.said_nothing(Instant::now());
+        let is_own = self.health.unanswered(Instant::now());
         let fault = if is_own { ProxyFault::Own } else { ProxyFault::Host };
         ProxyError::new(fault, format!("the proxy {} {words}", self.address))
     }
@@ -252,7 +252,7 @@ impl ProxyPlaces {
             if let Ok(place) = Arc::clone(&self.0).try_acquire_owned() {
                 break place;
             }
-            if let Some(_wanted) = idle.close_one_or_all_to_come() {
+            if let Some(_wanted) = idle.make_room() {
                 break Arc::clone(&self.0).acquire_owned().await.expect("nobody closes it");
             }
         };
