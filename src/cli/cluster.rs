@@ -64,7 +64,6 @@ mod within {
     use crate::cli::cluster_request::ClusterRequest;
     use crate::cli::command_error::CommandError;
     use crate::cli::config;
-    use crate::cli::crawl::sinks;
     use crate::cli::drop_rules;
     use crate::cli::effective::{of_crawl, settings};
     use crate::cli::exit::Exit;
@@ -75,6 +74,7 @@ mod within {
     use crate::cli::parts;
     use crate::cli::progress::{Reporter, Screen};
     use crate::cli::seeds::SeedLists;
+    use crate::cli::settings::sinks;
     use crate::cli::signals::Signals;
     use crate::cli::simulated::world;
     use crate::cli::stats_form::StatsForm;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::command_error::CommandError;
@@ -12,7 +11,7 @@ use super::log::{self, LogError};
 use super::output;
 use super::progress::{Reporter, Screen};
 use super::seeds::{self, ForJob, SeedLists};
-use super::settings::{AllSettings, OutputSettings};
+use super::settings::{AllSettings, sinks};
 use super::signals::Signals;
 use super::simulated::{SimulatedWeb, world};
 use super::unfit::{refused, unfit};
@@ -20,8 +19,8 @@ use super::watched::Watched;
 use super::{cluster, config, dashboard, ending, export, surroundings};
 use crate::address::FingerprintKey;
 use crate::crawl::{
-    Archive, Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, LinkList, ResourceLimits, Resumed, Sink,
-    Visits, Writer, WriterThread, raise_open_files,
+    Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, ResourceLimits, Resumed, Writer, WriterThread,
+    raise_open_files,
 };
 use crate::frontier::{Failure, JudgedAgain};
 use crate::gate::{Blocklist, Gate};
@@ -253,24 +252,6 @@ fn known_pages(layers: &Layers, old: &Path, scratch: &Path) -> Result<KnownPages
 fn keep_bodies(crawl: &mut Crawl<JobJournal>, job: &Job, directory: Option<&Path>) -> Result<(), CommandError> {
     let Some(directory) = directory else { return Ok(()) };
     crawl.keep_bodies(job, directory).map_err(CommandError::cannot(Exit::NotKept, "write to", directory))
-}
-
-/// The sinks that keep more of each page than its record. `number` tells a job's archive from others.
-pub(super) fn sinks(settings: &AllSettings, number: u64) -> Vec<Arc<dyn Sink>> {
-    let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
-    if settings.output.warc {
-        let CrawlOptions { fetch, frontier, .. } = &settings.crawl;
-        let OutputSettings { warc_bytes, warc_compression, .. } = settings.output;
-        let robots = frontier.politeness.robots;
-        sinks.push(Arc::new(Archive::new(number, fetch, robots, warc_bytes, warc_compression)));
-    }
-    if settings.output.links {
-        sinks.push(Arc::new(LinkList::default()));
-    }
-    if settings.output.visits || settings.recrawl.is_some() || settings.crawl.recrawl.every.is_some() {
-        sinks.push(Arc::new(Visits));
-    }
-    sinks
 }
 
 /// Makes every check that a crawl makes before it touches anything, except on what it reads: seeds, blocklists and

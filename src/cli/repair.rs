@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::command_error::CommandError;
-use super::crawl::sinks;
 use super::exit::Exit;
 use super::layers::Layers;
 use super::output::{self, Safe, print};
+use super::settings::sinks;
 use super::unfit::{refused, unfit};
 use crate::crawl::{CrawlError, PageFormat};
 use crate::job::Job;

@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::log::LogFormat;
 use super::record_file::{RecordFile, RecordFormat};
 use crate::address::without_userinfo;
-use crate::crawl::{CrawlOptions, FetchOptions, Secret, WarcCompression};
+use crate::crawl::{Archive, CrawlOptions, FetchOptions, LinkList, Secret, Sink, Visits, WarcCompression};
 use crate::gate::ScopeKind;
 use crate::simulate::SimulateOptions;
 
@@ -363,6 +364,24 @@ const BROWSERS: [&str; 13] = [
 
 fn is_browser(token: &str) -> bool {
     BROWSERS.iter().any(|browser| browser.eq_ignore_ascii_case(token))
+}
+
+/// The sinks that keep more of each page than its record. `number` tells a job's archive from others.
+pub(super) fn sinks(settings: &AllSettings, number: u64) -> Vec<Arc<dyn Sink>> {
+    let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
+    if settings.output.warc {
+        let CrawlOptions { fetch, frontier, .. } = &settings.crawl;
+        let OutputSettings { warc_bytes, warc_compression, .. } = settings.output;
+        let robots = frontier.politeness.robots;
+        sinks.push(Arc::new(Archive::new(number, fetch, robots, warc_bytes, warc_compression)));
+    }
+    if settings.output.links {
+        sinks.push(Arc::new(LinkList::default()));
+    }
+    if settings.output.visits || settings.recrawl.is_some() || settings.crawl.recrawl.every.is_some() {
+        sinks.push(Arc::new(Visits));
+    }
+    sinks
 }
 
 #[cfg(test)]
