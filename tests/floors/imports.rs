@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::iter::Peekable;
 
 use crate::source::Source;
 
@@ -16,7 +17,7 @@ struct Use {
     passed_on: bool,
 }
 
-/// A file as a module.
+/// A file as a module, or a module inside one.
 struct Module {
     file: String,
     parent: Option<String>,
@@ -35,12 +36,13 @@ pub(crate) struct Imports {
 impl Imports {
     /// Unit tests are left out: they may import anything.
     pub(crate) fn of(sources: &[Source]) -> Self {
-        let modules = sources.iter().map(|source| {
+        let mut modules = BTreeMap::new();
+        for source in sources {
             let (name, parent) = module(&source.path);
-            let (uses, paths) = words(&source.code[..source.tests()]);
-            (name, Module { file: source.path.clone(), parent, uses, paths })
-        });
-        let mut imports = Self { modules: modules.collect(), edges: BTreeMap::new() };
+            let mut tokens = tokens(&source.code[..source.tests()]).into_iter().peekable();
+            read(&mut tokens, &source.path, name, parent, &mut modules);
+        }
+        let mut imports = Self { modules, edges: BTreeMap::new() };
         for (name, module) in &imports.modules {
             let used = module.uses.iter().filter(|used| !used.passed_on).map(|used| &used.path);
             for path in used.chain(&module.paths) {
@@ -170,35 +172,57 @@ fn is_parent(parent: &str, child: &str) -> bool {
     })
 }
 
-/// The names that the `use` declarations bring in, and the other paths in the code.
-fn words(code: &str) -> (Vec<Use>, Vec<Words>) {
-    let (mut uses, mut paths) = (Vec::new(), Vec::new());
-    let mut tokens = tokens(code).into_iter().peekable();
-    let mut before = "";
+/// Adds a module: the names that its `use` declarations bring in, and the other paths in its code, up to the `}` that
+/// ends it. Modules inside it are modules of the same file.
+fn read<'a>(
+    tokens: &mut Peekable<impl Iterator<Item = &'a str>>,
+    file: &str,
+    name: String,
+    parent: Option<String>,
+    modules: &mut BTreeMap<String, Module>,
+) {
+    // Two modules of one file may have one name, each for builds without the other.
+    let known = modules.remove(&name);
+    let mut module =
+        known.unwrap_or_else(|| Module { file: file.to_owned(), parent, uses: Vec::new(), paths: Vec::new() });
+    let (mut before, mut depth) = ("", 0);
     while let Some(token) = tokens.next() {
-        if token == "use" {
-            let tree: Vec<&str> = tokens.by_ref().take_while(|token| *token != ";").collect();
-            expand(&mut tree.into_iter().peekable(), &[], &mut |name, path| {
-                uses.push(Use { name, path, passed_on: ["pub", ")"].contains(&before) });
-            });
-        } else if is_word(token) {
-            let mut path = vec![token.to_owned()];
-            while tokens.next_if_eq(&"::").is_some() {
-                let Some(word) = tokens.next_if(|token| is_word(token)) else { break };
-                path.push(word.to_owned());
+        match token {
+            "use" => {
+                let tree: Vec<&str> = tokens.by_ref().take_while(|token| *token != ";").collect();
+                expand(&mut tree.into_iter().peekable(), &[], &mut |name, path| {
+                    module.uses.push(Use { name, path, passed_on: ["pub", ")"].contains(&before) });
+                });
             }
-            if path.len() > 1 {
-                paths.push(path);
+            "mod" => {
+                let inner = join(&name, tokens.next().unwrap_or_default());
+                if tokens.next_if_eq(&"{").is_some() {
+                    read(tokens, file, inner, Some(name.clone()), modules);
+                }
             }
+            "{" => depth += 1,
+            "}" if depth == 0 => break,
+            "}" => depth -= 1,
+            token if is_word(token) => {
+                let mut path = vec![token.to_owned()];
+                while tokens.next_if_eq(&"::").is_some() {
+                    let Some(word) = tokens.next_if(|token| is_word(token)) else { break };
+                    path.push(word.to_owned());
+                }
+                if path.len() > 1 {
+                    module.paths.push(path);
+                }
+            }
+            _ => {}
         }
         before = token;
     }
-    (uses, paths)
+    modules.insert(name, module);
 }
 
 /// Follows a `use` tree to its ends, up to the `,` or `}` after it.
 fn expand<'a>(
-    tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
+    tokens: &mut Peekable<impl Iterator<Item = &'a str>>,
     before: &[String],
     found: &mut impl FnMut(String, Words),
 ) {
@@ -273,6 +297,13 @@ fn a_circle_is_found_however_it_is_imported() {
         "use super::{Set as S};",
     );
     assert_eq!(of(set, shard), circle("seen::Shard::B, shard::a", "super::Set"));
+    // Through modules inside the files, one of them inside another.
+    let set = "pub use with::Set;\nmod with {\n    use super::super::shard::Shard;\n    pub struct Set;\n}\n";
+    let shard = "mod with {\n    mod parts {\n        fn a(b: [u8; { 1 }]) { crate::seen::set::Set }\n    }\n}\n";
+    assert_eq!(of(set, shard), circle("super::super::shard::Shard", "crate::seen::set::Set"));
+    // A module that is closed says nothing about the file after it.
+    let set = "mod with { fn a() {} }\nuse super::Shard;";
+    assert_eq!(of(set, "use super::Sight;"), circle("super::Shard", "super::Sight"));
     // Imports in one direction only; a comment, a unit test and a re-export are not imports.
     let tests = "// super::Set\n#[cfg(test)]\nmod tests {\n    use super::super::Set;\n}\n";
     assert_eq!(of("use super::Shard;", tests), [""; 0]);
