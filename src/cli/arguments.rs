@@ -1,4 +1,5 @@
-//! The command line: the one door to clap. The table of settings defines the flags; their values go to the layers.
+//! The command line: the one door to clap. The table of settings defines the flags; their values go to the layers. The
+//! help and the manual pages follow from it.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,31 +10,24 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
+use clap_mangen::Man;
 
-use super::argument::{operand, option, path, switch};
-use super::broken_form::BrokenForm;
-use super::cluster_request::ClusterRequest;
-use super::command_error::CommandError;
-use super::diff_form::DiffForm;
-use super::exit::Exit;
-use super::given::Given;
-use super::help::after_long_help;
+use super::command_error::{CommandError, Exit};
 use super::layers::untyped;
 use super::merge::MergeRequest;
-use super::output;
-use super::own_settings::{
-    SIMULATED, is_of_cluster, is_of_filter, is_of_page, is_of_servers, is_of_simulated_web, is_of_sitemaps,
-    is_resumable, is_seen,
-};
+use super::output::print;
 use super::record_file::RecordFormat;
 use super::seen::{self, SeenRequest};
-use super::setting::{Flag, Setting, Takes};
 use super::settings::AllSettings;
 use super::simulate::SimulateRequest;
-use super::stats_form::StatsForm;
-use super::subcommands;
+use super::subcommands::{BrokenForm, ClusterRequest, DiffForm, StatsForm, operand, option, path, switch};
 use super::suggest::{advice_for, nearest};
-use super::table::{TABLE, row_of};
+use super::table::{
+    Flag, SIMULATED, Setting, TABLE, Takes, is_of_cluster, is_of_filter, is_of_page, is_of_servers,
+    is_of_simulated_web, is_of_sitemaps, is_resumable, is_seen, row_of,
+};
+use super::toml_file::Given;
+use super::{output, subcommands};
 use crate::crawl::{FieldRule, Secret};
 use crate::gate::DropRule;
 use crate::report::SchemaOf;
@@ -432,10 +426,58 @@ fn seed_url(text: &str) -> Result<String, String> {
     ))
 }
 
+/// The text below the options of `--help`.
+fn after_long_help() -> String {
+    let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
+    let codes = Exit::MEANINGS.map(|(exit, meaning)| format!("  {:>3}  {meaning}\n", exit as u8)).concat();
+    format!(
+        "Examples:\n{examples}\n\
+         Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment \
+         (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` tells which.\n\n\
+         Exit codes:\n{codes}"
+    )
+}
+
+const EXAMPLES: [(&str, &str); 13] = [
+    ("crawler https://example.org/", "one site, up to its borders"),
+    ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
+    ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
+    ("crawler https://example.org/ --warc", "the same, kept as a web archive; its index: crawler cdxj crawl/"),
+    ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
+    ("crawler retry crawl/", "the pages that failed, once more"),
+    ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),
+    ("crawler drop crawl/ --host example.org", "a host that wants to be left alone; --undo takes it back"),
+    ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
+    ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
+    ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
+    ("crawler top crawl/", "a crawl that runs, in the terminal: why it waits, its hosts; pause it, stop it"),
+    ("crawler report crawl/ --open", "the report as a page, with charts"),
+];
+
+/// Prints the page of this command, or all pages together; or writes a page for each command into a directory.
+pub(super) fn man(of: Option<&str>, to: Option<&Path>) -> Result<(), CommandError> {
+    // Every command gets a page; the `help` subcommands do not.
+    let told = |command: Command| command.hide(false).disable_help_subcommand(true);
+    let mut command = told(command()).mut_subcommands(told);
+    command.build();
+    if let Some(to) = to {
+        return clap_mangen::generate_to(command, to).map_err(CommandError::cannot(Exit::Failed, "write into", to));
+    }
+    let command = match of {
+        None => Some(command),
+        Some(name) => command.find_subcommand(name).cloned(),
+    };
+    let unknown = || {
+        CommandError::new(Exit::Usage, format!("there is no command {:?}: see crawler --help", of.unwrap_or_default()))
+    };
+    let page = Man::new(command.ok_or_else(unknown)?);
+    print(|out| page.render(out))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::suggest::GUESSES;
     use super::*;
+    use crate::cli::suggest::GUESSES;
 
     #[test]
     fn clap_finds_no_fault_with_the_command() {

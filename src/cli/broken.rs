@@ -17,14 +17,13 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::arguments::CommandLine;
-use super::broken_form::BrokenForm;
-use super::command_error::CommandError;
-use super::effective::of_job_read;
-use super::exit::Exit;
+use super::command_error::{CommandError, Exit};
+use super::config::of_job_read;
 use super::job_file::JobFile;
+use super::layers::refused;
 use super::output::{self, Safe, print};
 use super::record_table::{Column, CsvTable, RecordTable};
-use super::unfit::refused;
+use super::subcommands::BrokenForm;
 use crate::address::Canonicalizer;
 use crate::crawl::{LinkRecord, PageRecord, SkippedLink};
 use crate::job::{Job, PAGES};

@@ -9,14 +9,12 @@ mod without {
     use std::path::Path;
 
     use crate::cli::arguments::CommandLine;
-    use crate::cli::cluster_request::ClusterRequest;
-    use crate::cli::command_error::CommandError;
-    use crate::cli::effective::settings;
-    use crate::cli::exit::Exit;
+    use crate::cli::command_error::{CommandError, Exit};
+    use crate::cli::config::settings;
     use crate::cli::layers::Layers;
     use crate::cli::progress::Screen;
     use crate::cli::seeds::SeedLists;
-    use crate::cli::stats_form::StatsForm;
+    use crate::cli::subcommands::{ClusterRequest, StatsForm};
     use crate::gate::DropRule;
 
     fn refused(layers: &Layers) -> CommandError {
@@ -61,23 +59,18 @@ mod within {
 
     use crate::address::Canonicalizer;
     use crate::cli::arguments::CommandLine;
-    use crate::cli::cluster_request::ClusterRequest;
-    use crate::cli::command_error::CommandError;
-    use crate::cli::config;
-    use crate::cli::drop_rules;
-    use crate::cli::effective::{of_crawl, settings};
-    use crate::cli::exit::Exit;
+    use crate::cli::command_error::{CommandError, Exit};
+    use crate::cli::config::{of_crawl, settings};
     use crate::cli::explain::{AskedUrls, UrlAnswer, options};
-    use crate::cli::layers::Layers;
-    use crate::cli::log;
+    use crate::cli::layers::{Layers, refused, unfit};
     use crate::cli::output::{self, print};
-    use crate::cli::parts;
     use crate::cli::progress::{Reporter, Screen};
     use crate::cli::seeds::SeedLists;
     use crate::cli::settings::sinks;
     use crate::cli::signals::Signals;
-    use crate::cli::simulated::world;
-    use crate::cli::stats_form::StatsForm;
+    use crate::cli::simulate::world;
+    use crate::cli::subcommands::{ClusterRequest, StatsForm};
+    use crate::cli::{config, drop_rules, log, stats};
     use crate::cluster::{ClusterAdmin, ClusterError, ClusterOptions, Member, PartitionBy, Servers, node_of};
     use crate::crawl::{CrawlOptions, FinishReason, look_through};
     use crate::gate::DropRule;
@@ -165,7 +158,7 @@ mod within {
         print(|out| match form {
             StatsForm::Json => report.write_json(out),
             StatsForm::Metrics => out.write_all(metrics(report).as_bytes()),
-            StatsForm::Text(shown) => out.write_all(output::alarming(&parts::text(report, None, shown)).as_bytes()),
+            StatsForm::Text(shown) => out.write_all(output::alarming(&stats::text(report, None, shown)).as_bytes()),
         })
     }
 
@@ -360,8 +353,8 @@ mod within {
                 let advice = "give this crawl a name of its own (--cluster-name), or what the other one was begun with";
                 CommandError::caused(Exit::ForeignJob, "cluster", error).and(advice.to_owned())
             }
-            ClusterError::Job(error) => crate::cli::unfit::refused(error),
-            ClusterError::Crawl(error) => crate::cli::unfit::unfit(layers, error),
+            ClusterError::Job(error) => refused(error),
+            ClusterError::Crawl(error) => unfit(layers, error),
             ClusterError::NoSeeds { .. } => CommandError::caused(Exit::Usage, "cluster", error),
             ClusterError::SignIn { .. } => CommandError::new(Exit::Usage, error.to_string()),
             ClusterError::Gone { .. } => {

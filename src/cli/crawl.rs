@@ -1,22 +1,24 @@
 //! `crawler`: the crawl itself, from settings to report.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::command_error::CommandError;
-use super::exit::Exit;
-use super::layers::Layers;
+use super::command_error::{CommandError, Exit};
+use super::dashboard::{LivePage, Serving};
+use super::layers::{Layers, refused, unfit};
+#[cfg(unix)]
+use super::live::LiveSocket;
+use super::live::{LiveAnswers, RunningCrawl};
 use super::log::{self, LogError};
-use super::output;
 use super::progress::{Reporter, Screen};
 use super::seeds::{self, ForJob, SeedLists};
 use super::settings::{AllSettings, sinks};
 use super::signals::Signals;
-use super::simulated::{SimulatedWeb, world};
-use super::unfit::{refused, unfit};
-use super::watched::Watched;
-use super::{cluster, config, dashboard, ending, export, surroundings};
+use super::simulate::{SimulatedWeb, world};
+use super::{cluster, config, dashboard, ending, export, output};
 use crate::address::FingerprintKey;
 use crate::crawl::{
     Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, ResourceLimits, Resumed, Writer, WriterThread,
@@ -44,7 +46,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
     raise_open_files();
     if !settings.simulate.enabled {
         let has_proxy = settings.crawl.fetch.proxy.is_some();
-        for warning in surroundings::warnings(|name| std::env::var_os(name).filter(|_| !has_proxy)) {
+        for warning in proxy_warnings(|name| std::env::var_os(name).filter(|_| !has_proxy)) {
             output::warn(&warning);
         }
     }
@@ -376,4 +378,76 @@ fn tell(job: &Job, resumed: &Resumed) {
         ));
     }
     tracing::info!(replayed, cut, "behind the last checkpoint");
+}
+
+/// The page and the socket of a crawl, until this is dropped.
+#[must_use = "it is watched until this is dropped"]
+struct Watched {
+    _page: Option<Serving>,
+    #[cfg(unix)]
+    _socket: Option<LiveSocket>,
+}
+
+impl Watched {
+    /// Lets others watch a crawl whose job this process holds. Call this inside the runtime. If the socket cannot be
+    /// created, that is only a warning: the crawl continues without it.
+    pub(super) fn begin(
+        page: Option<LivePage>,
+        has_socket: bool,
+        crawl: &Crawl<JobJournal>,
+        options: &CrawlOptions,
+        job: &Job,
+    ) -> Self {
+        let answers = Arc::new(LiveAnswers::new(Arc::new(RunningCrawl::new(crawl, options, job.directory()))));
+        Self {
+            #[cfg(unix)]
+            _socket: has_socket.then(|| socket(job, Arc::clone(&answers))).flatten(),
+            _page: page.map(|page| page.show(answers)),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn socket(job: &Job, answers: Arc<LiveAnswers>) -> Option<LiveSocket> {
+    let path = job.socket_path();
+    let warn = |error| {
+        let (path, length) = (path.display(), path.as_os_str().len());
+        let what = "crawler top cannot look in while it runs; to do without: dashboard.socket = false";
+        output::warn(&format!("cannot listen at {path} ({length} bytes): {error}; {what}"));
+    };
+    LiveSocket::serve(&path, answers).map_err(warn).ok()
+}
+
+/// Variables that set a proxy for other clients; curl and others read them in both cases.
+const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
+/// The warnings, if no proxy is set. They never contain the values, since some of these have passwords.
+fn proxy_warnings(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
+    let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
+    let set: Vec<&str> = PROXIES.iter().copied().filter(set).collect();
+    if set.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("{} ignored: each host is asked directly; to obey the environment: --proxy env", set.join(", "))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_named_and_their_values_are_not() {
+        let variable = |name: &str| match name {
+            "http_proxy" => Some("http://ann:secret@proxy:3128".into()),
+            "HTTPS_PROXY" => Some("http://proxy".into()),
+            "all_proxy" => Some("".into()),
+            _ => None,
+        };
+        let said = proxy_warnings(variable);
+        assert_eq!(
+            said,
+            ["http_proxy, HTTPS_PROXY ignored: each host is asked directly; to obey the environment: --proxy env"]
+        );
+        assert!(proxy_warnings(|_| None).is_empty());
+    }
 }

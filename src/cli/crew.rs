@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::exit::Exit;
+use super::command_error::Exit;
 use super::line_block::{LineBlock, LineBlocks};
 
 /// Threads for one input: one reads it, one per core processes its blocks, and the caller's thread takes the results.

@@ -1,13 +1,21 @@
-//! A document that the user names: a URL, a file, or standard input.
+//! Commands that read one document, which is a URL, a file, or standard input: `crawler sitemap` lists its URLs, and
+//! `crawler extract` takes values from it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
-use super::command_error::CommandError;
-use super::exit::Exit;
+use serde_json::json;
+
+use super::command_error::{CommandError, Exit};
+use super::output::{Safe, print, warn};
+use super::settings::AllSettings;
 use crate::address::{BaseUrl, Canonicalizer};
-use crate::crawl::{FetchOptions, Fetcher};
+use crate::crawl::{
+    FetchOptions, Fetcher, FieldRule, FieldSet, FieldValue, SitemapEntry, SitemapFormat, SitemapLimits, SitemapPlace,
+    is_html, parse, read_sitemap,
+};
 use crate::frontier::Failure;
 
 /// Advice for an address that may not be requested.
@@ -90,4 +98,101 @@ async fn fetch(
         return Ok(Document { name, body, content_type, base: Some(base), cut });
     }
     Err(failed(&format!("{from} redirects too often")))
+}
+
+/// Prints the URLs in their order, each as it would be requested. Faults of the file are reported on standard error,
+/// with their places.
+pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, json: bool) -> Result<(), CommandError> {
+    let options = &settings.crawl;
+    let frontier = &options.frontier;
+    let canonicalizer = Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);
+    let base = base.map(|base| canonicalizer.base(base)).transpose();
+    let base = base.map_err(CommandError::of(Exit::Usage, "--base"))?;
+    let mut source =
+        Document::get(&options.fetch, from, &canonicalizer, ("sitemaps.max_bytes", options.sitemaps.max_bytes))?;
+    let mut place = SitemapPlace::new(canonicalizer.clone(), base.or(source.base.take()));
+    let mut limits = SitemapLimits::default();
+    (limits.max_urls, limits.max_bytes) = (options.sitemaps.max_urls, options.sitemaps.max_bytes);
+    (limits.alternates, limits.is_cut) = (options.sitemaps.alternates, source.cut.is_some());
+    let mut summary = None;
+    let mut problems = Vec::new();
+    print(|out| {
+        let mut written = Ok(());
+        let told = read_sitemap(&source.body, source.content_type.as_deref(), &limits, |entry| {
+            let url = match place.complete(&entry) {
+                (Some(base), url) => canonicalizer.join(base, &url),
+                (None, url) => canonicalizer.canonicalize(&url),
+            };
+            match url {
+                Ok(url) if written.is_ok() => written = line(out, url.wire(), &entry, json),
+                Ok(_) => {}
+                Err(error) => problems.push(format!("at byte {}: {}: {error}", entry.offset, entry.url)),
+            }
+        });
+        summary = Some(told);
+        written
+    })?;
+    let summary = summary.unwrap_or_default();
+    let name = &source.name;
+    if summary.format == SitemapFormat::Unknown {
+        let problem = summary.first_problem(limits.max_urls).unwrap_or_default();
+        return Err(CommandError::new(Exit::Failed, format!("{name} is no sitemap: {problem}")));
+    }
+    summary.problem.iter().for_each(|problem| warn(&format!("{name}: {problem}")));
+    if summary.problems > 1 {
+        warn(&format!("{name}: {} more that is wrong with it", summary.problems - 1));
+    }
+    problems.iter().take(10).for_each(|problem| warn(&format!("{name}: {problem}")));
+    if problems.len() > 10 {
+        warn(&format!("{name}: {} more that are no URLs", problems.len() - 10));
+    }
+    summary.excess(limits.max_urls).iter().for_each(|excess| warn(&format!("{name}: {excess}")));
+    source.cut.iter().for_each(|why| warn(&format!("{name}: {why}")));
+    Ok(())
+}
+
+fn line(out: &mut dyn Write, url: &str, entry: &SitemapEntry, is_json: bool) -> io::Result<()> {
+    if !is_json {
+        return writeln!(out, "{}", Safe(url));
+    }
+    let SitemapEntry { kind, lastmod, priority, .. } = entry;
+    // As it was written: 0.8 is not 0.800000011920929.
+    let priority: Option<f64> = priority.and_then(|priority| priority.to_string().parse().ok());
+    writeln!(out, "{}", json!({ "url": url, "kind": kind.name(), "lastmod": lastmod, "priority": priority }))
+}
+
+/// Prints the fields of `[extract]` as JSON, as in a record; for one rule, each value on a line.
+pub(super) fn extract(settings: &AllSettings, from: &str, rule: Option<&FieldRule>) -> Result<(), CommandError> {
+    let options = &settings.crawl;
+    let one = rule.map(|rule| BTreeMap::from([("--select".to_owned(), rule.clone())]));
+    let rules = one.as_ref().unwrap_or(&options.extract);
+    if rules.is_empty() {
+        return Err(CommandError::new(
+            Exit::Usage,
+            "nothing to extract: give --select CSS, or [extract.NAME] in crawler.toml",
+        ));
+    }
+    let fields = FieldSet::new(rules, options.parse.max_nesting);
+    let fields = fields.map_err(|error| match one {
+        Some(_) => CommandError::new(Exit::Usage, format!("--{} = {:?}: {}", error.key, error.value, error.reason)),
+        None => CommandError::new(Exit::Usage, error.to_string()),
+    })?;
+    let canonicalizer = Canonicalizer::new(&options.frontier.keys).with_max_bytes(options.frontier.traps.url_bytes);
+    let limit = ("fetch.max_body_bytes", options.fetch.max_body_bytes);
+    let Document { name, body, content_type, cut, .. } = Document::get(&options.fetch, from, &canonicalizer, limit)?;
+    if let Some(why) = cut {
+        warn(&format!("{name}: {why}"));
+    }
+    if let Some(other) = content_type.as_deref().filter(|_| !is_html(content_type.as_deref(), &body)) {
+        return Err(CommandError::new(
+            Exit::Failed,
+            format!("{name} is {other}: a crawl takes fields from HTML alone"),
+        ));
+    }
+    let page = parse(&body, content_type.as_deref(), &options.parse);
+    let mut values = fields.extract(&body, &page);
+    print(|out| match values.remove("--select").filter(|_| rule.is_some()) {
+        Some(FieldValue::Many(values)) => values.iter().try_for_each(|value| writeln!(out, "{}", Safe(value))),
+        _ => writeln!(out, "{}", serde_json::to_string(&values)?),
+    })
 }

@@ -10,12 +10,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::command_error::CommandError;
-use super::exit::Exit;
+use super::command_error::{CommandError, Exit};
+use super::layers::refused;
+use super::live::Peer;
 use super::live::Question;
 use super::output::{self, Safe, print};
-use super::top::peer::Peer;
-use super::unfit::refused;
 use crate::gate::DropRule;
 use crate::job::Job;
 

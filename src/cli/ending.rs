@@ -2,13 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::command_error::CommandError;
-use super::exit::Exit;
-use super::log;
+use super::command_error::{CommandError, Exit};
 use super::output::{self, print};
-use super::parts;
 use super::settings::AllSettings;
 use super::signals::Signals;
+use super::{log, stats};
 use crate::crawl::{DENIED, FinishReason, Finished, NameCounts, SeedCounts, Tally};
 use crate::frontier::Failure as Failed;
 use crate::job::Job;
@@ -26,7 +24,7 @@ pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result
         return Ok(());
     }
     let parts: &[ReportPart] = if log::is_verbose(&settings.output.log) { &ReportPart::ALL } else { &[] };
-    let text = parts::text(report, Some(job.directory()), parts);
+    let text = stats::text(report, Some(job.directory()), parts);
     if settings.output.is_kept() {
         print(|out| out.write_all(output::alarming(&text).as_bytes()))
     } else {

@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::command_error::CommandError;
-use super::exit::Exit;
-use super::layers::Layers;
+use super::command_error::{CommandError, Exit};
+use super::layers::{Layers, refused, unfit};
 use super::output::{self, Safe, print, safe_json};
-use super::unfit::{refused, unfit};
 use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 #[cfg(feature = "cluster")]
 use crate::cluster::PartitionPlace;

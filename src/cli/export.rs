@@ -1,19 +1,18 @@
-//! `crawler export`, and `-o FILE`: a job's records as a file of another format.
+//! `crawler export`, and `-o FILE`: a job's records as a file of another format; `crawler cdxj`: the index of its web
+//! archives.
 
+use std::fs;
 use std::io::{self, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use super::command_error::CommandError;
-use super::exit::Exit;
+use super::command_error::{CommandError, Exit};
 use super::job_file::JobFile;
-use super::layers::Layers;
-use super::output::{print, warn};
-use super::record_file::{DamagedLine, RecordFile, RecordFormat, field_names};
-use super::record_filter::RecordFilter;
+use super::layers::{Layers, refused, unfit};
+use super::output::{self, print, warn};
+use super::record_file::{DamagedLine, RecordFile, RecordFilter, RecordFormat, field_names};
 use super::record_table::Column;
 use super::settings::AllSettings;
-use super::unfit::{refused, unfit};
-use crate::crawl::CrawlError;
+use crate::crawl::{CdxjIndex, CrawlError, archives_in};
 use crate::job::{Job, PAGES, replace_with};
 use crate::report::SchemaOf;
 
@@ -229,6 +228,33 @@ fn write(
     let source = Source::open(job, of)?;
     let written = replace_with(to, |out| source.write(settings, shape, filter, out));
     written.map_err(|error| source.failed(error, to, job.directory()))
+}
+
+/// Prints the index of WARC files, or of the WARC files in directories.
+pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
+    let mut files = Vec::new();
+    for path in of {
+        let advice = "give WARC files, or directories that have some: a crawl writes them with --warc";
+        let failed = |error| CommandError::cannot(Exit::Failed, "read", path)(error).and(advice.to_owned());
+        if fs::metadata(path).map_err(failed)?.is_dir() {
+            let found = archives_in(path).map_err(CommandError::cannot(Exit::Failed, "read", path))?;
+            if found.is_empty() {
+                output::warn(&format!("{} has no WARC files: a crawl writes them with --warc", path.display()));
+            }
+            files.extend(found);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    for file in &files {
+        JobFile::open(file).map_err(CommandError::cannot(Exit::Failed, "read", file))?;
+    }
+    let index = CdxjIndex::of(&files).map_err(CommandError::of(Exit::Failed, "cannot make the index"))?;
+    for (path, bytes) in index.cut() {
+        let path = path.display();
+        output::note(&format!("{path}: {bytes} bytes at the end are no whole record yet, and passed over"));
+    }
+    print(|out| index.write(out))
 }
 
 #[cfg(test)]

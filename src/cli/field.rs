@@ -3,11 +3,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::given::{Given, GivenKind};
-use super::quantity::SIZE;
 use super::settings::AllSettings;
-use super::toml_file::quote;
-use super::value::Value;
+use super::toml_file::{Given, GivenKind, quote};
+use super::value::{SIZE, Value};
 use crate::seen::SeenOptions;
 
 /// A setting's place in [`AllSettings`], read and written without its type.

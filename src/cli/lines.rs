@@ -1,15 +1,13 @@
-//! Commands that answer each line of standard input with one line.
+//! Commands that answer each line of standard input with one line: `crawler canonicalize` and `crawler robots`.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use super::command_error::CommandError;
+use super::command_error::{CommandError, Exit};
 use super::crew::Crew;
-use super::exit::Exit;
 use super::line_block::LineBlock;
 use super::output::{Safe, print};
-use super::robots::rule_line;
 use super::settings::AllSettings;
 use crate::address::{Canonicalizer, KeyRules, canonicalize_line};
 use crate::frontier::Robots;
@@ -75,9 +73,31 @@ pub(super) fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Res
     Ok(read > 0)
 }
 
+/// One line of `crawler robots`: for a URL or a path, `allowed` or `disallowed`, a tab, and the rule that decided or
+/// `-`; for any other line `error`, a tab, and the reason. Without a line end.
+///
+/// The wire form is matched, as a crawl would request it; the URL's host is ignored.
+fn rule_line(robots: &Robots, canonicalizer: &Canonicalizer, line: &str) -> String {
+    let line = line.trim();
+    let url = match line.strip_prefix('/') {
+        // Any host will do: only the path matters.
+        Some(path) => canonicalizer.canonicalize(&format!("http://robots.invalid/{path}")),
+        None => canonicalizer.canonicalize(line),
+    };
+    match url {
+        Ok(url) => {
+            let ruling = robots.ruling(url.path_and_query());
+            let verdict = if ruling.allowed { "allowed" } else { "disallowed" };
+            format!("{verdict}\t{}", ruling.rule.unwrap_or("-"))
+        }
+        Err(error) => format!("error\t{error}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::KeyRules;
 
     #[test]
     fn lines_lose_their_ends_and_nothing_else() {
@@ -90,5 +110,24 @@ mod tests {
         }
         let expected = [("a", 1), ("", 0), (" ", 1), ("b\r", 2), ("aa", MAX_LINE + 1), ("c", 1)];
         assert_eq!(lines, expected.map(|(start, length)| (start.to_owned(), length)));
+    }
+
+    #[test]
+    fn each_line_is_answered_with_the_rule_that_decided() {
+        let robots = Robots::parse("User-agent: *\nDisallow: /a b/Ü\nAllow: /a b/Ü/c\n".as_bytes(), "crawler");
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        for (line, expected) in [
+            ("http://example.org/a b/Ü/d", "disallowed\tDisallow: /a b/Ü"),
+            ("https://example.org:8080/a%20b/%c3%9c/c?d#e", "allowed\tAllow: /a b/Ü/c"),
+            ("/a b/Ü", "disallowed\tDisallow: /a b/Ü"),
+            ("//a b/Ü\r\n", "allowed\t-"),
+            ("http://example.org", "allowed\t-"),
+            ("/x/../a b/Ü", "disallowed\tDisallow: /a b/Ü"),
+        ] {
+            assert_eq!(rule_line(&robots, &canonicalizer, line), expected, "{line}");
+        }
+        for line in ["", "a/b", "mailto:a@example.org", "http://[1"] {
+            assert!(rule_line(&robots, &canonicalizer, line).starts_with("error\t"), "{line}");
+        }
     }
 }

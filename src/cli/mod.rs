@@ -1,13 +1,8 @@
 //! The command: flags, `crawler.toml`, output discipline.
 
-mod access;
-mod argument;
 mod arguments;
 mod broken;
-mod broken_form;
-mod cdxj;
 mod cluster;
-mod cluster_request;
 mod command_error;
 mod config;
 mod crawl;
@@ -16,70 +11,45 @@ mod dashboard;
 #[cfg(unix)]
 mod dev_cluster;
 mod diff;
-mod diff_form;
 mod document;
 mod drop_rules;
-mod effective;
 mod ending;
-mod exit;
 mod explain;
 mod export;
-mod extract;
-mod extract_rules;
 mod field;
-mod given;
-mod help;
 mod job_file;
 mod layers;
 mod line_block;
 mod lines;
 mod live;
 mod log;
-mod man;
 mod merge;
 mod output;
-mod own_settings;
 #[cfg(feature = "parquet")]
 mod parquet_table;
-mod parts;
 mod progress;
-mod quantity;
 mod record_file;
-mod record_filter;
 mod record_table;
 mod repair;
-mod report;
-mod robots;
-mod rule_key;
 mod rules;
-mod schema;
 mod seeds;
 mod seen;
-mod setting;
 mod settings;
 mod signals;
 mod simulate;
-mod simulated;
-mod sitemap;
 mod stats;
-mod stats_form;
 mod subcommands;
 mod suggest;
-mod surroundings;
 mod table;
 mod toml_file;
 mod top;
-mod unfit;
-mod unmet;
 mod value;
-mod watched;
 
 use std::process::ExitCode;
 
 use arguments::{CommandLine, Request};
-use command_error::CommandError;
-use effective::{of_job, of_job_kept, of_job_read, settings};
-use exit::Exit;
+use command_error::{CommandError, Exit};
+use config::{of_job, of_job_kept, of_job_read, settings};
 use output::print;
 
 /// Runs the command with this process's arguments, environment and streams.
@@ -102,7 +72,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
     match &line.request {
         Request::Broken { job, form, checks } => return broken::broken(line, job, *form, *checks),
         Request::Canonicalize { base } => lines::canonicalize(&settings(line)?.settings, base.as_deref())?,
-        Request::Cdxj { of } => cdxj::cdxj(of)?,
+        Request::Cdxj { of } => export::cdxj(of)?,
         Request::Cluster(request) => cluster::ask(&settings(line)?, request)?,
         Request::Completions { script } => print(|out| out.write_all(script))?,
         Request::Config { defaults: true } => print(|out| out.write_all(config::defaults().as_bytes()))?,
@@ -121,18 +91,18 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         Request::Export { job, of, to, format } => {
             export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
         }
-        Request::Extract { from, rule } => extract::extract(&settings(line)?.settings, from, rule.as_ref())?,
-        Request::Man { of, to } => man::man(of.as_deref(), to.as_deref())?,
+        Request::Extract { from, rule } => document::extract(&settings(line)?.settings, from, rule.as_ref())?,
+        Request::Man { of, to } => arguments::man(of.as_deref(), to.as_deref())?,
         Request::Merge(request) => merge::merge(&settings(line)?, request)?,
-        Request::Numbers { like } => schema::explain_numbers(like)?,
+        Request::Numbers { like } => stats::explain_numbers(like)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
-        Request::Report { job, to, opens } => report::report(line, job, to.as_deref(), *opens)?,
+        Request::Report { job, to, opens } => stats::report(line, job, to.as_deref(), *opens)?,
         Request::Resume { job } => return crawl::crawl(&of_job(line, job)?.checked()?, false),
         Request::Retry { job } => return crawl::crawl(&of_job(line, job)?.checked()?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
-        Request::Schema { of } => schema::schema(*of)?,
+        Request::Schema { of } => stats::schema(*of)?,
         Request::Sitemap { from, base, json } => {
-            sitemap::sitemap(&settings(line)?.settings, from, base.as_deref(), *json)?;
+            document::sitemap(&settings(line)?.settings, from, base.as_deref(), *json)?;
         }
         Request::Seen(request) => {
             let layers = request.job().map_or_else(|| settings(line), |job| of_job_kept(line, job, true))?;
@@ -144,7 +114,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
         }
         Request::Stats { jobs, of_cluster: false, form } => stats::stats(line, jobs, form)?,
         Request::Top { job } => return top::top(line, job),
-        Request::Unmet { old, new } => unmet::unmet(old, new)?,
+        Request::Unmet { old, new } => diff::unmet(old, new)?,
     }
     Ok(Exit::Done)
 }

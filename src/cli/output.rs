@@ -7,8 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::command_error::CommandError;
-use super::exit::Exit;
+use super::command_error::{CommandError, Exit};
 use super::job_file;
 use super::progress::Screen;
 use crate::crawl::is_unsafe;

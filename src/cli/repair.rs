@@ -2,12 +2,10 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::command_error::CommandError;
-use super::exit::Exit;
-use super::layers::Layers;
+use super::command_error::{CommandError, Exit};
+use super::layers::{Layers, refused, unfit};
 use super::output::{self, Safe, print};
 use super::settings::sinks;
-use super::unfit::{refused, unfit};
 use crate::crawl::{CrawlError, PageFormat};
 use crate::job::Job;
 use crate::job::repair::{Findings, KeptFiles, look};

@@ -3,16 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::access;
-use super::extract_rules;
 use super::field::one;
-use super::given::{Given, GivenKind};
-use super::quantity::SIZE;
-use super::rule_key::{Refused, value};
 use super::suggest::nearest;
-use super::toml_file::{EXTRACT, GROUPS, HOSTS, quote};
-use super::value::Value;
-use crate::crawl::{AccessRules, CrawlOptions};
+use super::toml_file::{EXTRACT, GROUPS, Given, GivenKind, HOSTS, quote};
+use super::value::{SIZE, Value};
+use crate::crawl::{AccessRules, CrawlOptions, FieldPart, FieldRule, HostAccess, SignIn};
 use crate::frontier::{HostGroup, HostRule};
 
 /// The keys of a host's rule; a group may have them too.
@@ -33,19 +28,19 @@ pub(super) fn set(
     given: &Given,
 ) -> Result<(), Refused> {
     if section == EXTRACT {
-        return extract_rules::set(options.extract.entry(name.to_owned()).or_default(), key, given);
+        return set_field(options.extract.entry(name.to_owned()).or_default(), key, given);
     }
     let (rules, accesses) = (&mut options.frontier.rules, &mut options.fetch.access);
     if section == HOSTS {
         let rule = rules.hosts.entry(name.to_owned()).or_default();
-        if access::KEYS.contains(&key) {
-            return access::set(accesses.hosts.entry(name.to_owned()).or_default(), key, given);
+        if ACCESS_KEYS.contains(&key) {
+            return set_access(accesses.hosts.entry(name.to_owned()).or_default(), key, given);
         }
-        return set_host(rule, key, given, &[&OF_HOST[..], &access::KEYS].concat());
+        return set_host(rule, key, given, &[&OF_HOST[..], &ACCESS_KEYS].concat());
     }
     let group = rules.groups.entry(name.to_owned()).or_default();
-    if access::KEYS.contains(&key) {
-        return access::set(&mut accesses.groups.entry(name.to_owned()).or_default().each, key, given);
+    if ACCESS_KEYS.contains(&key) {
+        return set_access(&mut accesses.groups.entry(name.to_owned()).or_default().each, key, given);
     }
     match key {
         "hosts" => {
@@ -57,7 +52,7 @@ pub(super) fn set(
         // The hosts of a group share these.
         "max_pages" => group.max_pages = Some(unlimited(given)?),
         "max_bytes" => group.max_bytes = Some(unlimited_bytes(given)?),
-        key => return set_host(&mut group.each, key, given, &[&OF_GROUP[..], &OF_HOST, &access::KEYS].concat()),
+        key => return set_host(&mut group.each, key, given, &[&OF_GROUP[..], &OF_HOST, &ACCESS_KEYS].concat()),
     }
     Ok(())
 }
@@ -129,7 +124,7 @@ fn list(given: &Given) -> Result<Vec<String>, Refused> {
 pub(super) fn place(options: &mut CrawlOptions, directory: &Path) {
     let AccessRules { hosts, groups, .. } = &mut options.fetch.access;
     for access in hosts.values_mut().chain(groups.values_mut().map(|group| &mut group.each)) {
-        access::place(access, directory);
+        place_access(access, directory);
     }
 }
 
@@ -147,7 +142,7 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
     };
     for (name, rule) in &rules.hosts {
         let mut lines = of_host(rule);
-        lines.extend(accesses.hosts.get(name).into_iter().flat_map(access::lines));
+        lines.extend(accesses.hosts.get(name).into_iter().flat_map(access_lines));
         table(HOSTS, name, lines);
     }
     for (name, HostGroup { hosts, delay, connections, max_pages, max_bytes, each }) in &rules.groups {
@@ -161,11 +156,11 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
         ];
         // In a file only the group has these.
         lines.extend(of_host(&HostRule { max_pages: None, max_bytes: None, ..*each }));
-        lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access::lines(&group.each)));
+        lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access_lines(&group.each)));
         table(GROUPS, name, lines);
     }
     for (name, rule) in &options.extract {
-        table(EXTRACT, name, extract_rules::lines(rule));
+        table(EXTRACT, name, field_lines(rule));
     }
     text
 }
@@ -237,3 +232,118 @@ pub(super) const EXAMPLE: &str = r#"
 # many = false
 # regex = '\d+'
 "#;
+
+/// Why a key of a rule is refused.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// There is no such key. Holds the key that may have been meant.
+    Key(Option<&'static str>),
+    /// The value is invalid, and may be a secret. Holds the expected form.
+    Secret(String),
+    /// The value is invalid. Holds the expected form.
+    Value(String),
+}
+
+/// The given value.
+pub(super) fn value<T: Value>(given: &Given) -> Result<T, Refused> {
+    one(given, T::KINDS).and_then(T::of).ok_or_else(|| Refused::Value(T::EXPECTED.to_owned()))
+}
+
+/// The keys of a host's or a group's rule that say what is sent.
+const ACCESS_KEYS: [&str; 6] = ["headers", "sign_in", "sign_in_to", "insecure", "client_certificate", "client_key"];
+
+/// Takes one of these keys.
+fn set_access(access: &mut HostAccess, key: &str, given: &Given) -> Result<(), Refused> {
+    match key {
+        "headers" => access.headers = texts(given, "a list of headers, such as [\"X-Team: search\"]")?,
+        "sign_in" => {
+            // What was meant as a file name may be the secret itself.
+            let sign_in: Result<SignIn, _> = value(given);
+            access.sign_in = Some(sign_in.map_err(|_| Refused::Secret(SignIn::EXPECTED.to_owned()))?);
+        }
+        "insecure" => access.insecure = Some(value(given)?),
+        "client_certificate" => access.client_certificate = Some(value(given)?),
+        "client_key" => access.client_key = Some(value(given)?),
+        _ => access.sign_in_to = texts(given, "a list of origins, such as [\"https://x.example\"]")?,
+    }
+    Ok(())
+}
+
+/// Makes relative paths start at this directory.
+fn place_access(access: &mut HostAccess, directory: &Path) {
+    let HostAccess { sign_in, client_certificate, client_key, .. } = access;
+    if let Some(sign_in) = sign_in {
+        sign_in.place(directory);
+    }
+    for path in client_certificate.iter_mut().chain(client_key) {
+        path.place(directory);
+    }
+}
+
+fn texts(given: &Given, expected: &str) -> Result<Vec<String>, Refused> {
+    let texts: Option<Vec<_>> = given.texts.iter().map(|text| text.to_str().map(str::to_owned)).collect();
+    texts.filter(|_| given.kind == GivenKind::Array).ok_or_else(|| Refused::Value(expected.to_owned()))
+}
+
+/// The keys that are set, as lines of a file.
+fn access_lines(access: &HostAccess) -> Vec<(&'static str, Option<String>)> {
+    let HostAccess { headers, sign_in, sign_in_to, insecure, client_certificate, client_key } = access;
+    let list = |texts: &[String]| {
+        let texts: Vec<_> = texts.iter().map(Value::literal).collect();
+        Some(format!("[{}]", texts.join(", "))).filter(|_| !texts.is_empty())
+    };
+    vec![
+        ("headers", list(headers)),
+        ("sign_in", sign_in.as_ref().map(Value::literal)),
+        ("sign_in_to", list(sign_in_to)),
+        ("insecure", insecure.as_ref().map(Value::literal)),
+        ("client_certificate", client_certificate.as_ref().map(Value::literal)),
+        ("client_key", client_key.as_ref().map(Value::literal)),
+    ]
+}
+
+/// The keys of a field.
+const FIELD_KEYS: [&str; 6] = ["select", "attr", "html", "text", "many", "regex"];
+
+/// Sets a key of a field.
+fn set_field(rule: &mut FieldRule, key: &str, given: &Given) -> Result<(), Refused> {
+    let part = match key {
+        "select" => return value(given).map(|select| rule.select = select),
+        "many" => return value(given).map(|many| rule.many = many),
+        "regex" => return value(given).map(|regex| rule.regex = Some(regex)),
+        "attr" => Some(FieldPart::Attribute(value(given)?)),
+        "html" => value::<bool>(given)?.then_some(FieldPart::Html),
+        "text" => value::<bool>(given)?.then_some(FieldPart::Text),
+        key => {
+            let meant = nearest(key, FIELD_KEYS.iter().copied());
+            return Err(Refused::Key(meant.and_then(|meant| FIELD_KEYS.into_iter().find(|known| *known == meant))));
+        }
+    };
+    match part {
+        Some(part) if rule.part != FieldPart::default() && rule.part != part => {
+            Err(Refused::Value("one of attr, html and text alone".to_owned()))
+        }
+        Some(part) => {
+            rule.part = part;
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+/// The keys that are set, as lines of a file.
+fn field_lines(rule: &FieldRule) -> Vec<(&'static str, Option<String>)> {
+    let FieldRule { select, part, many, regex } = rule;
+    let (attr, html) = match part {
+        FieldPart::Attribute(name) => (Some(name), false),
+        FieldPart::Html => (None, true),
+        FieldPart::Text => (None, false),
+    };
+    vec![
+        ("select", Some(select.literal())),
+        ("attr", attr.map(Value::literal)),
+        ("html", html.then(|| html.literal())),
+        ("many", many.then(|| many.literal())),
+        ("regex", regex.as_ref().map(Value::literal)),
+    ]
+}

@@ -6,12 +6,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, Take, Write};
 use std::path::Path;
 
-use super::command_error::CommandError;
-use super::exit::Exit;
+use super::command_error::{CommandError, Exit};
 use super::layers::NO_USERINFO;
 use super::output;
 use super::settings::SeedSettings;
-use super::simulated::is_simulated;
+use super::simulate::is_simulated;
 use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules, Seed, SeedError, SeedList};
 use crate::crawl::{Crawl, CrawlError, CrawlOptions};
 use crate::frontier::{History, Journal, Place};

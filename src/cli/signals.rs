@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::task::JoinHandle;
 
-use super::exit::Exit;
+use super::command_error::Exit;
 #[cfg(unix)]
 use super::log;
 use super::output;

@@ -1,22 +1,17 @@
-//! The other commands: those whose arguments are their own.
+//! The other commands: those whose arguments are their own; and what those arguments say.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
-use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
-use super::argument::{job, operand, option, path, switch};
-use super::broken_form::BrokenForm;
-use super::cluster_request::ClusterRequest;
-use super::diff_form::DiffForm;
 use super::merge::MergeRequest;
-use super::parts;
 use super::record_file::RecordFormat;
 use super::simulate::SimulateRequest;
 use crate::crawl::{FieldPart, FieldRule, Secret};
 use crate::gate::DropRule;
-use crate::report::SchemaOf;
+use crate::report::{ReportPart, SchemaOf};
 
 /// A command that continues a job.
 pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
@@ -343,7 +338,7 @@ pub(super) fn stats() -> Command {
         )
         .arg(switch("json", "As JSON"))
         .arg(switch("metrics", "As metrics, in the text format of OpenMetrics").conflicts_with("json"))
-        .args(parts::FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with_all(["json", "metrics"])))
+        .args(PART_FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with_all(["json", "metrics"])))
 }
 
 /// `crawler top`.
@@ -359,4 +354,103 @@ pub(super) fn unmet() -> Command {
         .about("Print the pages of a job that a later crawl, with --recrawl, did not meet")
         .arg(path("old", "OLD_JOB", "The job that was crawled again").value_hint(ValueHint::DirPath))
         .arg(path("new", "JOB", "The later one").value_hint(ValueHint::DirPath))
+}
+
+/// A flag without a value.
+pub(super) fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// A flag with a value.
+pub(super) fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+/// A required argument without a flag.
+pub(super) fn operand(name: &'static str, value: &'static str) -> Arg {
+    Arg::new(name).required(true).value_name(value)
+}
+
+/// A job directory; `crawl/` by default, where a crawl puts its job.
+pub(super) fn job(help: &'static str) -> Arg {
+    path("job", "JOB", help).required(false).default_value("crawl").value_hint(ValueHint::DirPath)
+}
+
+/// A required path.
+pub(super) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    operand(name, value).value_parser(value_parser!(PathBuf)).help(help)
+}
+
+/// How broken links are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BrokenForm {
+    /// A table with a row for each page that links there (RFC 4180).
+    Csv,
+    /// A JSON object per line.
+    Jsonl,
+    /// For people: the status and the URL, and the pages below.
+    Text,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DiffForm {
+    /// Counts and numbers as JSON.
+    Json,
+    /// Each page that differs, a line each.
+    Pages,
+    /// Counts and numbers, for people.
+    Text,
+}
+
+/// A request to the cluster admin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ClusterRequest {
+    /// A node gives back its partitions, and ends.
+    Drain { node: String },
+    /// The same for the node of a job directory.
+    Leave { job: PathBuf },
+    /// Show the state of the nodes and the partitions.
+    Status,
+}
+
+/// How a report is printed.
+#[derive(Clone, Debug)]
+pub(super) enum StatsForm {
+    Json,
+    /// In the text format of `OpenMetrics`.
+    Metrics,
+    /// As text: these parts in full, or the page for a terminal.
+    Text(Vec<ReportPart>),
+}
+
+impl StatsForm {
+    /// The form that the given flags ask for.
+    pub(super) fn given(is_given: impl Fn(&'static str) -> bool) -> Self {
+        match () {
+            () if is_given("json") => Self::Json,
+            () if is_given("metrics") => Self::Metrics,
+            () => Self::Text(given_parts(is_given)),
+        }
+    }
+}
+
+/// The flags that show parts of the report in full: name, help, and the parts.
+static PART_FLAGS: [(&str, &str, &[ReportPart]); 5] = [
+    ("all", "All parts in full", &ReportPart::ALL),
+    (
+        "errors",
+        "What was lost, responses by status and type, what failed",
+        &[ReportPart::Losses, ReportPart::Responses],
+    ),
+    ("filter", "The seen filter, and its shards", &[ReportPart::Filter]),
+    ("hosts", "The hosts that were asked most", &[ReportPart::Hosts]),
+    ("latency", "How long requests took", &[ReportPart::Latency]),
+];
+
+/// The parts whose flags were given.
+fn given_parts(is_given: impl Fn(&'static str) -> bool) -> Vec<ReportPart> {
+    let asked = PART_FLAGS.iter().filter(|(name, _, _)| is_given(name));
+    let asked: Vec<ReportPart> = asked.flat_map(|(_, _, parts)| *parts).copied().collect();
+    ReportPart::ALL.into_iter().filter(|part| asked.contains(part)).collect()
 }

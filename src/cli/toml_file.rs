@@ -8,8 +8,6 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::given::{Given, GivenKind};
-
 /// A line and column of a file, both from 1; columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FilePlace {
@@ -132,4 +130,29 @@ fn given(value: &DeValue<'_>, spelled: &str) -> Given {
         DeValue::String(text) => (GivenKind::String, vec![text.to_string().into()]),
     };
     Given { kind, texts, spelled: spelled.lines().next().unwrap_or_default().to_owned() }
+}
+
+/// What the user gave for a setting: one text, or several for a list.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    /// Its type in its source.
+    pub(super) kind: GivenKind,
+    /// Its text or texts, without quotes; a path need not be UTF-8.
+    pub(super) texts: Vec<OsString>,
+    /// Its spelling in its source, for messages.
+    pub(super) spelled: String,
+}
+
+/// The type of a given value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GivenKind {
+    Array,
+    Boolean,
+    Float,
+    Integer,
+    /// A date, a table, or an array of these.
+    Other,
+    String,
+    /// From a flag or the environment, where everything is text.
+    Untyped,
 }

@@ -1,13 +1,12 @@
-//! How a setting's value is parsed and written as TOML, for each type of setting.
+//! How a setting's value is parsed and written as TOML, for each type of setting. Numbers may have units, as people write
+//! them: `1h 30m`, `10MiB`, `1.5M`, `1e9`; internally they are whole base units.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::given::GivenKind;
-use super::quantity::{COUNT, TIME};
-use super::toml_file::quote;
+use super::toml_file::{GivenKind, quote};
 use crate::address::FingerprintKey;
 use crate::crawl::{Network, ProxyChoice, Secret, SignIn};
 use crate::frontier::Hours;
@@ -174,4 +173,175 @@ fn grouped(number: u64) -> String {
     }
     let (first, rest) = digits.split_at((digits.len() - 1) % 3 + 1);
     rest.as_bytes().chunks(3).fold(first.to_owned(), |text, group| text + "_" + &String::from_utf8_lossy(group))
+}
+
+/// The units of one quantity: name and size in base units, largest first. Case does not matter.
+#[derive(Debug)]
+pub(super) struct Scale {
+    units: &'static [(&'static str, u64)],
+    /// Whether a number may stand without a unit; zero always may.
+    bare: bool,
+}
+
+/// Time, in microseconds.
+pub(super) const TIME: Scale = Scale {
+    units: &[
+        ("d", 86_400_000_000),
+        ("h", 3_600_000_000),
+        ("m", 60_000_000),
+        ("s", 1_000_000),
+        ("ms", 1_000),
+        ("us", 1),
+        ("min", 60_000_000),
+        ("sec", 1_000_000),
+    ],
+    bare: false,
+};
+
+/// Sizes, in bytes; a `kB` is a thousand, a `KiB` 1,024.
+pub(super) const SIZE: Scale = Scale {
+    units: &[
+        ("TiB", 1 << 40),
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+        ("B", 1),
+        ("TB", 1_000_000_000_000),
+        ("GB", 1_000_000_000),
+        ("MB", 1_000_000),
+        ("kB", 1_000),
+    ],
+    bare: true,
+};
+
+/// Counts.
+pub(super) const COUNT: Scale = Scale { units: &[("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)], bare: true };
+
+impl Scale {
+    /// Adds up the pieces of a text such as `1h 30m`. `None` if the text is not a quantity of this scale, not a whole
+    /// number of base units, or over 64 bits.
+    pub(super) fn parse(&self, text: &str) -> Option<u64> {
+        let mut rest = text.trim();
+        let mut sum: Option<u64> = None;
+        while !rest.is_empty() {
+            let (number, after) = Number::take(rest)?;
+            let name_ends = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+            let (name, behind) = after.split_at(name_ends);
+            rest = behind.trim_start();
+            let unit = if name.is_empty() {
+                // Only alone: otherwise `1 000 000` would be a sum of three.
+                let alone = sum.is_none() && rest.is_empty();
+                (alone && (self.bare || number.digits == 0)).then_some(1)?
+            } else {
+                self.units.iter().find(|(unit, _)| unit.eq_ignore_ascii_case(name))?.1
+            };
+            sum = Some(sum.unwrap_or(0).checked_add(number.times(unit)?)?);
+        }
+        sum
+    }
+
+    /// The shortest text that parses to this amount exactly: `1h 30m`.
+    pub(super) fn spell(&self, mut amount: u64) -> String {
+        let mut pieces = Vec::new();
+        for (name, unit) in self.units {
+            if amount >= *unit {
+                pieces.push(format!("{}{name}", amount / unit));
+                amount %= unit;
+            }
+        }
+        if pieces.is_empty() { "0".to_owned() } else { pieces.join(" ") }
+    }
+}
+
+/// A decimal number: `digits` / 10^`decimals`.
+struct Number {
+    digits: u128,
+    decimals: i32,
+}
+
+impl Number {
+    /// Takes a number off the beginning of a text, with the white space after it.
+    fn take(text: &str) -> Option<(Self, &str)> {
+        let mut digits = 0_u128;
+        let mut decimals = None;
+        let mut ends = text.len();
+        let mut any = false;
+        for (at, c) in text.char_indices() {
+            match c {
+                '0'..='9' => {
+                    any = true;
+                    digits = digits.checked_mul(10)?.checked_add(u128::from(c as u32 - u32::from('0')))?;
+                    decimals = decimals.map(|decimals| decimals + 1);
+                }
+                '_' if any => {}
+                '.' if any && decimals.is_none() => decimals = Some(0),
+                _ => {
+                    ends = at;
+                    break;
+                }
+            }
+        }
+        let mut decimals = decimals.unwrap_or(0);
+        let mut rest = &text[ends..];
+        if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+            let digits = exponent.len() - exponent.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            decimals -= exponent[..digits].parse::<i32>().ok()?;
+            rest = &exponent[digits..];
+        }
+        any.then_some((Self { digits, decimals }, rest.trim_start()))
+    }
+
+    /// This many units, if that is a whole number.
+    fn times(&self, unit: u64) -> Option<u64> {
+        let power = 10_u128.checked_pow(self.decimals.unsigned_abs())?;
+        let scaled = self.digits.checked_mul(u128::from(unit))?;
+        let amount = match self.decimals {
+            ..0 => scaled.checked_mul(power)?,
+            0.. => (scaled % power == 0).then_some(scaled / power)?,
+        };
+        u64::try_from(amount).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn pieces_are_added_and_units_may_be_apart() {
+        assert_eq!(TIME.parse("1h 30m"), Some(5_400_000_000));
+        assert_eq!(TIME.parse("1 h30 min"), Some(5_400_000_000));
+        assert_eq!(TIME.parse("0.25s"), TIME.parse("250ms"));
+        assert_eq!(SIZE.parse("10 mib"), Some(10 << 20));
+        assert_eq!(SIZE.parse("1.5kB"), Some(1_500));
+        assert_eq!(COUNT.parse("1e9"), COUNT.parse("1G"));
+        assert_eq!(COUNT.parse("1_000"), COUNT.parse("1k"));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for text in ["", " ", "s", "5", "5 parsecs", "-1s", "1h 30", "1.s.", "_1s", "1ee3s", "1es", "0.1us", "1..5s"] {
+            assert_eq!(TIME.parse(text), None, "{text:?}");
+        }
+        for text in ["1 000", "18446744073709551616", "1e20", "0.5", "1e-3", "1e99999999999", "٣"] {
+            assert_eq!(COUNT.parse(text), None, "{text:?}");
+        }
+        assert_eq!(TIME.parse("0"), Some(0), "zero needs no unit");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_spelled_is_read(amount: u64) {
+            for scale in [TIME, SIZE] {
+                prop_assert_eq!(scale.parse(&scale.spell(amount)), Some(amount));
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9a-zA-Z._ ]{0,40}|.{0,40}") {
+            let _ = TIME.parse(&text);
+        }
+    }
 }

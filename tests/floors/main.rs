@@ -30,7 +30,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // In-memory tables are everywhere.
     ("ahash", &["src/"]),
     // Admission of requests, their answers, their connections.
-    ("axum", &["src/cli/dashboard/door.rs", "src/cli/dashboard/live_page.rs", "src/cli/dashboard/routes.rs"]),
+    ("axum", &["src/cli/dashboard/door.rs", "src/cli/dashboard/mod.rs", "src/cli/dashboard/routes.rs"]),
     ("async_nats", &["src/cluster/nats.rs"]),
     ("askama", &["src/report/html.rs"]),
     // Names of bodies; comparison of tokens. Connections use it through rustls.
@@ -43,18 +43,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("schemars", &["src/"]),
     ("brotli", &["src/crawl/http/codec.rs", "src/crawl/http/decoder.rs"]),
     ("chardetng", &["src/crawl/html/charset.rs"]),
-    (
-        "clap",
-        &[
-            "src/cli/argument.rs",
-            "src/cli/arguments.rs",
-            "src/cli/man.rs",
-            "src/cli/seen/arguments.rs",
-            "src/cli/subcommands.rs",
-        ],
-    ),
+    ("clap", &["src/cli/arguments.rs", "src/cli/seen/mod.rs", "src/cli/subcommands.rs"]),
     ("clap_complete", &["src/cli/arguments.rs"]),
-    ("clap_mangen", &["src/cli/man.rs"]),
+    ("clap_mangen", &["src/cli/arguments.rs"]),
     // Pages; sitemaps, piece by piece.
     ("encoding_rs", &["src/crawl/html/charset.rs", "src/crawl/sitemap/text.rs"]),
     // Bits of a filter, and slots of a cache line; letters of a page.
@@ -118,21 +109,16 @@ const DOORS: &[(&str, &[&str])] = &[
     ("bytes", &["src/crawl/http/"]),
     ("http", &["src/crawl/"]),
     // The client, the servers.
-    ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/cli/dashboard/live_page.rs"]),
+    ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/cli/dashboard/mod.rs"]),
     // Connectors; the I/O of a connection.
     (
         "hyper_util",
-        &[
-            "src/crawl/http/dns.rs",
-            "src/crawl/http/http1.rs",
-            "src/simulate/server.rs",
-            "src/cli/dashboard/live_page.rs",
-        ],
+        &["src/crawl/http/dns.rs", "src/crawl/http/http1.rs", "src/simulate/server.rs", "src/cli/dashboard/mod.rs"],
     ),
     ("indicatif", &["src/cli/progress.rs"]),
     // The current time, and dates in headers.
     ("jiff", &["src/crawl/http/response.rs"]),
-    ("md5", &["src/cli/seen/compare/sets.rs"]),
+    ("md5", &["src/cli/seen/compare/contenders.rs"]),
     (
         "memchr",
         &[
@@ -144,7 +130,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/line_block.rs",
         ],
     ),
-    ("opener", &["src/cli/report.rs"]),
+    ("opener", &["src/cli/stats.rs"]),
     ("memmap2", &["src/seen/layouts/cache_lines.rs"]),
     ("prefetch_index", &["src/seen/layouts/window.rs"]),
     ("tikv_jemallocator", &["src/main.rs"]),
@@ -153,10 +139,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("ratatui", &["src/cli/top/"]),
     ("quick_xml", &["src/crawl/sitemap/xml.rs"]),
     // Sets of patterns are built in the first; the fields of pages build their own patterns.
-    (
-        "regex",
-        &["src/gate/options.rs", "src/gate/scope.rs", "src/cli/record_filter.rs", "src/crawl/fields/field_set.rs"],
-    ),
+    ("regex", &["src/gate/options.rs", "src/gate/scope.rs", "src/cli/record_file.rs", "src/crawl/fields/field_set.rs"]),
     ("parquet", &["src/cli/parquet_table.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of system errors; the number of open files; a signal.
@@ -182,24 +165,21 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/live/",
             "src/cli/top/",
             "src/cli/broken.rs",
-            "src/cli/diff/moved.rs",
-            "src/cli/diff/page_table.rs",
+            "src/cli/diff.rs",
             "src/cli/drop_rules.rs",
             "src/cli/explain.rs",
             "src/cli/export.rs",
-            "src/cli/extract.rs",
+            "src/cli/document.rs",
             "src/cli/parquet_table.rs",
             "src/cli/record_file.rs",
             "src/cli/record_table.rs",
-            "src/cli/merge/claim.rs",
-            "src/cli/record_filter.rs",
+            "src/cli/merge/sorter.rs",
             "src/cli/simulate.rs",
-            "src/cli/sitemap.rs",
             "src/cli/seen/compare/mod.rs",
         ],
     ),
     // The digests in archives; a contender in the comparison of seen sets.
-    ("sha1", &["src/crawl/records/warc/record.rs", "src/cli/seen/compare/sets.rs"]),
+    ("sha1", &["src/crawl/records/warc/record.rs", "src/cli/seen/compare/contenders.rs"]),
     ("strsim", &["src/cli/suggest.rs"]),
     // Derives.
     ("thiserror", &["src/"]),
@@ -210,7 +190,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("toml", &["src/cli/toml_file.rs"]),
     (
         "tower_service",
-        &["src/crawl/http/clients/reqwest_client.rs", "src/crawl/http/dns.rs", "src/cli/dashboard/live_page.rs"],
+        &["src/crawl/http/clients/reqwest_client.rs", "src/crawl/http/dns.rs", "src/cli/dashboard/mod.rs"],
     ),
     ("tracing", &["src/crawl/", "src/cluster/", "src/cli/"]),
     ("tracing_subscriber", &["src/cli/log.rs"]),

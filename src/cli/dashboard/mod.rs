@@ -22,23 +22,36 @@
 //! script and style and nothing else.
 
 mod door;
-mod is_stream;
-mod live_page;
 mod routes;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub(super) use self::live_page::{LivePage, Serving};
+use axum::Router;
+use axum::response::IntoResponse;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tower_service::Service;
+
 use super::arguments::CommandLine;
-use super::command_error::CommandError;
-use super::exit::Exit;
+use super::command_error::{CommandError, Exit};
 use super::layers::Layers;
 use super::live::{JobFiles, LiveAnswers};
 use super::output;
 use super::settings::DashboardSettings;
 use crate::crawl::Secret;
+use door::{Door, dressed};
+use routes::{IsStream, PageAnswers, routes};
 
 /// Opens the live page for the crawl of these settings, if they ask for one.
 ///
@@ -75,4 +88,121 @@ pub(super) fn dashboard(
     });
     runtime.shutdown_background();
     shown
+}
+
+/// Connections at once. Further ones wait to be accepted.
+const CONNECTIONS: usize = 64;
+/// Time for the head of a request.
+const HEAD: Duration = Duration::from_secs(5);
+/// Time for a request and its answer; an event stream has [`STREAM`].
+const ANSWER: Duration = Duration::from_secs(30);
+/// Time for an event stream. After that the browser reconnects.
+const STREAM: Duration = Duration::from_secs(600);
+/// Maximum bytes of a request's head.
+const HEAD_BYTES: usize = 16 << 10;
+
+/// The live page, listening.
+#[derive(Debug)]
+pub(super) struct LivePage {
+    listener: TcpListener,
+    address: SocketAddr,
+    door: Door,
+}
+
+/// The live page, served until this is dropped.
+#[derive(Debug)]
+#[must_use = "it is served until this is dropped"]
+pub(super) struct Serving(JoinHandle<()>);
+
+impl LivePage {
+    /// Listens at an address. Call this inside the runtime.
+    ///
+    /// # Errors
+    /// In words: if the address is not available, or the token cannot be read.
+    async fn listen(address: SocketAddr, token: Option<&Secret>) -> Result<Self, String> {
+        let token = token.map(Secret::read).transpose()?;
+        let door = Door::new(token.as_deref()).ok_or("the system has no random numbers")?;
+        let cannot = |error| format!("cannot listen at {address}: {error}");
+        let listener = TcpListener::bind(address).await.map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        Ok(Self { listener, address, door })
+    }
+
+    /// The URL of the page.
+    fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// Serves a crawl, and prints where.
+    pub(super) fn show(self, answers: Arc<LiveAnswers>) -> Serving {
+        output::note(&format!("the crawl is shown at {}", self.url()));
+        self.serve(answers)
+    }
+
+    /// Serves it from tasks of the current runtime.
+    fn serve(self, answers: Arc<LiveAnswers>) -> Serving {
+        let Self { listener, door, .. } = self;
+        let routes = routes(PageAnswers::new(answers, door.page_token()));
+        Serving(tokio::spawn(accept(listener, Arc::new(door), routes)))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The connections end with the listener.
+async fn accept(listener: TcpListener, door: Arc<Door>, routes: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        // The semaphore is never closed, so there is no error.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (door, routes) = (Arc::clone(&door), routes.clone());
+                connections.spawn(async move {
+                    connection(stream, door, routes).await;
+                    drop(place);
+                });
+            }
+            // The process is out of file descriptors. Some come back when connections end.
+            Err(_) => sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, door: Arc<Door>, routes: Router) {
+    // Without this, small answers wait for the client's acknowledgement. A connection error shows up below.
+    _ = stream.set_nodelay(true);
+    let is_stream = IsStream::default();
+    let service = {
+        let is_stream = is_stream.clone();
+        service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(is_stream.clone());
+            let (door, mut routes) = (Arc::clone(&door), routes.clone());
+            async move {
+                let response = match door.admit(request.method(), request.uri(), request.headers()) {
+                    Ok(()) => routes.call(request).await.unwrap_or_else(|never| match never {}),
+                    Err(not_let_in) => not_let_in.into_response(),
+                };
+                Ok::<_, Infallible>(dressed(response))
+            }
+        })
+    };
+    let mut answering = std::pin::pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_buf_size(HEAD_BYTES)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    // A client that closes the connection is not an error.
+    if timeout(ANSWER, &mut answering).await.is_err() && is_stream.get() {
+        _ = timeout(STREAM, answering).await;
+    }
 }

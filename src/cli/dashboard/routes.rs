@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use axum::Router;
@@ -17,7 +18,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep_until;
 
 use super::door::REPORT_POLICY;
-use super::is_stream::IsStream;
 use crate::cli::live::{Act, LiveAnswers, Question, Snapshot};
 use crate::frontier::HostOrder;
 use crate::gate::DropRule;
@@ -182,5 +182,19 @@ fn act(answers: &PageAnswers, act: Act) -> Response {
     match answers.answers.act(act) {
         Ok(state) => typed(JSON, state.to_string()),
         Err(reason) => (StatusCode::CONFLICT, reason + "\n").into_response(),
+    }
+}
+
+/// Set on a connection that has become an event stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IsStream(Arc<AtomicBool>);
+
+impl IsStream {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }

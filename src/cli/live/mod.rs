@@ -3,9 +3,10 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Subject`](subject::Subject) | what is watched: a [`RunningCrawl`] or [`JobFiles`] |
-//! | `latest` | holds the newest [`Snapshot`], and makes another when it may |
+//! | [`Latest`](subject::Latest) | holds the newest [`Snapshot`], and makes another when it may |
 //! | [`LiveAnswers`] | answers the page and the socket |
 //! | [`LiveSocket`] | takes [`Question`]s by the socket in the job's directory |
+//! | [`Peer`] | asks by that socket |
 //!
 //! # What it may cost
 //!
@@ -13,20 +14,14 @@
 //! each making it rests for fifty times as long as that took. All watchers share one snapshot, and each of its texts is
 //! made once. Hosts and explanations are looked up one at a time, for all watchers together.
 
-mod job_files;
-mod latest;
-mod live_answers;
-mod question;
-mod running_crawl;
-mod snapshot;
+mod answers;
+mod peer;
 #[cfg(unix)]
 mod socket;
 mod subject;
 
-pub(super) use job_files::JobFiles;
-pub(super) use live_answers::LiveAnswers;
-pub(super) use question::{Act, Question};
-pub(super) use running_crawl::RunningCrawl;
-pub(super) use snapshot::Snapshot;
+pub(super) use answers::{Act, LiveAnswers, Question};
+pub(super) use peer::Peer;
 #[cfg(unix)]
 pub(super) use socket::LiveSocket;
+pub(super) use subject::{JobFiles, RunningCrawl, Snapshot};

@@ -19,8 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::live_answers::LiveAnswers;
-use super::question::Question;
+use super::answers::{LiveAnswers, Question};
 use crate::job::own::{self, Inode, Named};
 
 /// Peers at once. A further one is refused.

@@ -1,12 +1,28 @@
-//! A crawl or a job's files, as its watchers see it.
+//! A crawl or a job's files, as its watchers see it; and the snapshots of its numbers, which they share.
 
-use crate::address::AddressError;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use crate::address::{AddressError, Canonicalizer};
+use crate::cli::arguments::CommandLine;
+use crate::cli::command_error::CommandError;
+use crate::cli::config::of_job_read;
+use crate::cli::layers::refused;
 use crate::cli::output::Safe;
-use crate::cli::progress::Limits;
-use crate::crawl::{Progress, Stop};
+use crate::cli::progress::{Limits, PageRate, left, waits};
+use crate::crawl::{
+    Crawl, CrawlOptions, FinishReason, Finished, Observer, Progress, Stop, Underway, look, look_up, look_up_refused,
+    used,
+};
 use crate::frontier::{HostList, HostOrder, Timestamp};
-use crate::gate::DropRule;
-use crate::report::Report;
+use crate::gate::{DropRule, Refusal};
+use crate::job::{Job, JobJournal, explain as explain_from};
+use crate::lending::Clock;
+use crate::report::{self, Report, ReportError, metrics};
 
 /// A crawl or a job's files, as its watchers see it. Its methods block; their errors are sentences for people.
 pub(in crate::cli) trait Subject: Send + Sync {
@@ -56,3 +72,316 @@ pub(in crate::cli) const ONLY_FILES: &str = "no crawl of this process: only its 
 
 /// Maximum hosts in a list.
 pub(in crate::cli) const HOSTS: usize = 100;
+
+/// This process's crawl.
+#[derive(Debug)]
+pub(in crate::cli) struct RunningCrawl {
+    observer: Observer<JobJournal>,
+    stop: Stop,
+    options: CrawlOptions,
+    directory: PathBuf,
+    began: Instant,
+}
+
+impl RunningCrawl {
+    pub(in crate::cli) fn new(crawl: &Crawl<JobJournal>, options: &CrawlOptions, directory: &Path) -> Self {
+        Self {
+            observer: crawl.observer(),
+            stop: crawl.stop(),
+            options: options.clone(),
+            directory: directory.to_owned(),
+            began: Instant::now(),
+        }
+    }
+}
+
+impl Subject for RunningCrawl {
+    fn name(&self) -> String {
+        self.directory.display().to_string()
+    }
+
+    fn look(&self) -> Result<Look, String> {
+        let finished = self.observer.so_far();
+        let progress = Progress { is_paused: self.stop.is_paused(), ..progress_of(&finished) };
+        let report = Report::so_far(&finished, &self.options, finished.cost, None);
+        let limits = Limits::of(&self.options, self.began.elapsed());
+        Ok(Look { report, progress, limits })
+    }
+
+    fn hosts(&self, find: &str, order: HostOrder) -> Result<(HostList, Timestamp), String> {
+        Ok((self.observer.hosts(find, order, HOSTS), self.observer.now()))
+    }
+
+    fn explain(&self, url: &str) -> Result<String, String> {
+        let explanation = match self.observer.explain(url) {
+            Ok(explanation) => explanation.map_err(|error| error.to_string())?,
+            Err(error) => return Ok(not_a_url(&error)),
+        };
+        let directory = self.directory.display();
+        Ok(safe(&format!("{explanation}  history      is in the files: crawler explain URL --job {directory}")))
+    }
+
+    fn dropped(&self) -> Result<Vec<DropRule>, String> {
+        Ok(self.observer.dropped())
+    }
+
+    fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, String> {
+        self.observer.drop_by(rule, is_undone).map_err(|error| error.to_string())
+    }
+
+    fn stop(&self) -> Option<&Stop> {
+        Some(&self.stop)
+    }
+}
+
+/// A job's files.
+#[derive(Debug)]
+pub(in crate::cli) struct JobFiles {
+    job: Job,
+    options: CrawlOptions,
+    clock: Clock,
+    /// The last reading.
+    read: Mutex<Option<Reading>>,
+}
+
+/// The result of reading the files.
+#[derive(Debug)]
+struct Reading {
+    underway: Underway,
+    /// When it was read, and how long that took.
+    at: Instant,
+    took: Duration,
+}
+
+impl JobFiles {
+    pub(in crate::cli) fn open(line: &CommandLine, directory: &Path) -> Result<Self, CommandError> {
+        let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
+        let options = of_job_read(line, directory)?.settings.crawl;
+        Ok(Self { job, options, clock: Clock::start(), read: Mutex::default() })
+    }
+
+    /// The content of the files, read anew if the last reading is too old.
+    fn read(&self) -> Result<MutexGuard<'_, Option<Reading>>, String> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = |reading: &Reading| reading.at.elapsed() < (reading.took * REST).max(Duration::from_secs(1));
+        if !read.as_ref().is_some_and(is_fresh) {
+            let began = Instant::now();
+            let underway = look(&self.job, &self.options).map_err(|error| CommandError::told(&error))?;
+            *read = Some(Reading { underway, at: Instant::now(), took: began.elapsed() });
+        }
+        Ok(read)
+    }
+}
+
+impl Subject for JobFiles {
+    fn name(&self) -> String {
+        self.job.directory().display().to_string()
+    }
+
+    fn look(&self) -> Result<Look, String> {
+        match report::read(&self.job.report_path()) {
+            Ok(report) => {
+                let elapsed = Duration::from_micros(report.elapsed_us);
+                let pages = report.urls.fetched + report.urls.failed;
+                let progress = Progress { pages, elapsed, ..Progress::default() };
+                Ok(Look { report, progress, limits: Limits::default() })
+            }
+            Err(ReportError::Missing { .. }) => {
+                let read = self.read()?;
+                let Some(Reading { underway: Underway { finished, .. }, .. }) = &*read else {
+                    return Err("nothing was read".to_owned());
+                };
+                let report = Report::so_far(finished, &self.options, finished.cost, None);
+                Ok(Look { report, progress: progress_of(finished), limits: Limits::default() })
+            }
+            Err(error) => Err(CommandError::told(&error)),
+        }
+    }
+
+    fn hosts(&self, find: &str, order: HostOrder) -> Result<(HostList, Timestamp), String> {
+        let mut list = HostList::by(order, find, HOSTS);
+        let read = self.read()?;
+        if let Some(reading) = &*read {
+            reading.underway.frontier.list_hosts(&mut list, 0, u32::MAX, self.clock.now());
+        }
+        Ok((list, self.clock.now()))
+    }
+
+    fn explain(&self, url: &str) -> Result<String, String> {
+        let mut options = self.options.frontier.clone();
+        options.scope.blocklists.retain(|list: &PathBuf| list.exists());
+        let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(options.traps.url_bytes);
+        let url = match canonicalizer.canonicalize(url) {
+            Ok(url) => url,
+            Err(error) => return Ok(not_a_url(&error)),
+        };
+        let explained = explain_from(&self.job, &options, &[url], self.clock.now());
+        let mut explanations = explained.map_err(|error| CommandError::told(&error))?.explanations;
+        look_up(&self.job.pages_path(), &mut explanations).map_err(|error| CommandError::told(&error))?;
+        look_up_refused(&self.job.skipped_path(), &mut explanations).map_err(|error| CommandError::told(&error))?;
+        let text: String = explanations.iter().map(ToString::to_string).collect();
+        Ok(safe(&text))
+    }
+
+    fn dropped(&self) -> Result<Vec<DropRule>, String> {
+        self.job.dropped().map_err(|error| CommandError::told(&error))
+    }
+
+    fn drop_by(&self, _: DropRule, _: bool) -> Result<Vec<DropRule>, String> {
+        Err(ONLY_FILES.to_owned())
+    }
+
+    fn stop(&self) -> Option<&Stop> {
+        None
+    }
+}
+
+/// The numbers of one moment.
+#[derive(Debug)]
+pub(in crate::cli) struct Snapshot {
+    report: Report,
+    /// The event that watchers are sent.
+    pub(in crate::cli) event: String,
+    html: OnceLock<String>,
+    json: OnceLock<String>,
+    metrics: OnceLock<String>,
+}
+
+impl Snapshot {
+    /// Takes the subject's numbers.
+    pub(in crate::cli) fn take(subject: &dyn Subject, rate: &mut PageRate) -> Result<Self, String> {
+        let Look { report, progress, limits } = subject.look()?;
+        let rates = rate.after(&progress);
+        let event = json!({
+            "job": subject.name(),
+            "state": state(subject.stop(), report.finish),
+            "is_steered": subject.stop().is_some(),
+            "waits": waits(&progress).collect::<Vec<_>>(),
+            "pages_per_second": rates[0],
+            "wire_bytes_per_second": rates[1],
+            "left_us": left(rates[0], limits, progress.pages).map(micros),
+            "report": shown(&report),
+        });
+        let event = event.to_string();
+        Ok(Self { report, event, html: OnceLock::new(), json: OnceLock::new(), metrics: OnceLock::new() })
+    }
+
+    /// The report as a page.
+    pub(in crate::cli) fn html(&self) -> &str {
+        self.html.get_or_init(|| self.report.html())
+    }
+
+    /// The report for programs.
+    pub(in crate::cli) fn json(&self) -> &str {
+        self.json.get_or_init(|| {
+            let mut json = Vec::new();
+            // Writing to memory does not fail, and JSON is UTF-8.
+            let _ = self.report.write_json(&mut json);
+            String::from_utf8(json).unwrap_or_default()
+        })
+    }
+
+    /// The report as metrics.
+    pub(in crate::cli) fn metrics(&self) -> &str {
+        self.metrics.get_or_init(|| metrics(&self.report))
+    }
+}
+
+/// The state of a crawl, in a word.
+pub(in crate::cli) fn state(stop: Option<&Stop>, finish: FinishReason) -> String {
+    match stop {
+        Some(stop) if stop.is_stopping() => "stopping".to_owned(),
+        Some(stop) if stop.is_paused() => "paused".to_owned(),
+        Some(_) => "running".to_owned(),
+        None => serde_json::to_value(finish).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default(),
+    }
+}
+
+/// The parts of a report that are shown live. Large parts that are not shown are not even looked at.
+fn shown(report: &Report) -> Value {
+    let Report { elapsed_us, cost, duplicates, hosts, pages, politeness, resumes, robots, seen, urls, .. } = report;
+    let mut value = json!({
+        "elapsed_us": elapsed_us,
+        "cost": cost,
+        "duplicates": duplicates,
+        "hosts": hosts,
+        "pages": pages,
+        "politeness": politeness,
+        "resumes": resumes,
+        "robots": robots,
+        "seen": { "merged": seen.merged },
+        "urls": urls,
+    });
+    for (section, part) in
+        [("hosts", "top"), ("hosts", "by_requests"), ("pages", "content_types"), ("robots", "content_types")]
+    {
+        value[section].as_object_mut().map(|parts| parts.remove(part));
+    }
+    value
+}
+
+/// Progress, from a finished run's fuller numbers.
+fn progress_of(finished: &Finished) -> Progress {
+    let Finished { tally, frontier, gate, .. } = finished;
+    Progress {
+        pages: tally.fetched + tally.failed,
+        errors: tally.failed,
+        wire_bytes: tally.pages.wire_bytes + tally.robots.wire_bytes,
+        duplicates: gate.refusals().of(Refusal::Seen),
+        // Pages and time are those of all runs.
+        earlier_pages: 0,
+        earlier_wire_bytes: 0,
+        elapsed: finished.elapsed,
+        now: finished.ended,
+        filter_used: used(gate.seen()),
+        is_filter_full: gate.seen().is_full(),
+        frontier: *frontier,
+        is_paused: false,
+        is_cut_off: false,
+    }
+}
+
+pub(in crate::cli) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A snapshot is kept for 50 times as long as it took to make, so making them takes at most 2 % of the time.
+const REST: u32 = 50;
+/// A snapshot is kept for at least this long.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// The newest snapshot.
+pub(in crate::cli) struct Latest {
+    subject: Arc<dyn Subject>,
+    rate: Arc<Mutex<PageRate>>,
+    made: tokio::sync::Mutex<Option<Made>>,
+}
+
+/// A snapshot, or why there is none; and until when it is the newest.
+#[derive(Clone)]
+pub(in crate::cli) struct Made {
+    pub(in crate::cli) snapshot: Result<Arc<Snapshot>, String>,
+    pub(in crate::cli) until: Instant,
+}
+
+impl Latest {
+    pub(in crate::cli) fn new(subject: Arc<dyn Subject>) -> Self {
+        Self { subject, rate: Arc::default(), made: tokio::sync::Mutex::default() }
+    }
+
+    /// The newest snapshot. A caller that asks while one is being made waits for that one.
+    pub(in crate::cli) async fn get(&self) -> Made {
+        let mut made = self.made.lock().await;
+        if let Some(made) = made.as_ref().filter(|made| Instant::now() < made.until) {
+            return made.clone();
+        }
+        let (subject, rate) = (Arc::clone(&self.subject), Arc::clone(&self.rate));
+        let began = Instant::now();
+        let taken = spawn_blocking(move || {
+            Snapshot::take(&*subject, &mut rate.lock().unwrap_or_else(PoisonError::into_inner)).map(Arc::new)
+        });
+        let snapshot = taken.await.unwrap_or_else(|panic| Err(panic.to_string()));
+        let until = Instant::now() + (began.elapsed() * REST).max(SHORTEST);
+        made.insert(Made { snapshot, until }).clone()
+    }
+}

@@ -11,32 +11,24 @@
 //! greater epoch. Of one owner's records for a page the last counts. The jobs are read twice. Memory does not grow with
 //! them, except for one bit per record.
 
-mod claim;
 mod kept;
-mod kept_links;
-mod merged_job;
 mod sorter;
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
-use super::command_error::CommandError;
-use super::exit::Exit;
+use super::command_error::{CommandError, Exit};
 use super::export::{LINK_COLUMNS, PAGE_COLUMNS, check_for, check_place, filter};
 use super::layers::Layers;
 use super::output::{note, print, warn};
-use super::record_file::{RecordFile, RecordFormat, field_names};
-use super::record_filter::RecordFilter;
+use super::record_file::{RecordFile, RecordFilter, RecordFormat, field_names};
 use super::record_table::Column;
 use crate::address::FingerprintKey;
 use crate::job::replace_with;
 use crate::report::SchemaOf;
 use crate::report::figures::thousands;
-use claim::{Claim, Mark};
-use kept::{Kept, KeptLines};
-use kept_links::KeptLinks;
-use merged_job::MergedJob;
-use sorter::Sorter;
+use kept::{Kept, KeptLines, KeptLinks, MergedJob};
+use sorter::{Claim, Mark, Sorter};
 
 /// Maximum bytes of a line. A page record has some thousands.
 const LONGEST: u64 = 16 << 20;

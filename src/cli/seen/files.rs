@@ -1,19 +1,21 @@
-//! Filters in files: built from lines, queried by lines, merged.
+//! Filters in files: built from lines, queried by lines, merged; and `crawler seen uniq`, which prints the lines that are
+//! new. A line becomes a fingerprint as a URL or, raw, as its bytes.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use super::super::command_error::CommandError;
-use super::super::crew::Crew;
-use super::super::exit::Exit;
-use super::super::output::{Safe, print};
-use super::super::unfit::refused;
-use super::line_reading::{LineReading, Refusals};
+use crate::address::{AddressError, Canonicalizer, Fingerprint, FingerprintKey};
+use crate::cli::command_error::{CommandError, Exit};
+use crate::cli::crew::Crew;
+use crate::cli::layers::refused;
+use crate::cli::line_block::LineBlock;
+use crate::cli::output::{Safe, note, print, warn};
+use crate::cli::signals;
 use crate::job::{Job, Replacement, newest_seen, own};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
-use crate::seen::{Layout, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
+use crate::seen::{Layout, OnFull, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
 
 /// `crawler seen build`: a new filter from the lines of standard input.
 pub(super) fn build(
@@ -213,7 +215,7 @@ pub(super) fn info(file: &Path, json: bool) -> Result<(), CommandError> {
 }
 
 /// Refuses a job's filter: only the job may change it.
-pub(super) fn refuse_to_change_a_job(file: &Path) -> Result<(), CommandError> {
+fn refuse_to_change_a_job(file: &Path) -> Result<(), CommandError> {
     if file.is_dir() {
         let message = format!("{} is a directory: a job's filter is only read", file.display());
         return Err(CommandError::new(Exit::Usage, message));
@@ -283,4 +285,205 @@ pub(super) fn save(seen: &SeenSet, held: Replacement, file: &Path) -> Result<(),
         to.flush()
     });
     written.map_err(CommandError::cannot(Exit::Failed, "write", file))
+}
+
+/// How a line is read: as a URL or, raw, as its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct LineReading {
+    /// `None` reads lines raw.
+    pub(super) canonicalizer: Option<Canonicalizer>,
+}
+
+/// The fingerprints of a block of lines.
+#[derive(Debug, Default)]
+pub(super) struct ReadLines {
+    /// The fingerprints of all lines that have one.
+    pub(super) fingerprints: Vec<Fingerprint>,
+    /// The offset of the end of each line of the block.
+    pub(super) ends: Vec<u32>,
+    /// The lines that have none, by index in the block, and why.
+    pub(super) refused: Vec<(usize, AddressError)>,
+}
+
+impl ReadLines {
+    /// For each line its fingerprint, or why it has none.
+    pub(super) fn all(&self) -> impl Iterator<Item = Result<Fingerprint, &AddressError>> {
+        let mut fingerprints = self.fingerprints.iter().copied();
+        let mut refused = self.refused.iter().peekable();
+        (0..self.ends.len()).filter_map(move |place| match refused.next_if(|(at, _)| *at == place) {
+            Some((_, reason)) => Some(Err(reason)),
+            None => fingerprints.next().map(Ok),
+        })
+    }
+}
+
+impl LineReading {
+    /// Passes the lines of standard input to `take`, block by block and in order, with their fingerprints, which are
+    /// computed on all cores. Returns how to exit if the crew was stopped.
+    pub(super) fn each_block(
+        &self,
+        crew: Crew<ReadLines>,
+        key: FingerprintKey,
+        take: impl FnMut(&mut LineBlock, &mut ReadLines) -> io::Result<()>,
+    ) -> io::Result<Option<Exit>> {
+        let reading = self.clone();
+        crew.run(io::stdin(), move |block, read| reading.read(key, block, read), take)
+    }
+
+    fn read(&self, key: FingerprintKey, block: &LineBlock, read: &mut ReadLines) {
+        read.fingerprints.clear();
+        read.ends.clear();
+        read.refused.clear();
+        for (place, line) in block.lines().enumerate() {
+            read.ends.push(line.end);
+            let fingerprint = match &self.canonicalizer {
+                None => line.raw().map(|raw| key.fingerprint_bytes(raw)),
+                Some(canonicalizer) => {
+                    let text = line.text(canonicalizer.max_bytes()).text();
+                    text.and_then(|text| canonicalizer.canonicalize(text)).map(|url| url.fingerprint(key))
+                }
+            };
+            match fingerprint {
+                Ok(fingerprint) => read.fingerprints.push(fingerprint),
+                Err(reason) => read.refused.push((place, reason)),
+            }
+        }
+    }
+}
+
+/// Lines without a fingerprint: all are counted, and the first are printed.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    pub(super) count: u64,
+}
+
+/// Lines that are printed one by one.
+const TOLD: u64 = 20;
+
+impl Refusals {
+    /// Counts the refused lines of a block, and prints them on standard error.
+    pub(super) fn tell(&mut self, block: &LineBlock, read: &ReadLines) {
+        for (place, reason) in &read.refused {
+            self.count += 1;
+            if self.count <= TOLD {
+                warn(&format!("line {}: {reason}", block.first() + *place as u64));
+            } else if self.count == TOLD + 1 {
+                note("further lines like these are counted, and not told one by one");
+            }
+        }
+    }
+}
+
+/// A request to `crawler seen uniq`.
+#[derive(Debug)]
+pub(in crate::cli) struct UniqRequest {
+    /// The filter that remembers the lines.
+    pub(super) file: Option<PathBuf>,
+    /// Lines are any text, not URLs.
+    pub(super) raw: bool,
+    /// Print the count of each kind instead.
+    pub(super) count: bool,
+    /// Do not change the filter.
+    pub(super) dry_run: bool,
+    /// The expected number of new lines, to size the filter.
+    pub(super) expect_new: Option<u64>,
+}
+
+/// Prints the new lines, and remembers them.
+pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineReading) -> Result<(), CommandError> {
+    let kept = request.file.as_deref().filter(|_| !request.dry_run);
+    kept.map_or(Ok(()), refuse_to_change_a_job)?;
+    let held = kept.map(hold).transpose()?;
+    let is_there = request.file.as_deref().map(exists).transpose()?.unwrap_or(false);
+    let seen = match &request.file {
+        Some(file) if is_there => load(file)?,
+        file => {
+            let options = fresh(options, request.expect_new, file.is_some());
+            SeenSet::new(&options).map_err(CommandError::of(Exit::Usage, "settings"))?
+        }
+    };
+    let crew = Crew::new();
+    if kept.is_some() {
+        // On a signal, lines already printed are saved first. Without a file, there is nothing to save.
+        let stopper = crew.stopper();
+        signals::at_first(move |exit| stopper.stop(exit)).map_err(CommandError::of(Exit::Failed, "signals"))?;
+    }
+    let (mut new, mut lines, mut refusals, mut stopped) = (0, 0, Refusals::default(), None);
+    let printed = print(|out| {
+        let (mut sightings, is_terminal) = (Vec::new(), io::stdout().is_terminal());
+        stopped = reading.each_block(crew, seen.options().key, |block, read| {
+            seen.insert_batch(&read.fingerprints, &mut sightings);
+            new += sightings.iter().filter(|sighting| **sighting == Sighting::New).count() as u64;
+            lines += read.ends.len() as u64;
+            refusals.tell(block, read);
+            if request.count {
+                return Ok(());
+            }
+            let printed = block.keep(&read.ends, verdicts(read, &sightings));
+            if is_terminal {
+                show(out, printed)?;
+            } else {
+                out.write_all(printed)?;
+            }
+            out.flush()
+        })?;
+        let counts = [("new", new), ("seen", lines - new - refusals.count), ("error", refusals.count)];
+        let mut counts = counts.into_iter().filter(|_| request.count);
+        counts.try_for_each(|(what, count)| writeln!(out, "{what}\t{count}"))
+    });
+    if let (Err(failure), Some(file)) = (&printed, kept)
+        && failure.messages.is_empty()
+    {
+        note(&format!("standard output was closed: {} is as it was, so its lines come again", file.display()));
+    }
+    printed?;
+    seen.check().map_err(CommandError::of(Exit::Failed, "cannot look lines up"))?;
+    if let Some((file, held)) = kept.zip(held).filter(|_| new > 0 || !is_there) {
+        save(&seen, held, file)?;
+    }
+    if let Some(exit) = stopped {
+        return Err(CommandError { exit, messages: Vec::new() });
+    }
+    match refusals.count {
+        0 => Ok(()),
+        refused => {
+            let [refused, lines] = [refused, lines].map(thousands);
+            let what = if request.raw { "too long" } else { "no URLs; --raw takes any text" };
+            Err(CommandError::new(Exit::Failed, format!("{refused} of {lines} lines were left out: {what}")))
+        }
+    }
+}
+
+/// The options of a new filter. A filter in a file follows the settings, so that it can be merged with others; one that
+/// is not kept is built for speed, under a random key, so that nobody can guess which lines it would take for another.
+fn fresh(options: &SeenOptions, expect_new: Option<u64>, is_kept: bool) -> SeenOptions {
+    let mut options = SeenOptions { layout: Layout::Exact, bits_per_url: None, probes: None, ..options.clone() };
+    options.on_full = OnFull::Grow;
+    (options.capacity, options.open_ended) = (expect_new.unwrap_or(START), expect_new.is_none());
+    if !is_kept {
+        (options.shards, options.audit, options.key) = (1, 0, FingerprintKey::random());
+    }
+    options
+}
+
+/// The initial capacity if the number of lines is unknown.
+const START: u64 = 100_000;
+
+fn exists(file: &Path) -> Result<bool, CommandError> {
+    file.try_exists().map_err(CommandError::cannot(Exit::Failed, "read", file))
+}
+
+/// Returns, for each line of a block in order, whether it is new.
+fn verdicts(read: &ReadLines, sightings: &[Sighting]) -> impl FnMut() -> bool {
+    let mut sightings = sightings.iter();
+    let (mut refused, mut place) = (read.refused.iter().map(|(place, _)| *place).peekable(), 0);
+    move || {
+        place += 1;
+        refused.next_if_eq(&(place - 1)).is_none() && sightings.next() == Some(&Sighting::New)
+    }
+}
+
+/// Writes lines so that none of them can command a terminal.
+fn show(out: &mut dyn Write, lines: &[u8]) -> io::Result<()> {
+    String::from_utf8_lossy(lines).lines().try_for_each(|line| writeln!(out, "{}", Safe(line)))
 }

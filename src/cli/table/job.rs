@@ -1,11 +1,11 @@
-//! Settings of the job, of what the command prints, and of the simulated web.
+//! Settings of the job, of what the command prints, of the simulated web, and of a crawl on many machines.
 
 use std::time::Duration;
 
+use super::{Setting, setting, switch, value};
 use crate::cli::field::{Bytes, Choice, Many, Maybe, One};
 use crate::cli::log::LogFormat;
 use crate::cli::record_file::RecordFormat;
-use crate::cli::setting::{Setting, setting, switch, value};
 use crate::crawl::WarcCompression;
 use crate::job::journal::SyncPolicy;
 
@@ -27,6 +27,10 @@ const WARC_COMPRESSIONS: &[(&str, WarcCompression)] =
 
 const LOG_FORMATS: &[(&str, LogFormat)] = &[("json", LogFormat::Json), ("text", LogFormat::Text)];
 
+/// Whether a URL's partition is chosen by its registrable domain.
+const PARTITION_BY: &[(&str, bool)] = &[("host", false), ("domain", true)];
+
+/// The rows of these settings, in the order of `crawler.toml`.
 pub(super) static ROWS: &[Setting] = &[
     setting!(Maybe, "recrawl.job" => recrawl,
         "A job whose pages are asked whether they have changed; it needs its pages.visits", "none")
@@ -132,4 +136,31 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "simulate.sitemap_percent" => simulate.web.sitemap_percent,
         "Share of the hosts with a robots.txt that names a sitemap"),
     setting!(One, "simulate.trap" => simulate.web.trap, "Sites without end beside it: a calendar, sessions, filters, a maze, a mirror, a wildcard domain"),
+    setting!(Many, "cluster.servers" => cluster.servers,
+        "NATS servers that carry one crawl on many machines: nats://HOST:PORT, tls:// for TLS; all of one cluster")
+    .flags(&[value("cluster", "URL[,URL...]")
+        .says("Crawl together with other machines, over these NATS servers")
+        .rare()]),
+    setting!(Maybe, "cluster.dev" => cluster.dev,
+        "Crawl with so many nodes on this machine, over three nats-server that are started for it, to try it", "none")
+    .flags(&[value("dev-cluster", "N").rare()]),
+    setting!(One, "cluster.name" => cluster.name, "The name of that crawl: letters, digits, - and _").flags(&[value(
+        "cluster-name",
+        "NAME",
+    )
+    .rare()]),
+    setting!(One, "cluster.partitions" => cluster.partitions,
+        "Parts that its hosts are shared out over, up to 1,024; fixed when it begins"),
+    setting!(Choice, "cluster.partition_by" => cluster.by_domain,
+        "What of a URL says which part it is in: host, or domain (all hosts of a site together)", PARTITION_BY)
+    .flags(&[value("partition-by", "WHAT").rare()]),
+    setting!(One, "cluster.lease" => cluster.lease,
+        "A machine that says nothing for so long is taken for dead; longer than the servers need to elect another leader"),
+    setting!(Maybe, "cluster.sign_in" => cluster.sign_in,
+        "What the servers know us by, env:VARIABLE or file:PATH: user:password, a token, an nkey's seed, or a credentials file",
+        "none"),
+    setting!(Maybe, "cluster.ca_file" => cluster.ca_file,
+        "Certificates to trust the servers by beside the system's, as PEM", "none"),
+    setting!(Maybe, "cluster.certificate" => cluster.certificate, "Our certificate for the servers, as PEM", "none"),
+    setting!(Maybe, "cluster.key" => cluster.key, "The key of that certificate, as PEM", "none"),
 ];

@@ -1,15 +1,16 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the
 //! environment variables, `crawler config` and `--help` follow from it.
+//!
+//! Here are a row's type, the functions that build one, and which settings the other commands share with the crawl. The
+//! rows are in `crawl` and `job`.
 
-mod cluster;
 mod crawl;
-mod fetch;
 mod job;
-mod seen;
 
+use std::fmt;
 use std::sync::LazyLock;
 
-use super::setting::Setting;
+use super::field::SettingField;
 use super::toml_file::TomlEntry;
 
 /// The preset for a simulated web, which overrides the file: the web is on this machine, and small. Every URL is
@@ -19,7 +20,7 @@ pub(super) const SIMULATE: &[(&str, &str)] =
 
 /// Every setting, in the order of `crawler.toml`.
 pub(super) static TABLE: LazyLock<Vec<&Setting>> =
-    LazyLock::new(|| [crawl::ROWS, seen::ROWS, fetch::ROWS, job::ROWS, cluster::ROWS].into_iter().flatten().collect());
+    LazyLock::new(|| [crawl::ROWS, job::ROWS].into_iter().flatten().collect());
 
 /// The row of a key.
 pub(super) fn row_of(key: &str) -> Option<usize> {
@@ -32,6 +33,182 @@ pub(super) fn missing(file: &[TomlEntry]) -> Option<&'static str> {
         .iter()
         .map(|setting| setting.key)
         .find(|key| file.iter().all(|entry| entry.rule.is_some() || entry.key != *key))
+}
+
+/// One setting.
+pub(super) struct Setting {
+    /// Section and name in `crawler.toml`.
+    pub(super) key: &'static str,
+    /// One line of why it is there; also the help of its flags.
+    pub(super) why: &'static str,
+    /// The flags that set it; most settings have none.
+    pub(super) flags: &'static [Flag],
+    /// Where the value lives.
+    pub(super) field: &'static dyn SettingField,
+}
+
+/// One flag of the command.
+#[derive(Debug)]
+pub(super) struct Flag {
+    /// Without dashes; also its id in clap.
+    pub(super) long: &'static str,
+    /// One letter.
+    pub(super) short: Option<char>,
+    /// Its own help, if the setting's line does not fit.
+    pub(super) help: Option<&'static str>,
+    /// What follows it on the command line.
+    pub(super) takes: Takes,
+    /// Whether `-h` shows it; `--help` shows all.
+    pub(super) common: bool,
+}
+
+/// What follows a flag on the command line.
+#[derive(Debug)]
+pub(super) enum Takes {
+    /// Nothing. Given once, twice, …, the flag stands for the first, second, … of these texts.
+    Nothing(&'static [&'static str]),
+    /// All arguments without a flag; this is their name in the help.
+    Positional(&'static str),
+    /// One value; this is its name in the help.
+    Value(&'static str),
+}
+
+/// A row of the table without flags: the kind of its field, its place in `AllSettings`, one line of why, and what else
+/// the kind takes. The part of the place after the colon is also the key; if they differ, the key stands before the
+/// place.
+macro_rules! setting {
+    ($kind:ident, $($at:ident).+: $section:ident.$name:ident, $why:literal $(, $more:expr)?) => {
+        setting!(@ concat!(stringify!($section), ".", stringify!($name)), $why, $kind(|s| &mut s.$($at).+.$section.$name $(, $more)?))
+    };
+    ($kind:ident, $key:literal => $($at:ident).+, $why:literal $(, $more:expr)?) => {
+        setting!(@ $key, $why, $kind(|s| &mut s.$($at).+ $(, $more)?))
+    };
+    (@ $key:expr, $why:literal, $field:expr) => {
+        crate::cli::table::row($key, $why, &$field)
+    };
+}
+pub(super) use setting;
+
+/// A setting without flags.
+pub(super) const fn row(key: &'static str, why: &'static str, field: &'static dyn SettingField) -> Setting {
+    Setting { key, why, flags: &[], field }
+}
+
+/// A flag with a value, called `name` in the help.
+pub(super) const fn value(long: &'static str, name: &'static str) -> Flag {
+    Flag { long, short: None, help: None, takes: Takes::Value(name), common: true }
+}
+
+/// A flag without a value, which stands for the first, second, … of the texts when it is given once, twice, ….
+pub(super) const fn switch(long: &'static str, texts: &'static [&'static str]) -> Flag {
+    Flag { long, short: None, help: None, takes: Takes::Nothing(texts), common: true }
+}
+
+/// All arguments without a flag, called `name` in the help.
+pub(super) const fn positional(id: &'static str, name: &'static str) -> Flag {
+    Flag { long: id, short: None, help: None, takes: Takes::Positional(name), common: true }
+}
+
+impl Setting {
+    /// `politeness` of `politeness.host_delay`.
+    pub(super) fn section(&self) -> &'static str {
+        self.key.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// `host_delay` of `politeness.host_delay`.
+    pub(super) fn name(&self) -> &'static str {
+        self.key.split_once('.').map_or(self.key, |(_, name)| name)
+    }
+
+    pub(super) const fn flags(mut self, flags: &'static [Flag]) -> Self {
+        self.flags = flags;
+        self
+    }
+}
+
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.takes {
+            Takes::Positional(name) => f.write_str(name),
+            Takes::Nothing(_) | Takes::Value(_) => write!(f, "--{}", self.long),
+        }
+    }
+}
+
+impl Flag {
+    pub(super) const fn short(mut self, letter: char) -> Self {
+        self.short = Some(letter);
+        self
+    }
+
+    /// Gives the flag its own help instead of the setting's line.
+    pub(super) const fn says(mut self, help: &'static str) -> Self {
+        self.help = Some(help);
+        self
+    }
+
+    /// Hides the flag in the short help.
+    pub(super) const fn rare(mut self) -> Self {
+        self.common = false;
+        self
+    }
+}
+
+/// The setting that simulates the web.
+pub(super) const SIMULATED: &str = "simulate.enabled";
+
+/// Whether a filter outside a crawl has this setting too.
+pub(super) fn is_seen(setting: &Setting) -> bool {
+    setting.section() == "seen"
+}
+
+/// Whether `crawler sitemap` has this setting too.
+pub(super) fn is_of_sitemaps(setting: &Setting) -> bool {
+    ["fetch", "sitemaps"].contains(&setting.section()) && setting.key != "sitemaps.enabled"
+}
+
+/// Whether `crawler extract` has this setting too.
+pub(super) fn is_of_page(setting: &Setting) -> bool {
+    setting.section() == "fetch"
+}
+
+/// Whether the simulated web, or the judge of its crawlers, has this setting.
+pub(super) fn is_of_simulated_web(setting: &Setting) -> bool {
+    let rules = [
+        "parse.nofollow",
+        "politeness.connections_per_host",
+        "politeness.host_delay",
+        "politeness.robots",
+        "scope.kind",
+        "scope.max_depth",
+        "sitemaps.enabled",
+    ];
+    setting.section() == "simulate" && setting.key != SIMULATED || rules.contains(&setting.key)
+}
+
+/// Whether a setting chooses which records are written, and how.
+pub(super) fn is_of_filter(setting: &Setting) -> bool {
+    ["output.formulas", "output.status", "output.types", "output.urls"].contains(&setting.key)
+}
+
+/// Whether a resumed crawl may be given this setting. Its seeds and its directory are fixed.
+pub(super) fn is_resumable(setting: &Setting) -> bool {
+    !["crawl.seeds", "crawl.urls", "job.add", "job.dir", "job.overwrite"].contains(&setting.key)
+}
+
+/// Whether a flag or a variable for this setting applies to one run only, and is not kept for the job's later runs.
+pub(super) fn is_of_run(setting: &Setting) -> bool {
+    ["crawl.max_duration", "output.json", "output.log", "output.progress"].contains(&setting.key)
+}
+
+/// Whether the commands of the cluster admin have this setting too.
+pub(super) fn is_of_cluster(setting: &Setting) -> bool {
+    is_of_servers(setting) || setting.key == "cluster.name"
+}
+
+/// Whether a setting names the servers of a cluster.
+pub(super) fn is_of_servers(setting: &Setting) -> bool {
+    setting.key == "cluster.servers"
 }
 
 #[cfg(test)]

@@ -9,9 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, TableState, Wrap};
 
-use super::figures::Figures;
-use super::host_line::HostLine;
-use super::view::{LowerPart, View};
+use super::view::{Figures, HostLine, LowerPart, View};
 use crate::cli::output::Safe;
 use crate::frontier::HostOrder;
 use crate::report::figures::{about, bytes, counted, duration, measured, one_in, percent, short, thousands, whole};

@@ -5,17 +5,13 @@
 //! terminal.
 
 mod draw;
-mod figures;
-mod host_line;
-mod job_link;
-pub(super) mod peer;
-mod prompt;
 #[cfg(test)]
 mod tests;
 mod view;
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,15 +19,17 @@ use std::time::{Duration, Instant};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent};
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
 
-use self::draw::draw;
-use self::job_link::JobLink;
-use self::view::{Todo, View};
 use super::arguments::CommandLine;
 use super::command_error::CommandError;
-use super::exit::Exit;
-use super::live::Question;
+use super::command_error::Exit;
+use super::layers::refused;
+use super::live::{JobFiles, LiveAnswers, Peer, Question};
 use super::{output, signals};
+use crate::job::Job;
+use draw::draw;
+use view::{Todo, View};
 
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -130,6 +128,51 @@ fn watch(
             Todo::Ask(questions) => send(questions),
             Todo::Nothing => {}
             Todo::Quit => return Ok(Exit::Done),
+        }
+    }
+}
+
+/// The source of answers: the running crawl through its socket, or the job's files.
+struct JobLink {
+    socket: PathBuf,
+    /// The running crawl, while it runs.
+    peer: Option<Peer>,
+    files: LiveAnswers,
+    /// The runtime on which the files are read.
+    runtime: Runtime,
+}
+
+impl JobLink {
+    /// Opens the job.
+    ///
+    /// # Errors
+    /// If there is none, or it belongs to another user.
+    fn open(line: &CommandLine, directory: &Path) -> Result<Self, CommandError> {
+        let socket = Job::open_for_reading(directory).map_err(|error| refused(&error))?.socket_path();
+        let files = LiveAnswers::new(Arc::new(JobFiles::open(line, directory)?));
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
+        let peer = Peer::connect(&socket).map_err(CommandError::cannot(Exit::Failed, "look in by", &socket))?;
+        Ok(Self { socket, peer, files, runtime })
+    }
+
+    /// Asks the crawl. If it does not run, or has just ended, the files answer.
+    fn ask(&mut self, question: &Question) -> Result<Value, String> {
+        if self.peer.is_none() {
+            // It may have been resumed meanwhile.
+            self.peer = Peer::connect(&self.socket).unwrap_or_default();
+        }
+        let told = self.peer.as_mut().and_then(|peer| peer.ask(&question.to_string()).ok());
+        let answer = if let Some(answer) = told {
+            answer
+        } else {
+            self.peer = None;
+            self.runtime.block_on(self.files.answer(question.clone()))?
+        };
+        let value: Value = serde_json::from_str(&answer).map_err(|error| format!("an answer is no JSON: {error}"))?;
+        match value["error"].as_str() {
+            Some(error) => Err(error.to_owned()),
+            None => Ok(value),
         }
     }
 }

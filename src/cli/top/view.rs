@@ -1,13 +1,12 @@
-//! The content of the screen, and the effect of keys on it.
+//! The content of the screen (numbers, hosts, the prompt), and the effect of keys on it.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-use super::figures::Figures;
-use super::host_line::HostLine;
-use super::prompt::{Prompt, Purpose, Typed};
 use crate::address::host_of;
 use crate::cli::live::{Act, Question};
 use crate::cli::output::Safe;
@@ -261,5 +260,193 @@ impl View {
             }
         }
         lines
+    }
+}
+
+/// A text being typed in the last line, and its purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Prompt {
+    pub(super) purpose: Purpose,
+    pub(super) text: String,
+}
+
+/// The purpose of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Whether to drop the host of this name.
+    Drop,
+    /// A text that hosts' names or states contain.
+    Find,
+    /// Whether to stop the crawl.
+    Stop,
+    /// A URL to explain.
+    Url,
+}
+
+/// The effect of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// The text is complete.
+    Entered,
+    /// The prompt is cancelled.
+    Left,
+    /// The text may have changed.
+    More,
+}
+
+impl Prompt {
+    /// Maximum letters of a text.
+    const LONGEST: usize = 2_000;
+
+    pub(super) fn new(purpose: Purpose, text: &str) -> Self {
+        Self { purpose, text: text.to_owned() }
+    }
+
+    /// The words in front of the text.
+    pub(super) fn question(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Drop => "Ask nothing more of it? crawler drop --undo takes it back. (y or n) ",
+            Purpose::Find => "Hosts with (name or state): ",
+            Purpose::Stop => "Stop the crawl? What waits is kept for crawler resume. (y or n) ",
+            Purpose::Url => "Explain URL: ",
+        }
+    }
+
+    pub(super) fn key(&mut self, key: KeyEvent) -> Typed {
+        match (self.purpose, key.code) {
+            (Purpose::Drop | Purpose::Stop, KeyCode::Char('y' | 'Y')) => Typed::Entered,
+            (Purpose::Drop | Purpose::Stop, _) | (_, KeyCode::Esc) => Typed::Left,
+            (_, KeyCode::Enter) => Typed::Entered,
+            (_, KeyCode::Backspace) => {
+                self.text.pop();
+                Typed::More
+            }
+            (_, KeyCode::Char(letter)) => {
+                if self.text.chars().count() < Self::LONGEST {
+                    self.text.push(letter);
+                }
+                Typed::More
+            }
+            _ => Typed::More,
+        }
+    }
+}
+
+/// The numbers of one moment. A missing number is zero: the crawl may be of another version.
+#[derive(Debug, Default)]
+pub(super) struct Figures(Value);
+
+impl Figures {
+    /// Takes the answer to [`Question::Look`](crate::cli::live::Question::Look).
+    pub(super) fn of(told: Value) -> Self {
+        Self(told)
+    }
+
+    fn at(&self, name: &str) -> &Value {
+        name.split('.').fold(&self.0, |value, key| &value[key])
+    }
+
+    /// A count, by its name: `report.urls.fetched`.
+    pub(super) fn count(&self, name: &str) -> u64 {
+        self.at(name).as_u64().unwrap_or_default()
+    }
+
+    /// A count that may be missing.
+    pub(super) fn counted(&self, name: &str) -> Option<u64> {
+        self.at(name).as_u64()
+    }
+
+    /// A share, a rate or an expectation.
+    pub(super) fn number(&self, name: &str) -> f64 {
+        self.at(name).as_f64().unwrap_or_default()
+    }
+
+    /// The same, but it may be missing.
+    pub(super) fn numbered(&self, name: &str) -> Option<f64> {
+        self.at(name).as_f64()
+    }
+
+    pub(super) fn time(&self, name: &str) -> Duration {
+        Duration::from_micros(self.count(name))
+    }
+
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.at(name).as_bool().unwrap_or_default()
+    }
+
+    /// A text that cannot command a terminal.
+    pub(super) fn text(&self, name: &str) -> String {
+        safe(self.at(name))
+    }
+
+    /// The same for a list of texts.
+    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+        self.at(name).as_array().into_iter().flatten().map(safe).collect()
+    }
+
+    /// Counts by name, largest first.
+    pub(super) fn most(&self, name: &str) -> Vec<(String, u64)> {
+        let counts = self.at(name).as_object().into_iter().flatten();
+        let mut counts: Vec<_> =
+            counts.map(|(name, count)| (Safe(name).to_string(), count.as_u64().unwrap_or_default())).collect();
+        counts.retain(|(_, count)| *count > 0);
+        counts.sort_by_key(|(_, count)| Reverse(*count));
+        counts
+    }
+
+    /// The failed requests of each kind, one line each.
+    pub(super) fn examples(&self, name: &str) -> Vec<(String, Vec<String>)> {
+        let kinds = self.at(name).as_object().into_iter().flatten();
+        let line = |one: &Value| match (safe(&one["url"]), safe(&one["message"])) {
+            (url, message) if message.is_empty() => url,
+            (url, message) => format!("{url}: {message}"),
+        };
+        let lines = |of: &Value| of.as_array().into_iter().flatten().map(line).collect();
+        kinds.map(|(name, of)| (Safe(name).to_string(), lines(of))).collect()
+    }
+}
+
+/// A text that cannot command a terminal, on one line.
+fn safe(text: &Value) -> String {
+    Safe(text.as_str().unwrap_or_default()).to_string().replace('\t', " ")
+}
+
+/// A host in the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct HostLine {
+    pub(super) host: String,
+    pub(super) state: String,
+    /// Why it waits, and its last error.
+    pub(super) why: String,
+    /// The time until it may be requested; `None` if nothing of it is queued.
+    pub(super) due: Option<Duration>,
+    pub(super) delay: Duration,
+    pub(super) queued: u64,
+    pub(super) requests: u64,
+    pub(super) failures: u64,
+}
+
+impl HostLine {
+    /// Takes a host as received.
+    pub(super) fn of(told: &Figures) -> Self {
+        let (state, mut why, error) = (told.text("state"), told.text("why"), told.text("error"));
+        let message = told.text("message");
+        for more in [error, message] {
+            if !more.is_empty() {
+                why = format!("{why}; {more}");
+            }
+        }
+        let due = told.time("due_in_us");
+        let rests = !["idle", "unreachable"].contains(&&*state) && due > Duration::ZERO;
+        Self {
+            host: told.text("host"),
+            due: rests.then_some(due),
+            delay: told.time("delay_us"),
+            queued: told.count("queued"),
+            requests: told.count("requests"),
+            failures: told.count("failures"),
+            state,
+            why,
+        }
     }
 }

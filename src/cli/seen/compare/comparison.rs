@@ -1,16 +1,13 @@
 //! All contenders, measured on the same URLs.
 
+use std::hint::black_box;
+use std::time::Instant;
+
 use serde::Serialize;
 
-use super::bits::bitmap;
-use super::contender::Contender;
-use super::experiment::{Curve, Row, Trial, curve, run};
-use super::layouts::Seen;
-use super::sets::{self, Strings};
-use super::seven::{Reduction, seven_seeds};
-use super::vectors;
+use super::contenders::{self, Contender, Reduction, Seen, Strings, bitmap, seven_seeds};
 use super::workload::{List, Source, Workload};
-use crate::address::FingerprintKey;
+use crate::address::{Fingerprint, FingerprintKey};
 use crate::seen::Layout;
 
 /// The figures of the experiment.
@@ -53,9 +50,9 @@ impl Comparison {
         let any_rate = any_rate(load);
         let at = |&target: &f64| AtRate { target, rows: at_rate(target, load) };
         let rates_measured = rates.iter().map(at).collect();
-        let vectors = AtRate { target: vectors::RATE, rows: vectors::rows(load.shown.len()) };
+        let vectors = AtRate { target: VECTOR_RATE, rows: vector_rows(load.shown.len()) };
         // At the highest rate, errors show soonest.
-        let filling = filling(rates.first().copied().unwrap_or(vectors::RATE), load);
+        let filling = filling(rates.first().copied().unwrap_or(VECTOR_RATE), load);
         Self { urls: list.source, any_rate, rates: rates_measured, vectors, filling }
     }
 }
@@ -69,9 +66,9 @@ fn any_rate(load: Workload<'_, str>) -> Vec<Row> {
         Row::new("exact, in batches", run(|| exact().map(Seen::batched), load)),
         Row::new("verified, at 1e-2", run(verified, load)),
         Row::new("verified, in batches", run(|| verified().map(Seen::batched), load)),
-        Row::new("8-byte fingerprints", run(|| Ok(sets::fingerprints()), load)),
-        Row::new("set of MD5 digests", run(|| Ok(sets::md5()), load)),
-        Row::new("set of SHA-1 digests", run(|| Ok(sets::sha1()), load)),
+        Row::new("8-byte fingerprints", run(|| Ok(contenders::fingerprints()), load)),
+        Row::new("set of MD5 digests", run(|| Ok(contenders::md5()), load)),
+        Row::new("set of SHA-1 digests", run(|| Ok(contenders::sha1()), load)),
         Row::new("set of strings", run(|| Ok(Strings::default()), load)),
         Row::new("SQLite table", sqlite(load)),
         Row::new("seven seeds, modulo", run(|| Ok(seven_seeds(Reduction::Modulo)), load)),
@@ -125,10 +122,239 @@ fn fill(name: &str, contender: Result<impl Contender<str>, String>, load: Worklo
     curves.extend(contender.map(|contender| curve(name, contender, load)));
 }
 
+/// A contender and its result.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) outcome: Trial,
+}
+
+impl Row {
+    pub(super) fn new(name: &str, outcome: Trial) -> Self {
+        Self { name: name.to_owned(), outcome }
+    }
+
+    /// The figures, if it was measured.
+    pub(super) fn measured(&self) -> Option<&Measured> {
+        match &self.outcome {
+            Trial::LeftOut { .. } => None,
+            Trial::Measured(measured) => Some(measured),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Trial {
+    LeftOut { left_out: String },
+    Measured(Measured),
+}
+
+/// The figures of one contender. Times are medians of [`PASSES`] passes, and include hashing the key.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Measured {
+    /// Distinct keys shown.
+    pub(super) shown: u64,
+    /// Memory in use once all keys are in.
+    pub(super) bytes: u64,
+    /// The same per key, in bits.
+    pub(super) bits_per_key: f64,
+    /// Distinct keys queried that were not shown.
+    pub(super) trials: u64,
+    /// Of these, the keys that were taken for seen.
+    pub(super) false_positives: u64,
+    /// Their share.
+    pub(super) rate: f64,
+    /// The same, by theory.
+    pub(super) rate_predicted: f64,
+    /// Keys that were taken for seen while they were inserted.
+    pub(super) lost: u64,
+    /// The same, by theory.
+    pub(super) lost_expected: f64,
+    /// Inserted keys that are not found: anything but zero is a bug.
+    pub(super) forgotten: u64,
+    /// Time to insert a new key.
+    pub(super) insert_ns: f64,
+    /// Time to find an inserted key.
+    pub(super) hit_ns: f64,
+    /// Time to find that a key was not inserted.
+    pub(super) miss_ns: f64,
+    /// Time to insert one key of the stream; `null` if there is no stream.
+    pub(super) stream_ns: Option<f64>,
+}
+
+/// How often each measurement is repeated.
+pub(super) const PASSES: usize = 5;
+
+/// Measures a contender: for each pass, builds a new one, fills it and queries it.
+pub(super) fn run<K: ?Sized, C: Contender<K>>(
+    mut make: impl FnMut() -> Result<C, String>,
+    load: Workload<'_, K>,
+) -> Trial {
+    match measure(&mut make, load) {
+        Ok(measured) => Trial::Measured(measured),
+        Err(left_out) => Trial::LeftOut { left_out },
+    }
+}
+
+fn measure<K: ?Sized, C: Contender<K>>(
+    make: &mut impl FnMut() -> Result<C, String>,
+    load: Workload<'_, K>,
+) -> Result<Measured, String> {
+    let Workload { shown, others, stream } = load;
+    let keys = shown.len() as f64;
+    let (mut inserts, mut hits, mut misses, mut links) = ([0.0; PASSES], [0.0; PASSES], [0.0; PASSES], [0.0; PASSES]);
+    let mut measured = None;
+    for pass in 0..PASSES {
+        let mut contender = make()?;
+        let (new, insert_ns) = timed(shown.len(), || contender.insert_all(shown.iter().map(Box::as_ref)));
+        let (held, hit_ns) = timed(shown.len(), || contender.count(shown.iter().map(Box::as_ref)));
+        let (false_positives, miss_ns) = timed(others.len(), || contender.count(others.iter().map(Box::as_ref)));
+        (inserts[pass], hits[pass], misses[pass]) = (insert_ns, hit_ns, miss_ns);
+        let bytes = contender.bytes();
+        // All passes see the same keys, and give the same answers.
+        measured = Some(Measured {
+            shown: shown.len() as u64,
+            bytes,
+            bits_per_key: bytes as f64 * 8.0 / keys,
+            trials: others.len() as u64,
+            false_positives,
+            rate: false_positives as f64 / others.len() as f64,
+            rate_predicted: contender.rate(keys),
+            lost: shown.len() as u64 - new,
+            lost_expected: contender.expected_lost(keys),
+            forgotten: shown.len() as u64 - held,
+            insert_ns: 0.0,
+            hit_ns: 0.0,
+            miss_ns: 0.0,
+            stream_ns: None,
+        });
+        drop(contender);
+        if !stream.is_empty() {
+            let mut contender = make()?;
+            let keys = stream.iter().map(|&place| &*shown[place]);
+            links[pass] = timed(stream.len(), || contender.insert_all(keys)).1;
+        }
+    }
+    let measured = measured.expect("there is a pass");
+    Ok(Measured {
+        insert_ns: median(inserts),
+        hit_ns: median(hits),
+        miss_ns: median(misses),
+        stream_ns: (!stream.is_empty()).then(|| median(links)),
+        ..measured
+    })
+}
+
+/// The result of `work`, and its time per key.
+fn timed(keys: usize, work: impl FnOnce() -> u64) -> (u64, f64) {
+    let start = Instant::now();
+    let answer = black_box(work());
+    (answer, start.elapsed().as_secs_f64() * 1e9 / keys.max(1) as f64)
+}
+
+fn median(mut times: [f64; PASSES]) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    times[PASSES / 2]
+}
+
+/// The rate of a contender while it fills.
+#[derive(Debug, Serialize)]
+pub(super) struct Curve {
+    pub(super) name: String,
+    pub(super) points: Vec<Point>,
+}
+
+/// A contender at one point of its filling.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Point {
+    /// Distinct keys shown so far.
+    pub(super) shown: u64,
+    pub(super) rate: f64,
+    pub(super) rate_predicted: f64,
+}
+
+/// The number of points of a curve.
+const STEPS: usize = 16;
+
+/// Fills a contender step by step, and after each step queries all keys that it was not given.
+pub(super) fn curve<K: ?Sized>(name: &str, mut contender: impl Contender<K>, load: Workload<'_, K>) -> Curve {
+    let mut shown = 0;
+    let points = load
+        .shown
+        .chunks(load.shown.len().div_ceil(STEPS))
+        .map(|step| {
+            shown += step.len();
+            contender.insert_all(step.iter().map(Box::as_ref));
+            let false_positives = contender.count(load.others.iter().map(Box::as_ref));
+            Point {
+                shown: shown as u64,
+                rate: false_positives as f64 / load.others.len() as f64,
+                rate_predicted: contender.rate(shown as f64),
+            }
+        })
+        .collect();
+    Curve { name: name.to_owned(), points }
+}
+
+/// Words in a vector.
+const WORDS: u32 = 128;
+/// Maximum number of vectors that are shown, and of vectors that are not: 51 MB in all.
+const MAX_VECTORS: usize = 50_000;
+/// Low enough for a filter, and high enough to be measurable with so few vectors.
+const VECTOR_RATE: f64 = 1e-3;
+
+/// Measures each way to hash with the same filter.
+fn vector_rows(urls: usize) -> Vec<Row> {
+    let count = urls.clamp(1, MAX_VECTORS);
+    let vectors: Vec<Box<[u32]>> = (0..2 * count as u64).map(vector).collect();
+    let (shown, others) = vectors.split_at(count);
+    let load = Workload { shown, others, stream: &[] };
+    vec![
+        vector_row("a byte at a time", by_bytes, load),
+        vector_row("a word at a time", by_words, load),
+        vector_row("insert_words", FingerprintKey::fingerprint_words, load),
+    ]
+}
+
+fn vector_row(
+    name: &str,
+    hash: impl Fn(FingerprintKey, &[u32]) -> Fingerprint + Copy,
+    load: Workload<'_, [u32]>,
+) -> Row {
+    Row::new(name, run(|| Seen::new(Layout::Blocked, load.shown.len(), VECTOR_RATE, hash), load))
+}
+
+/// A vector of small counts, like a vector of features, derived from `number`.
+fn vector(number: u64) -> Box<[u32]> {
+    (0..u64::from(WORDS)).map(|word| mix(number << 7 | word) % 1000).collect()
+}
+
+/// Evenly spread bits (Steele, Lea and Flood 2014, `SplitMix`), the upper 32.
+fn mix(number: u64) -> u32 {
+    let bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    u32::try_from((bits ^ bits >> 31) >> 32).expect("32 bits are left")
+}
+
+fn by_bytes(_: FingerprintKey, words: &[u32]) -> Fingerprint {
+    fnv(words.iter().flat_map(|word| word.to_le_bytes()).map(u64::from))
+}
+
+fn by_words(_: FingerprintKey, words: &[u32]) -> Fingerprint {
+    fnv(words.iter().copied().map(u64::from))
+}
+
+/// FNV-1a in 64 bits (Fowler, Noll, Vo; RFC 9923), over units of any size.
+fn fnv(units: impl Iterator<Item = u64>) -> Fingerprint {
+    Fingerprint::from_bits(units.fold(0xcbf2_9ce4_8422_2325, |hash, unit| (hash ^ unit).wrapping_mul(0x0100_0000_01b3)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::Measured;
-    use super::*;
+    use super::{Measured, *};
 
     fn measured<'a>(rows: &'a [Row], name: &str) -> &'a Measured {
         rows.iter().find(|row| row.name == name).and_then(Row::measured).unwrap()
@@ -188,5 +414,19 @@ mod tests {
             assert!((full.rate / full.rate_predicted - 1.0).abs() < 0.3, "{}: {full:?}", curve.name);
             assert!(full.rate > 1.8 * half.rate, "{}: overfilled", curve.name);
         }
+    }
+
+    #[test]
+    fn fnv_is_fnv() {
+        // From the reference test vectors.
+        assert_eq!(fnv(std::iter::empty()).bits(), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv(b"foobar".iter().copied().map(u64::from)).bits(), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn vectors_differ() {
+        let vectors: std::collections::HashSet<_> = (0..5000).map(vector).collect();
+        assert_eq!(vectors.len(), 5000);
+        assert!(vectors.iter().all(|vector| size_of_val(&**vector) == 512));
     }
 }

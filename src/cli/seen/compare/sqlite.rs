@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::contender::Contender;
+use super::contenders::Contender;
 
 /// Maximum number of URLs that are tried: each takes microseconds.
 pub(super) const MAX_URLS: usize = 1_000_000;

@@ -9,9 +9,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::super::super::command_error::CommandError;
-use super::super::super::exit::Exit;
 use super::super::super::lines::next_line;
 use crate::address::{Canonicalizer, FingerprintKey};
+use crate::cli::command_error::Exit;
 use crate::report::figures::{bytes, thousands};
 
 /// Borrowed keys to measure with.
