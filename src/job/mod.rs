@@ -50,44 +50,31 @@
 
 pub mod checkpoint;
 mod directory;
-mod dropped;
 mod error;
-mod explain;
 pub mod journal;
-mod lock;
-mod look;
 mod manifest;
 mod open;
-mod options;
 pub(crate) mod own;
 pub mod repair;
-mod replace;
-#[cfg(feature = "cli")]
-mod replacement;
-mod sealed;
 #[cfg(test)]
 mod tests;
-mod trail;
 
 pub use crate::bytes::FileError;
-pub use checkpoint::{CheckpointCost, JobJournal, Opening};
+pub use checkpoint::{CheckpointCost, JobJournal, OpenOptions, Opening};
 pub use directory::Job;
 pub(crate) use directory::PAGES;
 #[cfg(feature = "crawl")]
 pub(crate) use directory::VISITS;
 pub use error::JobError;
-#[cfg(feature = "cluster")]
-pub(crate) use explain::explain_among;
-pub use explain::{Explained, explain};
-pub use lock::Lock;
-pub use look::{look, newest_extra, newest_keys, newest_seen};
 pub use manifest::Manifest;
-pub use options::OpenOptions;
-pub use replace::{replace, replace_with};
 #[cfg(feature = "cli")]
-pub(crate) use replacement::Replacement;
+pub(crate) use manifest::{Sealing, sealed_bytes};
+#[cfg(feature = "cluster")]
+pub(crate) use open::explain_among;
+pub use open::{Explained, explain, look, newest_extra, newest_keys, newest_seen};
 #[cfg(feature = "cli")]
-pub(crate) use sealed::{Sealing, sealed_bytes};
+pub(crate) use own::Replacement;
+pub use own::{Lock, replace, replace_with};
 
 /// The name of the lock file: empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";

@@ -1,8 +1,27 @@
-//! How a job's files are opened: only regular files, under their own names. A link that somebody put there is not followed.
+//! How a job's files are opened, replaced and locked: only regular files, under their own names. A link that somebody put there is not
+//! followed.
+//!
+//! # New content
+//!
+//! A file gets new content in one step. The order makes it safe: write beside, sync the content, rename, sync the directory. Without the first
+//! sync, a power cut could leave the new name with an empty file; without the second, it could leave the old content after the caller was told
+//! that the new content is there. A [`Replacement`] is the right to do that, held from the beginning of the work to its end.
+//!
+//! # The lock
+//!
+//! The lock of a job lets in one process at a time, even if somebody removes its name. A lock belongs to a file, not to its name. If somebody
+//! removes `lock`, a second crawl would get a new file, and so a lock of its own. The lock of the directory prevents that, if there is one. And
+//! before each checkpoint the crawl checks that the name still leads to the file that it locked; if not, it stops before it damages what the
+//! other process writes.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::{JobError, LOCK};
+use crate::bytes::FileError;
 
 /// Opens a file that exists, to read it from its beginning and, unless it is read-only, to append to it.
 ///
@@ -193,8 +212,174 @@ pub(crate) enum Named {
     Nothing,
 }
 
+/// Replaces the content of a file: writes `NAME.new` beside it, and renames that into place. A process that dies leaves either the old
+/// content or the new, never half of it.
+///
+/// # Errors
+/// If the file system refuses; the old content is still there then.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_with(path, |file| file.write_all(content))
+}
+
+/// As [`replace`], with content that `write` writes piece by piece.
+///
+/// # Errors
+/// If the file system or `write` fails; the old content is still there then.
+pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let beside = &with_end(path, ".new");
+    // A process that died may have left this file. If it is a link, the link is removed, and its target stays.
+    remove(beside)?;
+    let mut file = create(beside)?;
+    write(&mut file)?;
+    // Before the rename: a power cut must not find the new name without its content.
+    file.sync_all()?;
+    place(beside, path)
+}
+
+/// Renames a file that is safe on disk, and syncs the new name.
+///
+/// # Errors
+/// If the file system refuses.
+pub(crate) fn place(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    sync_names(parent(to))
+}
+
+/// The right to replace a file's content. Only one process can hold it, so no other one replaces the file after the holder has read it.
+///
+/// It is the lock of `NAME.new`, which the content is written to. A process that dies leaves that file, and the next one takes it over.
+#[cfg(feature = "cli")]
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    path: PathBuf,
+    beside: PathBuf,
+    file: Option<File>,
+}
+
+#[cfg(feature = "cli")]
+impl Replacement {
+    /// Takes the right.
+    ///
+    /// # Errors
+    /// Of the kind [`ErrorKind::ResourceBusy`] if another process holds it. If the file system refuses.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let beside = with_end(path, ".new");
+        loop {
+            let file = open_or_create(&beside)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Err(ErrorKind::ResourceBusy.into()),
+                // If the file system cannot lock, nobody holds anything.
+                Ok(()) | Err(TryLockError::Error(_)) => {}
+            }
+            // The previous holder may just have renamed it into place.
+            if Inode::of(&file.metadata()?).at(&beside)? == Named::This {
+                return Ok(Self { path: path.to_owned(), beside, file: Some(file) });
+            }
+        }
+    }
+
+    /// Replaces the file's content, in one step. A process that dies leaves either the old content or the new, never half of it.
+    ///
+    /// # Errors
+    /// If the file system or `write` fails; the old content is still there then.
+    pub(crate) fn write(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        let written = file.set_len(0).and_then(|()| write(&mut file)).and_then(|()| file.sync_all());
+        if written.is_err() {
+            self.file = Some(file);
+        }
+        written?;
+        // The file keeps its lock under its new name.
+        place(&self.beside, &self.path)
+    }
+}
+
+#[cfg(feature = "cli")]
+impl Drop for Replacement {
+    /// Nothing was written.
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            _ = remove(&self.beside);
+        }
+    }
+}
+
+/// The lock that a process holds while it crawls into a directory. The operating system releases it when the process ends, however
+/// it ends.
+///
+/// Two things are locked. One is the file `lock`, which works on every file system. The other is the directory itself, if the file system
+/// can lock it: its name cannot be removed while anything is in it.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    inode: Inode,
+    _file: File,
+    _directory: Option<File>,
+}
+
+impl Lock {
+    /// Takes the lock of a directory.
+    pub(crate) fn take(directory: &Path) -> Result<Self, JobError> {
+        let path = directory.join(LOCK);
+        let file = open_or_create(&path).map_err(FileError::of("lock", &path))?;
+        hold(&file, &path)?.map_err(FileError::of("lock", &path))?;
+        let handle = File::open(directory).ok();
+        let is_held = handle.as_ref().map(|handle| hold(handle, directory)).transpose()?;
+        let inode = Inode::of(&file.metadata().map_err(FileError::of("lock", &path))?);
+        let lock =
+            Self { path, inode, _file: file, _directory: handle.filter(|_| is_held.is_some_and(|held| held.is_ok())) };
+        lock.check()?;
+        Ok(lock)
+    }
+
+    /// Checks that this lock still keeps other processes out.
+    ///
+    /// # Errors
+    /// If the lock's name was removed or leads to another file, so that another process may be there; or if the file system refuses.
+    pub fn check(&self) -> Result<(), JobError> {
+        match self.inode.at(&self.path).map_err(FileError::of("look at", &self.path))? {
+            Named::This => Ok(()),
+            Named::Another | Named::Nothing => Err(JobError::Unlocked { path: self.path.clone() }),
+        }
+    }
+}
+
+/// Keeps other processes from crawling into a directory while the file is held. Several processes may hold it at once. Nothing is
+/// written; `None` if the directory was never locked, or its file system cannot lock.
+#[cfg(feature = "crawl")]
+pub(super) fn share(directory: &Path) -> Result<Option<File>, JobError> {
+    let path = directory.join(LOCK);
+    let Some(file) = find(&path).map_err(FileError::of("lock", &path))? else { return Ok(None) };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(JobError::Locked { path }),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+/// How often to try, and the pause between tries. A lock that was just released may still be held for a moment: a program that this
+/// process starts has all of its open files between `fork` and `exec`.
+const TRIES: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// Locks a file. The inner error means that the file system cannot lock.
+fn hold(file: &File, path: &Path) -> Result<std::io::Result<()>, JobError> {
+    for further in (0..TRIES).rev() {
+        match file.try_lock() {
+            Ok(()) => return Ok(Ok(())),
+            Err(TryLockError::WouldBlock) if further > 0 => thread::sleep(BETWEEN),
+            Err(TryLockError::WouldBlock) => break,
+            Err(TryLockError::Error(error)) => return Ok(Err(error)),
+        }
+    }
+    Err(JobError::Locked { path: path.to_owned() })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -212,5 +397,22 @@ mod tests {
         #[cfg(unix)]
         assert_eq!(inode.at(&path).unwrap(), Named::Another);
         assert!(open(directory.path(), true).unwrap_err().to_string().contains("a directory"));
+    }
+
+    #[test]
+    fn one_alone_may_replace_a_file_and_what_a_dead_one_left_is_no_matter() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        fs::write(directory.path().join("a.new"), "left by a process that died").unwrap();
+        let first = Replacement::of(&path).unwrap();
+        assert_eq!(Replacement::of(&path).unwrap_err().kind(), ErrorKind::ResourceBusy);
+        first.write(|file| file.write_all(b"one")).unwrap();
+        let second = Replacement::of(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        let failed = second.write(|file| file.write_all(b"two").and(Err(ErrorKind::StorageFull.into())));
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::StorageFull);
+        drop(Replacement::of(&path).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
     }
 }

@@ -13,15 +13,23 @@
 //! 3. The frontier drops each host that still equals its image. From then on the image is the host.
 //!
 //! A draft that fails leaves the keys of its hosts in the filter. That costs a useless read for each of them, and nothing else.
+//!
+//! # Which hosts leave
+//!
+//! The slices of a checkpoint are examined as they are written, so nothing is read again, and the frontier is not locked. Only hosts
+//! with nothing queued or leased are chosen: a host that has URLs is asked soon, and would come back at once.
+//!
+//! The host with the longest rest goes first, by the time at which it might have been asked again. That is nearly what an LRU cache
+//! would choose, without a list of hosts in the order of their use.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::CheckpointError;
-use super::merge::HostMerge;
-use super::run::{HostRun, HostRunWriter, hash_of, in_order};
+use super::run::{HostMerge, HostRun, HostRunWriter, hash_of, in_order};
 use crate::address::FingerprintKey;
-use crate::frontier::{BadSlice, IdleHost};
+use crate::frontier::{BadSlice, IdleHost, Timestamp, idle_hosts};
 use crate::job::journal::Storage;
 use crate::seen::{SeenOptions, SeenSet};
 
@@ -211,6 +219,66 @@ fn filter(job: u64, hosts: u64) -> SeenSet {
         ..SeenOptions::default()
     };
     SeenSet::new(&options).expect("options within their ranges")
+}
+
+/// Chooses the hosts that are evicted: up to a number of idle hosts, the longest rested first.
+#[derive(Debug)]
+pub(super) struct Eviction {
+    most: usize,
+    /// The images of the hosts, one after another.
+    images: Vec<u8>,
+    /// When each host may be asked again, and where its image is.
+    hosts: Vec<(Timestamp, Range<usize>)>,
+}
+
+impl Eviction {
+    /// A choice of at most this many hosts.
+    pub(super) fn up_to(most: u64) -> Self {
+        Self { most: usize::try_from(most).unwrap_or(usize::MAX), images: Vec::new(), hosts: Vec::new() }
+    }
+
+    /// Adds the idle hosts of a slice to the choice. A slice that cannot be read is skipped: its reader reports it.
+    pub(super) fn look_at(&mut self, slice: &[u8]) {
+        if self.most == 0 {
+            return;
+        }
+        for host in idle_hosts(slice) {
+            let begin = self.images.len();
+            self.images.extend_from_slice(host.image);
+            self.hosts.push((host.due, begin..self.images.len()));
+        }
+        // Choosing early keeps at most twice as many as are wanted. Each image is moved once or twice.
+        if self.hosts.len() / 2 > self.most {
+            self.choose();
+        }
+    }
+
+    /// Keeps only the longest-rested hosts and their images. O(hosts): a selection, not a sort.
+    fn choose(&mut self) {
+        if self.hosts.len() <= self.most {
+            return;
+        }
+        self.hosts.select_nth_unstable_by_key(self.most, |(due, _)| *due);
+        self.hosts.truncate(self.most);
+        let mut images = Vec::new();
+        for (_, image) in &mut self.hosts {
+            let begin = images.len();
+            images.extend_from_slice(&self.images[image.clone()]);
+            *image = begin..images.len();
+        }
+        self.images = images;
+    }
+
+    /// Whether no host is to be evicted: then no run is written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// The chosen hosts, in no particular order.
+    pub(super) fn hosts(&mut self) -> impl Iterator<Item = IdleHost<'_>> {
+        self.choose();
+        idle_hosts(&self.images)
+    }
 }
 
 #[cfg(test)]

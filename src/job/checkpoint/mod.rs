@@ -76,30 +76,19 @@
 //! So a run needs no position of its own, and no record is replayed that an image already reflects. No record says that a host came
 //! back: the record of what happened to it next does.
 
-#[cfg(feature = "cluster")]
-mod copy;
 mod draft;
-mod error;
 mod evicted;
-mod eviction;
-mod frames;
+mod files;
 mod job_journal;
-mod merge;
-mod names;
-mod opening;
-mod procedure;
-mod restore;
 mod run;
 mod store;
-mod stream;
 mod summary;
 
-#[cfg(feature = "cluster")]
-pub(crate) use copy::FileCopy;
-pub use error::CheckpointError;
-pub use job_journal::JobJournal;
-pub use opening::Opening;
-pub use procedure::{CheckpointCost, Owner, write};
-pub(in crate::job) use restore::{reread, restore};
+pub use draft::{CheckpointCost, Owner, write};
+pub use files::CheckpointError;
+pub use job_journal::{JobJournal, OpenOptions, Opening};
+pub(in crate::job) use job_journal::{reread, restore};
 pub(crate) use store::Checkpoints;
+#[cfg(feature = "cluster")]
+pub(crate) use store::FileCopy;
 pub(in crate::job) use summary::Summary;

@@ -1,4 +1,4 @@
-//! One run of evicted hosts: written, searched and read.
+//! Runs of evicted hosts: one is written, searched and read, several are merged.
 //!
 //! The first hash of each frame is in memory. So a host is found with one read of 4 KiB: a binary search finds its frame, and a linear
 //! search the host in it. A frame is closed once it has 4 KiB, so one with a large host is longer.
@@ -12,13 +12,20 @@
 //! | find a host | one frame, usually of 4 KiB | that frame |
 //! | open a run | all of it, once | 16 bytes a frame, and the longest frame |
 //! | merge runs | all of them, once, frame by frame | one frame per run, and a write buffer of 256 KiB |
+//!
+//! # Several runs, read as one
+//!
+//! A checkpoint merges the hosts that it evicts with the runs of similar size; a restore merges all runs to see each host once. Both
+//! take the memory of one frame per run, whatever the number of hosts.
+//!
+//! There are as many sources as runs, at most thirty for a billion hosts. So the next host is the smallest of all heads, found by
+//! comparing them all.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::CheckpointError;
-use super::frames::{self, EVICTED};
-use super::names::{RUN, name};
-use super::stream::BUFFER;
+use super::files::{self, BUFFER, EVICTED, RUN, name};
 use crate::address::{Fingerprint, FingerprintKey};
 use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, size_of_frame};
 use crate::frontier::{IdleHost, idle_hosts};
@@ -61,7 +68,7 @@ impl HostRun {
         mut show: impl FnMut(Fingerprint),
     ) -> Result<Self, CheckpointError> {
         let mut run = Self { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
-        frames::read(storage, RUN, EVICTED, (job, number), |frames| {
+        files::read(storage, RUN, EVICTED, (job, number), |frames| {
             let mut last = None;
             loop {
                 let images = frames.next()?.to_vec();
@@ -168,7 +175,7 @@ impl HostRunWriter {
     pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
         storage.create(&name).map_err(FileError::of("create", storage.path(&name)))?;
-        let frames = frames::begin(Vec::new(), EVICTED, job, number);
+        let frames = files::begin(Vec::new(), EVICTED, job, number);
         let frames = frames.map_err(FileError::of("write", storage.path(&name)))?;
         let run = HostRun { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
         Ok(Self { name, frames, images: Vec::new(), last: None, run })
@@ -235,4 +242,108 @@ pub(super) fn in_order<'a>(job: u64, hosts: impl Iterator<Item = IdleHost<'a>>) 
     let mut hosts: Vec<_> = hosts.map(|host| (hash_of(job, host.key), host)).collect();
     hosts.sort_unstable_by_key(|(hash, host)| (*hash, host.key));
     hosts
+}
+
+/// Reads several runs as one, in the order of the hosts' hashes. If several runs have a host, the newest image counts. One frame of each
+/// run is in memory.
+pub(super) struct HostMerge {
+    job: u64,
+    /// The newest first.
+    sources: Vec<Source>,
+    /// The image that was returned last.
+    image: Vec<u8>,
+    /// The run and the frame that this image came from; `None` if it came from memory.
+    place: Option<(Arc<HostRun>, usize)>,
+}
+
+/// A run on disk, or images in memory that are to become one.
+struct Source {
+    run: Option<Arc<HostRun>>,
+    /// The frame that is read next.
+    frame: usize,
+    buffer: Vec<u8>,
+    /// The part of the buffer that is not read yet.
+    rest: Range<usize>,
+    /// The next host; its image is at the beginning of the rest.
+    head: Option<Head>,
+}
+
+/// The next host of a source. It has a copy of the key, to compare the sources by.
+struct Head {
+    hash: Fingerprint,
+    key: Box<str>,
+    /// Bytes of the image.
+    length: usize,
+}
+
+impl HostMerge {
+    /// Merges `images`, which are in order and the newest, with `runs`, whose last is the newest.
+    pub(super) fn of<'a, S: Storage>(
+        storage: &mut S,
+        job: u64,
+        images: Vec<u8>,
+        runs: impl DoubleEndedIterator<Item = &'a Arc<HostRun>>,
+    ) -> Result<Self, CheckpointError> {
+        let rest = 0..images.len();
+        let mut sources = vec![Source { run: None, frame: 0, buffer: images, rest, head: None }];
+        sources.extend(runs.rev().map(|run| Source {
+            run: Some(Arc::clone(run)),
+            frame: 0,
+            buffer: Vec::new(),
+            rest: 0..0,
+            head: None,
+        }));
+        for source in &mut sources {
+            source.advance(storage, job)?;
+        }
+        Ok(Self { job, sources, image: Vec::new(), place: None })
+    }
+
+    /// The next host's hash and image; `None` after the last one. Older images of the same host are skipped.
+    ///
+    /// # Errors
+    /// If a frame cannot be read or is damaged.
+    pub(super) fn next<S: Storage>(
+        &mut self,
+        storage: &mut S,
+    ) -> Result<Option<(Fingerprint, &[u8])>, CheckpointError> {
+        let heads = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.head.as_ref()?, at)));
+        // Among equal hosts, the newest source goes first: its number is the lowest.
+        let Some((first, at)) = heads.min_by_key(|(head, at)| (head.hash, &head.key, *at)) else { return Ok(None) };
+        let (hash, key) = (first.hash, first.key.clone());
+        let source = &self.sources[at];
+        self.image.clear();
+        self.image.extend_from_slice(&source.buffer[source.rest.start..][..first.length]);
+        self.place = source.run.clone().map(|run| (run, source.frame - 1));
+        for source in &mut self.sources[at..] {
+            if source.head.as_ref().is_some_and(|head| head.hash == hash && head.key == key) {
+                source.advance(storage, self.job)?;
+            }
+        }
+        Ok(Some((hash, &self.image)))
+    }
+
+    /// The error for the image that was returned last, which came from a run and is not a host.
+    pub(super) fn damaged(&self, storage: &impl Storage, reason: &'static str) -> CheckpointError {
+        let (run, frame) = self.place.as_ref().expect("it was given, from a run");
+        run.damaged(storage, *frame, reason)
+    }
+}
+
+impl Source {
+    /// Goes on to the next host, and reads the next frame if this one is used up.
+    fn advance<S: Storage>(&mut self, storage: &mut S, job: u64) -> Result<(), CheckpointError> {
+        self.rest.start += self.head.take().map_or(0, |head| head.length);
+        if self.rest.is_empty()
+            && let Some(run) = self.run.as_ref().filter(|run| self.frame < run.len())
+        {
+            self.rest = run.frame(storage, self.frame, &mut self.buffer)?;
+            self.frame += 1;
+        }
+        // The frame's checksum was right, and the run was checked when it was opened.
+        let next = idle_hosts(&self.buffer[self.rest.clone()]).next();
+        self.head =
+            next.map(|host| Head { hash: hash_of(job, host.key), key: host.key.into(), length: host.image.len() });
+        Ok(())
+    }
 }

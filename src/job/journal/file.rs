@@ -23,18 +23,20 @@
 //!
 //! A full segment is synced before the next one is begun, under any policy. So all segments but the last are whole on disk, and a bad frame
 //! in them is damage, not a torn end. That wait comes once every 64 MiB, about 700,000 records.
+//!
+//! # Which parts must not be removed
+//!
+//! A waiting URL is a position in a queue, and its text is only in the journal. So a segment stays until none of its URLs waits,
+//! however old it is. While a checkpoint is written, each URL that it saves marks its segment here.
 
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
-use super::blocks::Blocks;
-use super::frame::Frame;
-use super::record::Unreadable;
-use super::segment::{HEADER, Segment};
-use super::tail::Tail;
-use super::{Disk, JournalError, JournalObserver, Needs, Storage};
+use super::record::{Frame, Unreadable};
+use super::segment::{Blocks, HEADER, Segment};
+use super::{Disk, JournalError, Storage};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, HostRecord, Journal, Record, RobotsRecord, Timestamp};
 use crate::gate::Position;
@@ -395,4 +397,118 @@ pub(super) fn damaged(storage: &impl Storage, segment: &Segment, at: u64, why: U
         Unreadable::Kind(kind) => JournalError::Kind { path, offset, kind },
         Unreadable::Payload(reason) => FileError::Damaged { path, offset, reason }.into(),
     }
+}
+
+/// At least this many written bytes are kept (once that many have been written), and at most twice as many. A crawl that has few URLs
+/// waiting reads each of them from here.
+const KEPT: usize = 256 << 10;
+
+/// The last frames of the last segment. The frames at its end are *pending*: the storage does not have them yet.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    bytes: Vec<u8>,
+    /// How many of the bytes the storage has.
+    written: usize,
+}
+
+impl Tail {
+    /// What the storage does not have yet.
+    pub(super) fn pending(&self) -> &[u8] {
+        &self.bytes[self.written..]
+    }
+
+    /// How many bytes it keeps that the storage has.
+    pub(super) fn written(&self) -> u64 {
+        self.written as u64
+    }
+
+    /// Where frames are appended.
+    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// The bytes after the first `skipped` ones; `None` if there are none.
+    pub(super) fn behind(&self, skipped: u64) -> Option<&[u8]> {
+        let bytes = usize::try_from(skipped).ok().and_then(|skipped| self.bytes.get(skipped..));
+        bytes.filter(|bytes| !bytes.is_empty())
+    }
+
+    /// Notes that the storage has everything. The kept bytes are moved to the front once every 256 KiB, not at each write.
+    pub(super) fn note_written(&mut self) {
+        if self.bytes.len() > 2 * KEPT {
+            self.bytes.drain(..self.bytes.len() - KEPT);
+            // Gives memory back after a record that is longer than everything kept.
+            self.bytes.shrink_to(4 * KEPT);
+        }
+        self.written = self.bytes.len();
+    }
+
+    /// Another segment begins. Nothing is pending.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.written = 0;
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
+/// The parts of a journal that are needed: everything from a position on, and before it the segments with a URL that still waits. A
+/// checkpoint keeps this list, so that old segments can be removed when no checkpoint needs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    from: Position,
+    /// The segments before that position, oldest first, and whether each is needed.
+    segments: Vec<(Range<Position>, bool)>,
+}
+
+impl Needs {
+    /// Everything from this position on, and nothing before it.
+    #[cfg(feature = "crawl")]
+    pub(crate) fn from_on(from: Position) -> Self {
+        Self { from, segments: Vec::new() }
+    }
+
+    /// Everything from this position on, and none of these segments (oldest first) so far.
+    pub(super) fn of(from: Position, segments: impl Iterator<Item = Range<Position>>) -> Self {
+        Self { from, segments: segments.map(|segment| (segment, false)).collect() }
+    }
+
+    /// Everything from this position on, and all of these segments (oldest first).
+    pub(in crate::job) fn with(from: Position, segments: impl Iterator<Item = Range<Position>>) -> Self {
+        Self { from, segments: segments.map(|segment| (segment, true)).collect() }
+    }
+
+    /// The position from which everything is needed: a replay begins here.
+    pub(crate) fn from(&self) -> Position {
+        self.from
+    }
+
+    /// Adds the segment that holds this position. O(log segments).
+    pub(crate) fn add(&mut self, position: Position) {
+        let behind = self.segments.partition_point(|(segment, _)| segment.start <= position);
+        if let Some(at) = behind.checked_sub(1) {
+            self.segments[at].1 = true;
+        }
+    }
+
+    /// The needed segments, oldest first. Of the segment that was being written then, the part that it held.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &Range<Position>> {
+        self.segments.iter().filter(|(_, is_needed)| *is_needed).map(|(segment, _)| segment)
+    }
+
+    /// Whether anything in this part of the journal is needed.
+    pub(crate) fn any_in(&self, part: &Range<Position>) -> bool {
+        let overlaps = |segment: &Range<Position>| segment.start < part.end && part.start < segment.end;
+        part.end > self.from || self.segments().any(overlaps)
+    }
+}
+
+/// Observes what a journal writes, piece by piece: with these bytes at these positions, the same journal can be made elsewhere.
+pub(crate) trait JournalObserver: fmt::Debug + Send + Sync {
+    /// The storage has these bytes, at a position in the segment that starts at `segment`. Called while the journal is locked, and must not
+    /// wait.
+    fn written(&self, segment: u64, at: u64, bytes: &[u8]);
 }

@@ -50,7 +50,7 @@
 //!              bytes     only if there are any: varint, of the response, for its host's budget
 //!              receipts  only if there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
 //!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
-//!              yielded   only if bit 4 is set: 18 to 92 bytes, as `page_yield_bytes` draws them
+//!              yielded   only if bit 4 is set: 18 to 92 bytes, as `record_parts` draws them
 //!              host      the rest, UTF-8: scheme, name, port
 //!
 //! kind 3, something was learned about a host:
@@ -129,35 +129,24 @@
 //! | `stats` and `explain` | the same | nothing: another process may hold the job |
 //! | [`repair`](crate::job::repair) | reported; reading goes on after it | a new journal, beside the old one |
 
-mod blocks;
-mod error;
 mod file;
-mod frame;
-mod host_record;
-mod needs;
-mod observer;
-mod page_yield_bytes;
 mod record;
+mod record_parts;
 mod recovery;
-mod salvage;
 mod segment;
 mod storage;
-mod tail;
 #[cfg(test)]
 mod tests;
-mod window;
 
-pub use error::JournalError;
-pub(crate) use file::FileJournal;
+#[cfg(feature = "cluster")]
+pub(crate) use file::JournalObserver;
+pub(crate) use file::{FileJournal, Needs};
 pub use file::{JournalOptions, SyncPolicy};
-pub(crate) use needs::Needs;
-pub(crate) use observer::JournalObserver;
-pub(in crate::job) use recovery::is_begun;
-pub use recovery::{Cut, Recovery};
 #[cfg(feature = "crawl")]
-pub(crate) use salvage::look_closely;
-pub(in crate::job) use salvage::{Piece, salvage};
-pub use storage::{Disk, Storage};
+pub(crate) use recovery::look_closely;
+pub use recovery::{Cut, Recovery};
+pub(in crate::job) use recovery::{Piece, is_begun, salvage};
+pub use storage::{Disk, JournalError, Storage};
 
 /// The name of the segment that starts at this position.
 pub(crate) fn segment_name(start: u64) -> String {

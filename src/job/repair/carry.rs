@@ -21,18 +21,14 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::findings::Findings;
-use super::line_format::LineFormat;
-use super::lines::{PageLine, PageLines};
-use super::other_outputs::OtherOutputs;
-use super::survey::{Known, PageState, fingerprint};
+use super::findings::{Findings, Known, PageState, fingerprint};
+use super::outputs::{LineFormat, OtherOutputs, PageLine, PageLines};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, HostCost, HostStatus, Receipt, Receipts, ReceiptsBuf, Record, Settled, Timestamp};
 use crate::gate::{Position, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
-use crate::job::own::{self, with_end};
-use crate::job::replace::place;
+use crate::job::own::{self, place, with_end};
 use crate::job::{Job, PAGES};
 
 /// Where the old files are kept.

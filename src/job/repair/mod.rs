@@ -17,21 +17,15 @@
 //!
 //! # The steps
 //!
-//! 1. `survey.rs` reads the journal once, piece by piece, and compares each receipt with the record in the output.
+//! 1. The survey in `findings.rs` reads the journal once, piece by piece, and compares each receipt with the record in the output.
 //! 2. `findings.rs` adds what the checkpoints know, and sorts the lines of the output: which stay and which are taken out.
-//! 3. `other_outputs.rs` checks that the other outputs hold what the lines that stay say about them.
+//! 3. `outputs.rs` checks that the other outputs hold what the lines that stay say about them.
 //! 4. `carry.rs` writes the new files from the findings, and renames them.
 
 mod carry;
-mod damage;
 mod findings;
-mod line_format;
-mod lines;
-mod other_outputs;
-mod survey;
+mod outputs;
 
 pub use carry::KeptFiles;
-pub use damage::Damage;
 pub use findings::{Findings, look};
-pub use line_format::LineFormat;
-pub use lines::PageLine;
+pub use outputs::{Damage, LineFormat, PageLine};

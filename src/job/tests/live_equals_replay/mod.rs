@@ -1,7 +1,6 @@
 //! Live equals replay: a frontier that is restored, from a checkpoint and the records after it or from all records, equals the live
 //! one bit for bit, whatever is done to it, and wherever a checkpoint begins and goes on.
 
-mod acts;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +10,6 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use self::acts::{Act, Rules, acts, given_up_and_asked_for, options, rules, url};
 use self::world::{Checkpoint, Images, OnDisk, Puppet, WithEvicted, journal};
 use crate::address::FingerprintKey;
 use crate::frontier::durable::image;
@@ -23,6 +21,7 @@ use crate::frontier::{
 use crate::gate::{DropRule, Gate, Position, Refusal};
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
+use world::{Act, Rules, acts, given_up_and_asked_for, options, rules, url};
 
 /// Everything that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts; the
 /// budgets.

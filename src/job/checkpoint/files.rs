@@ -1,4 +1,15 @@
-//! Why a checkpoint cannot be written or read.
+//! The files of a checkpoint: their names, their header and frames, and why one cannot be written or read.
+//!
+//! A number in a name has at least six digits, so that names sort by it, and only its shortest form is a name of ours: `hosts-0000007` is
+//! another program's file, and is left alone.
+//!
+//! A frame's checksum is seeded with the file's number and its own. So it fails for a frame of an older file, left in a reused block of
+//! the disk, and for frames that changed places.
+//!
+//! A file of slices and a run end with an empty frame. Without it, a run that was cut between two frames would look whole.
+//!
+//! A [`Storage`] has calls for whole files; snapshots and frames need [`Write`] and [`Read`]. Reader and writer have no buffer: each of
+//! their calls is one call of the storage, so both are wrapped in a buffer of 256 KiB.
 //!
 //! | the error | what helps |
 //! |---|---|
@@ -8,14 +19,117 @@
 //! | `Irreparable`, `Journal` | the same, or [`repair`](crate::job::repair) |
 //! | `Lost` | opening the frontier again |
 
-use std::io;
+use std::io::{self, BufReader, Read, Write};
 use std::path::PathBuf;
 
-use crate::bytes::FileError;
-use crate::gate::OptionError;
+use crate::bytes::{Fields, FileError, FrameError, FrameReader, FrameWriter, Header};
+use crate::gate::{OptionError, Position};
 use crate::job::JobError;
-use crate::job::journal::JournalError;
+use crate::job::journal::{JournalError, Storage};
 use crate::seen::SnapshotError;
+
+/// The files of a checkpoint, in the order in which they are written.
+pub(super) const FILES: [&str; 4] = ["hosts", "seen", "contents", "checkpoint"];
+/// A run of evicted hosts, which several checkpoints may share.
+pub(super) const RUN: &str = "evicted";
+
+/// The name of a file with this number.
+pub(super) fn name(file: &str, number: u64) -> String {
+    format!("{file}-{number:06}")
+}
+
+/// The number in the name of such a file; `None` if it is another file's name.
+pub(super) fn number_of(of: &str, file: &str) -> Option<u64> {
+    let number = of.strip_prefix(file)?.strip_prefix('-')?.parse().ok()?;
+    (name(file, number) == of).then_some(number)
+}
+
+/// The numbers of all files of one kind, ascending.
+pub(super) fn numbers_of(names: &[String], file: &str) -> Vec<u64> {
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name, file)).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The format that is written here, and the latest that is read.
+const VERSION: u32 = 1;
+/// What the header calls a file of hosts, of the summary, of evicted hosts.
+pub(super) const HOSTS: [u8; 8] = *b"hosts\n\0\0";
+pub(super) const SUMMARY: [u8; 8] = *b"checkpt\n";
+pub(super) const EVICTED: [u8; 8] = *b"evicted\n";
+
+/// Writes a file's header, and returns the writer of its frames.
+pub(super) fn begin<W: Write>(mut to: W, magic: [u8; 8], job: u64, number: u64) -> io::Result<FrameWriter<W>> {
+    to.write_all(&Header { magic, version: VERSION, job, number }.to_bytes())?;
+    Ok(FrameWriter::new(to, number))
+}
+
+/// Reads a file that [`begin`] began: checks its header, and gives its frames to `read`. Errors name the file.
+///
+/// `read` must check the end: by the empty frame if there is one, else by [`FrameReader::end`]. A frame may have any length, since a
+/// host's queue may; memory is taken only for bytes that are there.
+pub(super) fn read<S: Storage, T>(
+    storage: &mut S,
+    file: &str,
+    magic: [u8; 8],
+    (job, number): (u64, u64),
+    read: impl FnOnce(&mut Frames<'_, S>) -> Result<T, FrameError>,
+) -> Result<T, CheckpointError> {
+    let name = name(file, number);
+    let path = storage.path(&name);
+    let reading = BufReader::with_capacity(BUFFER, StorageReader { storage, name, at: 0 });
+    let mut frames = FrameReader::new(reading, number, u32::MAX);
+    let of_file = |error: FrameError| error.of_file(path.clone());
+    let header: [u8; Header::SIZE] = frames.raw().map_err(of_file)?;
+    Header { magic, version: VERSION, job, number }.check(&header, &path)?;
+    Ok(read(&mut frames).map_err(of_file)?)
+}
+
+/// The frames of a file in a storage.
+pub(super) type Frames<'a, S> = FrameReader<BufReader<StorageReader<'a, S>>>;
+
+/// The next frame's payload without the position that it begins with, and that position.
+pub(super) fn next_placed<R: Read>(frames: &mut FrameReader<R>) -> Result<(&[u8], Position), FrameError> {
+    let offset = frames.next_offset();
+    let mut fields = Fields::of(frames.next()?);
+    let position = fields.u64().map_err(|reason| FrameError::Damaged { offset, reason })?;
+    Ok((fields.bytes(), Position::from_u64(position)))
+}
+
+/// Bytes that are written or read at once.
+pub(super) const BUFFER: usize = 256 << 10;
+
+/// Writes a file from its beginning. The caller creates the file before, and syncs it after.
+pub(super) struct Writing<'a, S> {
+    pub(super) storage: &'a mut S,
+    pub(super) name: &'a str,
+}
+
+impl<S: Storage> Write for Writing<'_, S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.storage.append(self.name, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a file from its beginning.
+pub(super) struct StorageReader<'a, S> {
+    pub(super) storage: &'a mut S,
+    pub(super) name: String,
+    pub(super) at: u64,
+}
+
+impl<S: Storage> Read for StorageReader<'_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.storage.read_at(&self.name, self.at, buffer)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
 
 /// Why a checkpoint cannot be written or read, or a frontier cannot be restored from it.
 #[derive(Debug, thiserror::Error)]
