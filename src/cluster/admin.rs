@@ -139,14 +139,14 @@ impl ClusterAdmin {
         let counted = async {
             let dropped = self.nats.last(&ClusterSubject::Key(ClusterKey::Dropped)).await?;
             let newest = dropped.map_or(0, |last| last.sequence);
-            let (mut owned, mut heard) = (0, 0);
+            let (mut owned, mut applied) = (0, 0);
             for partition in 0..self.terms.partitions {
                 if self.owner(partition).await?.is_some() {
                     owned += 1;
-                    heard += u32::from(self.state(partition).await?.dropped == newest);
+                    applied += u32::from(self.state(partition).await?.dropped == newest);
                 }
             }
-            Ok((owned, heard))
+            Ok((owned, applied))
         };
         counted.await.map_err(|error| self.unreachable(error))
     }
@@ -211,7 +211,7 @@ impl ClusterAdmin {
     /// # Errors
     /// If the servers do not answer.
     pub async fn drain(&self, node: &str) -> Result<bool, ClusterError> {
-        let told = async {
+        let marked = async {
             let is_name = !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_alphanumeric());
             let key = ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
             let last = if is_name { self.nats.last(&key).await? } else { None };
@@ -221,10 +221,10 @@ impl ClusterAdmin {
             }
             let mark = value_to_bytes(&MarkValue { at: Clock::start().now().to_string(), token: draw() });
             let key = ClusterSubject::Key(ClusterKey::Drain(node.to_owned()));
-            let told = self.nats.publish(&key, mark, None, None).await;
-            told.map(|_| true).map_err(|error| Unreachable(error.to_string()))
+            let published = self.nats.publish(&key, mark, None, None).await;
+            published.map(|_| true).map_err(|error| Unreachable(error.to_string()))
         };
-        told.await.map_err(|error| self.unreachable(error))
+        marked.await.map_err(|error| self.unreachable(error))
     }
 }
 
@@ -268,9 +268,9 @@ pub(super) async fn ask<T: ClusterTransport>(
     }
     let mut answers: Vec<_> = urls.iter().map(|_| None).collect();
     for (partition, places) in asked {
-        let room = Room::new();
-        let (fold, _) = restore(transport, partition, Some(&room.0.join("frontier"))).await?;
-        let job = Job::adopt(&room.0, terms.id.wrapping_add(partition.into()), terms.key())?;
+        let scratch = ScratchDirectory::new();
+        let (log, _) = restore(transport, partition, Some(&scratch.0.join("frontier"))).await?;
+        let job = Job::adopt(&scratch.0, terms.id.wrapping_add(partition.into()), terms.key())?;
         let here: Vec<CanonicalUrl> = places.iter().map(|&place| urls[place].clone()).collect();
         let (options, roots) = (options.clone(), roots.clone());
         let explaining = spawn_blocking(move || {
@@ -279,7 +279,7 @@ pub(super) async fn ask<T: ClusterTransport>(
         });
         let explanations = explaining.await.map_err(panicked)?.map_err(CrawlError::Checkpoint)?;
         let owner = owner(transport, partition).await.map_err(|error| ClusterError::Log(error.0))?;
-        let waiting = link_batches(transport, partition, fold.read, &canonicalizer).await;
+        let waiting = link_batches(transport, partition, log.read, &canonicalizer).await;
         let waiting = waiting.map_err(|error| ClusterError::Log(error.0))?;
         for (place, explanation) in places.into_iter().zip(explanations) {
             let is_in_letter = waiting.iter().any(|url| url.key() == urls[place].key());
@@ -315,15 +315,15 @@ async fn link_batches<T: ClusterTransport>(
 }
 
 /// A directory for temporary files, which is removed when this is dropped.
-struct Room(PathBuf);
+struct ScratchDirectory(PathBuf);
 
-impl Room {
+impl ScratchDirectory {
     fn new() -> Self {
         Self(env::temp_dir().join(format!("crawler-{:016x}", draw())))
     }
 }
 
-impl Drop for Room {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // If this fails, the cleaner of such directories takes it.
         let _ = fs::remove_dir_all(&self.0);
@@ -335,11 +335,11 @@ mod tests {
     use super::*;
     use crate::cluster::in_process::InProcess;
     use crate::cluster::terms::PartitionBy;
-    use crate::cluster::wire::{LetterId, LinkBatchDraft};
+    use crate::cluster::wire::{LinkBatchDraft, LinkBatchId};
     use crate::gate::Found;
 
     #[tokio::test]
-    async fn what_nobody_has_taken_in_yet_is_told() {
+    async fn a_link_that_was_not_taken_in_yet_is_found() {
         let options = CrawlOptions::default();
         let terms = ClusterTerms::of(&options, 4, PartitionBy::Host, &[], "");
         let canonicalizer = Canonicalizer::new(&options.frontier.keys);
@@ -348,13 +348,13 @@ mod tests {
         let partition = terms.partitions().of(&sent);
         let mut draft = LinkBatchDraft::default();
         draft.add(&Found::seed(sent.clone()));
-        let link_batch = draft.link_batch(LetterId { token: 1, serial: 1 });
+        let link_batch = draft.link_batch(LinkBatchId { token: 1, serial: 1 });
         let transport = InProcess::new(1, 0);
         for bytes in [link_batch, b"no letter".to_vec()] {
             transport.publish(&ClusterSubject::Found(partition), bytes, None, None).await.unwrap();
         }
-        let told = ask(&*transport, &terms, &options, &[sent, other]).await.unwrap();
-        let places: Vec<_> = told.into_iter().map(|(_, place)| place).collect();
+        let answers = ask(&*transport, &terms, &options, &[sent, other]).await.unwrap();
+        let places: Vec<_> = answers.into_iter().map(|(_, place)| place).collect();
         let place = |is_in_letter| PartitionPlace { partition, owner: None, is_in_letter };
         assert_eq!(places, [place(true), place(false)]);
     }

@@ -31,33 +31,33 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
     transport: &T,
     partitions: u32,
 ) -> Result<Option<Vec<u64>>, Unreachable> {
-    let mut words = Vec::new();
+    let mut sequences = Vec::new();
     let dropped = transport.last(&ClusterSubject::Key(ClusterKey::Dropped)).await?.map_or(0, |last| last.sequence);
     for partition in 0..partitions {
         let Some(message) = transport.last(&ClusterSubject::Key(ClusterKey::State(partition))).await? else {
             return Ok(None);
         };
-        let Some(StateValue { is_idle: true, journal, read, dropped: heard, .. }) = read_value(&message.bytes) else {
+        let Some(StateValue { is_idle: true, journal, read, dropped: applied, .. }) = read_value(&message.bytes) else {
             return Ok(None);
         };
-        if heard != dropped {
+        if applied != dropped {
             return Ok(None);
         }
         let link_batches = transport.last(&ClusterSubject::Found(partition)).await?;
         if link_batches.map_or(0, |last| last.sequence) != read || !is_last(transport, partition, journal).await? {
             return Ok(None);
         }
-        words.push(message.sequence);
+        sequences.push(message.sequence);
     }
-    Ok(Some(words))
+    Ok(Some(sequences))
 }
 
 /// Partitions that are read at once, so that their messages share reads and writes.
 const READ: usize = 32;
 
 /// What a partition has counted so far, as its log keeps it.
-pub(crate) fn counts(inlet: &PartitionHandle, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
-    let carried = String::from_utf8(inlet.carried()).unwrap_or_default();
+pub(crate) fn counts(handle: &PartitionHandle, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
+    let carried = String::from_utf8(handle.carried()).unwrap_or_default();
     let mut report = Report::of(&observer.so_far(), options, Cost::default(), None);
     report.shorten();
     value_to_bytes(&CountsValue { carried, report: Some(report) })

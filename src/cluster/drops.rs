@@ -65,22 +65,22 @@ impl DropList {
 /// The list that one partition applies.
 #[derive(Debug)]
 pub(crate) struct PartDrops {
-    inlet: PartitionHandle,
+    handle: PartitionHandle,
     /// The message of the list that it applies.
-    heard: AtomicU64,
+    applied: AtomicU64,
     /// Held while a newer list is applied.
     turn: Mutex<()>,
 }
 
 impl PartDrops {
     /// A partition that was opened with this list.
-    pub(crate) fn new(inlet: PartitionHandle, heard: u64) -> Self {
-        Self { inlet, heard: AtomicU64::new(heard), turn: Mutex::default() }
+    pub(crate) fn new(handle: PartitionHandle, applied: u64) -> Self {
+        Self { handle, applied: AtomicU64::new(applied), turn: Mutex::default() }
     }
 
     /// The message of the list that it applies.
-    pub(crate) fn heard(&self) -> u64 {
-        self.heard.load(Ordering::Acquire)
+    pub(crate) fn applied(&self) -> u64 {
+        self.applied.load(Ordering::Acquire)
     }
 
     /// Applies this list, if it is newer. `seeds` are the partition's seeds: those that were refused while they were dropped are admitted
@@ -88,15 +88,15 @@ impl PartDrops {
     /// writes that down.
     pub(crate) fn go_by(&self, (message, rules): (u64, Vec<DropRule>), seeds: impl FnOnce() -> Vec<Found>) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if message <= self.heard() {
+        if message <= self.applied() {
             return;
         }
-        let taken = self.inlet.go_by_drops(&rules).and_then(|is_undone| {
+        let taken = self.handle.go_by_drops(&rules).and_then(|is_undone| {
             // Seeds that were never dropped are known already, and change nothing.
-            if is_undone { Ok(self.inlet.take(seeds(), || {})?) } else { Ok(()) }
+            if is_undone { Ok(self.handle.take(seeds(), || {})?) } else { Ok(()) }
         });
         match taken {
-            Ok(()) => self.heard.store(message, Ordering::Release),
+            Ok(()) => self.applied.store(message, Ordering::Release),
             Err(error) => tracing::warn!(%error, "what is dropped cannot be written down yet"),
         }
     }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_changes_the_list_loses_nothing_of_others() {
+    async fn a_change_of_the_list_loses_nothing_of_others() {
         let transport = InProcess::new(3, 20);
         let names: Vec<String> = (0..20).map(|number| format!("h{number}.example")).collect();
         let drops = (1..).zip(&names).map(|(token, name)| {
@@ -184,11 +184,11 @@ mod tests {
         }
         transport.mend();
         let (message, rules) = read(&*transport).await.unwrap();
-        let mut told: Vec<String> = rules.iter().map(ToString::to_string).collect();
-        told.sort();
+        let mut kept: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        kept.sort();
         let mut all: Vec<String> = names.iter().map(|name| format!("host {name}")).collect();
         all.sort();
-        assert_eq!(told, all);
+        assert_eq!(kept, all);
         let list = DropList::default();
         list.read_on(&*transport).await;
         assert_eq!(list.newest(), (message, rules.clone()));

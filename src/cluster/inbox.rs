@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::journal::JournalPieces;
 use super::transport::{Backoff, ClusterSubject, ClusterTransport, Message};
-use super::wire::{LetterId, read_link_batch};
+use super::wire::{LinkBatchId, read_link_batch};
 use crate::address::Canonicalizer;
 use crate::crawl::PartitionHandle;
 
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct Inbox<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
     pub(crate) partition: u32,
-    pub(crate) inlet: PartitionHandle,
+    pub(crate) handle: PartitionHandle,
     pub(crate) pieces: Arc<JournalPieces>,
     pub(crate) canonicalizer: Canonicalizer,
     /// Link batches that could not be read.
@@ -34,15 +34,15 @@ impl<T: ClusterTransport> Inbox<T> {
     pub(crate) async fn run(self) {
         let subject = ClusterSubject::Found(self.partition);
         let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Dedup::default(), Backoff::new());
-        let (mut arrivals, mut is_told) = (None, false);
+        let (mut arrivals, mut is_notified) = (None, false);
         loop {
             if arrivals.is_none() {
                 // Before the log is read, so that nothing comes between the two.
                 arrivals = self.transport.arrivals(&subject).await.ok();
             }
             let found = match &mut arrivals {
-                Some(arrivals) if is_told => tokio::select! {
-                    told = arrivals.next(read) => told,
+                Some(arrivals) if is_notified => tokio::select! {
+                    arrival = arrivals.next(read) => arrival,
                     () = self.transport.rest(LOOK) => None,
                 },
                 _ => self.transport.next(&subject, read).await.ok().flatten(),
@@ -50,7 +50,7 @@ impl<T: ClusterTransport> Inbox<T> {
             let Some(message) = found else {
                 // Once the log is read to its end, new messages are announced. After a missed one, or a long silence, the log is read
                 // again.
-                is_told = !is_told && arrivals.is_some();
+                is_notified = !is_notified && arrivals.is_some();
                 if arrivals.is_none() {
                     backoff.rest(&*self.transport).await;
                 }
@@ -79,7 +79,7 @@ impl<T: ClusterTransport> Inbox<T> {
                 Vec::new()
             }
         };
-        self.inlet.take(found, || self.pieces.has_read(message.sequence))?;
+        self.handle.take(found, || self.pieces.has_read(message.sequence))?;
         self.pieces.has_written(message.sequence);
         Ok(())
     }
@@ -113,7 +113,7 @@ struct Taken {
 
 impl Dedup {
     /// Whether a link batch comes for the first time.
-    fn is_new(&mut self, id: LetterId) -> bool {
+    fn is_new(&mut self, id: LinkBatchId) -> bool {
         let taken = self.0.entry(id.token).or_default();
         if id.serial <= taken.up_to || !taken.behind.insert(id.serial) {
             return false;
@@ -131,9 +131,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_is_taken_once_in_whatever_order_it_comes() {
+    fn a_link_batch_is_taken_once_in_any_order() {
         let mut doubles = Dedup::default();
-        let id = |token, serial| LetterId { token, serial };
+        let id = |token, serial| LinkBatchId { token, serial };
         for serial in [5, 3, 9] {
             assert!(doubles.is_new(id(1, serial)));
             assert!(!doubles.is_new(id(1, serial)));

@@ -1,5 +1,5 @@
-//! A partition's journal and its log: what is not in the log yet, and how much that may be; the journal that is rebuilt from the log; and the
-//! local copy of both.
+//! A partition's journal and its log: what is not in the log yet, and how much that may be; the journal that is rebuilt from the log; and
+//! the local copy of both.
 //!
 //! Pages that were fetched and are not in the log yet would be fetched again if their node were killed. So a [`Backlog`] counts them, and
 //! where they are too many, a [`FetchThrottle`] lets their partition fetch nothing new.
@@ -54,13 +54,13 @@ pub(crate) struct JournalPieces {
     read: AtomicU64,
     /// As `read`, and all of it waits here or was taken from here.
     safe: AtomicU64,
-    told: Arc<Notify>,
+    wake: Arc<Notify>,
 }
 
 impl JournalPieces {
     /// `read`: the last link batch that the journal has.
-    pub(crate) fn new(read: u64, told: Arc<Notify>) -> Self {
-        Self { waiting: Mutex::default(), read: AtomicU64::new(read), safe: AtomicU64::new(read), told }
+    pub(crate) fn new(read: u64, wake: Arc<Notify>) -> Self {
+        Self { waiting: Mutex::default(), read: AtomicU64::new(read), safe: AtomicU64::new(read), wake }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<JournalPiece>> {
@@ -84,7 +84,7 @@ impl JournalPieces {
     /// What this link batch brought is written, and waits here or was taken from here.
     pub(crate) fn has_written(&self, sequence: u64) {
         self.safe.store(sequence, Ordering::Release);
-        self.told.notify_one();
+        self.wake.notify_one();
     }
 
     /// The last link batch of which the journal has all, and which waits here or was taken from here. Read it before the pieces are taken.
@@ -124,7 +124,7 @@ impl JournalObserver for JournalPieces {
             at += part.len() as u64;
         }
         drop(waiting);
-        self.told.notify_one();
+        self.wake.notify_one();
     }
 }
 
@@ -243,7 +243,7 @@ impl Backlog {
     }
 
     /// Publishes. If that takes longer than `SLOW`, or the node reaches `MOST_UNLOGGED` meanwhile, nothing new is fetched until it is done.
-    pub(crate) async fn braked<R>(&self, brake: &FetchThrottle, publishing: impl Future<Output = R>) -> R {
+    pub(crate) async fn throttled<R>(&self, throttle: &FetchThrottle, publishing: impl Future<Output = R>) -> R {
         let mut publishing = std::pin::pin!(publishing);
         tokio::select! {
             biased;
@@ -251,9 +251,9 @@ impl Backlog {
             () = self.most.notified() => {}
             () = sleep(SLOW) => {}
         }
-        brake.set_behind(true);
+        throttle.set_behind(true);
         let published = publishing.await;
-        brake.set_behind(false);
+        throttle.set_behind(false);
         published
     }
 }
@@ -277,9 +277,9 @@ pub(crate) struct FetchThrottle {
 
 impl FetchThrottle {
     pub(crate) fn new(stop: Stop, is_late: bool) -> Self {
-        let brake = Self { stop, is_behind: AtomicBool::new(false), is_late: AtomicBool::new(is_late) };
-        brake.apply();
-        brake
+        let throttle = Self { stop, is_behind: AtomicBool::new(false), is_late: AtomicBool::new(is_late) };
+        throttle.apply();
+        throttle
     }
 
     pub(crate) fn set_behind(&self, is_behind: bool) {
@@ -303,43 +303,43 @@ impl FetchThrottle {
 
 const COPY_VERSION: u8 = 1;
 /// The file with the state of the log.
-const FOLD: &str = "fold";
+const LOG_STATE_FILE: &str = "fold";
 /// The directory with the files of the partition.
 pub(super) const FRONTIER: &str = "frontier";
 /// The directory with the files that were there, while those to keep are moved back.
 const BEFORE: &str = "before";
 
 /// Stores the state of the log. The journal up to there is already with the operating system.
-pub(super) fn keep_copy(directory: &Path, job: u64, fold: &LogState) -> io::Result<()> {
+pub(super) fn keep_copy(directory: &Path, job: u64, log: &LogState) -> io::Result<()> {
     let mut bytes = vec![COPY_VERSION];
     let Some(start) = start_of_machine() else { return Ok(()) };
     bytes.extend(job.to_le_bytes());
     bytes.extend(start.to_le_bytes());
-    fold.put(&mut bytes);
+    log.put(&mut bytes);
     seal(&mut bytes);
-    let beside = directory.join(format!("{FOLD}.new"));
+    let beside = directory.join(format!("{LOG_STATE_FILE}.new"));
     fs::write(&beside, bytes)?;
-    fs::rename(beside, directory.join(FOLD))
+    fs::rename(beside, directory.join(LOG_STATE_FILE))
 }
 
 /// Restores the directory to the stored state of the log: keeps the files up to there, removes the rest, and returns the state. `None`
 /// where the copy cannot be used.
 pub(super) fn take_copy(directory: &Path, job: u64) -> Option<LogState> {
-    let fold = fs::read(directory.join(FOLD)).ok().and_then(|bytes| read_copy(&bytes, job))?;
+    let log = fs::read(directory.join(LOG_STATE_FILE)).ok().and_then(|bytes| read_copy(&bytes, job))?;
     let [frontier, before] = [FRONTIER, BEFORE].map(|name| directory.join(name));
     let _ = fs::remove_dir_all(&before);
     fs::rename(&frontier, &before).and_then(|()| fs::create_dir(&frontier)).ok()?;
-    let is_whole = choose(&before, &frontier, job, fold.end)?;
+    let is_whole = choose(&before, &frontier, job, log.end)?;
     let _ = fs::remove_dir_all(&before);
-    is_whole.then_some(fold)
+    is_whole.then_some(log)
 }
 
 fn read_copy(bytes: &[u8], job: u64) -> Option<LogState> {
     let mut fields = Fields::of(unseal(bytes).ok()?);
     let is_ours = fields.u8().ok()? == COPY_VERSION && fields.u64().ok()? == job;
     let is_ours = fields.u64().ok() == start_of_machine() && is_ours;
-    let fold = LogState::take_off(&mut fields).ok().filter(|_| is_ours)?;
-    fields.end().is_ok().then_some(fold)
+    let log = LogState::take_off(&mut fields).ok().filter(|_| is_ours)?;
+    fields.end().is_ok().then_some(log)
 }
 
 /// A number that the machine keeps until it starts anew; `None` if there is none.
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn too_many_pages_that_are_not_in_the_log_halt_who_publishes() {
+    async fn too_many_unlogged_pages_pause_the_partition_that_publishes() {
         let of_node = Arc::default();
         let (one, other) = (Backlog::new(&of_node), Backlog::new(&of_node));
         (1..MANY_UNLOGGED).for_each(|_| other.add());
@@ -419,7 +419,7 @@ mod tests {
         assert!(timeout(SLOW, other.is_long()).await.is_err(), "none has come since");
 
         let stop = Stop::new();
-        let brake = FetchThrottle::new(stop.clone(), false);
+        let throttle = FetchThrottle::new(stop.clone(), false);
         let (end, ended) = oneshot::channel::<()>();
         let publishing = async {
             sleep(SLOW / 4).await;
@@ -434,7 +434,7 @@ mod tests {
             end.send(()).unwrap();
             is_halted
         };
-        assert_eq!(tokio::join!(one.braked(&brake, publishing), watching), ((false, true), true));
+        assert_eq!(tokio::join!(one.throttled(&throttle, publishing), watching), ((false, true), true));
         assert!(!stop.is_paused());
 
         one.take(one.own());
@@ -443,7 +443,7 @@ mod tests {
             sleep(SLOW * 2).await;
             stop.is_paused()
         };
-        assert!(one.braked(&brake, slow).await, "by time, too");
+        assert!(one.throttled(&throttle, slow).await, "by time, too");
         drop(other);
         assert_eq!(of_node.load(Ordering::Relaxed), 0);
     }

@@ -200,7 +200,7 @@ impl Member {
             roots: RootList::default(),
             drops: DropList::default(),
             opening: NodeContext::<Nats>::turns(),
-            post: Arc::new(Outbound::new(draw())),
+            outbound: Arc::new(Outbound::new(draw())),
             backlog: Arc::default(),
             begun: tokio::time::Instant::now(),
             parts: Mutex::default(),

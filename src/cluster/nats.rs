@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_is_told_by_numbers() {
+    fn older_versions_are_known_by_their_numbers() {
         let versions = ["2.9.10", "2.12.2", "2.12.3-RC.1", "2.12.3", "2.15.1", "3.0.0"];
         assert_eq!(versions.map(is_older), [true, true, false, false, false, false]);
     }

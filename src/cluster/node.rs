@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Renewals between two comparisons of the clock with the servers'.
 const COMPARES: u64 = 50;
 /// How long to give a partition back, or to deregister, may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a node has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +87,13 @@ impl<T: ClusterTransport> Node<T> {
     pub(crate) async fn run(mut self, stop: Stop) -> Result<NodeEnd, ClusterError> {
         let context = Arc::clone(&self.context);
         let renewing = tokio::spawn(renew(Arc::clone(&context), self.name.clone(), self.leaving.subscribe()));
-        let governing = tokio::spawn(govern(Arc::clone(&context)));
+        let pausing = tokio::spawn(pause_without_lease(Arc::clone(&context)));
         let widening = tokio::spawn(widen(Arc::clone(&context)));
-        let dropping = tokio::spawn(drop_on(Arc::clone(&context)));
-        let (post, transport) = (Arc::clone(&context.post), Arc::clone(&context.transport));
-        let mut carrying = tokio::spawn(async move { post.carry(transport).await });
+        let dropping = tokio::spawn(apply_drops(Arc::clone(&context)));
+        let (outbound, transport) = (Arc::clone(&context.outbound), Arc::clone(&context.transport));
+        let mut carrying = tokio::spawn(async move { outbound.carry(transport).await });
         let _tasks =
-            [&renewing, &governing, &widening, &dropping, &carrying].map(|task| AbortOnDrop(task.abort_handle()));
+            [&renewing, &pausing, &widening, &dropping, &carrying].map(|task| AbortOnDrop(task.abort_handle()));
         let every = context.lease.interval().min(LOOK);
         let mut look_at = Instant::now();
         loop {
@@ -104,7 +104,7 @@ impl<T: ClusterTransport> Node<T> {
             tokio::select! {
                 biased;
                 () = stop.stopping() => {
-                    self.tell(Command::Drop);
+                    self.command_all(Command::Drop);
                     while self.owners.join_next().await.is_some() {}
                     break;
                 }
@@ -119,7 +119,7 @@ impl<T: ClusterTransport> Node<T> {
                 () = sleep_until(look_at) => {
                     if context.lease.is_lost() && self.end != NodeEnd::Lost {
                         self.leave(NodeEnd::Lost);
-                        self.tell(Command::Drop);
+                        self.command_all(Command::Drop);
                     } else if context.lease.may_ask() {
                         // A server that does not answer now may do so the next time.
                         if let Ok(Err(error)) = timeout(context.lease.life(), self.look()).await {
@@ -130,7 +130,7 @@ impl<T: ClusterTransport> Node<T> {
                         tracing::error!(%error, "this node cannot go on");
                         self.failed = Some(error);
                         self.leave(NodeEnd::Left(FinishReason::StorageFailed));
-                        self.tell(Command::Drop);
+                        self.command_all(Command::Drop);
                     }
                     look_at = Instant::now() + every;
                 }
@@ -139,7 +139,7 @@ impl<T: ClusterTransport> Node<T> {
         renewing.abort();
         let _ = renewing.await;
         if self.end != NodeEnd::Lost {
-            let _ = timeout(FAREWELL, deregister(&context)).await;
+            let _ = timeout(RELEASE_TIMEOUT, deregister(&context)).await;
         }
         self.failed.map_or(Ok(self.end), Err)
     }
@@ -164,11 +164,11 @@ impl<T: ClusterTransport> Node<T> {
     fn leave(&mut self, end: NodeEnd) {
         self.end = end;
         self.leaving.send_replace(true);
-        self.tell(Command::Release);
+        self.command_all(Command::Release);
     }
 
     /// Tells all owners.
-    fn tell(&self, command: Command) {
+    fn command_all(&self, command: Command) {
         self.owned.values().for_each(|owned| _ = owned.commands.send_replace(command));
     }
 
@@ -200,7 +200,7 @@ impl<T: ClusterTransport> Node<T> {
         let value = value_to_bytes(&OwnerValue { node: None, token: draw() });
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
         // If another node has it by now, or no server answers, others find out that this node is gone.
-        let _ = timeout(FAREWELL, append(&*self.context.transport, &key, claim, value)).await;
+        let _ = timeout(RELEASE_TIMEOUT, append(&*self.context.transport, &key, claim, value)).await;
     }
 
     /// Looks at the other nodes, and takes or gives back partitions.
@@ -249,15 +249,15 @@ impl<T: ClusterTransport> Node<T> {
                 }
             }
         }
-        let (commands, told) = watch::channel(Command::Own);
+        let (commands, received) = watch::channel(Command::Own);
         self.owned.insert(partition, Owned { commands, claim });
-        self.owners.spawn(async move { (partition, own(context, partition, told).await) });
+        self.owners.spawn(async move { (partition, own(context, partition, received).await) });
         Ok(())
     }
 
     /// The owner of the first partition checks whether all of them are idle.
     async fn look_for_the_end(&mut self) -> Result<(), Unreachable> {
-        let is_quiet = self.context.parts().values().all(|part| part.inlet.is_drained());
+        let is_quiet = self.context.parts().values().all(|part| part.handle.is_drained());
         if !self.owned.contains_key(&0) || !is_quiet {
             self.idle = None;
             return Ok(());
@@ -341,9 +341,9 @@ async fn renew<T: ClusterTransport>(context: Arc<NodeContext<T>>, name: String, 
 }
 
 /// Pauses all partitions while the lease is not renewed in time.
-async fn govern<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
+async fn pause_without_lease<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_millis(20);
-    let set_late = |is_late| context.parts().values().for_each(|part| part.brake.set_late(is_late));
+    let set_late = |is_late| context.parts().values().for_each(|part| part.throttle.set_late(is_late));
     loop {
         if context.lease.may_ask() {
             set_late(false);
@@ -365,12 +365,12 @@ async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     loop {
         let count = context.roots.read_on(&*context.transport, &context.canonicalizer()).await;
         for found in context.roots.from(known) {
-            context.parts().values().for_each(|part| part.inlet.widen(&found));
+            context.parts().values().for_each(|part| part.handle.widen(&found));
         }
         // Other nodes learn of it up to one step later.
         let is_wider = count > known;
         if is_wider || was_wider {
-            context.post.forget_sent();
+            context.outbound.forget_sent();
         }
         (known, was_wider) = (count, is_wider);
         sleep(STEP).await;
@@ -378,7 +378,7 @@ async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
 }
 
 /// Makes all partitions apply the newest list of what is dropped.
-async fn drop_on<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
+async fn apply_drops<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_secs(1);
     let mut was_shorter = false;
     loop {
@@ -392,7 +392,7 @@ async fn drop_on<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
         // Links to a dropped URL were refused there, and may be admitted now. Other nodes learn of it up to one step later.
         let is_shorter = before != now && was.iter().any(|rule| !is.contains(rule));
         if is_shorter || was_shorter {
-            context.post.forget_sent();
+            context.outbound.forget_sent();
         }
         was_shorter = is_shorter;
         sleep(STEP).await;

@@ -53,7 +53,7 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     /// What is dropped, as far as this node knows.
     pub(crate) drops: DropList,
     pub(crate) opening: Semaphore,
-    pub(crate) post: Arc<Outbound>,
+    pub(crate) outbound: Arc<Outbound>,
     /// Pages of all partitions that are not in the log yet.
     pub(crate) backlog: Arc<AtomicU64>,
     /// When the node began.
@@ -64,15 +64,15 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
 
 /// A partition that is open on this node.
 pub(crate) struct OpenPart {
-    pub(crate) inlet: PartitionHandle,
-    pub(crate) brake: Arc<FetchThrottle>,
+    pub(crate) handle: PartitionHandle,
+    pub(crate) throttle: Arc<FetchThrottle>,
     pub(crate) drops: Arc<PartDrops>,
     pub(crate) watch: Box<dyn Fn() -> Progress + Send + Sync>,
 }
 
 impl fmt::Debug for OpenPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenPart").field("inlet", &self.inlet).finish_non_exhaustive()
+        f.debug_struct("OpenPart").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
 
@@ -114,7 +114,7 @@ impl<T: ClusterTransport> NodeContext<T> {
 
     /// Makes a partition apply the newest list of what is dropped that the node has read.
     pub(crate) async fn go_by_drops(self: &Arc<Self>, partition: u32, drops: &Arc<PartDrops>) {
-        if self.drops.message() <= drops.heard() {
+        if self.drops.message() <= drops.applied() {
             return;
         }
         let (context, drops) = (Arc::clone(self), Arc::clone(drops));
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beat_is_the_same_for_all_who_wait_for_it() {
+    fn a_beat_is_the_same_for_all_that_wait_for_it() {
         let next = |elapsed| next_beat(Duration::from_millis(elapsed), Duration::from_millis(40)).as_millis();
         assert_eq!([0, 1, 39, 40, 41, 100_000_001].map(next), [40, 40, 40, 80, 80, 100_000_040]);
     }

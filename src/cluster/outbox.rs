@@ -1,5 +1,5 @@
-//! What partitions have found for others: the outbox of each partition, and the [`Outbound`] of its node, in which link batches are filled as
-//! pages come and are sent together. What was sent recently is not sent again.
+//! What partitions have found for others: the outbox of each partition, and the [`Outbound`] of its node, in which link batches are filled
+//! as pages come and are sent together. What was sent recently is not sent again.
 
 use std::collections::BTreeMap;
 use std::iter::repeat;
@@ -15,7 +15,7 @@ use super::journal::Backlog;
 use super::peers::NodeLease;
 use super::terms::{Partitions, deliver};
 use super::transport::{ClusterSubject, ClusterTransport};
-use super::wire::{LetterId, LinkBatchDraft};
+use super::wire::{LinkBatchDraft, LinkBatchId};
 use crate::address::{CanonicalUrl, Fingerprint};
 use crate::crawl::{ClusterPlace, RemotePartitions, RequestPermit};
 use crate::gate::{Found, Via};
@@ -32,11 +32,11 @@ pub(crate) struct Outbox {
     pub(crate) records: AtomicU64,
     /// Whether seeds define the scope: then all partitions must know where they redirect to.
     pub(crate) has_roots: bool,
-    pub(crate) post: Arc<Outbound>,
-    /// The bag with the last link that was found.
-    pub(crate) bag: AtomicU64,
+    pub(crate) outbound: Arc<Outbound>,
+    /// The shipment with the last link that was found.
+    pub(crate) shipment: AtomicU64,
     /// Notified when URLs come.
-    pub(crate) told: Arc<Notify>,
+    pub(crate) wake: Arc<Notify>,
     /// Counts each record.
     pub(crate) backlog: Arc<Backlog>,
 }
@@ -44,12 +44,12 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// Returns once no crash can lose what was found so far.
     pub(crate) async fn delivered(&self) {
-        self.post.delivered(self.bag.load(Ordering::Acquire)).await;
+        self.outbound.delivered(self.shipment.load(Ordering::Acquire)).await;
     }
 
     /// Whether all of it is delivered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.post.has_delivered(self.bag.load(Ordering::Acquire))
+        self.outbound.has_delivered(self.shipment.load(Ordering::Acquire))
     }
 }
 
@@ -66,9 +66,9 @@ impl RemotePartitions for Outbox {
 
     fn send(&self, found: Vec<(Found, Fingerprint)>) -> u64 {
         let is_root = |found: &Found| self.has_roots && found.via.widens_scope(found.depth);
-        let (recent, bag) = self.post.take(found, |found| (self.partitions.of(&found.url), is_root(found)));
-        self.bag.fetch_max(bag, Ordering::AcqRel);
-        self.told.notify_one();
+        let (recent, shipment) = self.outbound.take(found, |found| (self.partitions.of(&found.url), is_root(found)));
+        self.shipment.fetch_max(shipment, Ordering::AcqRel);
+        self.wake.notify_one();
         recent
     }
 
@@ -80,20 +80,20 @@ impl RemotePartitions for Outbox {
 }
 
 /// Link batches on their way at once, at most.
-const LETTERS: usize = 64;
+const MOST_IN_FLIGHT: usize = 64;
 /// After each stretch of this many link batches, all of them are delivered before the next are sent: receivers recognize a duplicate only
 /// within such a window.
 const STRETCH: u64 = 1024;
 
-/// What the partitions of a node have found for others. It is sent in bags, one after the other: a bag has all link batches that were begun
-/// since the bag before it was closed.
+/// What the partitions of a node have found for others. It is sent in shipments, one after the other: a shipment has all link batches that
+/// were begun since the shipment before it was closed.
 #[derive(Debug)]
 pub(crate) struct Outbound {
     token: u64,
     drafts: Mutex<Drafts>,
-    /// No crash of a server can lose the bags up to this one.
+    /// No crash of a server can lose the shipments up to this one.
     delivered: watch::Sender<u64>,
-    /// A partition waits for a bag.
+    /// A partition waits for a shipment.
     wanted: Notify,
 }
 
@@ -102,7 +102,7 @@ struct Drafts {
     /// Link batches by destination; the last one of each may take more URLs.
     link_batches: BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>,
     /// Bags that were closed.
-    bags: u64,
+    shipments: u64,
     recent: RecentSet,
 }
 
@@ -117,7 +117,7 @@ impl Outbound {
     }
 
     /// Takes what was found, and the partition it goes to; with the flag, it also goes to all partitions. Returns how many were sent
-    /// recently, and are not sent again; and the number of the bag with the last of them all.
+    /// recently, and are not sent again; and the number of the shipment with the last of them all.
     pub(crate) fn take(&self, found: Vec<(Found, Fingerprint)>, to: impl Fn(&Found) -> (u32, bool)) -> (u64, u64) {
         let (mut drafts, mut recent) = (self.drafts(), 0);
         for (found, fingerprint) in found {
@@ -133,7 +133,7 @@ impl Outbound {
             drafts.add(ClusterSubject::Found(partition), &found);
         }
         let is_open = !drafts.link_batches.is_empty();
-        (recent, drafts.bags + u64::from(is_open))
+        (recent, drafts.shipments + u64::from(is_open))
     }
 
     /// The scope is wider: links that were sent and refused may be admitted now.
@@ -141,38 +141,38 @@ impl Outbound {
         self.drafts().recent.forget();
     }
 
-    /// Whether all bags up to this one are delivered.
-    pub(crate) fn has_delivered(&self, bag: u64) -> bool {
-        *self.delivered.borrow() >= bag
+    /// Whether all shipments up to this one are delivered.
+    pub(crate) fn has_delivered(&self, shipment: u64) -> bool {
+        *self.delivered.borrow() >= shipment
     }
 
-    /// Returns once all bags up to this one are delivered.
-    pub(crate) async fn delivered(&self, bag: u64) {
-        if !self.has_delivered(bag) {
+    /// Returns once all shipments up to this one are delivered.
+    pub(crate) async fn delivered(&self, shipment: u64) {
+        if !self.has_delivered(shipment) {
             self.wanted.notify_one();
             // The sender is in `self`, so there is no error.
-            let _ = self.delivered.subscribe().wait_for(|delivered| *delivered >= bag).await;
+            let _ = self.delivered.subscribe().wait_for(|delivered| *delivered >= shipment).await;
         }
     }
 
-    /// Sends one bag after the other, each when a partition waits for it. Without end.
+    /// Sends one shipment after the other, each when a partition waits for it. Without end.
     pub(crate) async fn carry<T: ClusterTransport>(&self, transport: Arc<T>) {
         let mut serial = 0;
         loop {
             self.wanted.notified().await;
-            let (bag, link_batches) = self.drafts().close();
+            let (shipment, link_batches) = self.drafts().close();
             let mut sending = JoinSet::new();
             for (to, draft) in link_batches.into_iter().flat_map(|(to, drafts)| repeat(to).zip(drafts)) {
-                let room = if serial % STRETCH == 0 { 0 } else { LETTERS - 1 };
+                let room = if serial % STRETCH == 0 { 0 } else { MOST_IN_FLIGHT - 1 };
                 while sending.len() > room {
                     arrive(&mut sending).await;
                 }
                 serial += 1;
-                let (id, transport) = (LetterId { token: self.token, serial }, Arc::clone(&transport));
+                let (id, transport) = (LinkBatchId { token: self.token, serial }, Arc::clone(&transport));
                 sending.spawn(async move { deliver(&*transport, &to, id, &draft.link_batch(id)).await });
             }
             while arrive(&mut sending).await {}
-            self.delivered.send_replace(bag);
+            self.delivered.send_replace(shipment);
         }
     }
 }
@@ -197,11 +197,11 @@ impl Drafts {
         }
     }
 
-    /// Closes the open bag, if there is one. Returns the number of the bag that was closed last, and what is in this one.
+    /// Closes the open shipment, if there is one. Returns the number of the shipment that was closed last, and what is in this one.
     fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>) {
         let link_batches = mem::take(&mut self.link_batches);
-        self.bags += u64::from(!link_batches.is_empty());
-        (self.bags, link_batches)
+        self.shipments += u64::from(!link_batches.is_empty());
+        (self.shipments, link_batches)
     }
 }
 
@@ -275,9 +275,9 @@ mod tests {
             epoch: 3,
             records: AtomicU64::new(40),
             has_roots: true,
-            post: Arc::new(Outbound::new(5)),
-            bag: AtomicU64::new(0),
-            told: Arc::default(),
+            outbound: Arc::new(Outbound::new(5)),
+            shipment: AtomicU64::new(0),
+            wake: Arc::default(),
             backlog: Arc::new(Backlog::new(&Arc::default())),
         };
         assert!(!outbox.may_ask());
@@ -298,7 +298,7 @@ mod tests {
         let transport = InProcess::new(1, 0);
         tokio::select! {
             () = outbox.delivered() => {}
-            () = outbox.post.carry(Arc::clone(&transport)) => {}
+            () = outbox.outbound.carry(Arc::clone(&transport)) => {}
         }
         assert!(outbox.is_empty());
         let mut urls = 0;
@@ -327,26 +327,26 @@ mod tests {
             (Found { depth: 1, ..Found::seed(url) }, fingerprint)
         };
         // A server that fails now and then, and whose answers of what it has kept are lost.
-        let (transport, post) = (InProcess::new(3, 20), Arc::new(Outbound::new(5)));
+        let (transport, outbound) = (InProcess::new(3, 20), Arc::new(Outbound::new(5)));
         let to = |found: &Found| (u32::from(found.url.key().len().is_multiple_of(2)), found.depth == 0);
-        assert_eq!(post.take((0..300).map(found).collect(), to), (0, 1));
-        let (recent, bag) = post.take((290..600).map(found).collect(), to);
-        assert!((8..=10).contains(&recent) && bag == 1, "{recent} were sent not long ago");
-        assert!(timeout(Duration::from_secs(9), post.delivered(1)).await.is_err(), "nobody carries it");
+        assert_eq!(outbound.take((0..300).map(found).collect(), to), (0, 1));
+        let (recent, shipment) = outbound.take((290..600).map(found).collect(), to);
+        assert!((8..=10).contains(&recent) && shipment == 1, "{recent} were sent not long ago");
+        assert!(timeout(Duration::from_secs(9), outbound.delivered(1)).await.is_err(), "nobody carries it");
         let carrying = tokio::spawn({
-            let (post, transport) = (Arc::clone(&post), Arc::clone(&transport));
-            async move { post.carry(transport).await }
+            let (outbound, transport) = (Arc::clone(&outbound), Arc::clone(&transport));
+            async move { outbound.carry(transport).await }
         });
-        post.delivered(1).await;
-        assert!(post.has_delivered(1) && !post.has_delivered(2));
-        // A URL that was sent is in no new bag; a root is in two link batches.
-        assert_eq!(post.take(vec![found(599)], to), (1, 1));
+        outbound.delivered(1).await;
+        assert!(outbound.has_delivered(1) && !outbound.has_delivered(2));
+        // A URL that was sent is in no new shipment; a root is in two link batches.
+        assert_eq!(outbound.take(vec![found(599)], to), (1, 1));
         // The receiver of a link may have refused it as out of scope.
         let (mut root, fingerprint) = found(599);
         root.depth = 0;
-        assert_eq!(post.take(vec![(root, fingerprint)], to), (0, 2));
-        assert_eq!(post.take(vec![found(598)], to), (0, 2));
-        post.delivered(2).await;
+        assert_eq!(outbound.take(vec![(root, fingerprint)], to), (0, 2));
+        assert_eq!(outbound.take(vec![found(598)], to), (0, 2));
+        outbound.delivered(2).await;
         carrying.abort();
 
         transport.mend();

@@ -68,16 +68,16 @@ pub(crate) async fn own<T: ClusterTransport>(
         }
     };
     let Some(Opened { crawl, parts, publisher, inbox }) = opened else { return Ok(OwnerEnd::Fenced) };
-    let (stop, told) = (crawl.stop(), Arc::clone(&publisher.told));
+    let (stop, wake) = (crawl.stop(), Arc::clone(&publisher.wake));
     let (end, ended) = watch::channel(false);
     let mut crawling = tokio::spawn(crawl.run_part());
     let mut publishing = tokio::spawn(publisher.run(ended));
     let reading = tokio::spawn(inbox.run());
     let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
-    let (brake, drops) = (Arc::clone(&parts.brake), Arc::clone(&parts.drops));
+    let (throttle, drops) = (Arc::clone(&parts.throttle), Arc::clone(&parts.drops));
     context.parts().insert(partition, parts);
     // From here on, the watcher of the lease and the reader of what is dropped see the partition. It may have missed what they did before.
-    brake.set_late(!context.lease.may_ask());
+    throttle.set_late(!context.lease.may_ask());
     context.go_by_drops(partition, &drops).await;
     let mut command = Command::Own;
     let finished = loop {
@@ -108,7 +108,7 @@ pub(crate) async fn own<T: ClusterTransport>(
         return Err(ClusterError::Storage { what: format!("partition {partition}"), source });
     }
     let _ = end.send(true);
-    told.notify_one();
+    wake.notify_one();
     tokio::select! {
         published = publishing => if !matches!(published, Ok(Ok(()))) { return Ok(OwnerEnd::Fenced) },
         _ = commands.wait_for(|command| *command == Command::Drop) => return Ok(OwnerEnd::Fenced),
@@ -158,12 +158,12 @@ async fn open<T: ClusterTransport>(
 ) -> Result<Option<Opened<T>>, ClusterError> {
     let directory = context.directory_of(partition);
     // Read before the log, which may grow meanwhile.
-    let said = said(&*context.transport, partition).await;
-    let own = own_copy(context, partition).await.filter(|(fold, ..)| fold.seen() >= said);
-    if let Some((fold, snapshot, whole)) = own {
-        let behind = fold.end - whole;
+    let published_end = published_end(&*context.transport, partition).await;
+    let own = own_copy(context, partition).await.filter(|(log, ..)| log.seen() >= published_end);
+    if let Some((log, snapshot, whole)) = own {
+        let behind = log.end - whole;
         tracing::info!(partition, whole, behind, "begins with what this machine has of it");
-        match open_from(context, partition, fold, snapshot, whole).await {
+        match open_from(context, partition, log, snapshot, whole).await {
             Ok(Opening::Opened(opened)) => return Ok(Some(*opened)),
             Ok(Opening::Fenced) => return Ok(None),
             Ok(Opening::Torn) => tracing::warn!(partition, "what this machine has of it is not whole"),
@@ -174,9 +174,9 @@ async fn open<T: ClusterTransport>(
         // These are files of an earlier owner: only the log counts.
         fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
     }
-    let (fold, snapshot) = restore_to(&*context.transport, partition, &directory.join(FRONTIER), said).await?;
+    let (log, snapshot) = restore_to(&*context.transport, partition, &directory.join(FRONTIER), published_end).await?;
     if snapshot.bytes > 0 {
-        let behind = fold.end - snapshot.end;
+        let behind = log.end - snapshot.end;
         tracing::info!(
             partition,
             bytes = snapshot.bytes,
@@ -184,14 +184,14 @@ async fn open<T: ClusterTransport>(
             "begins with a snapshot and what the log has behind it"
         );
     }
-    match open_from(context, partition, fold, snapshot, 0).await? {
+    match open_from(context, partition, log, snapshot, 0).await? {
         Opening::Opened(opened) => Ok(Some(*opened)),
         Opening::Fenced | Opening::Torn => Ok(None),
     }
 }
 
 /// The last message of the log when the partition's owner last published its state; 0 if none did.
-async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
+async fn published_end<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
     let mut backoff = Backoff::new();
     loop {
         if let Ok(last) = transport.last(&ClusterSubject::Key(ClusterKey::State(partition))).await {
@@ -201,27 +201,28 @@ async fn said<T: ClusterTransport>(transport: &T, partition: u32) -> u64 {
     }
 }
 
-/// Restores a partition from the servers, up to `said` at least. A server that has just begun to lead may not have all of it at once.
+/// Restores a partition from the servers, up to `published_end` at least. A server that has just begun to lead may not have all of it at
+/// once.
 ///
 /// # Errors
-/// If the log is damaged, or the servers answer again and again that it ends before `said`.
+/// If the log is damaged, or the servers answer again and again that it ends before `published_end`.
 async fn restore_to<T: ClusterTransport>(
     transport: &T,
     partition: u32,
     frontier: &Path,
-    said: u64,
+    published_end: u64,
 ) -> Result<(LogState, SnapshotValue), ClusterError> {
     let mut backoff = Backoff::new();
     let mut seen = 0;
     for _ in 0..ANSWERS {
-        let (fold, snapshot) = restore(transport, partition, Some(frontier)).await?;
-        seen = fold.seen();
-        if seen >= said {
-            return Ok((fold, snapshot));
+        let (log, snapshot) = restore(transport, partition, Some(frontier)).await?;
+        seen = log.seen();
+        if seen >= published_end {
+            return Ok((log, snapshot));
         }
         backoff.rest(transport).await;
     }
-    Err(ClusterError::Log(format!("partition {partition}: it had message {said}, and ends at {seen}")))
+    Err(ClusterError::Log(format!("partition {partition}: it had message {published_end}, and ends at {seen}")))
 }
 
 /// The local copy of a partition, with what the log has after it; its newest snapshot; and the position up to which its journal is whole
@@ -232,10 +233,10 @@ async fn own_copy<T: ClusterTransport>(
 ) -> Option<(LogState, SnapshotValue, u64)> {
     let (directory, job) = (context.directory_of(partition), context.job_of(partition));
     let frontier = directory.join(FRONTIER);
-    let mut fold = spawn_blocking(move || take_copy(&directory, job)).await.ok()??;
-    let (mut files, whole) = (JournalFiles::open(&frontier).ok()?, fold.end);
-    fold.read_on(&*context.transport, partition, |piece| files.keep(piece)).await.ok()?;
-    Some((fold, newest(&*context.transport, partition).await, whole))
+    let mut log = spawn_blocking(move || take_copy(&directory, job)).await.ok()??;
+    let (mut files, whole) = (JournalFiles::open(&frontier).ok()?, log.end);
+    log.read_on(&*context.transport, partition, |piece| files.keep(piece)).await.ok()?;
+    Some((log, newest(&*context.transport, partition).await, whole))
 }
 
 /// Begins an epoch after what was read, and opens the crawl over the files that are there. Their journal should be whole up to `whole`;
@@ -243,41 +244,41 @@ async fn own_copy<T: ClusterTransport>(
 async fn open_from<T: ClusterTransport>(
     context: &Arc<NodeContext<T>>,
     partition: u32,
-    fold: LogState,
+    log: LogState,
     snapshot: SnapshotValue,
     whole: u64,
 ) -> Result<Opening<T>, ClusterError> {
     let token = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), partition);
-    let began = fold.begin(Arc::clone(&context.transport), partition, &context.node, token).await;
+    let began = log.begin(Arc::clone(&context.transport), partition, &context.node, token).await;
     let Ok(tenure) = began else { return Ok(Opening::Fenced) };
-    let told = Arc::new(Notify::new());
-    let pieces = Arc::new(JournalPieces::new(fold.read, Arc::clone(&told)));
+    let wake = Arc::new(Notify::new());
+    let pieces = Arc::new(JournalPieces::new(log.read, Arc::clone(&wake)));
     let has_roots = has_roots(context.options.frontier.scope.kind);
     let backlog = Arc::new(Backlog::new(&context.backlog));
     let outbox = Arc::new(Outbox {
         partition,
         partitions: context.partitions,
         lease: Arc::clone(&context.lease),
-        epoch: tenure.fold().epoch,
-        records: AtomicU64::new(fold.end),
+        epoch: tenure.log().epoch,
+        records: AtomicU64::new(log.end),
         has_roots,
-        post: Arc::clone(&context.post),
-        bag: AtomicU64::new(0),
-        told: Arc::clone(&told),
+        outbound: Arc::clone(&context.outbound),
+        shipment: AtomicU64::new(0),
+        wake: Arc::clone(&wake),
         backlog: Arc::clone(&backlog),
     });
-    let (heard, dropped) = context.drops.newest();
+    let (applied, dropped) = context.drops.newest();
     let crawl = {
-        let (context, fold, pieces, outbox) =
-            (Arc::clone(context), fold.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
-        let opening = move || open_crawl(&context, partition, &fold, (whole, dropped), &pieces, outbox);
+        let (context, log, pieces, outbox) =
+            (Arc::clone(context), log.clone(), Arc::clone(&pieces), Arc::clone(&outbox));
+        let opening = move || open_crawl(&context, partition, &log, (whole, dropped), &pieces, outbox);
         spawn_blocking(opening).await.map_err(panicked)??
     };
     let Some(crawl) = crawl else { return Ok(Opening::Torn) };
-    add_seeds(&crawl, &context.roots, &context.partitions, partition, fold.epoch == 0, has_roots)?;
-    let (inlet, stop) = (crawl.inlet(), crawl.stop());
-    let brake = Arc::new(FetchThrottle::new(stop, !context.lease.may_ask()));
-    let drops = Arc::new(PartDrops::new(inlet.clone(), heard));
+    add_seeds(&crawl, &context.roots, &context.partitions, partition, log.epoch == 0, has_roots)?;
+    let (handle, stop) = (crawl.inlet(), crawl.stop());
+    let throttle = Arc::new(FetchThrottle::new(stop, !context.lease.may_ask()));
+    let drops = Arc::new(PartDrops::new(handle.clone(), applied));
     let canonicalizer = crawl.gate().canonicalizer().clone();
     let unread = Arc::new(AtomicU64::new(0));
     let publisher = Publisher {
@@ -286,19 +287,19 @@ async fn open_from<T: ClusterTransport>(
         tenure,
         pieces: Arc::clone(&pieces),
         outbox,
-        inlet: inlet.clone(),
+        handle: handle.clone(),
         observer: crawl.observer(),
-        brake: Arc::clone(&brake),
+        throttle: Arc::clone(&throttle),
         drops: Arc::clone(&drops),
         backlog,
-        told,
+        wake,
         unread: Arc::clone(&unread),
-        progress: PublishProgress::from(fold.read),
+        progress: PublishProgress::from(log.read),
         snapshots: SnapshotMaker::new(snapshot, token),
     };
     let transport = Arc::clone(&context.transport);
-    let inbox = Inbox { transport, partition, inlet: inlet.clone(), pieces, canonicalizer, unread };
-    let parts = OpenPart { inlet, brake, drops, watch: Box::new(crawl.watch()) };
+    let inbox = Inbox { transport, partition, handle: handle.clone(), pieces, canonicalizer, unread };
+    let parts = OpenPart { handle, throttle, drops, watch: Box::new(crawl.watch()) };
     Ok(Opening::Opened(Box::new(Opened { crawl, parts, publisher, inbox })))
 }
 
@@ -307,13 +308,13 @@ async fn open_from<T: ClusterTransport>(
 fn open_crawl<T: ClusterTransport>(
     context: &NodeContext<T>,
     partition: u32,
-    fold: &LogState,
+    log: &LogState,
     (whole, dropped): (u64, Vec<DropRule>),
     pieces: &Arc<JournalPieces>,
     outbox: Arc<Outbox>,
 ) -> Result<Option<Crawl<JobJournal>>, ClusterError> {
     let job = Job::adopt(&context.directory_of(partition), context.job_of(partition), context.partitions.key)?;
-    let (carried, refused) = before(&fold.counts);
+    let (carried, refused) = before(&log.counts);
     let part = CrawlPart {
         means: &context.means,
         clock: context.clock(),
@@ -335,7 +336,7 @@ fn open_crawl<T: ClusterTransport>(
     if kept.is_some_and(|kept| kept < whole) {
         return Ok(None);
     }
-    let from = kept.map_or(fold.end, |kept| kept.min(fold.end));
+    let from = kept.map_or(log.end, |kept| kept.min(log.end));
     let files = job.frontier_directory();
     pieces.add_files(&files, from).map_err(ClusterError::storing("the journal of a partition"))?;
     Ok(Some(crawl))
@@ -384,15 +385,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_log_that_ends_before_what_was_said_of_it_is_not_begun_anew() {
-        let (transport, room) = (InProcess::new(1, 0), tempfile::tempdir().unwrap());
-        let frontier = room.path().join(FRONTIER);
-        assert_eq!(said(&*transport, 3).await, 0);
-        let (fold, _) = restore_to(&*transport, 3, &frontier, 0).await.unwrap();
-        assert_eq!(fold.seen(), 0);
+        let (transport, directory) = (InProcess::new(1, 0), tempfile::tempdir().unwrap());
+        let frontier = directory.path().join(FRONTIER);
+        assert_eq!(published_end(&*transport, 3).await, 0);
+        let (log, _) = restore_to(&*transport, 3, &frontier, 0).await.unwrap();
+        assert_eq!(log.seen(), 0);
         let state = value_to_bytes(&StateValue { journal: 7, ..StateValue::default() });
         transport.publish(&ClusterSubject::Key(ClusterKey::State(3)), state, None, None).await.unwrap();
-        let said = said(&*transport, 3).await;
-        let error = restore_to(&*transport, 3, &frontier, said).await.unwrap_err().to_string();
+        let published_end = published_end(&*transport, 3).await;
+        let error = restore_to(&*transport, 3, &frontier, published_end).await.unwrap_err().to_string();
         assert!(error.ends_with("partition 3: it had message 7, and ends at 0"), "{error}");
     }
 }

@@ -172,7 +172,7 @@ const TOLERANCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct ServerWatch {
     silent_since: Option<Instant>,
-    was_told: bool,
+    was_reported: bool,
     missing_since: Option<Instant>,
     asked: Option<Instant>,
 }
@@ -181,11 +181,11 @@ impl ServerWatch {
     /// Notes whether the servers have answered recently. True once, when they have been silent for a lease's life.
     pub(super) fn is_silent(&mut self, has_answered: bool, life: Duration, now: Instant) -> bool {
         if has_answered {
-            (self.silent_since, self.was_told) = (None, false);
+            (self.silent_since, self.was_reported) = (None, false);
             return false;
         }
         let since = *self.silent_since.get_or_insert(now);
-        now.duration_since(since) >= life && !std::mem::replace(&mut self.was_told, true)
+        now.duration_since(since) >= life && !std::mem::replace(&mut self.was_reported, true)
     }
 
     /// Whether to check what the servers have of the crawl: once in a lease's life, and at each look while something is wrong.
@@ -225,7 +225,7 @@ mod tests {
     use crate::cluster::in_process::InProcess;
 
     #[tokio::test]
-    async fn who_came_since_the_last_look_is_not_gone() {
+    async fn a_node_that_came_since_the_last_look_is_not_gone() {
         let (transport, mut peers) = (InProcess::new(1, 0), Peers::default());
         let key = |node: &str| ClusterSubject::Key(ClusterKey::Node(node.to_owned()));
         let say = async |node: &str, last, is_gone| {
@@ -261,12 +261,13 @@ mod tests {
     const LIFE: Duration = Duration::from_secs(20);
 
     #[test]
-    fn silence_is_told_once_and_again_after_an_answer() {
+    fn silence_is_reported_once_and_again_after_an_answer() {
         let (mut watch, start) = (ServerWatch::default(), Instant::now());
-        let mut told = |has_answered, after| watch.is_silent(has_answered, LIFE, start + Duration::from_secs(after));
-        assert!(!told(true, 0) && !told(false, 10) && !told(false, 29));
-        assert!(told(false, 30) && !told(false, 31) && !told(false, 300));
-        assert!(!told(true, 301) && !told(false, 302) && told(false, 322));
+        let mut is_silent =
+            |has_answered, after| watch.is_silent(has_answered, LIFE, start + Duration::from_secs(after));
+        assert!(!is_silent(true, 0) && !is_silent(false, 10) && !is_silent(false, 29));
+        assert!(is_silent(false, 30) && !is_silent(false, 31) && !is_silent(false, 300));
+        assert!(!is_silent(true, 301) && !is_silent(false, 302) && is_silent(false, 322));
     }
 
     #[test]

@@ -47,12 +47,12 @@ pub(crate) struct Publisher<T: ClusterTransport> {
     pub(crate) tenure: Tenure<T>,
     pub(crate) pieces: Arc<JournalPieces>,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) inlet: PartitionHandle,
+    pub(crate) handle: PartitionHandle,
     pub(crate) observer: Observer<JobJournal>,
-    pub(crate) brake: Arc<FetchThrottle>,
+    pub(crate) throttle: Arc<FetchThrottle>,
     pub(crate) drops: Arc<PartDrops>,
     pub(crate) backlog: Arc<Backlog>,
-    pub(crate) told: Arc<Notify>,
+    pub(crate) wake: Arc<Notify>,
     pub(crate) unread: Arc<AtomicU64>,
     pub(crate) progress: PublishProgress,
     pub(crate) snapshots: SnapshotMaker,
@@ -72,7 +72,7 @@ pub(crate) struct PublishProgress {
     /// Something was done since the last counts.
     is_uncounted: bool,
     /// The last state that was published.
-    said: Option<StateValue>,
+    last_state: Option<StateValue>,
 }
 
 impl From<u64> for PublishProgress {
@@ -85,7 +85,7 @@ impl From<u64> for PublishProgress {
 impl PublishProgress {
     /// Whether the state with this list of what is dropped is still to be published.
     fn has_news(&self, dropped: u64) -> bool {
-        self.said.as_ref().map_or(0, |said| said.dropped) != dropped
+        self.last_state.as_ref().map_or(0, |last| last.dropped) != dropped
     }
 
     /// Whether counts should go to the log, when the last ones went there this long ago.
@@ -100,7 +100,7 @@ impl<T: ClusterTransport> Publisher<T> {
     /// # Errors
     /// If another owner has begun.
     pub(crate) async fn run(mut self, ended: watch::Receiver<bool>) -> Result<(), Fenced> {
-        let (mut counted, mut told) = (Instant::now(), Instant::now());
+        let (mut counted, mut last_notified) = (Instant::now(), Instant::now());
         let mut is_kept = false;
         loop {
             // Read first: once the crawl has ended, the round publishes all that is left.
@@ -112,7 +112,7 @@ impl<T: ClusterTransport> Publisher<T> {
                 is_kept = true;
             }
             // Read before the idle check, too: a rule that was taken back may bring work.
-            let dropped = self.drops.heard();
+            let dropped = self.drops.applied();
             let is_idle = self.is_idle();
             if self.progress.is_due(counted.elapsed(), is_last) {
                 self.count().await?;
@@ -121,17 +121,17 @@ impl<T: ClusterTransport> Publisher<T> {
             if is_last {
                 return self.tenure.append(EntryKind::Released).await;
             }
-            if !is_idle || told.elapsed() >= QUIET || self.progress.has_news(dropped) {
-                self.say(is_idle, dropped).await;
+            if !is_idle || last_notified.elapsed() >= QUIET || self.progress.has_news(dropped) {
+                self.publish_state(is_idle, dropped).await;
             }
-            self.snapshots.look(&self.context.transport, self.partition, self.tenure.fold(), &self.inlet);
+            self.snapshots.look(&self.context.transport, self.partition, self.tenure.log(), &self.handle);
             let backlog = Arc::clone(&self.backlog);
-            let is_told = tokio::select! {
-                is_told = self.rest(&ended) => is_told,
+            let is_notified = tokio::select! {
+                is_notified = self.rest(&ended) => is_notified,
                 () = backlog.is_long() => true,
             };
-            if is_told {
-                told = Instant::now();
+            if is_notified {
+                last_notified = Instant::now();
             }
         }
     }
@@ -140,17 +140,17 @@ impl<T: ClusterTransport> Publisher<T> {
     /// while. Returns whether there is something.
     async fn rest(&mut self, ended: &watch::Receiver<bool>) -> bool {
         // A timeout counts as a look, too: nothing announces that the frontier is drained.
-        let is_told = timeout_at(self.context.beat(LOOK), self.told.notified()).await.is_ok();
+        let is_notified = timeout_at(self.context.beat(LOOK), self.wake.notified()).await.is_ok();
         let is_busy = self.progress.began.is_some_and(|began| began.elapsed() < 2 * GROUP);
-        if is_told && is_busy && !*ended.borrow() {
+        if is_notified && is_busy && !*ended.borrow() {
             sleep_until(self.context.beat(GROUP)).await;
         }
-        is_told
+        is_notified
     }
 
     /// Whether nothing is to be done, and all that was done is in the log.
     fn is_idle(&self) -> bool {
-        self.inlet.is_drained()
+        self.handle.is_drained()
             && self.pieces.is_empty()
             && self.outbox.is_empty()
             && self.progress.taken == self.pieces.read()
@@ -158,7 +158,7 @@ impl<T: ClusterTransport> Publisher<T> {
 
     /// One round. If it takes long, nothing is fetched meanwhile.
     async fn round(&mut self) -> Result<(), Fenced> {
-        self.inlet.flush();
+        self.handle.flush();
         // A few of these pages have a record, but nothing in the journal yet.
         let (pages, read) = (self.backlog.own(), self.pieces.read());
         let pieces = self.pieces.take();
@@ -168,9 +168,9 @@ impl<T: ClusterTransport> Publisher<T> {
         }
         self.progress.began = Some(Instant::now());
         // Outputs up to here have all pages of this round. What other partitions add meanwhile is not waited for.
-        let made = self.inlet.between_pages(|| self.context.outputs.made());
-        let (brake, backlog) = (Arc::clone(&self.brake), Arc::clone(&self.backlog));
-        backlog.braked(&brake, self.publish(pieces, made)).await?;
+        let made = self.handle.between_pages(|| self.context.outputs.made());
+        let (throttle, backlog) = (Arc::clone(&self.throttle), Arc::clone(&self.backlog));
+        backlog.throttled(&throttle, self.publish(pieces, made)).await?;
         backlog.take(pages);
         self.progress.taken = read;
         Ok(())
@@ -204,8 +204,8 @@ impl<T: ClusterTransport> Publisher<T> {
             let (segment, at) = self.progress.published;
             self.journal(JournalPiece { segment, at, read: self.progress.taken, bytes: Vec::new() }).await?;
         }
-        let (inlet, observer, options) = (self.inlet.clone(), self.observer.clone(), self.context.options.clone());
-        let counted = tokio::task::spawn_blocking(move || counts(&inlet, &observer, &options)).await;
+        let (handle, observer, options) = (self.handle.clone(), self.observer.clone(), self.context.options.clone());
+        let counted = tokio::task::spawn_blocking(move || counts(&handle, &observer, &options)).await;
         if let Ok(counted) = counted {
             self.tenure.append(EntryKind::Counts(counted)).await?;
             self.keep_here().await;
@@ -217,27 +217,27 @@ impl<T: ClusterTransport> Publisher<T> {
     /// Stores the state of the log on this machine, for the next owner here. All that the journal wrote before is in the log.
     async fn keep_here(&mut self) {
         let (directory, job) = (self.context.directory_of(self.partition), self.context.job_of(self.partition));
-        let fold = self.tenure.fold().clone();
-        let kept = tokio::task::spawn_blocking(move || keep_copy(&directory, job, &fold)).await;
+        let log = self.tenure.log().clone();
+        let kept = tokio::task::spawn_blocking(move || keep_copy(&directory, job, &log)).await;
         if !matches!(kept, Ok(Ok(()))) {
             tracing::debug!(self.partition, "the next owner here will ask the servers for all of it");
         }
     }
 
     /// Publishes whether the partition has anything to do, and which list of what is dropped it applies, if that has changed.
-    async fn say(&mut self, is_idle: bool, dropped: u64) {
-        let (journal, read) = (self.tenure.fold().last(), self.progress.taken);
+    async fn publish_state(&mut self, is_idle: bool, dropped: u64) {
+        let (journal, read) = (self.tenure.log().last(), self.progress.taken);
         let unread = self.unread.load(Ordering::Relaxed);
         let state = StateValue { is_idle, journal, read, unread, dropped };
-        let is_said =
-            |said: &StateValue| *said == state || !said.is_idle && !is_idle && !self.progress.has_news(dropped);
-        if self.progress.said.as_ref().is_some_and(is_said) {
+        let is_published =
+            |last: &StateValue| *last == state || !last.is_idle && !is_idle && !self.progress.has_news(dropped);
+        if self.progress.last_state.as_ref().is_some_and(is_published) {
             return;
         }
         let key = ClusterSubject::Key(ClusterKey::State(self.partition));
-        let told = self.context.transport.publish(&key, value_to_bytes(&state), None, None).await;
+        let published = self.context.transport.publish(&key, value_to_bytes(&state), None, None).await;
         // Without an answer it is published again at the next look.
-        self.progress.said = told.is_ok().then_some(state);
+        self.progress.last_state = published.is_ok().then_some(state);
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_that_brought_nothing_go_to_the_log_seldom_and_at_the_end() {
+    fn link_batches_that_brought_nothing_go_to_the_log_seldom_and_at_the_end() {
         let mut progress = PublishProgress::from(7);
         assert!(!progress.is_due(2 * SELDOM, true), "nothing has come");
         progress.taken = 9;

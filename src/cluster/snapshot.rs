@@ -36,7 +36,6 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use super::error::ClusterError;
 use super::journal::JournalFiles;
-use super::snapshot;
 use super::succession::{LogState, SuccessionError};
 use super::transport::{Backoff, ClusterSubject, ClusterTransport};
 use super::wire::{SnapshotValue, read_value, seal, unseal, value_to_bytes};
@@ -97,7 +96,7 @@ fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static
 pub(super) async fn write<T: ClusterTransport>(
     transport: &T,
     partition: u32,
-    fold: &LogState,
+    log: &LogState,
     files: Vec<FileCopy>,
     token: u64,
 ) -> io::Result<Option<SnapshotValue>> {
@@ -105,7 +104,7 @@ pub(super) async fn write<T: ClusterTransport>(
     let behind = last(transport, &subject).await.map_or(0, |(sequence, _)| sequence);
     let bytes = files.iter().map(|file| file.length).sum();
     let mut head = Vec::new();
-    fold.put(&mut head);
+    log.put(&mut head);
     for file in &files {
         head.extend(file.length.to_le_bytes());
         head.extend(u16::try_from(file.name.len()).expect("a short name").to_le_bytes());
@@ -131,7 +130,7 @@ pub(super) async fn write<T: ClusterTransport>(
         left -= part.len() as u64;
         send(transport, &subject, message(token, number, &part)).await;
     }
-    let made = SnapshotValue { token, behind, last: fold.last(), end: fold.end, read: fold.read, bytes };
+    let made = SnapshotValue { token, behind, last: log.last(), end: log.end, read: log.read, bytes };
     Ok(name(transport, partition, made).await)
 }
 
@@ -232,8 +231,8 @@ pub(super) async fn restore<T: ClusterTransport>(
             } else {
                 read(transport, partition, snapshot, directory).await
             };
-            let mut fold = match read {
-                Ok(fold) => fold,
+            let mut log = match read {
+                Ok(log) => log,
                 Err(SnapshotError::Storage(source)) => return Err(ClusterError::storing("a partition")(source)),
                 Err(SnapshotError::Damaged(reason)) => {
                     tracing::warn!(partition, last = snapshot.last, reason, "a snapshot cannot be read");
@@ -244,8 +243,8 @@ pub(super) async fn restore<T: ClusterTransport>(
             let mut files =
                 directory.map(JournalFiles::open).transpose().map_err(ClusterError::storing("a partition"))?;
             let keep = |piece: &_| files.as_mut().map_or(Ok(()), |files| files.keep(piece));
-            match fold.read_on(transport, partition, keep).await {
-                Ok(()) => return Ok((fold, snapshot)),
+            match log.read_on(transport, partition, keep).await {
+                Ok(()) => return Ok((log, snapshot)),
                 Err(error @ SuccessionError::Purged(_)) => why = error.to_string(),
                 Err(error) => return Err(error.into()),
             }
@@ -266,8 +265,8 @@ async fn read<T: ClusterTransport>(
     let (mut seen, mut number) = (snapshot.behind, 0);
     let head = next(transport, partition, snapshot.token, &mut seen, &mut number).await?;
     let mut fields = Fields::of(&head);
-    let fold = LogState::take_off(&mut fields).map_err(SnapshotError::Damaged)?;
-    let Some(directory) = directory else { return Ok(fold) };
+    let log = LogState::take_off(&mut fields).map_err(SnapshotError::Damaged)?;
+    let Some(directory) = directory else { return Ok(log) };
     let mut part: Vec<u8> = Vec::new();
     while fields.end().is_err() {
         let (mut left, name) = file_of(&mut fields).map_err(SnapshotError::Damaged)?;
@@ -282,7 +281,7 @@ async fn read<T: ClusterTransport>(
             part = rest;
         }
     }
-    Ok(fold)
+    Ok(log)
 }
 
 /// The length and the name of the next file in a head.
@@ -357,22 +356,22 @@ impl SnapshotMaker {
         &mut self,
         transport: &Arc<T>,
         partition: u32,
-        fold: &LogState,
-        inlet: &PartitionHandle,
+        log: &LogState,
+        handle: &PartitionHandle,
     ) {
         if let Some(Ok((checkpoint, made))) = self.making.try_join_next() {
             (self.checkpoint, self.last) = (checkpoint, made.unwrap_or(self.last));
         }
-        let grown = fold.end.saturating_sub(self.last.end);
-        if grown < LEAST || fold.end.saturating_sub(self.looked) < LEAST || !self.making.is_empty() {
+        let grown = log.end.saturating_sub(self.last.end);
+        if grown < LEAST || log.end.saturating_sub(self.looked) < LEAST || !self.making.is_empty() {
             return;
         }
-        self.looked = fold.end;
-        let (transport, fold, inlet, before) = (Arc::clone(transport), fold.clone(), inlet.clone(), self.checkpoint);
+        self.looked = log.end;
+        let (transport, log, handle, before) = (Arc::clone(transport), log.clone(), handle.clone(), self.checkpoint);
         // Each position in the log has its own token.
-        let token = self.token.wrapping_add(fold.last());
+        let token = self.token.wrapping_add(log.last());
         self.making
-            .spawn(async move { make(&*transport, partition, &fold, inlet, SHARE * grown, before, token).await });
+            .spawn(async move { make(&*transport, partition, &log, handle, SHARE * grown, before, token).await });
     }
 }
 
@@ -381,15 +380,15 @@ impl SnapshotMaker {
 async fn make<T: ClusterTransport>(
     transport: &T,
     partition: u32,
-    fold: &LogState,
-    inlet: PartitionHandle,
+    log: &LogState,
+    handle: PartitionHandle,
     most: u64,
     before: Position,
     token: u64,
 ) -> Looked {
-    let end = Position::from_u64(fold.end);
+    let end = Position::from_u64(log.end);
     let failed = |error: &dyn Error| tracing::warn!(partition, %error, "no snapshot can be made");
-    let copies = match spawn_blocking(move || inlet.copies(end)).await {
+    let copies = match spawn_blocking(move || handle.copies(end)).await {
         Ok(Ok(copies)) => copies.filter(|(checkpoint, _)| *checkpoint > before),
         Ok(Err(error)) => {
             failed(&error);
@@ -401,7 +400,7 @@ async fn make<T: ClusterTransport>(
     if files.iter().map(|file| file.length).sum::<u64>() >= most {
         return (checkpoint, None);
     }
-    let made = snapshot::write(transport, partition, fold, files, token).await;
+    let made = write(transport, partition, log, files, token).await;
     let made = made.inspect_err(|error| failed(error)).ok().flatten();
     if let Some(SnapshotValue { bytes, last, .. }) = made {
         tracing::info!(partition, bytes, last, "a snapshot was made");

@@ -230,7 +230,7 @@ impl LogState {
     ) -> Result<Tenure<T>, Fenced> {
         let subject = ClusterSubject::Journal(partition);
         let arrivals = transport.arrivals(&subject).await.ok();
-        let mut tenure = Tenure { transport, subject, arrivals, token, serial: 0, fold: self.clone() };
+        let mut tenure = Tenure { transport, subject, arrivals, token, serial: 0, log: self.clone() };
         tenure.append(EntryKind::Epoch { number: self.epoch + 1, node: node.to_owned() }).await?;
         Ok(tenure)
     }
@@ -246,13 +246,13 @@ pub(crate) struct Tenure<T: ClusterTransport> {
     token: u64,
     serial: u64,
     /// What the log says, including all that this owner has written.
-    fold: LogState,
+    log: LogState,
 }
 
 impl<T: ClusterTransport> Tenure<T> {
     /// What the log says.
-    pub(crate) fn fold(&self) -> &LogState {
-        &self.fold
+    pub(crate) fn log(&self) -> &LogState {
+        &self.log
     }
 
     /// Appends to the log. Returns once no crash of a server can lose the message. Retries without end while no answer comes.
@@ -260,11 +260,11 @@ impl<T: ClusterTransport> Tenure<T> {
     /// # Errors
     /// If another owner has begun. Nothing more can be written.
     pub(crate) async fn append(&mut self, what: EntryKind) -> Result<(), Fenced> {
-        let entry = LogEntry { token: self.token, serial: self.serial, behind: self.fold.last(), what };
+        let entry = LogEntry { token: self.token, serial: self.serial, behind: self.log.last(), what };
         let bytes = entry.to_bytes();
         let mut backoff = Backoff::new();
         loop {
-            let seen = self.fold.chain.seen;
+            let seen = self.log.chain.seen;
             let published = self.transport.publish(&self.subject, bytes.clone(), Some(seen), None).await;
             // A message that was kept may not be readable yet, and one that was refused may be there already.
             while let Ok(found) = self.next(published.is_ok()).await {
@@ -277,10 +277,10 @@ impl<T: ClusterTransport> Tenure<T> {
                 };
                 let is_own = message.bytes == bytes;
                 let behind = if is_own { Some(entry.behind) } else { behind(&message) };
-                match self.fold.chain.read(message.sequence, behind) {
+                match self.log.chain.read(message.sequence, behind) {
                     Link::Next if is_own => {
                         self.serial += 1;
-                        return self.fold.apply(self.token, &entry.what).map_err(|reason| {
+                        return self.log.apply(self.token, &entry.what).map_err(|reason| {
                             tracing::error!(log = %self.subject, reason, "what was written to the log cannot be");
                             Fenced
                         });
@@ -296,15 +296,15 @@ impl<T: ClusterTransport> Tenure<T> {
     /// The first message after all that was read. A message that was just kept is announced. If the announcement is late, or one before it
     /// was missed, the log is read.
     async fn next(&mut self, is_kept: bool) -> Result<Option<Message>, Unreachable> {
-        let seen = self.fold.chain.seen;
+        let seen = self.log.chain.seen;
         if let Some(arrivals) = self.arrivals.as_mut().filter(|_| is_kept) {
-            let told = tokio::select! {
+            let arrival = tokio::select! {
                 biased;
-                told = arrivals.next(seen) => told,
+                arrival = arrivals.next(seen) => arrival,
                 () = self.transport.rest(FIRST_REST) => None,
             };
-            if told.is_some() {
-                return Ok(told);
+            if arrival.is_some() {
+                return Ok(arrival);
             }
         }
         self.transport.next(&self.subject, seen).await

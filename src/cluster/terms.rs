@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::ClusterError;
 use super::succession::append;
 use super::transport::{ANSWERS, Backoff, ClusterKey, ClusterSubject, ClusterTransport};
-use super::wire::{LetterId, LinkBatchDraft, read_link_batch, read_value, value_to_bytes};
+use super::wire::{LinkBatchDraft, LinkBatchId, read_link_batch, read_value, value_to_bytes};
 use crate::address::{CanonicalUrl, Canonicalizer, FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 use crate::crawl::CrawlOptions;
 use crate::frontier::Politeness;
@@ -337,7 +337,7 @@ pub(crate) async fn add_seeds<T: ClusterTransport>(transport: &T, token: u64, se
         draft.add(&Found::seed(seed.clone()));
         if draft.is_full() || number == seeds.len() {
             serial += 1;
-            let id = LetterId { token, serial };
+            let id = LinkBatchId { token, serial };
             let link_batch = std::mem::take(&mut draft).link_batch(id);
             last = deliver(transport, &ClusterSubject::Roots, id, &link_batch).await;
         }
@@ -349,7 +349,7 @@ pub(crate) async fn add_seeds<T: ClusterTransport>(transport: &T, token: u64, se
 pub(crate) async fn deliver<T: ClusterTransport>(
     transport: &T,
     to: &ClusterSubject,
-    id: LetterId,
+    id: LinkBatchId,
     link_batch: &[u8],
 ) -> u64 {
     let name = format!("{:016x}-{}", id.token, id.serial);

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_follows_what_was_read_is_taken_and_what_was_missed_is_told() {
+    async fn the_next_message_is_taken_and_a_gap_is_found() {
         let arrival = |behind, sequence| Arrival { message: Message { sequence, bytes: Vec::new() }, behind };
         let mut all = [arrival(0, 3), arrival(3, 5), arrival(5, 8), arrival(9, 12)].into_iter();
         let mut arrivals = Arrivals::new(move |_| all.next().map_or(Poll::Pending, Poll::Ready));

@@ -139,7 +139,7 @@ const HAS_PRIORITY: u8 = 0x80;
 
 /// The writer of a link batch, and its number among that writer's link batches. A link batch that is sent twice keeps its ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LetterId {
+pub(crate) struct LinkBatchId {
     /// The token that its writer has drawn.
     pub(crate) token: u64,
     pub(crate) serial: u64,
@@ -184,7 +184,7 @@ impl LinkBatchDraft {
     }
 
     /// The link batch, sealed.
-    pub(crate) fn link_batch(self, id: LetterId) -> Vec<u8> {
+    pub(crate) fn link_batch(self, id: LinkBatchId) -> Vec<u8> {
         let mut to = Vec::with_capacity(self.bytes.len() + 32);
         to.push(LINK_BATCH_VERSION);
         to.extend(id.token.to_le_bytes());
@@ -203,12 +203,12 @@ impl LinkBatchDraft {
 pub(crate) fn read_link_batch(
     bytes: &[u8],
     canonicalizer: &Canonicalizer,
-) -> Result<(LetterId, Vec<Found>), &'static str> {
+) -> Result<(LinkBatchId, Vec<Found>), &'static str> {
     let mut fields = Fields::of(unseal(bytes)?);
     if fields.u8()? != LINK_BATCH_VERSION {
         return Err("of a version that is not known here");
     }
-    let id = LetterId { token: fields.u64()?, serial: fields.u64()? };
+    let id = LinkBatchId { token: fields.u64()?, serial: fields.u64()? };
     let count = fields.u16()?;
     let mut all = Vec::with_capacity(count.min(MOST_URLS).into());
     for _ in 0..count {
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_version_writes_is_told() {
+    fn messages_of_another_version_are_refused() {
         let reason = |content: &[u8]| {
             let mut bytes = content.to_vec();
             seal(&mut bytes);
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_comes_as_it_was_sent_or_not_at_all() {
+    fn a_link_batch_comes_as_it_was_sent_or_not_at_all() {
         let url = |text: &str| canonicalizer().canonicalize(text).unwrap();
         let mut sent = vec![
             Found::seed(url("http://a.test/")),
@@ -430,7 +430,7 @@ mod tests {
             Found::sitemap(url("http://a.test/sitemap.xml"), 2),
         ];
         sent[1] = sent[1].clone().with_metadata(b"\0of its own").unwrap();
-        let id = LetterId { token: 5, serial: 9 };
+        let id = LinkBatchId { token: 5, serial: 9 };
         let mut draft = LinkBatchDraft::default();
         for found in &sent {
             draft.add(found);
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_is_told() {
+    fn a_flipped_bit_is_found() {
         let mut sealed = b"a letter".to_vec();
         seal(&mut sealed);
         assert_eq!(unseal(&sealed), Ok(&b"a letter"[..]));

@@ -179,7 +179,7 @@ impl From<&HostStatistics> for HostRow {
             failures: host.failures,
             delay_us: micros(host.delay),
             unreachable: host.retired,
-            reason: host.trouble.as_ref().map(said).unwrap_or_default(),
+            reason: host.trouble.as_ref().map(trouble_text).unwrap_or_default(),
         }
     }
 }
@@ -202,7 +202,7 @@ impl From<&Violation> for TooEarly {
 }
 
 /// A failure's name, and its own words.
-fn said(trouble: &Trouble) -> String {
+fn trouble_text(trouble: &Trouble) -> String {
     let name = trouble.failure.name();
     if trouble.words.is_empty() { name.to_owned() } else { format!("{name}: {}", trouble.words) }
 }

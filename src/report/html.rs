@@ -143,14 +143,14 @@ impl Report {
     /// Hosts that refuse us or fail, then the hosts that were asked most, each once.
     fn rows_of_hosts(&self) -> Vec<Row> {
         let HostFigures { refusing_hosts, in_trouble, top, .. } = &self.hosts;
-        let mut told = BTreeSet::new();
+        let mut listed = BTreeSet::new();
         let known = |name: &str| in_trouble.iter().chain(top).find(|row| row.host == name);
         let refusing = refusing_hosts.iter().map(|it| match known(&it.host) {
             Some(row) => Row { state: refuses(it), ..host(row) },
             None => Row { name: it.host.clone(), cells: vec![String::new(); 4], state: refuses(it) },
         });
         let rows = refusing.chain(in_trouble.iter().chain(top).map(host));
-        rows.filter(|row| told.insert(row.name.clone())).collect()
+        rows.filter(|row| listed.insert(row.name.clone())).collect()
     }
 
     fn cards(&self) -> Vec<Card> {

@@ -232,9 +232,9 @@ mod tests {
 
     #[test]
     fn without_times_percentiles_stand_for_them() {
-        let told = Percentiles { count: 1000, p50_us: 100, p90_us: 200, p99_us: 300, max_us: 400 };
-        let made_up = Histograms::default().behind("pages.whole", &told);
-        assert_eq!(Percentiles::from(&made_up), told);
+        let percentiles = Percentiles { count: 1000, p50_us: 100, p90_us: 200, p99_us: 300, max_us: 400 };
+        let made_up = Histograms::default().behind("pages.whole", &percentiles);
+        assert_eq!(Percentiles::from(&made_up), percentiles);
         let one = Percentiles { count: 1, p50_us: 7, p90_us: 7, p99_us: 7, max_us: 7 };
         assert_eq!(Percentiles::from(&one.spread()), one);
         assert_eq!(Percentiles::default().spread().count(), 0);

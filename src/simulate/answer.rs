@@ -12,7 +12,7 @@ use super::host::{Charset, MOVED, Nofollow, PageKind, SITEMAP, SITEMAP_PARTS, Se
 use super::links::{Base, spell, with_session};
 use super::request::{
     Asked, CALENDAR, EDITS, FACETS, FILTERS, FORUM, MAZE, MIRROR, PARAMETERS, QUERIES, REPLIES, SALT, SHOP, SHOP_PAGES,
-    SIGN_IN, THINGS, Trap, WILD, of,
+    SIGN_IN, THINGS, Trap, WILD, dice_of,
 };
 use super::world::{PageId, World};
 
@@ -240,7 +240,7 @@ impl World {
     /// Links from the portal into each trap.
     pub(super) fn trap_links(&self) -> String {
         let mut links = String::new();
-        let id = id(of(self.dice, SHOP, ""));
+        let id = id(dice_of(self.dice, SHOP, ""));
         for to in [
             format!("{CALENDAR}/month/1"),
             format!("{SHOP}/s/{id}/page-0"),
@@ -259,7 +259,7 @@ impl World {
     /// The page at `at`: its host and its path.
     pub(super) fn trap_answer(&self, trap: &Trap, at: &str) -> Answer {
         let dice = self.dice.on(SALT);
-        let here = of(self.dice, at, "");
+        let here = dice_of(self.dice, at, "");
         let path = at.find('/').map_or("/", |path| &at[path..]);
         let (text, links): (_, Vec<String>) = match trap {
             Trap::Robots => return Answer::not_found(404),

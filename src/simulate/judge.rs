@@ -247,7 +247,7 @@ impl Judge {
     pub fn judgment(&self, world: &World, truth: &Truth, delay: Duration, connections: u8) -> Judgment {
         let is_alone = connections == 1;
         let (unknown_urls, unknown_samples) = self.unknown();
-        let mut verdict = Judgment {
+        let mut judgment = Judgment {
             seed: world.options().seed,
             hosts: world.hosts(),
             pages: world.pages(),
@@ -260,14 +260,14 @@ impl Judge {
         for id in world.page_ids() {
             let fetches = self.fetches(world, id);
             let requested = u64::from(self.requests(world, id) > 0);
-            verdict.fetched_twice += u64::from(fetches > 1);
+            judgment.fetched_twice += u64::from(fetches > 1);
             match truth.reach(world, id) {
                 Reach::Reachable => {
-                    verdict.reachable += 1;
-                    if fetches > 0 { verdict.fetched += 1 } else { verdict.missed += 1 }
+                    judgment.reachable += 1;
+                    if fetches > 0 { judgment.fetched += 1 } else { judgment.missed += 1 }
                 }
-                _ if truth.options().robots && !world.allowed(id) => verdict.fetched_against_robots += requested,
-                _ => verdict.fetched_beyond += requested,
+                _ if truth.options().robots && !world.allowed(id) => judgment.fetched_against_robots += requested,
+                _ => judgment.fetched_beyond += requested,
             }
         }
         let mut smallest: Option<Duration> = None;
@@ -276,15 +276,15 @@ impl Judge {
             // A crawl that ignores robots.txt cannot know it.
             let own = if truth.options().robots { world.crawl_delay(index) } else { None };
             let due = delay.max(own.unwrap_or_default());
-            verdict.robots_requests += u64::from(host.robots_requests);
-            verdict.hosts_before_robots += u64::from(host.asked_before_robots && truth.options().robots);
-            verdict.hosts_concurrent += u64::from(host.most_in_flight > connections.into());
-            verdict.hosts_hurried += u64::from(is_alone && host.smallest_rest.is_some_and(|rest| rest < due));
-            verdict.before_retry_after += if is_alone { host.before_retry_after.into() } else { 0 };
+            judgment.robots_requests += u64::from(host.robots_requests);
+            judgment.hosts_before_robots += u64::from(host.asked_before_robots && truth.options().robots);
+            judgment.hosts_concurrent += u64::from(host.most_in_flight > connections.into());
+            judgment.hosts_hurried += u64::from(is_alone && host.smallest_rest.is_some_and(|rest| rest < due));
+            judgment.before_retry_after += if is_alone { host.before_retry_after.into() } else { 0 };
             smallest = smallest.into_iter().chain(host.smallest_rest).min();
         }
-        verdict.smallest_rest_us = smallest.map(|rest| u64::try_from(rest.as_micros()).unwrap_or(u64::MAX));
-        verdict
+        judgment.smallest_rest_us = smallest.map(|rest| u64::try_from(rest.as_micros()).unwrap_or(u64::MAX));
+        judgment
     }
 
     /// The reachable pages that were not fetched; [`World::url`] spells them.

@@ -240,7 +240,7 @@ impl Trap {
                     |name: Option<&str>| PARAMETERS.iter().position(|known| name == Some(known)).map(|bit| 1 << bit);
                 Self::Filters(names.map(bit).try_fold(0, |set, bit| Some(set | bit?))?)
             }
-            (MAZE, _) => Self::Maze(of(world, host, path).pick(&[0, 1, 2, 3])),
+            (MAZE, _) => Self::Maze(dice_of(world, host, path).pick(&[0, 1, 2, 3])),
             (FORUM, "/") => Self::Forum,
             (FORUM, SIGN_IN) => Self::SignIn,
             (FORUM, _) if path.starts_with("/edit/") => Self::Edit,
@@ -254,7 +254,7 @@ impl Trap {
 }
 
 /// The dice of an address.
-pub(super) fn of(world: Dice, host: &str, path: &str) -> Dice {
+pub(super) fn dice_of(world: Dice, host: &str, path: &str) -> Dice {
     let bytes = host.bytes().chain(path.bytes());
     bytes.fold(world.on(SALT), |dice, byte| dice.on(byte.into()))
 }

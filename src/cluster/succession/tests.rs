@@ -11,7 +11,7 @@ use crate::cluster::in_process::InProcess;
 
 /// What the owners were told.
 #[derive(Debug, Default)]
-struct Told {
+struct Observed {
     /// The owners that could begin, by their tokens, with their epochs.
     began: BTreeMap<u64, u64>,
     /// Pieces that were kept, by their place in the journal.
@@ -23,13 +23,13 @@ struct Told {
 const PARTITION: u32 = 7;
 
 /// Reads the log, begins, journals a few pieces, and goes on until it is overtaken, has enough, or is cut off.
-async fn own(transport: Arc<InProcess>, token: u64, told: Arc<Mutex<Told>>) {
-    let mut fold = LogState::default();
+async fn own(transport: Arc<InProcess>, token: u64, observed: Arc<Mutex<Observed>>) {
+    let mut log = LogState::default();
     for _ in 0..=transport.draw(3) {
-        fold.read_on(&*transport, PARTITION, |_| Ok(())).await.expect("a log that owners have written");
-        let Ok(mut tenure) = fold.begin(Arc::clone(&transport), PARTITION, "a node", token).await else { continue };
-        assert_eq!(told.lock().unwrap().began.insert(token, tenure.fold().epoch), None, "it begins once");
-        let mut at = fold.end;
+        log.read_on(&*transport, PARTITION, |_| Ok(())).await.expect("a log that owners have written");
+        let Ok(mut tenure) = log.begin(Arc::clone(&transport), PARTITION, "a node", token).await else { continue };
+        assert_eq!(observed.lock().unwrap().began.insert(token, tenure.log().epoch), None, "it begins once");
+        let mut at = log.end;
         for _ in 0..transport.draw(6) {
             // This may take long, and another owner may take it for dead meanwhile.
             for _ in 0..transport.draw(2) * transport.draw(20) {
@@ -41,10 +41,10 @@ async fn own(transport: Arc<InProcess>, token: u64, told: Arc<Mutex<Told>>) {
                 return;
             }
             at += piece.bytes.len() as u64;
-            told.lock().unwrap().kept.push(piece);
+            observed.lock().unwrap().kept.push(piece);
         }
         if transport.draw(2) == 0 && tenure.append(EntryKind::Released).await.is_ok() {
-            told.lock().unwrap().released.push(token);
+            observed.lock().unwrap().released.push(token);
         }
         return;
     }
@@ -72,14 +72,14 @@ fn now<R>(future: impl Future<Output = R>) -> R {
 
 /// The whole log, as a reader with nothing else reads it.
 fn read_all(transport: &InProcess) -> (LogState, Vec<u8>) {
-    let (mut fold, mut journal) = (LogState::default(), Vec::new());
+    let (mut log, mut journal) = (LogState::default(), Vec::new());
     let keep = |piece: &JournalPiece| {
         journal.truncate(usize::try_from(piece.at).unwrap());
         journal.extend_from_slice(&piece.bytes);
         Ok(())
     };
-    now(fold.read_on(transport, PARTITION, keep)).expect("a log that owners have written");
-    (fold, journal)
+    now(log.read_on(transport, PARTITION, keep)).expect("a log that owners have written");
+    (log, journal)
 }
 
 /// Owners that race, are killed, stall and come back, over a transport that loses, duplicates and delays. What an owner was told is kept is
@@ -89,46 +89,46 @@ fn ten_thousand_histories_keep_what_they_promised() {
     let (mut epochs, mut pieces, mut torn) = (0, 0, 0);
     for seed in 1..=10_000 {
         let transport = InProcess::new(seed, seed % 60);
-        let told = Arc::<Mutex<Told>>::default();
+        let observed = Arc::<Mutex<Observed>>::default();
         let count = 1 + transport.draw(5);
         let owners = (1..=count).map(|token| {
-            Box::pin(own(Arc::clone(&transport), token, Arc::clone(&told))) as Pin<Box<dyn Future<Output = ()>>>
+            Box::pin(own(Arc::clone(&transport), token, Arc::clone(&observed))) as Pin<Box<dyn Future<Output = ()>>>
         });
         run(&transport, owners.collect());
         transport.mend();
-        let (fold, journal) = read_all(&transport);
-        assert_eq!(read_all(&transport), (fold.clone(), journal.clone()), "seed {seed}");
-        let told = told.lock().unwrap();
-        for piece in &told.kept {
+        let (log, journal) = read_all(&transport);
+        assert_eq!(read_all(&transport), (log.clone(), journal.clone()), "seed {seed}");
+        let observed = observed.lock().unwrap();
+        for piece in &observed.kept {
             let at = usize::try_from(piece.at).unwrap();
             assert_eq!(journal.get(at..at + piece.bytes.len()), Some(&*piece.bytes), "seed {seed}: {piece:?}");
         }
         // Each owner that began was told an epoch of its own.
-        let mut places: Vec<u64> = told.began.values().copied().collect();
+        let mut places: Vec<u64> = observed.began.values().copied().collect();
         places.sort_unstable();
         places.dedup();
-        assert_eq!(places.len(), told.began.len(), "seed {seed}");
-        assert!(places.last().is_none_or(|&last| last <= fold.epoch), "seed {seed}");
-        let is_last = |token: &u64| told.began[token] == fold.epoch;
-        assert!(fold.is_released || !told.released.iter().any(is_last), "seed {seed}");
-        epochs += fold.epoch;
-        pieces += told.kept.len();
-        torn += u64::from(fold.epoch > told.began.len() as u64);
+        assert_eq!(places.len(), observed.began.len(), "seed {seed}");
+        assert!(places.last().is_none_or(|&last| last <= log.epoch), "seed {seed}");
+        let is_last = |token: &u64| observed.began[token] == log.epoch;
+        assert!(log.is_released || !observed.released.iter().any(is_last), "seed {seed}");
+        epochs += log.epoch;
+        pieces += observed.kept.len();
+        torn += u64::from(log.epoch > observed.began.len() as u64);
     }
     assert!(epochs > 15_000 && pieces > 20_000, "histories with something in them: {epochs}, {pieces}");
     assert!(torn > 100, "owners were cut off between the message and its answer: {torn}");
 }
 
 #[test]
-fn what_no_owner_can_have_written_is_told() {
+fn messages_that_no_owner_can_have_written_are_an_error() {
     let transport = InProcess::new(1, 0);
     let subject = ClusterSubject::Journal(PARTITION);
     let mut last = 0;
     let mut write = |token, what| {
         let bytes = LogEntry { token, serial: 0, behind: last, what }.to_bytes();
         last = now(transport.publish(&subject, bytes, None, None)).unwrap();
-        let mut fold = LogState::default();
-        now(fold.read_on(&*transport, PARTITION, |_| Ok(()))).map(|()| fold).map_err(|error| error.to_string())
+        let mut log = LogState::default();
+        now(log.read_on(&*transport, PARTITION, |_| Ok(()))).map(|()| log).map_err(|error| error.to_string())
     };
     let piece = |at| EntryKind::Journal(JournalPiece { segment: 0, at, read: 0, bytes: vec![1] });
     let epoch = |number| EntryKind::Epoch { number, node: "a".to_owned() };

@@ -385,11 +385,11 @@ impl Report {
         let Some(RecrawlFigures { known, unmet, counts }) = self.recrawl else { return };
         let RecrawlCounts { new, changed, unchanged, gone, failed, not_modified, .. } = counts;
         let known = known.map_or_else(String::new, |known| format!("of {} that were known", thousands(known)));
-        let told = format!("{} of them told by a 304", thousands(not_modified));
+        let by_304 = format!("{} of them told by a 304", thousands(not_modified));
         for (name, count, note) in [
             ("new since the last visit", new, ""),
             ("changed", changed, &known),
-            ("unchanged", unchanged, &told),
+            ("unchanged", unchanged, &by_304),
             ("gone", gone, "404 or 410"),
             ("known, and cannot be told", failed, "no page, or an error"),
         ] {

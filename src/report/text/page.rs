@@ -100,8 +100,8 @@ impl TextPage {
         widths[0] = widths[0].min(NAME);
         for row in rows {
             let name = format!("{:<1$}", cut(&row[0], NAME), widths[0]);
-            let told = row.iter().zip(widths).enumerate().skip(1).filter(|&(column, _)| !is_empty(column));
-            let numbers = told.map(|(_, cell)| cell).map(|(cell, width)| format!("{cell:>width$}"));
+            let shown = row.iter().zip(widths).enumerate().skip(1).filter(|&(column, _)| !is_empty(column));
+            let numbers = shown.map(|(_, cell)| cell).map(|(cell, width)| format!("{cell:>width$}"));
             self.line(&iter::once(name).chain(numbers).collect::<Vec<_>>().join("  "));
         }
     }

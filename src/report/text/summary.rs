@@ -36,8 +36,8 @@ impl Report {
         page.entry("to the filter", &format!("{lost}, of {}", counted(filter.inserted, "new URL", "new URLs")));
         page.entry("failed", &self.failed_in_brief().unwrap_or_else(|| "no page".to_owned()));
         if self.urls.unwanted > 0 {
-            let said = format!("{}: {}", counted(self.urls.unwanted, "page", "pages"), most(&self.pages.unwanted));
-            page.entry("not wanted", &said);
+            let text = format!("{}: {}", counted(self.urls.unwanted, "page", "pages"), most(&self.pages.unwanted));
+            page.entry("not wanted", &text);
         }
         if !self.urls.unreachable.is_empty() {
             let urls = self.urls.unreachable.values().sum();
@@ -137,18 +137,18 @@ impl Report {
         for HostRow { host, requests, queued, failures, delay_us, unreachable, .. } in
             hosts.into_iter().take(HOSTS.saturating_sub(trouble.len()))
         {
-            let mut said = vec![counted(*requests, "request", "requests")];
+            let mut facts = vec![counted(*requests, "request", "requests")];
             if *queued > 0 {
-                said.push(format!("{} queued", thousands(*queued)));
+                facts.push(format!("{} queued", thousands(*queued)));
             }
             if *failures > 0 {
-                said.push(counted((*failures).into(), "failure in a row", "failures in a row"));
+                facts.push(counted((*failures).into(), "failure in a row", "failures in a row"));
             }
-            said.push(format!("delay {}", duration(Duration::from_micros(*delay_us))));
+            facts.push(format!("delay {}", duration(Duration::from_micros(*delay_us))));
             if *unreachable {
-                said.push("unreachable".to_owned());
+                facts.push("unreachable".to_owned());
             }
-            page.named(host, &said.join(", "));
+            page.named(host, &facts.join(", "));
         }
     }
 }
@@ -164,12 +164,12 @@ pub(super) fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
 }
 
 /// As [`most`], but some names are always shown.
-fn most_and<K: Ord + ToString>(counts: &BTreeMap<K, u64>, is_told: fn(&str) -> bool) -> String {
+fn most_and<K: Ord + ToString>(counts: &BTreeMap<K, u64>, is_shown: fn(&str) -> bool) -> String {
     let mut counts: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
     counts.sort_by_key(|&(_, &count)| Reverse(count));
     let rest = if counts.len() > NAMES { counts.split_off(NAMES - 1) } else { Vec::new() };
-    let (told, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(name, _)| is_told(&name.to_string()));
-    counts.extend(told);
+    let (shown, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(name, _)| is_shown(&name.to_string()));
+    counts.extend(shown);
     let mut texts: Vec<_> =
         counts.iter().map(|(name, count)| format!("{}: {}", name.to_string(), thousands(**count))).collect();
     if !rest.is_empty() {
@@ -247,8 +247,8 @@ impl Report {
     pub(in crate::report) fn hosts_in_trouble(&self) -> Vec<(&str, String)> {
         let refusing = self.hosts.refusing_hosts.iter().map(|host| (&*host.host, refuses(host)));
         let failing = self.hosts.in_trouble.iter().map(|host| (&*host.host, trouble(host)));
-        let mut told = BTreeSet::new();
-        refusing.chain(failing).filter(|(host, _)| told.insert(*host)).collect()
+        let mut shown = BTreeSet::new();
+        refusing.chain(failing).filter(|(host, _)| shown.insert(*host)).collect()
     }
 }
 
@@ -439,9 +439,9 @@ const FIRST_NAMES: usize = 2;
 
 /// The first of some names, and how many more there are.
 fn some(names: &[String]) -> String {
-    let told = names[..names.len().min(FIRST_NAMES)].join(", ");
+    let shown = names[..names.len().min(FIRST_NAMES)].join(", ");
     match names.len().saturating_sub(FIRST_NAMES) {
-        0 => told,
-        further => format!("{told} and {further} more"),
+        0 => shown,
+        further => format!("{shown} and {further} more"),
     }
 }
