@@ -457,8 +457,8 @@ const EXAMPLES: [(&str, &str); 13] = [
 /// Prints the page of this command, or all pages together; or writes a page for each command into a directory.
 pub(super) fn man(of: Option<&str>, to: Option<&Path>) -> Result<(), CommandError> {
     // Every command gets a page; the `help` subcommands do not.
-    let told = |command: Command| command.hide(false).disable_help_subcommand(true);
-    let mut command = told(command()).mut_subcommands(told);
+    let shown = |command: Command| command.hide(false).disable_help_subcommand(true);
+    let mut command = shown(command()).mut_subcommands(shown);
     command.build();
     if let Some(to) = to {
         return clap_mangen::generate_to(command, to).map_err(CommandError::cannot(Exit::Failed, "write into", to));

@@ -123,7 +123,7 @@ mod within {
             let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
             let reason = ended.map_err(|error| failed(layers, &error))?;
             written.map_err(CommandError::of(Exit::NotKept, "cannot keep what was crawled"))?;
-            tell(layers, &servers, reason).await?;
+            print_end(layers, &servers, reason).await?;
             match reason {
                 FinishReason::Drained => Ok(Exit::Done),
                 FinishReason::Stopped | FinishReason::MaxDuration => Ok(signals.exit().unwrap_or(Exit::Done)),
@@ -134,7 +134,7 @@ mod within {
     }
 
     /// Prints the report of all nodes if the crawl is over; otherwise says how it continues.
-    async fn tell(layers: &Layers, servers: &Servers, reason: FinishReason) -> Result<(), CommandError> {
+    async fn print_end(layers: &Layers, servers: &Servers, reason: FinishReason) -> Result<(), CommandError> {
         let settings = &layers.settings;
         if reason != FinishReason::Drained {
             output::note("this node has left; the others go on, and so does this one when it is started again");
@@ -193,7 +193,10 @@ mod within {
             looked.map_err(CommandError::cannot(Exit::Failed, "read", &records))?;
             let answers = explanations.iter().zip(&places);
             let partitions = admin.partitions();
-            asked.tell(answers.map(|(told, place)| UrlAnswer::of(told, &options).at(place, partitions)), json)
+            asked.print(
+                answers.map(|(explanation, place)| UrlAnswer::of(explanation, &options).at(place, partitions)),
+                json,
+            )
         })
     }
 
@@ -230,7 +233,7 @@ mod within {
                 _ => ("its nodes ask nothing of it once they know", Some("not all nodes have said yet that they know")),
             };
             let listing = format!("crawler drop --cluster {servers} --cluster-name {crawl}");
-            drop_rules::tell_each(rules, &before, undo, what, &listing);
+            drop_rules::print_each(rules, &before, undo, what, &listing);
             note.into_iter().for_each(output::note);
             Ok(())
         })

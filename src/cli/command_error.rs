@@ -64,7 +64,7 @@ impl CommandError {
     }
 
     /// An error as one text, for people who watch a crawl.
-    pub(super) fn told(error: &(dyn Error + 'static)) -> String {
+    pub(super) fn text_of(error: &(dyn Error + 'static)) -> String {
         Self::caused(Exit::Failed, "", error).messages.join("; ")
     }
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_by_the_code_however_deep_it_lies() {
+    fn a_full_disk_sets_the_exit_code_at_any_depth() {
         let full = io::Error::from(ErrorKind::StorageFull);
         let wrapped = io::Error::other(io::Error::other(full));
         assert_eq!(CommandError::caused(Exit::Failed, "a", &wrapped).exit, Exit::NotKept);

@@ -70,7 +70,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
 }
 
 /// Prints the name by which robots.txt rules are chosen, unless the user chose it or it is the default.
-fn tell_token(settings: &AllSettings) {
+fn print_token(settings: &AllSettings) {
     let token = settings.product_token();
     if settings.is_token_a_browser() {
         let advice = "set politeness.agent to your crawler's own";
@@ -81,7 +81,7 @@ fn tell_token(settings: &AllSettings) {
 }
 
 /// Warns of blocklist lines that could not be read.
-fn tell_blocklist(gate: &Gate) {
+fn print_blocklist(gate: &Gate) {
     if let Some((lines, first)) = gate.blocklist().and_then(Blocklist::unread) {
         let further = if lines == 1 { String::new() } else { format!(", and {} more such lines", lines - 1) };
         output::warn(&format!("{first} names neither host nor URL{further}: not blocked"));
@@ -115,12 +115,12 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         crawl.log_all();
     }
     keep_bodies(&mut crawl, &job, settings.output.bodies.as_deref())?;
-    tell(&job, &resumed);
+    print_resumed(&job, &resumed);
     if let Some(old) = &settings.recrawl {
         crawl.recrawl(known_pages(layers, old, job.directory())?);
     }
-    tell_token(settings);
-    tell_blocklist(crawl.gate());
+    print_token(settings);
+    print_blocklist(crawl.gate());
     let places = crawl.places();
     if places.is_short() {
         let ResourceLimits { open_files, fetches, idle_connections, wanted, .. } = places;
@@ -134,7 +134,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
         try_again(&crawl, &job)?;
     }
     seeds.add_seeds(&crawl, &job, web.is_some())?;
-    tell_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
+    print_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
     // This comes before the crawl begins: a job that has begun is resumed without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
@@ -195,7 +195,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
 
 /// If the rules have changed: prints how many waiting URLs the new rules refuse, and how many that were refused wait
 /// again.
-fn tell_judged_again(crawl: &Crawl<JobJournal>, resumed: &Resumed) -> Result<(), CrawlError> {
+fn print_judged_again(crawl: &Crawl<JobJournal>, resumed: &Resumed) -> Result<(), CrawlError> {
     if !resumed.rules_changed {
         return Ok(());
     }
@@ -238,7 +238,7 @@ fn known_pages(layers: &Layers, old: &Path, scratch: &Path) -> Result<KnownPages
         ));
     }
     let known = KnownPages::open(old, scratch).map_err(|error| match error {
-        CrawlError::Job(error) => refused(&CommandError::told(&error)),
+        CrawlError::Job(error) => refused(&CommandError::text_of(&error)),
         error if !old.join("pages.visits").exists() => {
             refused(&format!("has no pages.visits: crawl it with --visits ({error})"))
         }
@@ -348,7 +348,7 @@ fn is_reported(job: &Job, pages: u64) -> bool {
 }
 
 /// Prints what was found in the job.
-fn tell(job: &Job, resumed: &Resumed) {
+fn print_resumed(job: &Job, resumed: &Resumed) {
     let Resumed { runs, pages, queued, asked_again, replayed, cut, went_back, damaged, .. } = resumed;
     for damage in damaged {
         output::warn(damage);

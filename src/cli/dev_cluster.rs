@@ -64,9 +64,9 @@ pub(super) fn crawl(layers: &Layers, count: u32) -> Result<Exit, CommandError> {
         servers.addresses
     ));
     let signal = Arc::new(OnceLock::new());
-    let (told, orders): (_, Vec<Orders>) = (Arc::clone(&signal), nodes.iter().map(Guarded::orders).collect());
+    let (first_exit, orders): (_, Vec<Orders>) = (Arc::clone(&signal), nodes.iter().map(Guarded::orders).collect());
     signals::at_first(move |exit| {
-        told.get_or_init(|| exit);
+        first_exit.get_or_init(|| exit);
         orders.iter().for_each(Orders::end);
     })
     .map_err(CommandError::of(Exit::Failed, "signals"))?;

@@ -96,7 +96,7 @@ pub(super) fn diff(line: &CommandLine, old: &Path, new: &Path, form: DiffForm) -
             writeln!(out, "{:>12}  {name:<9}  {says}", thousands(count))?;
         }
         writeln!(out)?;
-        numbers.iter().filter(|one| one.is_shown()).try_for_each(|one| tell(one, out))
+        numbers.iter().filter(|one| one.is_shown()).try_for_each(|one| write_line(one, out))
     })
 }
 
@@ -310,7 +310,7 @@ impl Moved {
 }
 
 /// A line for people.
-fn tell(Moved { name, old, new }: &Moved, to: &mut dyn Write) -> io::Result<()> {
+fn write_line(Moved { name, old, new }: &Moved, to: &mut dyn Write) -> io::Result<()> {
     let show = |number: &Option<f64>| number.map_or_else(|| "-".to_owned(), |number| figure(name, number));
     let change = match (old, new) {
         (Some(old), Some(new)) if *old > 0.0 => format!("{:+.1} %", (new / old - 1.0) * 100.0),

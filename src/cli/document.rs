@@ -118,7 +118,7 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     let mut problems = Vec::new();
     print(|out| {
         let mut written = Ok(());
-        let told = read_sitemap(&source.body, source.content_type.as_deref(), &limits, |entry| {
+        let read = read_sitemap(&source.body, source.content_type.as_deref(), &limits, |entry| {
             let url = match place.complete(&entry) {
                 (Some(base), url) => canonicalizer.join(base, &url),
                 (None, url) => canonicalizer.canonicalize(&url),
@@ -129,7 +129,7 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
                 Err(error) => problems.push(format!("at byte {}: {}: {error}", entry.offset, entry.url)),
             }
         });
-        summary = Some(told);
+        summary = Some(read);
         written
     })?;
     let summary = summary.unwrap_or_default();

@@ -37,7 +37,7 @@ pub(super) fn list(dropped: &[DropRule]) -> Result<(), CommandError> {
 
 /// Prints the outcome of each rule. `what` describes the rules that are dropped now, and `listing` is the command that
 /// lists all.
-pub(super) fn tell_each(rules: &[DropRule], before: &[DropRule], is_undone: bool, what: &str, listing: &str) {
+pub(super) fn print_each(rules: &[DropRule], before: &[DropRule], is_undone: bool, what: &str, listing: &str) {
     for rule in rules {
         let (was_dropped, rule) = (before.contains(rule), Safe(&rule.to_string()).to_string());
         output::note(&match (is_undone, was_dropped) {
@@ -62,11 +62,11 @@ pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) 
     let before = job.dropped().map_err(|error| refused(&error))?;
     let is_running = peer.is_some();
     match peer {
-        Some(mut peer) => rules.iter().try_for_each(|rule| tell(&mut peer, rule, is_undone))?,
+        Some(mut peer) => rules.iter().try_for_each(|rule| send(&mut peer, rule, is_undone))?,
         None => write(directory, rules, is_undone)?,
     }
     let what = if is_running { "nothing more is asked of it" } else { "the next run asks nothing of it" };
-    tell_each(rules, &before, is_undone, what, &format!("crawler drop {}", directory.display()));
+    print_each(rules, &before, is_undone, what, &format!("crawler drop {}", directory.display()));
     Ok(())
 }
 
@@ -81,7 +81,7 @@ fn refuse_node(directory: &Path) -> Result<(), CommandError> {
 }
 
 /// Tells the running crawl.
-fn tell(peer: &mut Peer, rule: &DropRule, is_undone: bool) -> Result<(), CommandError> {
+fn send(peer: &mut Peer, rule: &DropRule, is_undone: bool) -> Result<(), CommandError> {
     let question = Question::Drop { rule: rule.clone(), is_undone };
     let answer =
         peer.ask(&question.to_string()).map_err(CommandError::of(Exit::Failed, "the crawl does not answer"))?;

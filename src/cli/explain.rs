@@ -49,7 +49,7 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
             None => answer,
         }
     });
-    asked.tell(answers, json)
+    asked.print(answers, json)
 }
 
 /// The frontier's options, without blocklists that no longer exist.
@@ -83,7 +83,7 @@ impl<'a> AskedUrls<'a> {
     }
 
     /// Prints the answers, one per URL, in the order given.
-    pub(super) fn tell(&self, mut answers: impl Iterator<Item = UrlAnswer>, json: bool) -> Result<(), CommandError> {
+    pub(super) fn print(&self, mut answers: impl Iterator<Item = UrlAnswer>, json: bool) -> Result<(), CommandError> {
         print(|out| {
             for (text, url) in &self.0 {
                 match (url, json) {
@@ -96,8 +96,8 @@ impl<'a> AskedUrls<'a> {
                     (Err(error), true) => {
                         let refusal = Refusal::from(error).name();
                         let verdict = not_a_url(error).to_string();
-                        let told = json!({ "verdict": "refused", "refusal": refusal, "text": verdict, "url": text });
-                        writeln!(out, "{}", safe_json(&told))?;
+                        let answer = json!({ "verdict": "refused", "refusal": refusal, "text": verdict, "url": text });
+                        writeln!(out, "{}", safe_json(&answer))?;
                     }
                 }
             }

@@ -214,8 +214,8 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     } else {
         (filter_used >= NEARLY_FULL).then(|| format!("the seen filter is {} full", percent(filter_used, 1.0)))
     };
-    let is_told = resting.as_ref().is_some_and(|text| text.contains("outside"));
-    let asleep = (frontier.sleeping_hosts > 0 && !is_told).then(|| format!("{} outside their hours", sleep()));
+    let is_named = resting.as_ref().is_some_and(|text| text.contains("outside"));
+    let asleep = (frontier.sleeping_hosts > 0 && !is_named).then(|| format!("{} outside their hours", sleep()));
     [cut_off, paused, resting, asleep, in_line, giving_way, by_rate, robots, failing, full].into_iter().flatten()
 }
 

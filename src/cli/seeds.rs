@@ -36,7 +36,7 @@ pub(super) enum ForJob {
 const LOOKED_AT: u64 = 1 << 20;
 
 /// Whether a job has fetched no page.
-fn is_barren(job: &Job) -> bool {
+fn is_unproductive(job: &Job) -> bool {
     match report::read(&job.report_path()) {
         Ok(report) => report.urls.fetched == 0,
         // A killed job has no report.
@@ -117,7 +117,7 @@ impl SeedLists {
         if known.keys.is_empty() {
             return Ok(ForJob::GoesOn(self));
         }
-        if is_barren(job) {
+        if is_unproductive(job) {
             return Ok(if self.begin_strange(&known)? { ForJob::BeginsAfresh(self) } else { ForJob::GoesOn(self) });
         }
         let (mut strangers, mut stranger) = (0_u64, None);
@@ -183,7 +183,7 @@ impl SeedLists {
         of_simulated: bool,
     ) -> Result<(), CommandError> {
         let mut known = Known::of(job)?;
-        let again = plant_again(crawl, job)?;
+        let again = add_again(crawl, job)?;
         let mut before = list_of(job)?;
         if self.is_empty() {
             crawl.count_seeds(again, 0);
@@ -209,7 +209,7 @@ impl SeedLists {
                     }
                     match seed
                         .map_err(|error| (error, &name))
-                        .map(|seed| (seed.url.clone(), plant_one(crawl, &name, seed, &mut lines_named)))
+                        .map(|seed| (seed.url.clone(), add_one(crawl, &name, seed, &mut lines_named)))
                     {
                         Ok((url, Ok(is_taken))) => {
                             taken += u64::from(is_taken == Some(true));
@@ -300,7 +300,7 @@ const LINES_NAMED: u32 = 8;
 
 /// Gives one seed to the crawl. Returns whether it was accepted; `None` if it was known. `lines_named` counts the seeds
 /// for which a blocklist line was looked up.
-fn plant_one<J: Journal + Send + 'static>(
+fn add_one<J: Journal + Send + 'static>(
     crawl: &Crawl<J>,
     name: &str,
     seed: Seed,
@@ -333,7 +333,7 @@ fn plant_one<J: Journal + Send + 'static>(
 }
 
 /// Gives the seeds of earlier runs again. Returns how many are accepted now that were refused before.
-fn plant_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Result<u64, CommandError> {
+fn add_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Result<u64, CommandError> {
     let Some(list) = list_of(job)? else { return Ok(0) };
     let mut taken = 0;
     let mut refused: BTreeMap<Refusal, u64> = BTreeMap::new();

@@ -31,12 +31,12 @@ pub(super) fn outlive() {
 #[cfg(not(unix))]
 pub(super) fn outlive() {}
 
-/// Calls `tell` at the first signal to stop, which then does not end the process; a second one does. Listens from here
+/// Calls `act` at the first signal to stop, which then does not end the process; a second one does. Listens from here
 /// on.
 ///
 /// # Errors
 /// If the system cannot listen for signals.
-pub(super) fn at_first(tell: impl FnOnce(Exit) + Send + 'static) -> io::Result<()> {
+pub(super) fn at_first(act: impl FnOnce(Exit) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let mut incoming = {
         let _guard = runtime.enter();
@@ -44,7 +44,7 @@ pub(super) fn at_first(tell: impl FnOnce(Exit) + Send + 'static) -> io::Result<(
     };
     std::thread::spawn(move || {
         let exit = runtime.block_on(incoming.next());
-        tell(exit);
+        act(exit);
         runtime.block_on(incoming.next());
         std::process::exit(exit as i32);
     });
@@ -62,13 +62,13 @@ impl Signals {
     /// Stops the crawl at a signal. Call this inside the runtime.
     pub(super) fn listen(stop: Stop) -> Self {
         let first = Arc::new(OnceLock::new());
-        let told = Arc::clone(&first);
+        let first_exit = Arc::clone(&first);
         // Listening begins here, not when the task first runs, and once for both signals: a second signal right after
         // the first is not lost.
         let mut incoming = Incoming::new();
         let listener = tokio::spawn(async move {
             let exit = incoming.next().await;
-            told.get_or_init(|| exit);
+            first_exit.get_or_init(|| exit);
             output::warn("stopping: what is in flight has 5 s to end; once more gives it up");
             stop.drain();
             incoming.next().await;

@@ -44,8 +44,8 @@ pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exi
     let world = world(layers)?;
     // Each connection of each crawler is an open file here too.
     raise_open_files();
-    let (tell, told) = oneshot::channel();
-    signals::at_first(move |_| _ = tell.send(())).map_err(CommandError::of(Exit::Failed, "signals"))?;
+    let (stop, stopped) = oneshot::channel();
+    signals::at_first(move |_| _ = stop.send(())).map_err(CommandError::of(Exit::Failed, "signals"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -61,7 +61,7 @@ pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exi
             "to crawl it: crawler --simulate --resolve-all-to {address} {seeds}; Ctrl-C ends it, and judges"
         ));
         // The signal is reported only once, and the thread that reports it ends with the process.
-        _ = told.await;
+        _ = stopped.await;
         Ok(judge(layers, &server))
     })?;
     print(|out| {

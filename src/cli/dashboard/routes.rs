@@ -101,27 +101,27 @@ async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extensio
     };
     is_stream.set();
     let State(answers) = answers;
-    let stream = stream::unfold(Told { answers, until: None, event: None, place }, async |mut told| {
-        if let Some(until) = told.until {
+    let stream = stream::unfold(EventStream { answers, until: None, event: None, place }, async |mut state| {
+        if let Some(until) = state.until {
             sleep_until(until.into()).await;
         }
-        let made = told.answers.answers.latest().await;
-        told.until = Some(made.until);
+        let made = state.answers.answers.latest().await;
+        state.until = Some(made.until);
         let event = match made.snapshot {
-            Ok(snapshot) if told.event.as_ref() != Some(&snapshot.event) => {
-                told.event = Some(snapshot.event.clone());
+            Ok(snapshot) if state.event.as_ref() != Some(&snapshot.event) => {
+                state.event = Some(snapshot.event.clone());
                 Event::default().data(&snapshot.event)
             }
             Ok(_) => Event::default().comment("as before"),
             Err(_) => Event::default().comment("no numbers"),
         };
-        Some((Ok::<_, Infallible>(event), told))
+        Some((Ok::<_, Infallible>(event), state))
     });
     Sse::new(stream).into_response()
 }
 
 /// How far a stream has come.
-struct Told {
+struct EventStream {
     answers: Arc<PageAnswers>,
     /// When the last snapshot sent stops being the newest.
     until: Option<Instant>,

@@ -100,7 +100,7 @@ async fn accept(listener: UnixListener, user: u32, answers: Arc<LiveAnswers>) {
 }
 
 async fn refuse(mut stream: UnixStream) -> io::Result<()> {
-    tell(&mut stream, Err(format!("{PEERS} look already"))).await
+    write_answer(&mut stream, Err(format!("{PEERS} look already"))).await
 }
 
 /// Answers a peer's questions, one after the other, until it leaves or is silent for too long.
@@ -117,18 +117,18 @@ async fn serve(mut stream: UnixStream, answers: &LiveAnswers) -> io::Result<()> 
         }
         let Some(question) = line.strip_suffix(b"\n") else {
             let longest = Question::LONGEST;
-            return tell(&mut writing, Err(format!("a question is a line of at most {longest} bytes"))).await;
+            return write_answer(&mut writing, Err(format!("a question is a line of at most {longest} bytes"))).await;
         };
         let question = str::from_utf8(question).map_err(|_| "not UTF-8".to_owned()).and_then(str::parse::<Question>);
         let answer = match question {
             Ok(question) => answers.answer(question).await,
             Err(reason) => Err(reason),
         };
-        tell(&mut writing, answer).await?;
+        write_answer(&mut writing, answer).await?;
     }
 }
 
-async fn tell(to: &mut (impl AsyncWriteExt + Unpin), answer: Result<String, String>) -> io::Result<()> {
+async fn write_answer(to: &mut (impl AsyncWriteExt + Unpin), answer: Result<String, String>) -> io::Result<()> {
     let mut line = answer.unwrap_or_else(|error| json!({ "error": error }).to_string());
     line.push('\n');
     timeout(TAKEN, to.write_all(line.as_bytes())).await?

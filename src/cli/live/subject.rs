@@ -166,7 +166,7 @@ impl JobFiles {
         let is_fresh = |reading: &Reading| reading.at.elapsed() < (reading.took * REST).max(Duration::from_secs(1));
         if !read.as_ref().is_some_and(is_fresh) {
             let began = Instant::now();
-            let underway = look(&self.job, &self.options).map_err(|error| CommandError::told(&error))?;
+            let underway = look(&self.job, &self.options).map_err(|error| CommandError::text_of(&error))?;
             *read = Some(Reading { underway, at: Instant::now(), took: began.elapsed() });
         }
         Ok(read)
@@ -194,7 +194,7 @@ impl Subject for JobFiles {
                 let report = Report::so_far(finished, &self.options, finished.cost, None);
                 Ok(Look { report, progress: progress_of(finished), limits: Limits::default() })
             }
-            Err(error) => Err(CommandError::told(&error)),
+            Err(error) => Err(CommandError::text_of(&error)),
         }
     }
 
@@ -216,15 +216,15 @@ impl Subject for JobFiles {
             Err(error) => return Ok(not_a_url(&error)),
         };
         let explained = explain_from(&self.job, &options, &[url], self.clock.now());
-        let mut explanations = explained.map_err(|error| CommandError::told(&error))?.explanations;
-        look_up(&self.job.pages_path(), &mut explanations).map_err(|error| CommandError::told(&error))?;
-        look_up_refused(&self.job.skipped_path(), &mut explanations).map_err(|error| CommandError::told(&error))?;
+        let mut explanations = explained.map_err(|error| CommandError::text_of(&error))?.explanations;
+        look_up(&self.job.pages_path(), &mut explanations).map_err(|error| CommandError::text_of(&error))?;
+        look_up_refused(&self.job.skipped_path(), &mut explanations).map_err(|error| CommandError::text_of(&error))?;
         let text: String = explanations.iter().map(ToString::to_string).collect();
         Ok(safe(&text))
     }
 
     fn dropped(&self) -> Result<Vec<DropRule>, String> {
-        self.job.dropped().map_err(|error| CommandError::told(&error))
+        self.job.dropped().map_err(|error| CommandError::text_of(&error))
     }
 
     fn drop_by(&self, _: DropRule, _: bool) -> Result<Vec<DropRule>, String> {

@@ -92,7 +92,7 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
         }
         None => print(write)?,
     }
-    tell(&jobs, &kept, &filter, &left_out);
+    print_summary(&jobs, &kept, &filter, &left_out);
     Ok(())
 }
 
@@ -164,7 +164,7 @@ fn columns(mut lines: KeptLines<'_>, layers: &Layers) -> io::Result<Vec<Column>>
 }
 
 /// Prints what was merged, and what was left out.
-fn tell(jobs: &[MergedJob], kept: &Kept, filter: &RecordFilter, left_out: &LeftOut) {
+fn print_summary(jobs: &[MergedJob], kept: &Kept, filter: &RecordFilter, left_out: &LeftOut) {
     let LeftOut { succeeded, repeated, halves } = left_out;
     let many = if jobs.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", jobs.len()) };
     let of_them = if filter.is_empty() { "" } else { "; the filter has taken what was asked for" };

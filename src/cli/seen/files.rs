@@ -34,7 +34,7 @@ pub(super) fn build(
         seen.insert_batch(&read.fingerprints, &mut sightings);
         new += sightings.iter().filter(|sighting| **sighting == Sighting::New).count();
         lines += read.ends.len() as u64;
-        refusals.tell(block, read);
+        refusals.add(block, read);
         Ok(())
     });
     read.map_err(CommandError::of(Exit::Failed, "cannot read standard input"))?;
@@ -43,7 +43,7 @@ pub(super) fn build(
     // Not data, so it goes to standard error. A program can use `info --json`.
     let [lines, new, refused] = [lines, new as u64, refusals.count].map(thousands);
     let _ = writeln!(io::stderr(), "{lines} lines, {new} new, {refused} refused");
-    told(refusals.count)
+    exit_of(refusals.count)
 }
 
 /// `crawler seen query`: prints `new` or `seen` for each line, or `error`, tab, reason; or the count of each.
@@ -100,12 +100,12 @@ pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandEr
     let refused = counts[2];
     let [removed, absent, bad] = counts.map(thousands);
     let _ = writeln!(io::stderr(), "{removed} removed, {absent} not there, {bad} refused");
-    told(refused)
+    exit_of(refused)
 }
 
 /// The result of a command that has skipped and reported `refused` lines: the rest is done, and the exit code says that
 /// it was not all.
-fn told(refused: u64) -> Result<(), CommandError> {
+fn exit_of(refused: u64) -> Result<(), CommandError> {
     if refused == 0 { Ok(()) } else { Err(CommandError { exit: Exit::Failed, messages: Vec::new() }) }
 }
 
@@ -358,16 +358,16 @@ pub(super) struct Refusals {
 }
 
 /// Lines that are printed one by one.
-const TOLD: u64 = 20;
+const MAX_PRINTED: u64 = 20;
 
 impl Refusals {
     /// Counts the refused lines of a block, and prints them on standard error.
-    pub(super) fn tell(&mut self, block: &LineBlock, read: &ReadLines) {
+    pub(super) fn add(&mut self, block: &LineBlock, read: &ReadLines) {
         for (place, reason) in &read.refused {
             self.count += 1;
-            if self.count <= TOLD {
+            if self.count <= MAX_PRINTED {
                 warn(&format!("line {}: {reason}", block.first() + *place as u64));
-            } else if self.count == TOLD + 1 {
+            } else if self.count == MAX_PRINTED + 1 {
                 note("further lines like these are counted, and not told one by one");
             }
         }
@@ -415,7 +415,7 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
             seen.insert_batch(&read.fingerprints, &mut sightings);
             new += sightings.iter().filter(|sighting| **sighting == Sighting::New).count() as u64;
             lines += read.ends.len() as u64;
-            refusals.tell(block, read);
+            refusals.add(block, read);
             if request.count {
                 return Ok(());
             }

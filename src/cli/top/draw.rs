@@ -162,10 +162,10 @@ fn pages(figures: &Figures) -> String {
 fn hosts(figures: &Figures) -> String {
     let count = |name: &str| thousands(figures.count(&format!("report.hosts.{name}")));
     let names = ["known", "active", "resting", "failing", "unreachable"];
-    let told = names.map(|name| format!("{} {name}", count(name))).join(", ");
+    let states = names.map(|name| format!("{} {name}", count(name))).join(", ");
     match figures.count("report.hosts.refusing") {
-        0 => told,
-        refusing => format!("{told}, {} REFUSE US", thousands(refusing)),
+        0 => states,
+        refusing => format!("{states}, {} REFUSE US", thousands(refusing)),
     }
 }
 
@@ -201,8 +201,8 @@ fn errors(figures: &Figures) -> String {
         }
     }
     counts.sort_by_key(|(_, count)| Reverse(*count));
-    let told: Vec<_> = counts.iter().map(|(error, count)| format!("{error} {}", thousands(*count))).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    let errors: Vec<_> = counts.iter().map(|(error, count)| format!("{error} {}", thousands(*count))).collect();
+    if errors.is_empty() { "none".to_owned() } else { errors.join(", ") }
 }
 
 fn draw_hosts(frame: &mut Frame<'_>, view: &View, [title, lower, chosen]: [Rect; 3]) {
@@ -282,7 +282,7 @@ fn draw_last(frame: &mut Frame<'_>, view: &View, area: Rect) {
         frame.render_widget(Line::from(format!("{question}{end}_")), area);
         return;
     }
-    if let Some(problem) = view.told.or(view.problem.as_deref()) {
+    if let Some(problem) = view.notice.or(view.problem.as_deref()) {
         frame.render_widget(Line::styled(problem.to_owned(), colored(view, Color::Red)), area);
         return;
     }

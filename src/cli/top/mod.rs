@@ -54,8 +54,8 @@ pub(super) fn top(line: &CommandLine, directory: &Path) -> Result<Exit, CommandE
         let message = format!("top needs a terminal; without one: crawler stats {job}, or crawler dashboard {job}");
         return Err(CommandError::new(Exit::Usage, message));
     }
-    let (tell, told) = mpsc::channel();
-    let ended = tell.clone();
+    let (sender, events) = mpsc::channel();
+    let ended = sender.clone();
     // If signals cannot be listened for, one ends the process without restoring the terminal.
     let _ = signals::at_first(move |exit| _ = ended.send(Happening::Ended(exit)));
     let failed = CommandError::of(Exit::Failed, "the terminal fails");
@@ -69,7 +69,7 @@ pub(super) fn top(line: &CommandLine, directory: &Path) -> Result<Exit, CommandE
         }
     };
     let (ask, asked) = mpsc::channel();
-    let answered = tell.clone();
+    let answered = sender.clone();
     thread::spawn(move || {
         for question in asked {
             let answer = source.ask(&question);
@@ -78,14 +78,14 @@ pub(super) fn top(line: &CommandLine, directory: &Path) -> Result<Exit, CommandE
             }
         }
     });
-    thread::spawn(move || read_keys(&tell));
-    let left = watch(terminal, view, &ask, &told);
+    thread::spawn(move || read_keys(&sender));
+    let left = watch(terminal, view, &ask, &events);
     ratatui::restore();
     left.map_err(failed)
 }
 
 /// Reports keys until the receiver is gone.
-fn read_keys(tell: &Sender<Happening>) {
+fn read_keys(sender: &Sender<Happening>) {
     loop {
         let happening = match event::read() {
             Ok(Event::Key(key)) if key.is_press() => Happening::Key(key),
@@ -94,7 +94,7 @@ fn read_keys(tell: &Sender<Happening>) {
             Err(error) => Happening::Lost(error),
         };
         let is_lost = matches!(happening, Happening::Lost(_));
-        if tell.send(happening).is_err() || is_lost {
+        if sender.send(happening).is_err() || is_lost {
             return;
         }
     }
@@ -105,7 +105,7 @@ fn watch(
     mut terminal: DefaultTerminal,
     mut view: View,
     ask: &Sender<Question>,
-    told: &Receiver<Happening>,
+    events: &Receiver<Happening>,
 ) -> io::Result<Exit> {
     // The receiving thread lives as long as this one.
     let send = |questions: Vec<Question>| questions.into_iter().for_each(|question| _ = ask.send(question));
@@ -116,7 +116,7 @@ fn watch(
             next = Instant::now() + PERIOD;
         }
         terminal.draw(|frame| draw(frame, &view))?;
-        let todo = match told.recv_timeout(next.saturating_duration_since(Instant::now())) {
+        let todo = match events.recv_timeout(next.saturating_duration_since(Instant::now())) {
             Ok(Happening::Answered(question, answer)) => view.take(&question, answer),
             Ok(Happening::Ended(exit)) => return Ok(exit),
             Ok(Happening::Key(key)) => view.key(key),
@@ -162,8 +162,8 @@ impl JobLink {
             // It may have been resumed meanwhile.
             self.peer = Peer::connect(&self.socket).unwrap_or_default();
         }
-        let told = self.peer.as_mut().and_then(|peer| peer.ask(&question.to_string()).ok());
-        let answer = if let Some(answer) = told {
+        let answered = self.peer.as_mut().and_then(|peer| peer.ask(&question.to_string()).ok());
+        let answer = if let Some(answer) = answered {
             answer
         } else {
             self.peer = None;

@@ -138,15 +138,15 @@ fn it_is_drawn_at_any_size() {
 #[test]
 fn texts_of_the_web_command_no_terminal() {
     let hostile = "\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\r\n\t<b>\u{200b}é漢";
-    let mut told = look();
-    told["state"] = hostile.into();
-    told["waits"] = json!([hostile]);
-    told["report"]["pages"]["errors"] = json!({ hostile: 7 });
-    told["report"]["pages"]["examples"] = json!({ hostile: [{ "url": hostile, "message": hostile }] });
+    let mut answer = look();
+    answer["state"] = hostile.into();
+    answer["waits"] = json!([hostile]);
+    answer["report"]["pages"]["errors"] = json!({ hostile: 7 });
+    answer["report"]["pages"]["examples"] = json!({ hostile: [{ "url": hostile, "message": hostile }] });
     let mut row = host(hostile, hostile);
     (row["why"], row["error"], row["message"]) = (hostile.into(), hostile.into(), hostile.into());
     let mut view = View::new(hostile, true);
-    view.take(&Question::Look, Ok(told));
+    view.take(&Question::Look, Ok(answer));
     let (question, answer) = hosts(&view, &[row]);
     view.take(&question, answer);
     let mut looks = 0;

@@ -24,7 +24,7 @@ pub(super) struct View {
     /// Why there are no numbers, or no newer ones.
     pub(super) problem: Option<String>,
     /// Why the last key did nothing.
-    pub(super) told: Option<&'static str>,
+    pub(super) notice: Option<&'static str>,
     /// How many hosts were found.
     pub(super) found: u64,
     pub(super) hosts: Vec<HostLine>,
@@ -71,7 +71,7 @@ impl View {
             job: Safe(job).to_string(),
             figures: None,
             problem: None,
-            told: None,
+            notice: None,
             found: 0,
             hosts: Vec::new(),
             order: HostOrder::default(),
@@ -108,16 +108,16 @@ impl View {
             // A look shows its effect.
             Question::Act(_) | Question::Drop { .. } => return Todo::Ask(vec![Question::Look]),
             Question::Explain(_) => {
-                let told = answer["text"].as_str().unwrap_or_default();
-                let lines: Vec<_> = told.lines().map(|line| Safe(line).to_string()).collect();
+                let text = answer["text"].as_str().unwrap_or_default();
+                let lines: Vec<_> = text.lines().map(|line| Safe(line).to_string()).collect();
                 (self.part, self.selected) = (LowerPart::Explained(lines.join("\n")), 0);
             }
             Question::Hosts { order, find } => {
                 self.is_asked = false;
                 // An answer to a search from before the last key is out of date.
                 if (*order, find) == (self.order, &self.find) {
-                    let told = answer["hosts"].as_array().into_iter().flatten();
-                    self.hosts = told.map(|host| HostLine::of(&Figures::of(host.clone()))).collect();
+                    let hosts = answer["hosts"].as_array().into_iter().flatten();
+                    self.hosts = hosts.map(|host| HostLine::of(&Figures::of(host.clone()))).collect();
                     self.found = answer["found"].as_u64().unwrap_or_default();
                 }
             }
@@ -136,7 +136,7 @@ impl View {
 
     /// Handles a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Todo {
-        self.told = None;
+        self.notice = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return if key.code == KeyCode::Char('c') { Todo::Quit } else { Todo::Nothing };
         }
@@ -166,7 +166,7 @@ impl View {
                     self.prompt = Some(Prompt::new(Purpose::Drop, host_of(&host.host)));
                 }
             }
-            KeyCode::Char('d') => self.told = Some("nobody crawls into it: crawler drop does it"),
+            KeyCode::Char('d') => self.notice = Some("nobody crawls into it: crawler drop does it"),
             KeyCode::Char('/') => {
                 self.part = LowerPart::Hosts;
                 self.prompt = Some(Prompt::new(Purpose::Find, &self.find));
@@ -219,7 +219,7 @@ impl View {
         if self.is_steered() {
             return Todo::Ask(vec![Question::Act(act)]);
         }
-        self.told = Some("nobody crawls into it: there is nothing to pause or stop");
+        self.notice = Some("nobody crawls into it: there is nothing to pause or stop");
         Todo::Nothing
     }
 
@@ -255,8 +255,8 @@ impl View {
             for (error, count) in figures.most(&format!("report.{requests}.errors")) {
                 let of = if requests == "robots" { " (robots.txt)" } else { "" };
                 lines.push(format!("{error}{of}: {count}"));
-                let told = examples.iter().filter(|(name, _)| *name == error).flat_map(|(_, told)| told);
-                lines.extend(told.map(|line| format!("  {line}")));
+                let examples = examples.iter().filter(|(name, _)| *name == error).flat_map(|(_, lines)| lines);
+                lines.extend(examples.map(|line| format!("  {line}")));
             }
         }
         lines
@@ -338,8 +338,8 @@ pub(super) struct Figures(Value);
 
 impl Figures {
     /// Takes the answer to [`Question::Look`](crate::cli::live::Question::Look).
-    pub(super) fn of(told: Value) -> Self {
-        Self(told)
+    pub(super) fn of(answer: Value) -> Self {
+        Self(answer)
     }
 
     fn at(&self, name: &str) -> &Value {
@@ -428,23 +428,23 @@ pub(super) struct HostLine {
 
 impl HostLine {
     /// Takes a host as received.
-    pub(super) fn of(told: &Figures) -> Self {
-        let (state, mut why, error) = (told.text("state"), told.text("why"), told.text("error"));
-        let message = told.text("message");
+    pub(super) fn of(host: &Figures) -> Self {
+        let (state, mut why, error) = (host.text("state"), host.text("why"), host.text("error"));
+        let message = host.text("message");
         for more in [error, message] {
             if !more.is_empty() {
                 why = format!("{why}; {more}");
             }
         }
-        let due = told.time("due_in_us");
+        let due = host.time("due_in_us");
         let rests = !["idle", "unreachable"].contains(&&*state) && due > Duration::ZERO;
         Self {
-            host: told.text("host"),
+            host: host.text("host"),
             due: rests.then_some(due),
-            delay: told.time("delay_us"),
-            queued: told.count("queued"),
-            requests: told.count("requests"),
-            failures: told.count("failures"),
+            delay: host.time("delay_us"),
+            queued: host.count("queued"),
+            requests: host.count("requests"),
+            failures: host.count("failures"),
             state,
             why,
         }
