@@ -90,7 +90,7 @@ pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politenes
 #[cfg(feature = "cli")]
 pub(crate) use hosts::{HostList, HostOrder, ListedHost, PolitenessTable};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
-#[cfg(feature = "crawl")]
+#[cfg(any(feature = "crawl", test))]
 pub(crate) use machine::Dropped;
 #[cfg(feature = "cli")]
 pub(crate) use machine::JudgedAgain;

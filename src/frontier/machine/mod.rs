@@ -61,7 +61,7 @@ use statistics::{Drops, Waits};
 
 #[cfg(feature = "cli")]
 pub(crate) use recrawl::JudgedAgain;
-#[cfg(feature = "crawl")]
+#[cfg(any(feature = "crawl", test))]
 pub(crate) use statistics::Dropped;
 pub use statistics::FrontierStatistics;
 

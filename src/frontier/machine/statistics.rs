@@ -413,7 +413,7 @@ impl Drops {
     }
 }
 
-#[cfg(feature = "crawl")]
+#[cfg(any(feature = "crawl", test))]
 impl<J: Journal> Frontier<J> {
     /// From now on, URLs that robots.txt turns away at their turn are kept for [`take_dropped`](Self::take_dropped).
     pub(crate) fn keep_dropped(&mut self) {
