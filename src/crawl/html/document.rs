@@ -10,10 +10,10 @@ use html5ever::tokenizer::{Token, TokenSink, TokenSinkResult, Tokenizer, Tokeniz
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{Attribute, ExpandedName, QualName, local_name, ns};
 
-use super::block::is_block;
-use super::engine::End;
-use super::feed::{Bounded, PIECE, feed, held};
 use super::harvest::{Element, ElementKind, Harvest};
+use super::tokenizer::End;
+use super::tokenizer::is_block;
+use super::tokenizer::{Bounded, PIECE, feed, held};
 
 /// Reads a document by the HTML standard, with scripting off. html5ever looks through all open elements for most tags, reopens formatting
 /// elements in each block, and compares all attributes of a tag with each other. Stopping early bounds all of this, so that time stays

@@ -6,11 +6,7 @@ use hashbrown::hash_table::Entry;
 use memchr::memchr;
 
 use super::charset::EncodingSource;
-use super::link_kind::LinkKind;
-use super::link_text::{LinkText, folded};
-use super::page::{Link, Page, PageLinks, Reading};
-use super::robots_tag::RobotsTag;
-use super::srcset;
+use super::page::{Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, folded};
 use crate::crawl::ParseOptions;
 
 /// At most this many bytes of an href are accepted: no URL is longer.
@@ -112,7 +108,7 @@ impl<'a> Harvest<'a> {
         };
         self.add_resource(address, kind);
         self.add_resource(element.poster, LinkKind::Image);
-        srcset::images(images.unwrap_or_default()).for_each(|image| self.add_resource(Some(image), LinkKind::Image));
+        srcset_images(images.unwrap_or_default()).for_each(|image| self.add_resource(Some(image), LinkKind::Image));
     }
 
     /// Adds a part of the page if it is another file: not empty, and not a fragment of the page itself.
@@ -329,6 +325,30 @@ pub(in crate::crawl) fn refresh(content: &str) -> Option<&str> {
     Some(href).filter(|href| !href.is_empty())
 }
 
+/// The addresses of the images in a `srcset` (HTML standard, "parse a srcset attribute"), whatever their sizes.
+pub(super) fn srcset_images(srcset: &str) -> impl Iterator<Item = &str> {
+    let mut rest = srcset;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|letter: char| letter == ',' || letter.is_ascii_whitespace());
+        let end = rest.find(|letter: char| letter.is_ascii_whitespace()).unwrap_or(rest.len());
+        let url = &rest[..end];
+        let bare = url.trim_end_matches(',');
+        // After a comma at its end, no size can follow.
+        rest = if bare.len() < url.len() { &rest[end..] } else { behind_size(&rest[end..]) };
+        (!bare.is_empty()).then_some(bare)
+    })
+}
+
+/// The text after a size. A size ends at a comma outside of parentheses.
+fn behind_size(text: &str) -> &str {
+    let mut is_nested = false;
+    let end = text.find(|letter| {
+        is_nested = letter == '(' || is_nested && letter != ')';
+        letter == ',' && !is_nested
+    });
+    end.map_or("", |end| &text[end..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,6 +381,26 @@ mod tests {
             [(" /a \n", "/a"), ("/a#b", "/a"), ("#top", ""), ("", ""), ("/a #b", "/a #b"), ("?q#", "?q")]
         {
             assert_eq!(spelling(href), expected, "{href:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_found_as_browsers_find_them() {
+        for (srcset, expected) in [
+            ("a.png", &["a.png"][..]),
+            ("a.png 1x, b.png 2x", &["a.png", "b.png"]),
+            (" a.png 100w,\n\tb.png 200w ,c.png", &["a.png", "b.png", "c.png"]),
+            ("a.png, b.png", &["a.png", "b.png"]),
+            ("a,b.png 2x", &["a,b.png"]),
+            ("a.png,b.png", &["a.png,b.png"]),
+            ("data:image/png;base64,AA== 1x, b.png 2x", &["data:image/png;base64,AA==", "b.png"]),
+            ("a.png (1x, 2x), b.png", &["a.png", "b.png"]),
+            ("a.png (1x, b.png", &["a.png"]),
+            (",, a.png 1x ,,", &["a.png"]),
+            ("", &[]),
+            (" , ", &[]),
+        ] {
+            assert_eq!(srcset_images(srcset).collect::<Vec<_>>(), expected, "{srcset}");
         }
     }
 }

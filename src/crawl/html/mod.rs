@@ -1,41 +1,71 @@
 //! Reads a page: its encoding, links, title, and directives for robots.
 
-mod block;
-mod calendar;
 mod charset;
 mod document;
-mod engine;
-mod feed;
 mod harvest;
 mod json_ld;
-mod known_words;
-mod link_kind;
-mod link_text;
 mod page;
-mod parse;
-mod prescan;
-mod robots_tag;
 mod sniff;
-mod srcset;
 mod stream;
-mod tree;
-mod word_hash;
+mod tokenizer;
 mod words;
 
-pub(super) use block::is_block;
+use super::ParseOptions;
+use charset::Coding;
+use harvest::Harvest;
+use stream::OnAmbiguity;
+use tokenizer::End;
+
 pub use charset::EncodingSource;
 pub(super) use charset::encoding_of_xml;
-pub use engine::Engine;
-pub(super) use feed::boundary;
 pub(super) use harvest::refresh;
 pub(super) use json_ld::each_json_ld;
-pub(super) use known_words::KnownWords;
-pub use link_kind::LinkKind;
-pub use link_text::LinkText;
-pub use page::{Link, Page, PageLinks, Reading};
-pub use parse::parse;
-pub use robots_tag::RobotsTag;
+pub use page::{Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag};
 pub use sniff::is_html;
 pub(super) use sniff::{SNIFFED, first_element};
-pub(super) use tree::tree;
-pub(super) use words::{Words, words};
+pub use tokenizer::Engine;
+pub(super) use tokenizer::{boundary, is_block, tree};
+pub(super) use words::{KnownWords, Words, words};
+
+/// Takes links, title and robots directives from an HTML body.
+///
+/// Time is linear in the body's length, whatever the body contains. Memory is the decoded text if the body is not UTF-8, the links, and the
+/// elements open at once if the tree builder reads; the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost
+/// of an ordinary page and of the worst, for both engines.
+pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
+    let mut coding = Coding::find(body, content_type);
+    loop {
+        let text = coding.text();
+        let mut harvest = Harvest::new(options);
+        // At most once, a page turns out to be in another encoding.
+        if let Some(reading) = read(&text, &mut coding, options, &mut harvest) {
+            return harvest.into_page(coding.name(), coding.source(), reading);
+        }
+    }
+}
+
+/// `None` if the page declares another encoding for its text.
+fn read<'o>(
+    text: &str,
+    coding: &mut Coding<'_>,
+    options: &'o ParseOptions,
+    harvest: &mut Harvest<'o>,
+) -> Option<Reading> {
+    let mut declares = |label: &str| coding.declare(label);
+    let mut reading = Reading::Stream;
+    let mut end = End::GivenUp;
+    if options.engine == Engine::Stream {
+        end = stream::read(text, harvest, OnAmbiguity::Stop, &mut declares);
+    }
+    if end == End::GivenUp {
+        reading = Reading::Document;
+        *harvest = Harvest::new(options);
+        end = document::read(text, options.max_nesting, harvest, &mut declares);
+    }
+    if end == End::GivenUp {
+        reading = Reading::Stream;
+        *harvest = Harvest::new(options);
+        end = stream::read(text, harvest, OnAmbiguity::Guess, declares);
+    }
+    (end != End::Declared).then_some(reading)
+}

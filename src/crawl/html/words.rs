@@ -1,4 +1,6 @@
 //! The words of a page as numbers: its content without markup.
+//!
+//! Some words do not distinguish pages: the names of months and weekdays, the numbers of days, and the words of the host's own name.
 
 #![expect(
     clippy::inline_always,
@@ -6,14 +8,11 @@
 )]
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u8x64};
 use memchr::{memchr, memmem};
-
-use super::calendar::day;
-use super::known_words::{KnownWord, KnownWords};
-use super::word_hash::{NUMBER, hash};
 
 /// At most this many bytes of a page are read for words, not counting [long](LONG) markup.
 const READ: usize = 8 * 1024;
@@ -211,6 +210,158 @@ fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
     if let Some(begin) = begin {
         call(begin..length);
     }
+}
+
+/// Set in the hash of a word that is a number.
+pub(super) const NUMBER: u32 = 1;
+
+/// The hash of a word that is the whole text, without the bit for numbers.
+pub(super) fn hash_word(word: &[u8]) -> u32 {
+    hash(word, 0..word.len()) & !NUMBER
+}
+
+/// The hash of a word, computed eight bytes at a time. Each byte gets the bit that distinguishes lower case, which changes no digit.
+#[inline]
+pub(super) fn hash(text: &[u8], word: Range<usize>) -> u32 {
+    const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
+    /// The first bits of the golden ratio.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (mut hash, mut at) = (0_u64, word.start);
+    while at < word.end {
+        let letters = match text[at..].first_chunk() {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => text[at..].iter().rev().fold(0, |letters, byte| letters << 8 | u64::from(*byte)),
+        };
+        let beyond = 8 * 8_usize.saturating_sub(word.end - at);
+        hash = (hash ^ (letters | LOWER) << beyond).wrapping_mul(STEP);
+        hash ^= hash >> 32;
+        at += 8;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the bits above were mixed into these")]
+    let hash = hash as u32;
+    hash
+}
+
+/// English, German, French, Spanish, Italian, Portuguese and Dutch, each name once, in UTF-8. Names that are common words of their language
+/// are left out, such as the Portuguese weekdays.
+const NAMES: &str = "january february march april may june july august september october november december \
+    jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday \
+    mon tue tues wed thu thur thurs fri sat sun \
+    januar jänner februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag \
+    janvier février mars avril juin juillet août septembre octobre novembre décembre lundi mardi mercredi jeudi vendredi samedi dimanche \
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre lunes martes miércoles jueves viernes sábado domingo \
+    gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre lunedì martedì mercoledì giovedì venerdì sabato domenica \
+    janeiro fevereiro março maio junho julho setembro outubro novembro dezembro \
+    januari februari maart mei augustus maandag dinsdag woensdag donderdag vrijdag zaterdag zondag";
+
+/// Whether the word with this hash is the name of a month or weekday.
+pub(super) fn is_date(hash: u32) -> bool {
+    known().dates.binary_search(&hash).is_ok()
+}
+
+/// Whether a word is an empty cell: `&nbsp;`.
+pub(super) fn is_blank(hash: u32) -> bool {
+    hash == known().blank
+}
+
+/// The hashes of all these words.
+pub(super) fn names() -> impl Iterator<Item = u32> {
+    known().dates.iter().copied().chain([known().blank])
+}
+
+struct Known {
+    dates: Vec<u32>,
+    blank: u32,
+}
+
+/// Hashed once.
+fn known() -> &'static Known {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let mut dates: Vec<_> = NAMES.split_whitespace().map(|name| hash_word(name.as_bytes())).collect();
+        dates.sort_unstable();
+        Known { dates, blank: hash_word(b"nbsp") }
+    })
+}
+
+/// The day of a month that a number stands for, from 1 to 31; 0 if it is not one.
+#[inline]
+pub(super) fn day(number: &[u8]) -> u8 {
+    let digit = |byte: u8| if byte.is_ascii_digit() { Some(byte - b'0') } else { None };
+    let day = match *number {
+        [one] => digit(one),
+        [ten, one] => digit(ten).zip(digit(one)).map(|(ten, one)| ten * 10 + one),
+        _ => None,
+    };
+    day.filter(|day| *day <= 31).unwrap_or_default()
+}
+
+/// At most this many words of a host's name are known; of a longer name, the first ones.
+const MOST: usize = 16;
+
+/// Words in which pages with the same content may differ: names of months and weekdays, and the words of the host's own name, since a
+/// thousand hosts of one domain may greet with it. `my-shop.example` is three words.
+#[derive(Debug)]
+pub(in crate::crawl) struct KnownWords {
+    own: [u32; MOST],
+    count: usize,
+    /// A bit for the first twelve bits of each hash, which is enough to rule out nearly all other words.
+    bits: [u64; 64],
+}
+
+/// The kind of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KnownWord {
+    /// It means nothing: a part of the host's name, or an empty cell.
+    Blank,
+    /// The name of a month or weekday.
+    Date,
+    /// Any other word.
+    Other,
+}
+
+impl KnownWords {
+    /// The known words for pages of this host.
+    pub(in crate::crawl) fn of(host: &str) -> Self {
+        let mut known = Self { own: [0; MOST], count: 0, bits: [0; 64] };
+        names().for_each(|hash| known.mark(hash));
+        let words = host.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        for word in words.take(MOST) {
+            let hash = hash_word(word.as_bytes());
+            known.own[known.count] = hash;
+            known.count += 1;
+            known.mark(hash);
+        }
+        known
+    }
+
+    /// The kind of a word, from its hash as a word that is not a number.
+    #[inline]
+    pub(super) fn tell(&self, hash: u32) -> KnownWord {
+        let (word, bit) = place(hash);
+        if self.bits[word] & bit == 0 { KnownWord::Other } else { self.look_up(hash) }
+    }
+
+    #[cold]
+    fn look_up(&self, hash: u32) -> KnownWord {
+        if self.own[..self.count].contains(&hash) || is_blank(hash) {
+            KnownWord::Blank
+        } else if is_date(hash) {
+            KnownWord::Date
+        } else {
+            KnownWord::Other
+        }
+    }
+
+    fn mark(&mut self, hash: u32) {
+        let (word, bit) = place(hash);
+        self.bits[word] |= bit;
+    }
+}
+
+/// The position of a word's bit.
+fn place(hash: u32) -> (usize, u64) {
+    ((hash >> 26) as usize, 1 << (hash >> 20 & 63))
 }
 
 #[cfg(test)]

@@ -41,32 +41,16 @@
 //! Each URL is passed on as written, without surrounding white space: the caller knows the sitemap's own address and resolves it, as
 //! `SitemapPlace` does for the crawl and for the command.
 
-mod bases;
-mod date;
 mod entry;
-mod format;
-mod gzip;
-mod limits;
-mod mended;
 mod open_entry;
-mod place;
-mod plain;
 mod reader;
-mod reference;
-mod root;
-#[expect(clippy::module_inception, reason = "the wing has its name from what stands in it")]
-mod sitemap;
 mod summary;
 mod text;
-mod vocabulary;
 mod xml;
 
-pub(super) use date::day_of;
+pub(crate) use entry::SitemapPlace;
 pub use entry::{SitemapEntry, SitemapEntryKind};
-pub use format::SitemapFormat;
-pub use limits::SitemapLimits;
-pub(crate) use place::SitemapPlace;
-pub(super) use place::with_scheme;
+pub(super) use entry::{day_of, with_scheme};
 pub use reader::read_sitemap;
-pub(super) use root::{is_feed, is_gzip, is_sitemap};
-pub use summary::{SitemapProblem, SitemapSummary};
+pub(super) use reader::{is_feed, is_gzip, is_sitemap};
+pub use summary::{SitemapFormat, SitemapLimits, SitemapProblem, SitemapSummary};

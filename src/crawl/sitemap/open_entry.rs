@@ -1,9 +1,9 @@
-//! An entry under construction.
+//! An entry under construction, the bases of a feed's open elements, and the names in sitemaps and feeds.
 
-use super::bases::Chain;
-use super::sitemap::Sitemap;
-use super::vocabulary::{FieldName, is_absolute};
-use super::{SitemapEntry, SitemapEntryKind, day_of};
+use std::rc::Rc;
+
+use super::summary::Sitemap;
+use super::{SitemapEntry, SitemapEntryKind, SitemapFormat, day_of};
 
 /// At most this many URLs of one entry are kept.
 const MOST: usize = 1_000;
@@ -110,4 +110,136 @@ impl OpenEntry {
             sitemap.tell(SitemapEntry { url, bases, kind, lastmod, priority, offset: at });
         }
     }
+}
+
+/// At most this many nested bases are kept.
+const MOST_BASES: usize = 8;
+/// At most this many bytes of a base are kept.
+const LONGEST: usize = 2 * 1024;
+
+/// The `xml:base` of the open elements (XML Base, RFC 4287 section 2), outermost first.
+#[derive(Default)]
+pub(super) struct Bases(Vec<(usize, Chain)>);
+
+/// All bases in effect at one place, outermost first. Many URLs share one chain.
+pub(super) type Chain = Rc<[String]>;
+
+impl Bases {
+    /// Adds the base of an element at this depth. Returns `false` if it is too long, or one too many.
+    #[must_use = "what is not taken is a problem of the file"]
+    pub(super) fn open(&mut self, depth: usize, base: String) -> bool {
+        let around = self.chain().filter(|_| !is_absolute(&base));
+        let around = around.as_deref().unwrap_or_default();
+        let has_room = around.len() < MOST_BASES && base.len() <= LONGEST;
+        if has_room {
+            let chain = around.iter().cloned().chain([base]).collect();
+            self.0.push((depth, chain));
+        }
+        has_room
+    }
+
+    /// Drops the bases of elements deeper than this: they are closed.
+    pub(super) fn close(&mut self, depth: usize) {
+        while self.0.last().is_some_and(|(own, _)| *own > depth) {
+            self.0.pop();
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps only the outermost `count`.
+    pub(super) fn keep(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
+    /// All bases in effect here.
+    pub(super) fn chain(&self) -> Option<Chain> {
+        self.0.last().map(|(_, chain)| Rc::clone(chain))
+    }
+}
+
+/// Other vocabularies in sitemaps, whose `loc` is not a page's.
+pub(super) const FOREIGN: [&str; 7] = ["image", "mobile", "news", "pagemap", "video", "xhtml", "media"];
+/// The prefix of a relation's full name (RFC 4287 section 4.2.7.2).
+const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
+
+/// The meaning of an element's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FieldName {
+    /// The entry's URL.
+    Url,
+    /// Possibly its URL.
+    Instead,
+    Changed,
+    Priority,
+    /// Not needed.
+    Other,
+}
+
+/// The format of a file whose first element has this name; `None` if it is not a format that is read.
+pub(super) fn format_of(name: &str) -> Option<SitemapFormat> {
+    Some(match name {
+        "urlset" | "url" => SitemapFormat::UrlSet,
+        "sitemapindex" | "sitemap" => SitemapFormat::Index,
+        "rss" | "rdf" => SitemapFormat::Rss,
+        "feed" | "entry" => SitemapFormat::Atom,
+        _ => return None,
+    })
+}
+
+/// Whether an element with this name is an entry.
+pub(super) fn is_entry(format: SitemapFormat, name: &str) -> bool {
+    match format {
+        SitemapFormat::Atom => name == "entry",
+        SitemapFormat::Rss => name == "item",
+        _ => name == "url" || name == "sitemap",
+    }
+}
+
+/// What an entry with this name leads to.
+pub(super) fn kind_of(entry: &str) -> SitemapEntryKind {
+    match entry {
+        "sitemap" => SitemapEntryKind::Sitemap,
+        "url" => SitemapEntryKind::Page,
+        _ => SitemapEntryKind::Item,
+    }
+}
+
+/// Whether the content of an element with this name is ignored: in a feed, an item's source and content.
+pub(super) fn is_passed_over(format: SitemapFormat, name: &str) -> bool {
+    match format {
+        SitemapFormat::Atom => name == "source" || name == "content",
+        SitemapFormat::Rss => name == "source",
+        _ => false,
+    }
+}
+
+/// The meaning of the text of an element with this name.
+pub(super) fn field_of(format: SitemapFormat, name: &str) -> Option<FieldName> {
+    match (format, name) {
+        (SitemapFormat::Rss, "guid") | (SitemapFormat::Atom, "id") => Some(FieldName::Instead),
+        (SitemapFormat::Rss, "pubdate" | "date")
+        | (SitemapFormat::Atom, "updated" | "published" | "created" | "issued" | "modified")
+        | (SitemapFormat::Index | SitemapFormat::UrlSet, "lastmod") => Some(FieldName::Changed),
+        (SitemapFormat::Atom | SitemapFormat::Rss, "link") | (SitemapFormat::Index | SitemapFormat::UrlSet, "loc") => {
+            Some(FieldName::Url)
+        }
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "priority") => Some(FieldName::Priority),
+        (SitemapFormat::Index | SitemapFormat::UrlSet, "changefreq") => Some(FieldName::Other),
+        _ => None,
+    }
+}
+
+/// Whether a link with this relation leads to the entry itself.
+pub(super) fn is_alternate(relation: &str) -> bool {
+    relation.strip_prefix(RELATIONS).unwrap_or(relation).eq_ignore_ascii_case("alternate")
+}
+
+/// Whether a text is a web URL with its scheme.
+pub(super) fn is_absolute(text: &str) -> bool {
+    let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    (begins("http://") || begins("https://")) && !text.contains(char::is_whitespace)
 }

@@ -7,10 +7,10 @@
 //! |---|---|
 //! | find the next `<`, and skip nearly all tags without looking at their letters | here, `marks` |
 //! | read a tag's name as one number | `name` |
-//! | read the attributes of a tag that may have a link, skip all others | `tag`, `attributes`, `references` |
-//! | skip comments, and the text of scripts, styles and the like | `raw_text` |
-//! | ignore the tags that do not count: a `<frame>` in a body, everything but frames in a `<frameset>` | `outline` |
-//! | read `<svg>` and `<math>` by their own rules | `foreign` |
+//! | read the attributes of a tag that may have a link, skip all others | `tag` |
+//! | skip comments, and the text of scripts, styles and the like | `text` |
+//! | ignore the tags that do not count: a `<frame>` in a body, everything but frames in a `<frameset>` | `structure` |
+//! | read `<svg>` and `<math>` by their own rules | `structure` |
 //!
 //! # What only a tree knows
 //!
@@ -22,31 +22,24 @@
 //! Memory is the decoded values of one tag, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each byte of 2 KiB of the
 //! text.
 
-mod anchor_text;
-mod attributes;
-mod element;
-mod foreign;
 mod marks;
 mod name;
-mod outline;
-mod raw_text;
-mod references;
+mod structure;
 mod tag;
+mod text;
 
 use std::convert::Infallible;
 
 use memchr::memchr;
 
-use self::attributes::{AttributeName, Attributes};
-use self::element::declared;
-use self::foreign::{Foreign, Kind, Space};
-use self::marks::Marks;
-use self::name::{Name, may_count};
-use self::outline::Outline;
-use self::references::{Context, decode};
-use super::engine::End;
-use super::feed::boundary;
-use super::harvest::Harvest;
+use super::charset::in_content;
+use super::harvest::{Element, ElementKind, Harvest};
+use super::tokenizer::{End, boundary};
+use marks::Marks;
+use name::{Name, may_count};
+use structure::{Foreign, Kind, Outline, Space};
+use tag::{AttributeName, Attributes, Context, decode};
+use text::anchor_text;
 
 /// At most this many bytes of a title are looked at.
 const TITLE: usize = 4 * 1024;
@@ -178,10 +171,10 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         let bytes = self.text.as_bytes();
         let rest = &bytes[self.at + 1..];
         if rest.starts_with(b"--") {
-            self.at = raw_text::comment(bytes, self.at + 3)?;
+            self.at = text::comment(bytes, self.at + 3)?;
         } else if rest.starts_with(b"[CDATA[") && !self.foreign.is_empty() {
             let start = self.at + 1 + b"[CDATA[".len();
-            let (end, behind) = raw_text::cdata(bytes, start)?;
+            let (end, behind) = text::cdata(bytes, start)?;
             self.outline.text(&self.text[start..end]);
             self.at = behind;
         } else {
@@ -322,18 +315,18 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
     }
 
     fn script(&mut self) -> Option<()> {
-        self.at = raw_text::script(self.text.as_bytes(), self.at)?;
+        self.at = text::script(self.text.as_bytes(), self.at)?;
         self.close()
     }
 
     /// Skips the text of an element, and its end tag.
     fn raw_text(&mut self, name: &str) -> Option<()> {
-        self.at = raw_text::text(self.text.as_bytes(), self.at, name)?;
+        self.at = text::text(self.text.as_bytes(), self.at, name)?;
         self.close()
     }
 
     fn title(&mut self) -> Option<()> {
-        let end = raw_text::text(self.text.as_bytes(), self.at, "title");
+        let end = text::text(self.text.as_bytes(), self.at, "title");
         if !self.harvest.has_title() && !self.outline.is_in_template() {
             let raw = &self.text[self.at..end.unwrap_or(self.text.len())];
             let mut text = String::new();
@@ -363,4 +356,94 @@ fn anchor(bytes: &[u8], name: usize) -> Option<usize> {
         [b'a' | b'A', behind, ..] if tag::is_space(behind) || behind == b'>' => Some(name + 1),
         _ => None,
     }
+}
+
+impl<D, const MORE: bool> Scan<'_, '_, '_, D, MORE> {
+    /// Keeps the text and `rel` of the `<a>` whose attributes were just read.
+    #[cold]
+    fn add_text(&mut self, is_foreign: bool) {
+        if self.harvest.wants_texts()
+            && let Some(href) = self.attributes.href(self.text, is_foreign)
+            && let Some(link) = self.harvest.describe(href, self.attributes.get(AttributeName::Rel, self.text))
+        {
+            self.harvest.add_text(link, &anchor_text(self.text, self.at));
+        }
+    }
+
+    fn attribute(&self, key: AttributeName) -> Option<&str> {
+        self.attributes.get(key, self.text)
+    }
+
+    /// Whether the attributes of a tag in foreign content make it HTML, or make it contain HTML.
+    fn is_marked(&self, name: Name) -> bool {
+        match name {
+            Name::ANNOTATION_XML => self.attribute(AttributeName::Encoding).is_some_and(|encoding| {
+                ["application/xhtml+xml", "text/html"].iter().any(|html| html.eq_ignore_ascii_case(encoding))
+            }),
+            Name::FONT => self.attribute(AttributeName::Color).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Takes an element of HTML or foreign content whose attributes were just read.
+    fn add(&mut self, name: Name, is_foreign: bool) {
+        let kind = match name {
+            Name::A => ElementKind::Anchor,
+            Name::AREA => ElementKind::Area,
+            Name::BASE => ElementKind::Base,
+            Name::FRAME | Name::IFRAME => ElementKind::Frame,
+            Name::LINK => ElementKind::Link,
+            Name::META => ElementKind::Meta,
+            Name::AUDIO | Name::EMBED | Name::OBJECT | Name::SOURCE | Name::TRACK | Name::VIDEO if MORE => {
+                ElementKind::Media
+            }
+            Name::IMG | Name::IMAGE if MORE => ElementKind::Image,
+            Name::USE if MORE && is_foreign => ElementKind::Image,
+            _ if MORE && name.has_background() => ElementKind::Image,
+            Name::INPUT if MORE && self.is_image() => ElementKind::Image,
+            Name::SCRIPT if MORE => ElementKind::Script,
+            _ => return,
+        };
+        let get = |key| self.attributes.get(key, self.text);
+        let href = self.attributes.href(self.text, is_foreign);
+        let src = match name {
+            Name::IMAGE | Name::SCRIPT | Name::USE if MORE && is_foreign => href,
+            Name::OBJECT if MORE => get(AttributeName::Data),
+            _ if MORE && name.has_background() => get(AttributeName::Background),
+            _ => get(AttributeName::Src),
+        };
+        let srcset = if name == Name::LINK { AttributeName::Imagesrcset } else { AttributeName::Srcset };
+        self.harvest.add_element(&Element {
+            kind,
+            content: get(AttributeName::Content),
+            destination: get(AttributeName::As),
+            href,
+            http_equiv: get(AttributeName::HttpEquiv),
+            is_inert: is_foreign || self.outline.is_in_template(),
+            meta_name: get(AttributeName::Name),
+            poster: get(AttributeName::Poster),
+            rel: get(AttributeName::Rel),
+            src,
+            srcset: get(srcset),
+        });
+        if MORE && kind == ElementKind::Anchor {
+            self.add_text(is_foreign);
+        }
+    }
+
+    /// Whether an `<input>` is an image.
+    fn is_image(&self) -> bool {
+        self.attribute(AttributeName::Type).is_some_and(|value| value.eq_ignore_ascii_case("image"))
+    }
+}
+
+/// The label of the encoding that a `<meta>` declares.
+fn declared<'a>(meta: &'a Attributes, text: &'a str) -> Option<&'a str> {
+    let get = |key| meta.get(key, text);
+    get(AttributeName::Charset).or_else(|| {
+        let is_pragma = get(AttributeName::HttpEquiv).is_some_and(|pragma| pragma.eq_ignore_ascii_case("content-type"));
+        let label =
+            get(AttributeName::Content).filter(|_| is_pragma).and_then(|content| in_content(content.as_bytes()))?;
+        std::str::from_utf8(label).ok()
+    })
 }

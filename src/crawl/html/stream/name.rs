@@ -25,7 +25,7 @@ const LOWER: [u8; 256] = {
     lower
 };
 
-/// The start tags that count in a [settled](super::outline::Outline::is_settled) body, except `<a>`.
+/// The start tags that count in a [settled](super::structure::Outline::is_settled) body, except `<a>`.
 const COUNT: [&str; 17] = [
     "area",
     "base",
