@@ -32,7 +32,7 @@
 //! # Three ways to use it
 //!
 //! - **Run it**: `crawler --seeds seeds.txt`.
-//! - **Embed it** with `default-features = false`: no async runtime, HTTP client or HTML parser is built. [`Frontier`](frontier::Frontier)
+//! - **Embed it** with `default-features = false`, or as the package `crawler-frontier`: no async runtime, HTTP client or HTML parser is built. [`Frontier`](frontier::Frontier)
 //!   has an example, [`Frontier::open`](frontier::Frontier::open) makes one that survives its process, and
 //!   [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again.
 //! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.
@@ -51,20 +51,11 @@
 //! The modules are in the order in which a URL travels; each imports only from those before it. [`design`] tells why it is built so, and
 //! what was measured.
 
-mod bytes;
-
-pub mod address;
-
-pub mod seen;
-
-pub mod gate;
-
-pub mod frontier;
-
-pub mod job;
-
+#[cfg(feature = "crawl")]
+use crawler_frontier::driver;
 #[cfg(feature = "lending")]
-pub mod lending;
+pub use crawler_frontier::lending;
+pub use crawler_frontier::{address, frontier, gate, job, seen};
 
 #[cfg(feature = "crawl")]
 pub mod crawl;
@@ -82,9 +73,6 @@ pub mod cluster;
 pub mod cli;
 
 pub mod design;
-
-#[doc(hidden)]
-pub mod plumbing;
 
 /// The README's example, run as a test.
 #[cfg(doctest)]

@@ -557,8 +557,7 @@ fn refresh(outcome: impl Fn(&Lease) -> Outcome) -> (Frontier, Timestamp) {
     }
     let robots = lease(&mut frontier, secs(0));
     assert_eq!(robots.validators(), None, "nothing is known yet");
-    let mut validators = Validators::default();
-    validators.etag = Some("\"x\"".into());
+    let validators = Validators { etag: Some("\"x\"".into()), last_modified: None };
     let body = b"User-agent: *\nDisallow: /private".to_vec();
     let known = Outcome::Robots { status: 200, retry_after: None, body, validators: Some(Box::new(validators)) };
     frontier.complete(robots, known, secs(0)).unwrap();

@@ -12,16 +12,17 @@
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 
+mod bare;
 #[cfg(journal_peers)]
 mod peers;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use self::bare::BareJournal;
 use crawler::frontier::Timestamp;
 use crawler::gate::Position;
 use crawler::job::journal::{JournalOptions, SyncPolicy};
-use crawler::plumbing::BareJournal;
 
 const HOSTS: usize = 200_000;
 const BATCH: usize = 512;

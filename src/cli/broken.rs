@@ -26,7 +26,8 @@ use super::record_table::{Column, CsvTable, RecordTable};
 use super::subcommands::BrokenForm;
 use crate::address::Canonicalizer;
 use crate::crawl::{LinkRecord, PageRecord, SkippedLink};
-use crate::job::{Job, PAGES};
+use crate::driver::PAGES;
+use crate::job::Job;
 
 /// At most this many pages are listed for a broken link; further ones are only counted.
 const PAGES_EACH: usize = 1000;

@@ -24,7 +24,8 @@ use crate::crawl::{
     Crawl, CrawlError, CrawlOptions, FinishReason, KnownPages, ResourceLimits, Resumed, Writer, WriterThread,
     raise_open_files,
 };
-use crate::frontier::{Failure, JudgedAgain};
+use crate::driver::JudgedAgain;
+use crate::frontier::Failure;
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, JobJournal, replace};
 use crate::report::figures::{counted, duration, thousands};

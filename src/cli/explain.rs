@@ -12,7 +12,8 @@ use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 #[cfg(feature = "cluster")]
 use crate::cluster::PartitionPlace;
 use crate::crawl::{CrawlError, FinishReason, look_up, look_up_refused};
-use crate::frontier::{Explanation, FrontierOptions, History, Place, RobotsAnswer, Timestamp, Verdict};
+use crate::driver::{History, Place, RobotsAnswer};
+use crate::frontier::{Explanation, FrontierOptions, Timestamp, Verdict};
 use crate::gate::{Refusal, Ruled};
 use crate::job::{Explained, Job, explain as explain_from};
 use crate::lending::Clock;

@@ -13,7 +13,8 @@ use super::record_file::{DamagedLine, RecordFile, RecordFilter, RecordFormat, fi
 use super::record_table::Column;
 use super::settings::AllSettings;
 use crate::crawl::{CdxjIndex, CrawlError, archives_in};
-use crate::job::{Job, PAGES, replace_with};
+use crate::driver::PAGES;
+use crate::job::{Job, replace_with};
 use crate::report::SchemaOf;
 
 /// Bytes per read.

@@ -4,7 +4,8 @@ use std::io::{self, ErrorKind, Read};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use crate::address::{AddressError, MARGIN, TextLine};
+use crate::address::AddressError;
+use crate::driver::{MARGIN, TextLine};
 
 /// Maximum bytes of a line. No URL is that long; a longer line is refused as a whole.
 pub(super) const MAX_LINE: usize = 1 << 20;

@@ -9,7 +9,8 @@ use super::crew::Crew;
 use super::line_block::LineBlock;
 use super::output::{Safe, print};
 use super::settings::AllSettings;
-use crate::address::{Canonicalizer, KeyRules, canonicalize_line};
+use crate::address::{Canonicalizer, KeyRules};
+use crate::driver::canonicalize_line;
 use crate::frontier::Robots;
 
 /// `crawler canonicalize`: key, tab, wire URL; or `error`, tab, reason.

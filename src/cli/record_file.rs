@@ -14,7 +14,8 @@ use thiserror::Error;
 use super::parquet_table::ParquetTable;
 use super::record_table::{Column, CsvTable, FIELDS, RecordTable};
 use crate::crawl::MediaTypes;
-use crate::gate::{OptionError, patterns};
+use crate::driver::patterns;
+use crate::gate::OptionError;
 
 /// How hard records are compressed.
 const GZIP_LEVEL: u32 = 6;

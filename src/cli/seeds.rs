@@ -13,10 +13,12 @@ use super::settings::SeedSettings;
 use super::simulate::is_simulated;
 use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules, Seed, SeedError, SeedList};
 use crate::crawl::{Crawl, CrawlError, CrawlOptions};
-use crate::frontier::{History, Journal, Place};
+use crate::driver::{History, Place};
+use crate::driver::{Sealing, own, sealed_bytes};
+use crate::frontier::Journal;
 use crate::gate::{Found, Refusal};
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{Job, Sealing, explain, own, replace_with, sealed_bytes};
+use crate::job::{Job, explain, replace_with};
 use crate::report;
 
 /// All lists of seeds, opened: a missing file is an error before anything is written or sent.

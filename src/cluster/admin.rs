@@ -20,9 +20,10 @@ use super::transport::{ClusterKey, ClusterSubject, ClusterTransport, KeyKind, Un
 use super::wire::{MarkValue, NodeValue, OwnerValue, StateValue, read_link_batch, read_value, value_to_bytes};
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::crawl::{CrawlError, CrawlOptions};
+use crate::driver::explain_among;
 use crate::frontier::Explanation;
 use crate::gate::DropRule;
-use crate::job::{Explained, Job, explain_among};
+use crate::job::{Explained, Job};
 use crate::lending::Clock;
 use crate::report::Report;
 

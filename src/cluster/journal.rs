@@ -37,11 +37,12 @@ use tokio::time::sleep;
 use super::succession::LogState;
 use super::wire::{JournalPiece, seal, unseal};
 use crate::address::FingerprintKey;
-use crate::bytes::Fields;
 use crate::crawl::Stop;
+use crate::driver::Checkpoints;
+use crate::driver::Fields;
+use crate::driver::{JournalObserver, segment_name, segment_start};
 use crate::gate::Position;
-use crate::job::checkpoint::Checkpoints;
-use crate::job::journal::{Disk, JournalObserver, segment_name, segment_start};
+use crate::job::journal::Disk;
 
 /// Bytes of one message, at most: a server takes 1 MiB by default.
 const MOST_BYTES: usize = 512 << 10;

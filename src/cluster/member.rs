@@ -20,7 +20,8 @@ use crate::crawl::{
     CrawlError, CrawlOptions, FetchResources, FinishReason, KeeperThread, PartKeeps, PartOutputs, Progress,
     ResourceLimits, Sink, Stop,
 };
-use crate::job::{Lock, PAGES, replace};
+use crate::driver::PAGES;
+use crate::job::{Lock, replace};
 
 /// What a process needs to take part.
 #[derive(Clone, Debug)]

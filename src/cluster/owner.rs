@@ -319,7 +319,7 @@ fn open_crawl<T: ClusterTransport>(
         means: &context.means,
         clock: context.clock(),
         elsewhere: outbox,
-        tap: Arc::clone(pieces) as Arc<dyn crate::job::journal::JournalObserver>,
+        tap: Arc::clone(pieces) as Arc<dyn crate::driver::JournalObserver>,
         carried: &carried,
         refused: &refused,
         outputs: &context.outputs,

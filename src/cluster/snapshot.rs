@@ -39,10 +39,10 @@ use super::journal::JournalFiles;
 use super::succession::{LogState, SuccessionError};
 use super::transport::{Backoff, ClusterSubject, ClusterTransport};
 use super::wire::{SnapshotValue, read_value, seal, unseal, value_to_bytes};
-use crate::bytes::Fields;
 use crate::crawl::PartitionHandle;
+use crate::driver::Fields;
+use crate::driver::FileCopy;
 use crate::gate::Position;
-use crate::job::checkpoint::FileCopy;
 
 const VERSION: u8 = 1;
 /// Bytes of files in one message, at most.

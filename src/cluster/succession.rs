@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use super::transport::{Arrivals, Backoff, ClusterSubject, ClusterTransport, FIRST_REST, Message, Unreachable};
 use super::wire::{EntryKind, JournalPiece, LogEntry};
-use crate::bytes::Fields;
+use crate::driver::Fields;
 
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -13,9 +13,9 @@ use super::transport::{ANSWERS, Backoff, ClusterKey, ClusterSubject, ClusterTran
 use super::wire::{LinkBatchDraft, LinkBatchId, read_link_batch, read_value, value_to_bytes};
 use crate::address::{CanonicalUrl, Canonicalizer, FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
 use crate::crawl::CrawlOptions;
+use crate::driver::domain;
 use crate::frontier::Politeness;
-use crate::gate::{Found, ScopeKind, domain};
-use crate::seen::SeenOptions;
+use crate::gate::{Found, ScopeKind};
 
 /// The version of messages and terms.
 const VERSION: u32 = 3;
@@ -62,9 +62,10 @@ impl ClusterTerms {
     ) -> Self {
         let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         // How much a machine may keep in memory is its own matter, and no host notices it.
-        let politeness =
-            Politeness { robots_memory: Politeness::default().robots_memory, ..options.frontier.politeness.clone() };
-        let filter = SeenOptions { key: FingerprintKey::from_u64(0), directory: None, ..options.frontier.seen.clone() };
+        let mut politeness = options.frontier.politeness.clone();
+        politeness.robots_memory = Politeness::default().robots_memory;
+        let mut filter = options.frontier.seen.clone();
+        (filter.key, filter.directory) = (FingerprintKey::from_u64(0), None);
         Self {
             version: VERSION,
             rules: [FINGERPRINT_STRATEGY, KEY_RULES_VERSION],

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Canonicalizer;
-use crate::bytes::{Fields, varint};
+use crate::driver::{Fields, varint};
 use crate::gate::{Found, Via};
 use crate::report::Report;
 

@@ -15,12 +15,13 @@ use super::records::{OutputEnds, each_record};
 use super::shared::Shared;
 use super::stop::FinishReason;
 use crate::address::AddressError;
-use crate::frontier::{Arena, Explanation, Frontier, FrontierError, Journal, Timestamp};
+use crate::driver::PAGES;
 #[cfg(feature = "cli")]
-use crate::frontier::{HostList, HostOrder};
+use crate::driver::{HostList, HostOrder};
+use crate::frontier::{Arena, Explanation, Frontier, FrontierError, Journal, Timestamp};
 use crate::gate::DropRule;
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{FileError, Job, JobJournal, PAGES, look as look_at};
+use crate::job::{FileError, Job, JobJournal, look as look_at};
 use crate::lending::Clock;
 
 /// Looks into a crawl while it runs, from any thread. [`Crawl::observer`](super::Crawl::observer) makes one. Cheap to clone.

@@ -13,10 +13,12 @@ use super::options::CrawlOptions;
 use super::records::{OutputFiles, PartOutputs};
 use super::run::Crawl;
 use super::shared::{FetchResources, RemotePartitions, Shared};
+use crate::driver::FileCopy;
+use crate::driver::JournalObserver;
 use crate::frontier::{Frontier, FrontierError};
 use crate::gate::{Admission, DropRule, Found, Position, Refusal};
-use crate::job::checkpoint::{CheckpointError, FileCopy};
-use crate::job::journal::{Cut, JournalObserver};
+use crate::job::checkpoint::CheckpointError;
+use crate::job::journal::Cut;
 use crate::job::{Job, JobJournal};
 use crate::lending::Clock;
 
@@ -170,7 +172,7 @@ impl PartitionHandle {
     /// Opens the files of the newest checkpoint, and what it needs of the journal up to a position; see [`Checkpoints::copies`]. Waits for
     /// a checkpoint under way.
     ///
-    /// [`Checkpoints::copies`]: crate::job::checkpoint::Checkpoints::copies
+    /// [`Checkpoints::copies`]: crate::driver::Checkpoints::copies
     ///
     /// # Errors
     /// If the storage fails.

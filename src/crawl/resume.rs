@@ -19,9 +19,10 @@ use super::records::{
     Writer, WriterThread, Written, agree, open_if_there, record, remember,
 };
 use super::run::Crawl;
+use crate::driver::{PAGES, own};
 use crate::frontier::{Frontier, Receipt};
 use crate::gate::Via;
-use crate::job::{FileError, Job, JobJournal, OpenOptions, PAGES, newest_extra, own};
+use crate::job::{FileError, Job, JobJournal, newest_extra};
 use crate::lending::Clock;
 
 /// What a crawl found in its job when it was opened.
@@ -105,7 +106,8 @@ impl Crawl<JobJournal> {
             None => earlier.has(name, &receipt),
         };
         let went_back = before.went_back(clock.now());
-        let open = OpenOptions { went_back, ..options.job.open };
+        let mut open = options.job.open;
+        open.went_back = went_back;
         let mut frontier = Frontier::open_in(job, &options.frontier, &open, has, clock.now())?;
         let carried = read_totals(job, &frontier.opening().extra)?;
         // The host or this machine may be working again.

@@ -27,7 +27,7 @@ use super::stop::{FinishReason, Stop};
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
 #[cfg(feature = "cli")]
-use crate::frontier::JudgedAgain;
+use crate::driver::JudgedAgain;
 use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Timestamp};
 use crate::gate::{Admission, Found, Gate, Refusal};
 use crate::lending::Clock;

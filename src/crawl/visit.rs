@@ -13,12 +13,12 @@ use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
 use super::shared::{RemotePartitions, micros};
 use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
-use crate::address::{BaseUrl, CanonicalUrl, has_userinfo, host_of, path_and_query};
-use crate::frontier::lease::{Redirect, is_redirect};
+use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
+use crate::driver::{Content, PageEvidence, PageYield, domain};
+use crate::driver::{Redirect, is_redirect};
+use crate::driver::{host_of, path_and_query};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
-use crate::gate::{
-    Admission, Admitted, Content, Found, Gate, Links, PageEvidence, PageYield, Refusal, RefusalCounts, domain,
-};
+use crate::gate::{Admission, Admitted, Found, Gate, Links, Refusal, RefusalCounts};
 
 /// Larger bodies are read on another thread. A page of this size takes two or three milliseconds if only the tree builder can read it, and
 /// no page may hold up the others for longer.

@@ -18,8 +18,10 @@ use super::shared::Shared;
 use super::source::{UrlSource, guess_sitemap, source_of};
 use super::stop::FinishReason;
 use super::visit::{Reader, Visit, leads_on, relays, send_away, yield_of};
-use crate::address::{BaseUrl, CanonicalUrl, host_of};
-use crate::frontier::{Completion, Failure, Frontier, HostTurn, Journal, Lease, Outcome, Receipts, Resolved, Trouble};
+use crate::address::{BaseUrl, CanonicalUrl};
+use crate::driver::host_of;
+use crate::driver::{HostTurn, Receipts};
+use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Resolved, Trouble};
 use crate::gate::{Admission, Refusal};
 use crate::lending::HeldLease;
 

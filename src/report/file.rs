@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::format::Report;
-use crate::job::{own, replace};
+use crate::driver::own;
+use crate::job::replace;
 
 /// Why a report cannot be read.
 #[derive(Debug, thiserror::Error)]

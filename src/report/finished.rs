@@ -267,12 +267,14 @@ mod tests {
         options.frontier.politeness.robots = false;
 
         let frontier = Frontier::new(&options.frontier).expect("the defaults");
+        let mut statistics = FrontierStatistics::default();
+        (statistics.queued, statistics.leased, statistics.hosts, statistics.retired_hosts) = (3, 2, 5, 1);
         let finished = Finished {
             reason: FinishReason::MaxPages,
             started: Timestamp::from_micros(1_794_304_800_000_000),
             elapsed: Duration::from_millis(90_500),
             seeds: SeedCounts { taken: 2, refused: 1 },
-            frontier: FrontierStatistics { queued: 3, leased: 2, hosts: 5, retired_hosts: 1, ..Default::default() },
+            frontier: statistics,
             top_hosts: vec![top],
             politeness: politeness.counts(),
             worst_violation: politeness.worst().cloned(),

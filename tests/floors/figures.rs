@@ -60,7 +60,7 @@ fn figures() {
         all.add(source);
     }
     for circle in Imports::of(&sources).circles() {
-        let floor = circle.first().and_then(|file| file.split('/').nth(1)).unwrap();
+        let floor = circle.first().and_then(|file| file.split("src/").nth(1)?.split('/').next()).unwrap();
         for figures in [floors.get_mut(floor).unwrap(), &mut all] {
             figures.circles += 1;
             figures.circling += circle.len();
@@ -71,7 +71,7 @@ fn figures() {
     for (name, figures) in &floors {
         figures.print(name);
     }
-    all.print("src");
+    all.print("both crates");
     for folder in ["tests", "benches", "examples"] {
         let mut figures = Figures::default();
         for source in &Source::below(folder) {

@@ -152,7 +152,8 @@ impl Imports {
 
 /// A module's path and its parent's.
 fn module(path: &str) -> (String, Option<String>) {
-    let inner = path.strip_prefix("src/").unwrap_or(path).trim_end_matches(".rs");
+    let inner =
+        path.strip_prefix("frontier/").unwrap_or(path).strip_prefix("src/").unwrap_or(path).trim_end_matches(".rs");
     let name = inner.strip_suffix("/mod").unwrap_or(inner).replace('/', "::");
     if ["lib", "main"].contains(&name.as_str()) {
         return (if name == "lib" { String::new() } else { name }, None);

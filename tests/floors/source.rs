@@ -13,9 +13,9 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// All files of the crate itself.
+    /// All files of the two crates.
     pub(crate) fn all() -> Vec<Self> {
-        let sources = Self::below("src");
+        let sources: Vec<_> = ["frontier/src", "src"].into_iter().flat_map(Self::below).collect();
         assert!(sources.len() > 30, "the sources are where they are looked for");
         sources
     }
@@ -45,14 +45,19 @@ impl Source {
 
     /// The floor it is on; `None` for the crate's own files.
     pub(crate) fn floor(&self) -> Option<&str> {
-        let (floor, _) = self.path.strip_prefix("src/")?.split_once('/')?;
+        let (floor, _) = self.inner()?.split_once('/')?;
         Some(floor)
+    }
+
+    /// Its path from the source folder of its crate; `None` for a test, a bench or an example.
+    pub(crate) fn inner(&self) -> Option<&str> {
+        self.path.strip_prefix("frontier/").unwrap_or(&self.path).strip_prefix("src/")
     }
 
     /// Where the unit tests begin: at the start of a file or folder named `tests`; the end of the text if there are
     /// none.
     pub(crate) fn tests(&self) -> usize {
-        if self.path.starts_with("src/") && (self.path.contains("/tests/") || self.path.ends_with("/tests.rs")) {
+        if self.inner().is_some() && (self.path.contains("/tests/") || self.path.ends_with("/tests.rs")) {
             return 0;
         }
         let tests = self.code.find("\n#[cfg(test)]\nmod tests {").map(|at| at + 1);

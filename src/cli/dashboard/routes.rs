@@ -19,7 +19,7 @@ use tokio::time::sleep_until;
 
 use super::door::REPORT_POLICY;
 use crate::cli::live::{Act, LiveAnswers, Question, Snapshot};
-use crate::frontier::HostOrder;
+use crate::driver::HostOrder;
 use crate::gate::DropRule;
 
 const PAGE: &str = include_str!("page.html");

@@ -20,7 +20,8 @@ use tokio::task::spawn_blocking;
 
 use super::subject::{Latest, Made, ONLY_FILES, Snapshot, Subject, micros, state};
 use crate::crawl::FinishReason;
-use crate::frontier::{HostOrder, ListedHost, Timestamp};
+use crate::driver::{HostOrder, ListedHost};
+use crate::frontier::Timestamp;
 use crate::gate::DropRule;
 
 /// Answers questions about a crawl or a job's files. All watchers share it, and so its newest snapshot.

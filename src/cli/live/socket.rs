@@ -20,7 +20,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::answers::{LiveAnswers, Question};
-use crate::job::own::{self, Inode, Named};
+use crate::driver::own;
+use crate::driver::own::{Inode, Named};
 
 /// Peers at once. A further one is refused.
 const PEERS: usize = 8;

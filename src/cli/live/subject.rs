@@ -18,7 +18,8 @@ use crate::crawl::{
     Crawl, CrawlOptions, FinishReason, Finished, Observer, Progress, Stop, Underway, look, look_up, look_up_refused,
     used,
 };
-use crate::frontier::{HostList, HostOrder, Timestamp};
+use crate::driver::{HostList, HostOrder};
+use crate::frontier::Timestamp;
 use crate::gate::{DropRule, Refusal};
 use crate::job::{Job, JobJournal, explain as explain_from};
 use crate::lending::Clock;

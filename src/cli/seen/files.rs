@@ -12,7 +12,9 @@ use crate::cli::layers::refused;
 use crate::cli::line_block::LineBlock;
 use crate::cli::output::{Safe, note, print, warn};
 use crate::cli::signals;
-use crate::job::{Job, Replacement, newest_seen, own};
+use crate::driver::own;
+use crate::driver::own::Replacement;
+use crate::job::{Job, newest_seen};
 use crate::report::figures::{bytes, chance, expected, percent, thousands};
 use crate::report::write_json;
 use crate::seen::{Layout, OnFull, Removal, SeenOptions, SeenSet, Sighting, SnapshotError};
@@ -26,8 +28,9 @@ pub(super) fn build(
 ) -> Result<(), CommandError> {
     refuse_to_overwrite(file, overwrite)?;
     let held = hold(file)?;
-    let options = &SeenOptions { directory: Some(beside(file)), ..options.clone() };
-    let seen = SeenSet::new(options).map_err(CommandError::of(Exit::Usage, "settings"))?;
+    let mut options = options.clone();
+    options.directory = Some(beside(file));
+    let seen = SeenSet::new(&options).map_err(CommandError::of(Exit::Usage, "settings"))?;
     let (mut lines, mut new, mut refusals) = (0, 0, Refusals::default());
     let mut sightings = Vec::new();
     let read = reading.each_block(Crew::new(), options.key, |block, read| {
@@ -457,7 +460,8 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
 /// The options of a new filter. A filter in a file follows the settings, so that it can be merged with others; one that
 /// is not kept is built for speed, under a random key, so that nobody can guess which lines it would take for another.
 fn fresh(options: &SeenOptions, expect_new: Option<u64>, is_kept: bool) -> SeenOptions {
-    let mut options = SeenOptions { layout: Layout::Exact, bits_per_url: None, probes: None, ..options.clone() };
+    let mut options = options.clone();
+    (options.layout, options.bits_per_url, options.probes) = (Layout::Exact, None, None);
     options.on_full = OnFull::Grow;
     (options.capacity, options.open_ended) = (expect_new.unwrap_or(START), expect_new.is_none());
     if !is_kept {

@@ -11,7 +11,7 @@ use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, TableState, Wrap}
 
 use super::view::{Figures, HostLine, LowerPart, View};
 use crate::cli::output::Safe;
-use crate::frontier::HostOrder;
+use crate::driver::HostOrder;
 use crate::report::figures::{about, bytes, counted, duration, measured, one_in, percent, short, thousands, whole};
 
 /// Columns for the names in front of the facts.

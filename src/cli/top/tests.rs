@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::draw::draw;
 use super::view::{LowerPart, Todo, View};
 use crate::cli::live::{Act, Question};
-use crate::frontier::HostOrder;
+use crate::driver::HostOrder;
 use crate::gate::DropRule;
 
 fn look() -> Value {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-use crate::address::host_of;
 use crate::cli::live::{Act, Question};
 use crate::cli::output::Safe;
-use crate::frontier::HostOrder;
+use crate::driver::HostOrder;
+use crate::driver::host_of;
 use crate::gate::DropRule;
 use crate::report::figures::whole;
 

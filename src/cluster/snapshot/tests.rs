@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::*;
 use crate::cluster::in_process::InProcess;
 use crate::cluster::wire::{EntryKind, JournalPiece};
-use crate::job::journal::segment_name;
+use crate::driver::segment_name;
 
 const PARTITION: u32 = 3;
 

@@ -28,8 +28,9 @@ use super::certificates::Identity;
 use super::fetch_error::FetchError;
 use super::request::{Get, RequestHeaders};
 use super::tls::{Connector, Tls};
-use crate::address::{CanonicalUrl, Canonicalizer, HostPattern, HostTable, KeyRules};
+use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
+use crate::driver::{HostPattern, HostTable};
 use crate::frontier::Validators;
 
 /// The access rules, compiled. The entry of the longest name that fits a host has everything.

@@ -20,9 +20,10 @@ use ahash::AHashMap;
 use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 
 use super::cookie::{Cookie, as_bytes, as_latin1, read_cookies_txt, write_cookies_txt};
-use crate::address::{CanonicalUrl, suffixes};
+use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::crawl::lock::lock;
+use crate::driver::suffixes;
 
 /// The most cookies of a domain: as many as RFC 6265 section 6.1 asks for. An expired one makes room, or else the one created first.
 const PER_DOMAIN: usize = 50;

@@ -3,8 +3,8 @@
 use super::codec::{Codec, DecodeError, Stage};
 use super::fetch_error::FetchError;
 use super::response::Response;
-use crate::bytes::RunningChecksum;
 use crate::crawl::html::{SNIFFED, is_html};
+use crate::driver::RunningChecksum;
 use crate::frontier::Failure;
 
 /// The first byte of a gzip member (RFC 1952 section 2.3.1). No text begins with it.

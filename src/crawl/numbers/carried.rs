@@ -12,10 +12,10 @@ use super::counts::SeedCounts;
 use super::politeness_watch::PolitenessCounts;
 use super::tally::Tally;
 use super::timeline::Timeline;
-use crate::bytes::{Fields, checksum};
 use crate::crawl::records::OutputEnds;
+use crate::driver::own;
+use crate::driver::{Fields, checksum};
 use crate::frontier::Timestamp;
-use crate::job::own;
 
 /// What one run of a job passes on to the next, beside the frontier. Each checkpoint contains it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

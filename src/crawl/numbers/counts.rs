@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{Duplicate, PageChange, PageRecord, RecordKind};
-use crate::frontier::lease::Waited;
+use crate::driver::Waited;
 #[cfg(feature = "cluster")]
 use crate::gate::Via;
 

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::HostKey;
 use crate::crawl::lock::lock;
-use crate::frontier::{AddressSharing, Lease, LeaseKind, Politeness, Sharing, Timestamp};
+use crate::driver::{AddressSharing, Sharing};
+use crate::frontier::{Lease, LeaseKind, Politeness, Timestamp};
 
 /// An independent check of politeness. It sees only when requests were really sent and how many are out, and knows nothing of the agenda.
 ///

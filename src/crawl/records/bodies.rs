@@ -24,7 +24,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use super::page_record::PageRecord;
 use crate::crawl::lock::lock;
-use crate::job::{Job, own};
+use crate::driver::own;
+use crate::job::Job;
 
 /// The ending of a file that is being written.
 const PART: &str = ".part";

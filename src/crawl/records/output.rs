@@ -17,9 +17,10 @@ use std::sync::{Arc, Mutex};
 
 use super::writer::{NextFile, Writer, WriterThread};
 use crate::crawl::lock::lock;
+use crate::driver::own;
+use crate::driver::own::{Inode, Named};
 use crate::frontier::Receipt;
 use crate::job::FileError;
-use crate::job::own::{self, Inode, Named};
 
 /// A job's output: one file, or a series of them. Positions in it count from the beginning of the first file.
 #[derive(Debug)]

@@ -7,11 +7,15 @@ use super::output::{Output, OutputPart};
 use super::outputs::OutputEnds;
 use super::writer::Written;
 use crate::crawl::CrawlError;
-use crate::frontier::{Receipt, Record};
+use crate::driver::Checkpoints;
+use crate::driver::PAGES;
+use crate::driver::Record;
+use crate::driver::{FileJournal, Needs, look_closely};
+use crate::frontier::Receipt;
 use crate::gate::Position;
-use crate::job::checkpoint::{CheckpointError, Checkpoints};
-use crate::job::journal::{Disk, FileJournal, Needs, look_closely};
-use crate::job::{FileError, Job, JobError, PAGES};
+use crate::job::checkpoint::CheckpointError;
+use crate::job::journal::Disk;
+use crate::job::{FileError, Job, JobError};
 
 /// The files of a job's outputs, each with the progress of this run.
 #[derive(Debug, Default)]

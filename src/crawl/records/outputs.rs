@@ -14,8 +14,9 @@ use super::writer::{Slot, Writer};
 use crate::crawl::bounds::Memory;
 use crate::crawl::http::Exchange;
 use crate::crawl::lock::lock;
-use crate::frontier::{Receipt, ReceiptsBuf};
-use crate::job::PAGES;
+use crate::driver::PAGES;
+use crate::driver::ReceiptsBuf;
+use crate::frontier::Receipt;
 
 /// Space reserved for the line of a page.
 const LINE: usize = 1024;

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::crawl::fields::FieldValue;
 use crate::crawl::http::is_unwanted;
+use crate::driver::{PageNovelty, PageYield};
 use crate::frontier::Receipt;
-use crate::gate::{PageNovelty, PageYield, Via};
+use crate::gate::Via;
 use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".

@@ -27,8 +27,9 @@ use super::writer::{Writer, WriterThread, Written};
 use crate::crawl::bounds::free_space;
 use crate::crawl::lock::lock;
 use crate::crawl::{CrawlError, FinishReason, JobOptions, Stop};
+use crate::driver::PAGES;
+use crate::job::FileError;
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{FileError, PAGES};
 
 /// What is kept of each page beside its record.
 #[derive(Clone, Debug, Default)]

@@ -15,9 +15,10 @@ use super::legible::legible;
 use super::page_record::add_line;
 use super::writer::{Writer, WriterThread};
 use crate::address::without_userinfo;
-use crate::frontier::{Dropped, Lease};
+use crate::driver::Dropped;
+use crate::driver::own;
+use crate::frontier::Lease;
 use crate::gate::Refusal;
-use crate::job::own;
 
 /// Bytes of the list with the same rate: all links in the first part, one in eight in the second, one in 64 in the third. So the list of a
 /// trillion links has less than 300 MiB.

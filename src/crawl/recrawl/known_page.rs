@@ -30,9 +30,9 @@ use std::io;
 use std::sync::Mutex;
 
 use crate::address::{BaseUrl, Fingerprint};
-use crate::bytes::{Fields, half_checksum, varint};
 use crate::crawl::http::Response;
 use crate::crawl::lock::lock;
+use crate::driver::{Fields, half_checksum, varint};
 use crate::frontier::Validators;
 use crate::gate::Gate;
 

@@ -16,8 +16,9 @@ use crate::address::{Fingerprint, FingerprintKey};
 use crate::crawl::error::CrawlError;
 use crate::crawl::lock::lock;
 use crate::crawl::records::{DonePage, Sink};
-use crate::job::own::nameless;
-use crate::job::{FileError, Job, VISITS, own};
+use crate::driver::own::nameless;
+use crate::driver::{VISITS, own};
+use crate::job::{FileError, Job};
 
 /// The pages that another job has visited, from its `pages.visits`. The job is only read, and no crawl can run in it meanwhile.
 ///

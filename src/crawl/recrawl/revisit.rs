@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::known_page::{KnownPage, Outlinks};
 use super::known_pages::{KnownPages, read_visit};
 use crate::address::FingerprintKey;
-use crate::bytes::{Fields, checksum, varint};
 use crate::crawl::lock::lock;
 use crate::crawl::options::RecrawlOptions;
 use crate::crawl::records::{PageChange, PageRecord, RecordKind, Recrawled};
+use crate::driver::VISITS;
+use crate::driver::{Fields, checksum, varint};
 use crate::frontier::{Lease, Validators};
-use crate::job::VISITS;
 
 /// The pages that a crawl knows, and when to visit them again.
 #[derive(Debug)]

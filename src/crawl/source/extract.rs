@@ -12,7 +12,8 @@ use crate::crawl::lock::lock;
 use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
-use crate::gate::{Content, Found, Gate, Links, Refusal, Via};
+use crate::driver::Content;
+use crate::gate::{Found, Gate, Links, Refusal, Via};
 
 /// The kind of a link of an unchanged page: the kind that it was found as is not kept.
 const UNCHANGED: &str = "unchanged";

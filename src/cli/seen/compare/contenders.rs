@@ -259,16 +259,10 @@ const BATCH: usize = 64;
 impl<F> Seen<F> {
     /// One shard, since there is one thread; no audit and no growth, so that the memory is that of the plan.
     pub(super) fn new(layout: Layout, keys: usize, rate: f64, fingerprint: F) -> Result<Self, String> {
-        let options = SeenOptions {
-            layout,
-            capacity: keys as u64,
-            false_positive_rate: rate,
-            shards: 1,
-            on_full: OnFull::Warn,
-            audit: 0,
-            directory: Some(std::env::temp_dir()),
-            ..SeenOptions::default()
-        };
+        let mut options = SeenOptions::default();
+        (options.layout, options.capacity, options.false_positive_rate) = (layout, keys as u64, rate);
+        (options.shards, options.on_full, options.audit) = (1, OnFull::Warn, 0);
+        options.directory = Some(std::env::temp_dir());
         let set = SeenSet::new(&options).map_err(|error| error.to_string())?;
         Ok(Self { set, key: options.key, sizing: Sizing::new(layout, keys as u64, rate), fingerprint, batch: 1 })
     }

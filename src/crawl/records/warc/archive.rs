@@ -13,7 +13,7 @@ use crate::crawl::http::{Exchange, Truncated};
 use crate::crawl::lock::lock;
 use crate::crawl::options::FetchOptions;
 use crate::crawl::records::{DonePage, PageRecord, RevisitOf, Sink};
-use crate::seen::Firsts;
+use crate::driver::Firsts;
 
 /// Characters of a SHA-1 in Base32.
 const LETTERS: usize = 32;

@@ -14,7 +14,7 @@ use super::record::REVISIT;
 use super::surt::surt;
 use crate::crawl::media_types::essence;
 use crate::crawl::records::page_record::add_line;
-use crate::job::own::nameless;
+use crate::driver::own::nameless;
 
 /// The part of a line after its key and time. All values are strings, as the tools that read them expect.
 #[derive(Debug, Serialize)]

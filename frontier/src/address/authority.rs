@@ -1,0 +1,173 @@
+//! What stands before a URL's path (the authority of RFC 3986 section 3.2): the host, which is the unit of politeness, and a user and password.
+//!
+//! Users and passwords are found so that the user can be told that they are left out, and they are never shown.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Range;
+
+/// Scheme, host and port: requests to it are spaced out, mostly one at a time. Written as an origin, `https://example.org` or
+/// `http://example.org:8080`.
+///
+/// It takes one allocation of exactly the text, and 16 bytes besides. A table of hosts can be searched by
+/// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
+///
+/// ```
+/// # use crawler_frontier::address::{Canonicalizer, HostKey, KeyRules};
+/// # use std::collections::HashMap;
+/// # let url = Canonicalizer::new(&KeyRules::default()).canonicalize("https://example.org/a")?;
+/// let hosts: HashMap<HostKey, u32> = HashMap::from([(url.host_key(), 7)]);
+/// assert_eq!(hosts.get(url.origin()), Some(&7));
+/// # Ok::<(), crawler_frontier::address::AddressError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostKey(Box<str>);
+
+impl HostKey {
+    pub(super) fn new(origin: &str) -> Self {
+        Self(origin.into())
+    }
+
+    /// From the text of a host key that was written before.
+    pub fn of_origin(origin: &str) -> Self {
+        Self::new(origin)
+    }
+
+    /// The origin's text, without a trailing slash. It has a port only if that is not the scheme's default.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &str {
+        scheme(&self.0)
+    }
+
+    /// The host's name or address, an IPv6 address in brackets.
+    pub fn host(&self) -> &str {
+        host_of(&self.0)
+    }
+
+    /// The port, or the scheme's default if none is written.
+    pub fn port(&self) -> u16 {
+        let written = self.0[range(&self.0).end..].strip_prefix(':').and_then(|port| port.parse().ok());
+        written.unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
+    }
+
+    /// Where this host's robots.txt is (RFC 9309 section 2.3).
+    pub fn robots_url(&self) -> String {
+        format!("{}/robots.txt", self.0)
+    }
+}
+
+impl fmt::Display for HostKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// It hashes and compares like its text, so a table can be searched by text.
+impl Borrow<str> for HostKey {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+fn scheme(origin: &str) -> &str {
+    if origin.starts_with("https") { "https" } else { "http" }
+}
+
+/// The host in `scheme://host[:port]`.
+pub fn host_of(origin: &str) -> &str {
+    &origin[range(origin)]
+}
+
+/// The range of the host. A port is the digits at the end if a colon is before them. An IPv6 address, which has colons of its own, ends
+/// with a bracket.
+fn range(origin: &str) -> Range<usize> {
+    let start = scheme(origin).len() + "://".len();
+    let bytes = origin.as_bytes();
+    let port = bytes.iter().rposition(|byte| !byte.is_ascii_digit()).filter(|&at| at >= start && bytes[at] == b':');
+    start..port.unwrap_or(origin.len())
+}
+
+/// `/a?b` of the wire URL `https://example.org/a?b`.
+pub fn path_and_query(wire: &str) -> &str {
+    let host = wire.find("://").map_or(0, |at| at + 3);
+    wire[host..].find('/').map_or("/", |path| &wire[host + path..])
+}
+
+/// Whether a URL, or a link to one, names a user or a password. These are [never sent](super).
+///
+/// ```
+/// # use crawler_frontier::address::has_userinfo;
+/// assert!(has_userinfo("https://ann:pw@example.org/") && has_userinfo("//ann@example.org/"));
+/// assert!(!has_userinfo("https://example.org/@ann") && !has_userinfo("mailto:ann@example.org"));
+/// ```
+pub fn has_userinfo(text: &str) -> bool {
+    text.contains('@') && authority(text).is_some_and(|authority| text[authority].contains('@'))
+}
+
+/// The text without user and password; `None` if it has none. A text without a scheme has them only if there is a password, since
+/// `ann@example.org` alone is a mail address.
+pub fn without_userinfo(text: &str) -> Option<String> {
+    let authority = authority(text).or_else(|| bare(text))?;
+    let end = authority.start + text[authority.clone()].rfind('@')? + 1;
+    Some(format!("{}{}", &text[..authority.start], &text[end..]))
+}
+
+/// The range of the authority: after `//`, with or without a scheme before it.
+fn authority(text: &str) -> Option<Range<usize>> {
+    let is_slash = |c| matches!(c, '/' | '\\');
+    let scheme = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(text.len());
+    let behind = if text[scheme..].starts_with(':') { scheme + 1 } else { 0 };
+    let start = text.len() - text[behind..].trim_start_matches(is_slash).len();
+    (start >= behind + 2).then(|| start..end(text, start))
+}
+
+/// The range of the authority in a text such as `ann:pw@example.org`. A mail address with a scheme, such as `mailto:`, has none.
+fn bare(text: &str) -> Option<Range<usize>> {
+    let authority = 0..end(text, 0);
+    let user = text[authority.clone()].rsplit_once('@')?.0;
+    let (scheme, _) = user.split_once(':')?;
+    let is_person =
+        ["acct", "mailto", "sip", "sips", "tel", "xmpp"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    (!is_person).then_some(authority)
+}
+
+/// The end of an authority that begins at `start`.
+fn end(text: &str, start: usize) -> usize {
+    text[start..].find(['/', '\\', '?', '#']).map_or(text.len(), |at| start + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_and_passwords_are_taken_out_of_authorities_only() {
+        for (text, clean) in [
+            ("http://ann:pw@a.org/b", "http://a.org/b"),
+            ("HTTPS://ann@a.org", "HTTPS://a.org"),
+            (r"http:\\ann:p@w@a.org\b", r"http:\\a.org\b"),
+            ("//ann:pw@a.org?b", "//a.org?b"),
+            ("ann:pw@a.org:8080/b", "a.org:8080/b"),
+        ] {
+            assert_eq!(without_userinfo(text).as_deref(), Some(clean), "{text}");
+        }
+        for text in [
+            "http://a.org/@ann",
+            "http://a.org?to=http://ann:pw@b.org/",
+            "mailto:ann@a.org",
+            "ann@a.org",
+            "/b?c=//ann:pw@d",
+            "a.org",
+            "",
+            "http:",
+            "é//ann@b",
+        ] {
+            assert_eq!(without_userinfo(text), None, "{text}");
+            assert!(!has_userinfo(text), "{text}");
+        }
+    }
+}

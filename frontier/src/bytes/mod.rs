@@ -1,0 +1,38 @@
+//! Bytes on disk, and nothing about what they mean. This is the lowest floor: the seen set, the
+//! frontier and the job write their files with it, and it knows none of them.
+//!
+//! * [`varint`]: a number in as few bytes as it needs, for values that there are billions of.
+//! * [`Fields`]: numbers and texts one after another, in the order that the format's page lists.
+//! * [`frames`](FrameWriter): a file cut into pieces, each with its length before it and its
+//!   checksum after it. Seen sets and checkpoints are made of these. The journal has its own
+//!   frames, four bytes shorter: it has one for each URL, and reads any of them by itself.
+//! * [`Header`]: the first 32 bytes of each file in a job's `frontier/`: the kind of file, its
+//!   format, and its job.
+//! * [`checksum`]: the function that checks all of them. [`address`](crate::address) names the same
+//!   hash function for its fingerprints. If fingerprints are one day made in another way, these
+//!   files stay readable.
+//! * [`FileError`]: what can be wrong with any file, including its path.
+//!
+//! # Damage
+//!
+//! A file may hold anything: a disk fails, a power cut tears a write, somebody copies half a file.
+//! Every reader here answers with an error that says what is wrong and at which byte. None panics,
+//! and none trusts a length: memory is allocated only for bytes that are really there.
+//!
+//! # Which of them to use for a new file
+//!
+//! A file that is read as a whole takes a [`Header`] and [`frames`](FrameWriter), with [`Fields`]
+//! inside each frame. A record that there are billions of takes [`varint`]s inside a frame of the
+//! journal. A file that only one process ever reads needs none of this: see the runs of the seen
+//! set.
+
+mod file;
+pub(crate) mod frames;
+pub mod varint;
+
+pub use file::FileError;
+pub(crate) use file::Header;
+pub(crate) use frames::RunningChecksum;
+pub(crate) use frames::{
+    Fields, FrameError, FrameReader, FrameWriter, HEAD_OF_FRAME, checksum, half_checksum, open_frame, size_of_frame,
+};

@@ -1,0 +1,45 @@
+//! What a crawl engine needs beyond the API of embedders.
+//!
+//! An embedder needs [`address`](crate::address), [`seen`](crate::seen), [`gate`](crate::gate), [`frontier`](crate::frontier) and
+//! [`Frontier::open`](crate::frontier::Frontier::open): URLs go in, leases come out. The command `crawler` needs more: it writes outputs
+//! beside a job, takes checkpoints while it crawls, judges page contents, shows lists of hosts, and shares a job between machines. All that
+//! it uses for this is on this page. It may change with each version, and nothing else in this crate depends on it.
+//!
+//! | for | names |
+//! |---|---|
+//! | bytes on disk | [`Fields`], [`varint`], [`checksum`], [`half_checksum`], [`RunningChecksum`] |
+//! | texts of URLs, a line at a time | [`TextLine`], [`canonicalize_line`], [`MARGIN`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`] |
+//! | tables of hosts and patterns | [`HostTable`], [`HostPattern`], [`patterns`], [`Firsts`] |
+//! | what a page says | [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
+//! | how hosts are asked | [`PolitenessTable`], [`Sharing`], [`AddressSharing`], [`Waited`], [`HostTurn`] |
+//! | lists and explanations | [`HostList`], [`HostOrder`], [`ListedHost`], [`Dropped`], [`JudgedAgain`], [`History`], [`Place`], [`Fetched`], [`RobotsAnswer`], [`explain_among`] |
+//! | a job's journal and checkpoints | [`Record`], [`Entry`], [`Receipts`], [`ReceiptsBuf`], [`Checkpoints`], [`FileCopy`], [`FileJournal`], [`JournalObserver`], [`Needs`], [`look_closely`], [`segment_name`], [`segment_start`] |
+//! | files beside a job | [`PAGES`], [`VISITS`], [`own`], [`Replacement`], [`Sealing`], [`sealed_bytes`] |
+
+pub use crate::address::authority::{host_of, path_and_query};
+pub use crate::address::host_table::{HostPattern, HostTable, suffixes};
+pub use crate::address::lists::{MARGIN, TextLine, canonicalize_line};
+pub use crate::bytes::frames::{Fields, RunningChecksum, checksum, half_checksum};
+pub use crate::bytes::varint;
+pub use crate::frontier::durable::entry::Entry;
+pub use crate::frontier::durable::record::{Receipts, ReceiptsBuf, Record};
+pub use crate::frontier::explain::explanation::{Fetched, History, Place, RobotsAnswer};
+pub use crate::frontier::hosts::host_list::{HostList, HostOrder, ListedHost};
+pub use crate::frontier::hosts::host_status::HostTurn;
+pub use crate::frontier::hosts::politeness_table::{AddressSharing, PolitenessTable, Sharing};
+pub use crate::frontier::lease::Waited;
+pub use crate::frontier::lease::outcome::{Redirect, is_redirect};
+pub use crate::frontier::machine::recrawl::JudgedAgain;
+pub use crate::frontier::machine::statistics::Dropped;
+pub use crate::gate::budget::page_yield::{Content, PageEvidence, PageNovelty, PageYield};
+pub use crate::gate::options::patterns;
+pub use crate::gate::scope::domain;
+pub use crate::job::checkpoint::store::{Checkpoints, FileCopy};
+pub use crate::job::directory::{PAGES, VISITS};
+pub use crate::job::journal::file::{FileJournal, JournalObserver, Needs};
+pub use crate::job::journal::recovery::look_closely;
+pub use crate::job::journal::{segment_name, segment_start};
+pub use crate::job::manifest::{Sealing, sealed_bytes};
+pub use crate::job::open::explain_among;
+pub use crate::job::own;
+pub use crate::seen::firsts::Firsts;

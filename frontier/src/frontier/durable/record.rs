@@ -1,0 +1,365 @@
+//! What a journal keeps of a crawl: its records, with the receipts of what each page wrote and the round of rules in which its URLs were
+//! judged; and the counts of one moment, for a checkpoint.
+//!
+//! # Bytes of receipts
+//!
+//! ```text
+//! for each output:  length    u8, of its name
+//!                   name      UTF-8
+//!                   end       u64, where the page's bytes end in the output
+//!                   length    u32, how many they are
+//!                   checksum  u32, of them
+//! ```
+//!
+//! Numbers are little-endian. After a crash the outputs are checked for these bytes, and a page whose bytes one of them lacks is queued
+//! again.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Entry;
+use crate::address::Fingerprint;
+use crate::bytes::{Fields, half_checksum};
+use crate::frontier::Timestamp;
+use crate::frontier::hosts::HostCost;
+use crate::frontier::hosts::HostStatus;
+use crate::gate::{PageYield, Position, Refusal, ScopeKind};
+
+/// What a journal keeps, in the order in which it happened: enough to rebuild a frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A URL passed the gate and was queued, or scheduled.
+    Admitted(Entry<'a>),
+    /// A page's lease came back, and the page waits for a time: it was scheduled again, or its next try is later, or it was given up and
+    /// waits to be asked for in another run.
+    Again {
+        /// How the lease came back.
+        settled: Settled<'a>,
+        /// The scheduled entry.
+        entry: Entry<'a>,
+    },
+    /// A page's lease came back.
+    Settled(Settled<'a>),
+    /// A URL was queued: its scheduled time had come, it was asked for again, or it was set aside and today's rules let it pass.
+    Due(DueRecord<'a>),
+    /// A URL was taken from the seen set.
+    Forgotten {
+        /// Its fingerprint.
+        fingerprint: Fingerprint,
+    },
+    /// URLs of a host were dropped when their turn came: robots.txt disallowed them, or a budget was spent.
+    Disallowed(DisallowedRecord<'a>),
+    /// Today's rules refuse a URL that earlier rules admitted: it was set aside.
+    Aside(AsideRecord<'a>),
+    /// The rules of the gate changed here: URLs admitted before are judged again.
+    Rules {
+        /// Distinguishes them from other rules.
+        digest: u64,
+    },
+    /// Something was learned of a host without a page.
+    Host(HostRecord<'a>),
+    /// The journal was opened again. Earlier receipts that reach beyond `output` are void: their pages were queued again.
+    Resumed {
+        /// Bytes that were left of the first output.
+        output: u64,
+    },
+}
+
+/// A URL that went from the schedule to its host's queue. It may have been given up, or set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueRecord<'a> {
+    /// The text of its host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
+    /// Its entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
+    /// Where it was set aside, if it was; today's rules let it pass.
+    pub from: Option<Aside>,
+}
+
+/// URLs that were dropped, because robots.txt disallows them or a budget is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DisallowedRecord<'a> {
+    /// The text of their host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
+    /// Their front queue.
+    pub priority: u8,
+    /// The entry of the first of them.
+    pub first: Position,
+    /// The number of URLs: the first, and those that follow it in its host's queue.
+    pub urls: u32,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// A URL that was set aside, from its host's queue or from an earlier round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsideRecord<'a> {
+    /// The text of its host's [`HostKey`](crate::address::HostKey); empty if it was in no queue, unless the host's budget is a reason.
+    pub host: &'a str,
+    /// Its entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
+    /// Where it is now.
+    pub to: Aside,
+    /// Where it was set aside before; `None` if it was in its host's queue.
+    pub from: Option<Aside>,
+}
+
+/// How a lease of a page came back, and the status of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled<'a> {
+    /// The status of its host afterwards.
+    pub host: HostStatus<'a>,
+    /// The page's entry.
+    pub position: Position,
+    /// Its front queue.
+    pub priority: u8,
+    /// Tries used up.
+    pub attempts: u8,
+    /// Whether the page leaves the queue; if not, it stays in its place.
+    pub done: bool,
+    /// Where its bytes are in the outputs; empty if it has none, or none that could be read again.
+    pub receipts: Receipts<'a>,
+    /// What it yielded, if it is done and that was looked at.
+    pub yielded: Option<PageYield>,
+    /// What it used of its host's budget.
+    pub cost: HostCost,
+}
+
+/// What was learned of a host, and the host's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRecord<'a> {
+    /// The status of the host afterwards.
+    pub host: HostStatus<'a>,
+    /// What was learned of its robots.txt, if anything.
+    pub robots: Option<RobotsRecord<'a>>,
+    /// Whether it was asked; if not, the frontier concluded this by itself.
+    pub was_asked: bool,
+    /// Whether it will be asked for its robots.txt again.
+    pub is_retry: bool,
+}
+
+/// What is known of a host's robots.txt from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RobotsRecord<'a> {
+    /// It redirects elsewhere.
+    Moved {
+        /// Redirects so far.
+        hops: u8,
+        /// Where to ask next.
+        url: &'a str,
+    },
+    /// It was fetched, or is known to be missing.
+    Known {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// The rest that it asks for, in whole milliseconds.
+        crawl_delay: Duration,
+        /// The lines that concern us; `None` allows everything.
+        rules: Option<&'a [u8]>,
+    },
+    /// It cannot be had, and what was known before no longer holds.
+    Unknown,
+    /// It is as it was: it has not changed, or cannot be had now.
+    Renewed {
+        /// When it should be fetched again.
+        stale_at: Timestamp,
+        /// How long it holds while it cannot be had.
+        good_until: Timestamp,
+    },
+}
+
+/// The round of rules by which URLs were last judged.
+///
+/// Each change of the rules begins a *round*. A URL admitted before it is judged again when its turn comes. If it is refused then, it is
+/// set aside: it keeps its entry, and the next round judges it once more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RuleRound {
+    /// A digest that distinguishes these rules from others; 0 if none are known yet.
+    pub digest: u64,
+    /// They judged each URL whose entry is at or after this position.
+    pub since: Position,
+    /// The number of rounds before this one.
+    pub number: u32,
+}
+
+/// The place of a URL that is set aside: the round and the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aside {
+    /// The number of the round.
+    pub round: u32,
+    /// The reason.
+    pub refusal: Refusal,
+}
+
+impl RuleRound {
+    /// The next round, with other rules that hold from this position on. If the journal keeps no such records, there is no position: then
+    /// all queued URLs are judged again, whenever they came.
+    pub(crate) fn next(self, digest: u64, at: Option<Position>) -> Self {
+        let since = at.unwrap_or(Position::from_u64(u64::MAX));
+        Self { digest, since, number: self.number.saturating_add(1) }
+    }
+}
+
+/// The counts of a frontier and its gate, and the scope that the seeds opened: small, and all of one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// The journal's end at that moment.
+    pub position: Position,
+    /// URLs admitted, without those refused later.
+    pub admitted: u64,
+    /// URLs refused, by reason.
+    pub refused: Vec<(Refusal, u64)>,
+    /// Page leases completed for good.
+    pub completed: u64,
+    /// Leases that were tried again.
+    pub retries: u64,
+    /// Bytes of the first output.
+    pub output: u64,
+    /// Leases that were out.
+    pub leased: u64,
+    /// The round of rules by which URLs are judged.
+    pub rules: RuleRound,
+    /// The kind of the roots.
+    pub scope: ScopeKind,
+    /// The hosts, domains or directories that the seeds opened.
+    pub roots: Vec<String>,
+    /// The origins of the seeds: `https://a.example`.
+    pub originals: Vec<String>,
+    /// The evidence of shapes, hosts and domains for the budgets, by slot number.
+    pub evidence: Vec<(u32, u64)>,
+}
+
+/// What a page wrote to the outputs: a [`Receipt`] for each, under the output's name. Each page names the same output first: the order of
+/// records there is the order in which pages were done.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Receipts<'a>(&'a [u8]);
+
+/// Bytes of the longest list. A record stores its length, together with its host's, in two bytes.
+const MOST: usize = 63 << 10;
+
+/// A list of receipts being built.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiptsBuf(Vec<u8>);
+
+impl ReceiptsBuf {
+    /// The list of these receipts, each with its output's name.
+    ///
+    /// # Panics
+    /// As [`push`](Self::push).
+    pub(crate) fn of(receipts: &[(&str, Receipt)]) -> Self {
+        let mut made = Self::default();
+        for (output, receipt) in receipts {
+            made.push(output, *receipt);
+        }
+        made
+    }
+
+    /// Adds a receipt.
+    ///
+    /// # Panics
+    /// If the name has more than 255 bytes, which no file name has; if the list takes more than 63 KiB, as 240 outputs with the longest
+    /// names do.
+    pub fn push(&mut self, output: &str, receipt: Receipt) {
+        let Receipt { end, length, checksum } = receipt;
+        self.0.push(u8::try_from(output.len()).expect("a file's name"));
+        self.0.extend(output.bytes());
+        self.0.extend(end.to_le_bytes());
+        self.0.extend([length, checksum].into_iter().flat_map(u32::to_le_bytes));
+        assert!(self.0.len() <= MOST, "the journal keeps at most 63 KiB of receipts for a page");
+    }
+
+    /// The list.
+    pub fn list(&self) -> Receipts<'_> {
+        Receipts(&self.0)
+    }
+}
+
+impl<'a> Receipts<'a> {
+    /// Reads a list from its bytes in the journal.
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, &'static str> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            take(&mut rest)?;
+        }
+        Ok(Self(bytes))
+    }
+
+    /// The bytes that [`read`](Self::read) reads.
+    pub(crate) fn to_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Whether nothing was written, or nothing that could be read again.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each receipt with its output's name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, Receipt)> + use<'a> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || take(&mut rest).ok())
+    }
+
+    /// The receipt of the first output.
+    pub fn first(&self) -> Option<Receipt> {
+        self.iter().next().map(|(_, receipt)| receipt)
+    }
+}
+
+/// Takes one receipt off the front.
+fn take<'a>(rest: &mut &'a [u8]) -> Result<(&'a str, Receipt), &'static str> {
+    let mut fields = Fields::of(rest);
+    let length = fields.u8()?;
+    let output = fields.text(length.into())?;
+    let receipt = Receipt { end: fields.u64()?, length: fields.u32()?, checksum: fields.u32()? };
+    *rest = fields.bytes();
+    Ok((output, receipt))
+}
+
+impl fmt::Debug for Receipts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// A page's bytes in one output, which must be there for the page to count as done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The offset in the output at which they end.
+    pub end: u64,
+    /// The number of bytes.
+    pub length: u32,
+    /// The lower half of their XXH3-64, seeded with 0.
+    pub checksum: u32,
+}
+
+impl Receipt {
+    /// The receipt of bytes that follow `before` bytes of output. To check an output against a receipt, compare it with `Receipt::of` of
+    /// the bytes found there.
+    pub fn of(written: &[u8], before: u64) -> Self {
+        // A page's record is cut long before 4 GiB.
+        let length = u32::try_from(written.len()).unwrap_or(u32::MAX);
+        Self { end: before + u64::from(length), length, checksum: Self::checksum(written) }
+    }
+
+    /// The [`checksum`](Self#structfield.checksum) of these bytes.
+    pub fn checksum(written: &[u8]) -> u32 {
+        u32::from_le_bytes(half_checksum(0, written))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "at most 63 KiB")]
+    fn a_list_that_the_journal_could_not_keep_is_refused() {
+        let mut receipts = ReceiptsBuf::default();
+        (0..5_000).for_each(|number| receipts.push("pages.jsonl", Receipt::of(b"{}", number * 2)));
+    }
+}

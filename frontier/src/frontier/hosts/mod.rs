@@ -1,0 +1,46 @@
+//! What a frontier knows of each host, and where the host is in its queues.
+//!
+//! A [`Host`] has facts, which only records change, and a [`HostSlot`] in the queues of hosts, which follows from them. The table
+//! ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a [`HostUpdate`], a draft of the host's next
+//! status; it takes effect once the journal has it.
+//!
+//! # How a host fails
+//!
+//! An answer makes a host well, whatever happened before, unless its status is 408, 425, 429 or 5xx. Each failure that counts against the
+//! host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire it. What is wrong with it
+//! is its [`FailureState`]; whether it may come back, its [`Outlook`]. Hopeless hosts do not delay the end of a crawl: [`FailingHosts`]
+//! counts them, and [`Patience`] is how long the crawl waits for the other failing hosts.
+//!
+//! # What a host costs
+//!
+//! 128 bytes (two cache lines that are loaded together), its key's text once, and 16 bytes for its usage of its budget. Its robots rules,
+//! its failure state and its further levels of URLs are stored elsewhere, since most hosts have none. [`RulesCache`] bounds the rules in
+//! memory. A host with nothing queued can be evicted to an image on disk, and then costs only its share of an index.
+
+mod host;
+pub(crate) mod host_list;
+pub(crate) mod host_status;
+mod politeness;
+pub(crate) mod politeness_table;
+mod robots_file;
+mod slot;
+mod statistics;
+mod table;
+mod usage;
+
+pub(crate) use host::{Host, HostUpdate, Rest};
+pub(crate) use host_list::HostList;
+#[cfg(feature = "lending")]
+pub(crate) use host_status::HostTurn;
+pub(crate) use host_status::{Failing, FailingHosts, FailureState, HostStatus, Outlook, Patience};
+pub use politeness::{HostGroup, HostRule, HostRules, Hours, Politeness};
+pub(crate) use politeness_table::{
+    AddressSharing, CountsByAddress, GroupUsage, HostPolicy, PolitenessTable, Sharing, SpentBudget,
+};
+pub use robots_file::Validators;
+pub(crate) use robots_file::{RULES_HOLD, RobotsFile, RobotsRedirect, Rules};
+pub(crate) use slot::{GroupKind, HostId, HostSlot, HostState, ListLink, RateGroupId, ServerAddress};
+pub(crate) use statistics::Evicted;
+pub use statistics::HostStatistics;
+pub(crate) use table::{HostSlots, Hosts, RulesCache};
+pub(crate) use usage::{HostBudget, HostCost, Usage};

@@ -1,0 +1,442 @@
+//! What goes out of a frontier to a fetcher, and what comes back.
+//!
+//! ```text
+//!   Next::Fetch(Lease) ──▶ the request ──▶ Reply ──▶ Outcome ──▶ Completion::Done
+//!                                                               Completion::Retry(when)
+//! ```
+//!
+//! A [`Lease`] is one URL lent to one fetcher. It is a debt: until it is completed, it takes one of its host's connections, mostly the only
+//! one. It has the URL, its host, the number of the try and the metadata; nothing here changes what a frontier knows.
+//!
+//! What comes back is an [`Outcome`], or a whole [`Reply`] from which the outcome and the links are read. If the try failed, a [`Failure`]
+//! with its words is a [`Trouble`], and `Blame` says what it counts against: the page, its host, the host's load or rate, or the fetcher
+//! itself. A `Setback` is both together, with the rest that the host asked for.
+//!
+//! [`Next`] is the answer to "what now?". A loop that follows it needs nothing else: it fetches, gives up, sleeps until a time or a
+//! completion, or ends.
+//!
+//! This file has what goes out; `outcome` has replies and outcomes, `trouble` what went wrong and what is to blame.
+
+pub(crate) mod outcome;
+mod trouble;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::address::CanonicalUrl;
+use crate::frontier::Timestamp;
+use crate::frontier::Validators;
+use crate::frontier::durable::Entry;
+use crate::frontier::hosts::{CountsByAddress, HostId, RateGroupId, ServerAddress, Sharing};
+use crate::gate::{Found, Links, MetadataError, PageYield, Position, Via};
+
+pub use outcome::{Completion, Outcome, Reply};
+pub(crate) use trouble::{Blame, Setback};
+pub use trouble::{Failure, Trouble};
+
+/// The kind of thing that is requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseKind {
+    /// A page.
+    Page,
+    /// A sitemap. It is completed as a page is.
+    Sitemap,
+    /// A host's robots.txt; complete it with [`Outcome::Robots`].
+    Robots,
+}
+
+/// One URL lent to one fetcher until the lease is completed. Its host is asked nothing else meanwhile, unless it [may have several
+/// connections](crate::frontier::Politeness::connections_per_host).
+///
+/// It moves into the call that completes it, so it cannot be completed twice, and only the frontier that lent it takes it back. A lease is
+/// not journaled: if it is lost with its process, its URL is queued again at the next opening.
+#[derive(Debug)]
+#[must_use = "a lease not completed holds its host back for ever"]
+pub struct Lease {
+    /// Which frontier lent it.
+    pub(crate) frontier: u64,
+    /// Its host, which stays in memory while the lease is out.
+    pub(crate) host: HostId,
+    pub(crate) kind: LeaseKind,
+    /// The entry of its page; `None` for a robots.txt.
+    pub(crate) position: Option<Position>,
+    /// Its URL, its host's key and its referrer.
+    pub(crate) texts: Texts,
+    pub(crate) depth: u32,
+    /// The front queue that its page was in, and stays in while it is out.
+    pub(crate) priority: u8,
+    pub(crate) via: Via,
+    /// Redirects in a row that led to its page.
+    pub(crate) redirects: u8,
+    /// Which try this is, from 1 on.
+    pub(crate) attempt: u8,
+    /// Tries that its page has in all.
+    pub(crate) attempts: u8,
+    /// The rest of its host when it went out.
+    pub(crate) delay: Duration,
+    /// Requests of its host that may be out at once.
+    pub(crate) connections: u8,
+    /// The group of its host, which its request counts for too; `None` if it has none.
+    pub(crate) group: Option<(RateGroupId, Arc<Sharing>)>,
+    /// The server of which its host is one port; `None` if it shares a clock with no other port.
+    pub(crate) server: Option<Arc<Sharing>>,
+    /// Whether its request counts for an IP address too.
+    pub(crate) by_address: CountsByAddress,
+    /// The address that it counts for, if that is known.
+    pub(crate) address: Option<OnAddress>,
+    /// The tries in its entry, which `attempt` includes.
+    pub(crate) earlier: u8,
+    /// Its host has never answered.
+    pub is_first_contact: bool,
+    /// Its host's failure epoch when it went out.
+    pub(crate) failure_epoch: u32,
+    /// When it went out.
+    pub(crate) lent_at: Timestamp,
+    /// When its host had answered it; `None` to take the time of its completion.
+    pub(crate) answered_at: Option<Timestamp>,
+    /// How long its host took to answer, if that was reported.
+    pub(crate) took: Option<Duration>,
+    /// Bytes of the response, as far as they were reported.
+    pub(crate) received: u64,
+    /// Bytes that its request was charged for when it went out.
+    pub(crate) charged: u64,
+    /// Why its page is to be given up; `None` for one that is to be fetched.
+    pub(crate) trouble: Option<Box<Trouble>>,
+    /// For a known robots.txt: the validators for a conditional request.
+    pub(crate) validators: Option<Box<Validators>>,
+    /// For a robots.txt that this host has for another: the origin of the first host that waits for it.
+    pub(crate) for_other: Option<Box<str>>,
+    /// What its page yielded, once that is known.
+    pub(crate) yielded: Option<PageYield>,
+    /// The finder's own bytes.
+    pub(crate) metadata: Box<[u8]>,
+    /// How long it waited, if that is known.
+    pub(crate) waited: Waited,
+}
+
+/// The IP address that a lease counts for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnAddress {
+    pub(crate) rate_group: RateGroupId,
+    pub(crate) address: ServerAddress,
+    /// When it took its place there.
+    pub(crate) since: Timestamp,
+}
+
+/// The texts of a lease, one after the other, in one allocation.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    /// The wire URL, the origin, the referrer; each empty if there is none.
+    text: String,
+    wire_end: usize,
+    origin_end: usize,
+}
+
+impl Texts {
+    /// The texts of a page or robots.txt that has no referrer yet.
+    pub(crate) fn new(wire: &str, origin: &str) -> Self {
+        // The referrer's URL is mostly about as long.
+        let mut text = String::with_capacity(2 * wire.len() + origin.len() + 32);
+        text.push_str(wire);
+        text.push_str(origin);
+        Self { wire_end: wire.len(), origin_end: text.len(), text }
+    }
+
+    /// Adds the referrer, or replaces it.
+    pub(crate) fn set_referrer(&mut self, referrer: &str) {
+        self.text.truncate(self.origin_end);
+        self.text.push_str(referrer);
+    }
+
+    fn wire(&self) -> &str {
+        &self.text[..self.wire_end]
+    }
+
+    fn origin(&self) -> &str {
+        &self.text[self.wire_end..self.origin_end]
+    }
+
+    fn referrer(&self) -> Option<&str> {
+        Some(&self.text[self.origin_end..]).filter(|referrer| !referrer.is_empty())
+    }
+}
+
+impl Lease {
+    /// The wire URL to request.
+    pub fn url(&self) -> &str {
+        self.texts.wire()
+    }
+
+    /// A page, a sitemap, or the host's robots.txt.
+    pub fn kind(&self) -> LeaseKind {
+        self.kind
+    }
+
+    /// Scheme, host and port: the text of its [`HostKey`](crate::address::HostKey).
+    pub fn origin(&self) -> &str {
+        self.texts.origin()
+    }
+
+    /// The position of its admission in the journal; `None` for a robots.txt, which is not admitted.
+    pub(crate) fn position(&self) -> Option<Position> {
+        self.position
+    }
+
+    /// The wire URL of the page it was found on.
+    pub fn referrer(&self) -> Option<&str> {
+        self.texts.referrer()
+    }
+
+    /// The origin of the host that waits for this robots.txt, if that is another host.
+    pub fn for_other(&self) -> Option<&str> {
+        self.for_other.as_deref()
+    }
+
+    /// Whether it is the asked host's own robots.txt.
+    pub fn is_own_robots(&self) -> bool {
+        self.url().strip_prefix(self.origin()) == Some("/robots.txt")
+    }
+
+    /// Links from a seed.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// How it was found.
+    pub(crate) fn via(&self) -> Via {
+        self.via
+    }
+
+    /// Redirects in a row that led here.
+    pub(crate) fn redirects(&self) -> u8 {
+        self.redirects
+    }
+
+    /// The number of this try, from 1 on. For a robots.txt it is one more than the host's failures in a row.
+    pub fn attempt(&self) -> u8 {
+        self.attempt
+    }
+
+    /// Whether its page has no further try if this one fails by the page's fault.
+    pub fn is_last_try(&self) -> bool {
+        self.attempt >= self.attempts
+    }
+
+    /// Why it is given up. Only a lease from [`Next::GiveUp`] has it.
+    pub fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_deref()
+    }
+
+    /// For a known robots.txt that may have changed: send them with the request, and complete with 304 if the server says that it has not.
+    pub fn validators(&self) -> Option<&Validators> {
+        self.validators.as_deref()
+    }
+
+    /// The bytes that [travel with the URL](Href::metadata); empty if its finder gave none.
+    pub fn metadata(&self) -> &[u8] {
+        &self.metadata
+    }
+
+    /// Reports on the answer: when its host had answered the request, how long it took from the request to the head of the response, and
+    /// how many bytes came over the wire.
+    ///
+    /// The rest between two requests to the host counts from `at`. Without this call it counts from the lease's completion, which is later
+    /// by the time that it took to read the page. `latency` is for [`adaptive_share`](crate::frontier::Politeness::adaptive_share), `bytes`
+    /// for [`byte_rate`](super::FrontierOptions::byte_rate) and [budgets](crate::frontier::Politeness::host_bytes). If no bytes
+    /// are reported, a [reply](crate::frontier::Frontier::answer) counts those of its body.
+    pub fn answered(&mut self, at: Timestamp, latency: Duration, bytes: u64) {
+        (self.answered_at, self.took, self.received) = (Some(at), Some(latency), bytes);
+    }
+
+    /// Takes the length of this body as the bytes received, if the fetcher has reported none.
+    pub(crate) fn had(&mut self, body: &[u8]) {
+        if self.received == 0 {
+            self.received = body.len() as u64;
+        }
+    }
+
+    /// When it was lent out.
+    pub fn lent_at(&self) -> Timestamp {
+        self.lent_at
+    }
+
+    /// How long it waited before it went out, if that is known.
+    pub fn waited(&self) -> Waited {
+        self.waited
+    }
+
+    /// The entry of the same page at this wire URL, which replaces the one that was lent.
+    pub(crate) fn entry<'a>(&'a self, wire: &'a str) -> Entry<'a> {
+        let Self { depth, priority, via, redirects, position, ref metadata, .. } = *self;
+        Entry { depth, priority, via, redirects, replaces: position, metadata, ..Entry::seed(wire) }
+    }
+
+    /// The rest of its host between requests.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+}
+
+impl Lease {
+    /// Requests of its host that may be out at once.
+    pub fn connections(&self) -> u8 {
+        self.connections
+    }
+
+    /// The limits of its host's group and server.
+    pub fn sharings(&self) -> impl Iterator<Item = &Sharing> {
+        let group = self.group.as_ref().map(|(_, sharing)| sharing);
+        group.into_iter().chain(&self.server).map(|sharing| &**sharing)
+    }
+
+    /// The IP address that it counts for, and since when.
+    pub fn address(&self) -> Option<(ServerAddress, Timestamp)> {
+        self.address.map(|on| (on.address, on.since))
+    }
+
+    /// Whether the addresses of its host are to be reported before it is connected to.
+    pub fn counts_by_address(&self) -> bool {
+        self.by_address != CountsByAddress::No && self.trouble.is_none()
+    }
+
+    /// The address that it must count for from now on, if its host has these addresses; `None` if it already does, or need not.
+    pub(crate) fn address_among(&self, addresses: &[IpAddr]) -> Option<ServerAddress> {
+        let address = ServerAddress::of(addresses).filter(|_| self.trouble.is_none())?;
+        let counts = match self.by_address {
+            CountsByAddress::No => false,
+            CountsByAddress::ButOnLoopback => !address.is_loopback(),
+            CountsByAddress::Always => true,
+        };
+        (counts && self.address.is_none_or(|on| on.address != address)).then_some(address)
+    }
+}
+
+impl Links {
+    /// No links yet, for the page that `lease` fetched. A page that a sitemap lists counts as one link from a seed.
+    pub fn of(lease: &Lease) -> Self {
+        let depth = if lease.kind() == LeaseKind::Sitemap { 1 } else { lease.depth().saturating_add(1) };
+        Self::new(depth, lease.position())
+    }
+}
+
+impl Found {
+    /// A link on the page that `lease` fetched: one deeper, without the page's own priority and metadata.
+    pub fn link(url: CanonicalUrl, lease: &Lease) -> Self {
+        let depth = lease.depth().saturating_add(1);
+        Self { depth, via: Via::Link, referrer: lease.position(), ..Self::seed(url) }
+    }
+
+    /// A URL that the response to `lease` redirects to. It is as deep as the page itself, and inherits its priority and metadata.
+    pub(crate) fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
+        let redirects = lease.redirects().saturating_add(1);
+        let (depth, referrer) = (lease.depth(), lease.position());
+        // What the finder asked for also holds for the target.
+        let (priority, metadata) = (Some(lease.priority), lease.metadata.clone());
+        let via = if lease.kind() == LeaseKind::Sitemap { Via::Sitemap } else { Via::Redirect };
+        Self { depth, via, redirects, referrer, priority, metadata, ..Self::seed(url) }
+    }
+
+    /// The same, with the priority and metadata that its finder gave.
+    pub(crate) fn said(self, href: &Href<'_>) -> Self {
+        Self { priority: href.priority, metadata: href.metadata.into(), ..self }
+    }
+}
+
+/// An answer to "what now?". Each one but a lease says when to ask again: at a time, when a lease comes back, or never.
+#[derive(Debug)]
+#[must_use = "a lease in it holds its host back until it is completed"]
+pub enum Next {
+    /// Fetch this, then complete it.
+    Fetch(Lease),
+    /// Its host cannot be reached: do not fetch it, record [why](Lease::trouble), and complete it with
+    /// [`Outcome::GivenUp`]. The URL then waits until it is [asked for
+    /// again](crate::frontier::Frontier::ask_again).
+    GiveUp(Lease),
+    /// No host and no scheduled URL is due before this time; a completion, submission or schedule may bring it forward. If it is not after
+    /// `now`, one call has done enough work: call again.
+    Wait(Timestamp),
+    /// Everything queued waits for outstanding leases, which may bring more URLs.
+    Busy,
+    /// Nothing is queued, scheduled or lent out: the crawl is over. Pages that were given up may wait to be asked for again.
+    Drained,
+}
+
+/// How long a lease waited before it went out. `None` if the URL or the host is not in the sample.
+///
+/// `queued` shows how deep the queue is, `rested` what politeness costs, and `due` what the other bounds cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Its URL, since it was queued.
+    pub queued: Option<Duration>,
+    /// Its host, for the end of its rest, while it had URLs queued.
+    pub rested: Option<Duration>,
+    /// Its host, after that: for its group or address, for the rate limit of the crawl, for a free connection.
+    pub due: Option<Duration>,
+}
+
+/// A URL as it is written, on a page or in a list of seeds, with what its finder says about it. A text converts to one: `"/a".into()`.
+///
+/// ```
+/// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, LeaseKind, Next, Outcome, Timestamp};
+///
+/// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+/// let mut books = Href::from("https://example.org/books").metadata("shelf=7")?;
+/// books.priority = Some(3);
+/// frontier.seed(books, now)?;
+/// let Next::Fetch(robots) = frontier.next(now)? else { panic!("its host's robots.txt comes first") };
+/// let outcome = Outcome::response(&robots, 404, b"");
+/// frontier.complete(robots, outcome, now)?;
+/// let Next::Wait(later) = frontier.next(now)? else { panic!("the host rests for a second") };
+/// let Next::Fetch(lease) = frontier.next(later)? else { panic!("the page") };
+/// assert_eq!(lease.metadata(), b"shelf=7");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Href<'a> {
+    /// The link, as it is written.
+    pub text: &'a str,
+    /// It is not to be followed, and counts as refused.
+    pub nofollow: bool,
+    /// Its front queue: 0 goes first. `None` takes the depth, at most 255.
+    pub priority: Option<u8>,
+    pub(crate) metadata: &'a [u8],
+}
+
+impl<'a> Href<'a> {
+    /// Your own bytes, which travel with the URL and come back in [its lease](Lease::metadata): at each try, after each restart, and
+    /// if another spelling of it is asked for. Links on its page do not inherit them. A URL that was seen before keeps the bytes that it
+    /// had.
+    ///
+    /// # Errors
+    /// If there are more than [`Found::METADATA`](crate::gate::Found::METADATA) bytes.
+    pub fn metadata(mut self, bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Result<Self, MetadataError> {
+        self.metadata = MetadataError::check(bytes.as_ref())?;
+        Ok(self)
+    }
+}
+
+impl<'a> From<&'a str> for Href<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text, ..Self::default() }
+    }
+}
+
+impl<'a> From<&'a String> for Href<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+/// The answer to the addresses reported for a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a lease that must wait is not to be asked for"]
+#[non_exhaustive]
+pub enum Resolved {
+    /// Go on, and connect.
+    Connect,
+    /// The address rests, or has as many requests out as it may. Do not connect, and complete the lease with
+    /// [`Outcome::Released`]: its host is then in the wait queue of the address.
+    Release,
+}

@@ -1,0 +1,453 @@
+//! Leases come back: what became of the page, and the new status of its host.
+//!
+//! Two things are decided: the *host's* new status, as a [`HostUpdate`] (its clock, its failures in a row, whether it is retired), and the
+//! *page's* fate, as an `After`:
+//!
+//! | after | the page |
+//! |---|---|
+//! | done | leaves its queue, with its record |
+//! | again | as done, and is scheduled for a later visit |
+//! | later | leaves its queue for the schedule, until its next try |
+//! | parked | was given up: has a record, and waits until it is asked for again |
+//! | tried, untried | stays where it is, and goes next, with one try less or with all of them |
+//!
+//! Both are in one record, `Settled`, or `Again` where the page waits for a time, so no crash can come between them. If the journal cannot
+//! take the record, nothing has changed, and the page goes next.
+//!
+//! # In an embedder's own loop
+//!
+//! URLs come in as texts, and whole replies come back. A crawl with many workers calls the [`Gate`](crate::gate::Gate) itself.
+//!
+//! # A slow host rests longer
+//!
+//! With [`adaptive_share`](crate::frontier::Politeness::adaptive_share) the rest of a host follows its latency: it grows at once with a
+//! slow answer, and shrinks by half the difference with a quick one. Only a 2xx lets it shrink: an error often comes quickly because the
+//! host is overloaded.
+//!
+//! The learned rest is not state. A host's record has the time when it is due. After a restart or an eviction it rests by its `host_delay`,
+//! until its next answer.
+
+use std::io;
+
+use super::{Frontier, FrontierError};
+use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
+use crate::frontier::hosts::{HostCost, HostId, HostState, HostUpdate};
+use crate::frontier::lease::outcome::{self, Redirect};
+use crate::frontier::lease::{Blame, Setback};
+use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Timestamp, Trouble};
+use crate::gate::{Admission, Admitted, Found, Position, Refusal};
+
+impl<J: Journal> Frontier<J> {
+    /// Takes a lease back. O(log hosts).
+    ///
+    /// A response below 500, other than 408, 425 and 429, is final. Everything else is a failure:
+    ///
+    /// - Of the *host*, if there is no connection ([`Connect`](Failure::Connect), [`Dns`](Failure::Dns), [`Tls`](Failure::Tls)) or no
+    ///   robots.txt. The host rests for a [backoff](crate::frontier::Politeness::backoff) that doubles with each failure in a row, and the
+    ///   page keeps its tries. After [`host_failures`](crate::frontier::Politeness::host_failures) in a row the host is retired: its URLs
+    ///   are [given up](crate::frontier::Next::GiveUp) as their turn comes, until it is [asked again](Self::ask_again).
+    /// - Of the *host* again, if it says that it is asked too often: 429. It rests as above, or for as long as its Retry-After says, and
+    ///   the page is asked for next, with all its tries. Only when the failures in a row reach half of those that retire the host does the
+    ///   page asked for then lose one try and go after others: it may be this one page that is never answered.
+    /// - Of the *host and the page*, if the host may be overloaded: a timeout, 408, 425, 503. The host rests as above, or for as long as
+    ///   its Retry-After says, and the page loses one of its [`attempts`](crate::frontier::Politeness::attempts).
+    /// - Of the *page*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Four different
+    ///   pages that break in a row count as one failure of the host. Its robots.txt is asked for next, and if that is answered well, the
+    ///   host is well: only a part of it is broken, and the pages that follow are not given up for that.
+    /// - Of the *fetcher*, [`Lost`](Failure::Lost): the page loses one try.
+    ///
+    /// A robots.txt is tried again in the same way. Known rules stay in force while it cannot be had, up to 30 days (RFC 9309 section
+    /// 2.3.1.4).
+    ///
+    /// # Errors
+    /// If the journal's storage fails: the lease is back as if it had been released, and nothing else has changed.
+    /// [`ForeignLease`](FrontierError::ForeignLease) if another frontier lent it: nothing has changed.
+    pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> Result<Completion, FrontierError> {
+        self.end_lease(lease, outcome, Receipts::default(), now)
+    }
+
+    /// As [`complete`](Self::complete), for a page that is written to outputs. If it is [done](Completion::Done), now append the bytes that
+    /// its receipts describe, before those of any other page. After a crash, the page counts as done only if the outputs have these bytes.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    ///
+    /// # Panics
+    /// If an output's name has more than 255 bytes, or the receipts take more than 63 KiB.
+    pub fn complete_with(
+        &mut self,
+        lease: Lease,
+        outcome: Outcome,
+        receipts: &[(&str, Receipt)],
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        self.end_lease(lease, outcome, ReceiptsBuf::of(receipts).list(), now)
+    }
+
+    /// Takes a lease back: frees its places first, then judges and journals the outcome, and seats its host.
+    #[expect(clippy::needless_pass_by_value, reason = "the caller gives the lease up")]
+    pub(super) fn end_lease(
+        &mut self,
+        lease: Lease,
+        outcome: Outcome,
+        receipts: Receipts<'_>,
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        self.check_is_out(&lease)?;
+        self.lent.all -= 1;
+        self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
+        // The host's rest begins when it had answered the request, not when the page was read.
+        let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
+        // Hosts in a wait queue go before this one.
+        self.give_places_back(&lease, &outcome, answered_at, now);
+        let news = self.server_news(&lease, &outcome);
+        if lease.trouble.is_none() {
+            let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
+            self.rate.end(lease.charged, was_sent.then_some(lease.received));
+        }
+        self.adapt(&lease, &outcome);
+        let was_spent = self.spent(lease.host).is_some();
+        let completion = match lease.position {
+            Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),
+            None => self.complete_robots(&lease, outcome, answered_at),
+        };
+        self.note_spent(lease.host, was_spent, now);
+        if let Some(news) = news {
+            self.share_standing(&lease, news, answered_at, now);
+        }
+        self.take_seat(&lease, now);
+        Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
+    }
+
+    /// Seats the host of a returned lease. A host with several connections may already have its place: there, a page that is to be tried
+    /// again may move it forward.
+    fn take_seat(&mut self, lease: &Lease, now: Timestamp) {
+        let lends_concurrently = self.lends_concurrently(lease.host);
+        let seat = &mut self.state.seats()[lease.host];
+        let state = seat.state;
+        if let Some(page) = lease.position {
+            seat.out -= 1;
+            self.lent.pages -= 1;
+            if lends_concurrently {
+                self.lent.remove(lease.host, page);
+            }
+        }
+        if matches!(state, HostState::Leased | HostState::LeasedRobots) {
+            self.place(lease.host, now);
+            return;
+        }
+        self.count_outlook(lease.host);
+        let host = self.state.host(lease.host);
+        if let Some(first) = self.first_free(host, lease.host) {
+            self.arrived(lease.host, first.priority, now);
+        }
+    }
+
+    #[cfg(feature = "lending")]
+    /// Whether a host counts as failing: its last requests brought no answer, or one that counts against it.
+    pub(crate) fn is_failing(&self, host: HostId) -> bool {
+        self.state.host(host).failures > 0
+    }
+
+    /// Whether this frontier lent it. A lease cannot be cloned, so holding one proves it is outstanding.
+    pub(crate) fn check_is_out(&self, lease: &Lease) -> Result<(), FrontierError> {
+        if lease.frontier == self.id { Ok(()) } else { Err(FrontierError::ForeignLease) }
+    }
+
+    /// Takes a page back, and says what became of it; `None` if it stays its host's next page.
+    ///
+    /// A page that is given up says nothing about its host, which was not asked. Otherwise the outcome is an answer or a setback with a
+    /// blame, and the blame decides whether and when the page is tried again.
+    fn complete_page(
+        &mut self,
+        lease: &Lease,
+        position: Position,
+        outcome: Outcome,
+        receipts: Receipts<'_>,
+        now: Timestamp,
+    ) -> io::Result<Option<Completion>> {
+        // If the page is tried again, this is dropped: the next lease may set it anew.
+        let again = self.again.remove(&position);
+        let mut update = HostUpdate::of(self.state.host(lease.host));
+        if lease.trouble.is_some() {
+            // Nothing was asked, so the outcome says nothing.
+            return match outcome {
+                Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => Ok(None),
+                _ => self.settle(lease, position, &update, After::Parked, receipts),
+            };
+        }
+        let rest = self.rest(lease, now);
+        let setback = match outcome {
+            Outcome::Released | Outcome::GivenUp => return Ok(None),
+            Outcome::Moved { to } => {
+                update.answer(302, None, rest.is_late);
+                update.due = rest.over;
+                return self.follow(lease, position, &update, &to, again, receipts);
+            }
+            Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
+            Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
+                update.answer(status, retry_after, rest.is_late)
+            }
+        };
+        let done = again.map_or(After::Done, After::Again);
+        let Some(setback) = setback else {
+            update.due = rest.over;
+            return self.settle(lease, position, &update, done, receipts);
+        };
+        let counts = update.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
+        if counts {
+            self.lent.begin_wave(lease.host);
+        }
+        let is_last = setback.trouble.failure.is_final() || lease.is_last_try();
+        let after = match setback.blame {
+            Blame::Host => After::Untried,
+            Blame::Rate if !counts || update.is_retired() || !self.doubts_page(update.failures) => After::Untried,
+            _ if is_last => done,
+            // Given up with its host's other pages.
+            _ if update.is_retired() => After::Tried,
+            Blame::Fetcher => After::Tried,
+            // The host rests for its Retry-After in any case, so the page may stay first.
+            Blame::Load if setback.retry_after.is_some() => After::Tried,
+            Blame::Load | Blame::Rate => After::Later(update.due),
+            Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
+        };
+        self.settle(lease, position, &update, after, receipts)
+    }
+
+    /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
+    /// retirement. So one page that is always refused does not retire its host, and a host that refuses all pages costs one try of one page
+    /// in each row.
+    fn doubts_page(&self, failures: u16) -> bool {
+        u32::from(failures) == self.politeness.host_failures.div_ceil(2)
+    }
+
+    /// Writes the fate of the page and the status of its host as one record. Only a page that is done names its receipts: the outputs have
+    /// nothing of others.
+    fn settle(
+        &mut self,
+        lease: &Lease,
+        position: Position,
+        update: &HostUpdate,
+        after: After,
+        receipts: Receipts<'_>,
+    ) -> io::Result<Option<Completion>> {
+        let done = after.is_done();
+        let before = lease.attempt - 1 - lease.earlier;
+        let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
+        let receipts = if done { receipts } else { Receipts::default() };
+        let host = update.standing(lease.origin());
+        let yielded = lease.yielded.filter(|_| done);
+        let is_page = done && lease.kind == LeaseKind::Page;
+        // A page that is given up was not requested.
+        let cost = lease.trouble.as_ref().map_or(HostCost { is_page, bytes: lease.received }, |_| HostCost::default());
+        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts, yielded, cost };
+        match self.entry_after(lease, after)? {
+            None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
+            Some(entry) => {
+                // An entry that replaces another was remembered with it.
+                let url = match entry.replaces {
+                    None => self.gate().canonicalizer().canonicalize(entry.wire).ok(),
+                    Some(_) => None,
+                };
+                self.commit(&Record::Again { settled, entry }, Some(lease.host), url.as_ref())?
+            }
+        };
+        Ok(match after {
+            After::Later(at) => Some(Completion::Retry(at)),
+            _ if done => Some(Completion::Done),
+            _ => None,
+        })
+    }
+
+    /// The entry of a page that waits for a time; `None` if it does not. It keeps the referrer of the previous entry, which is read for it.
+    fn entry_after<'a>(&mut self, lease: &'a Lease, after: After) -> io::Result<Option<Entry<'a>>> {
+        let not_before = match after {
+            After::Done | After::Tried | After::Untried => return Ok(None),
+            After::Again(at) | After::Later(at) => at,
+            After::Parked => Entry::NEVER,
+        };
+        let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
+        let blank = Entry { referrer, not_before: Some(not_before), ..lease.entry(lease.url()) };
+        Ok(Some(match after {
+            After::Later(_) => Entry { attempts: lease.attempt, ..blank },
+            // Redirects are counted anew: otherwise a page that is reached by a redirect each time would be refused after some visits.
+            After::Again(_) => Entry { redirects: 0, replaces: None, ..blank },
+            _ => blank,
+        }))
+    }
+
+    /// The page is asked for at another spelling of its key: a new entry replaces the old one, without a seen test. If it was redirected
+    /// too often, or to where no redirect of its key can lead, it is done instead.
+    fn follow(
+        &mut self,
+        lease: &Lease,
+        from: Position,
+        update: &HostUpdate,
+        to: &str,
+        again: Option<Timestamp>,
+        receipts: Receipts<'_>,
+    ) -> io::Result<Option<Completion>> {
+        let refusal = match self.gate().canonicalizer().canonicalize(to) {
+            Err(error) => Some(Refusal::from(&error)),
+            // Same key, same host; anything else has bypassed the gate.
+            Ok(url) if url.origin() != lease.origin() => Some(Refusal::OutOfScope),
+            Ok(_) if lease.redirects >= self.redirects => Some(Refusal::TooManyRedirects),
+            Ok(_) => None,
+        };
+        if let Some(refusal) = refusal {
+            self.gate().refuse(refusal);
+            return self.settle(lease, from, update, again.map_or(After::Done, After::Again), receipts);
+        }
+        let referrer = self.journal.read(from)?.referrer;
+        self.note_host(lease.host, update, true)?;
+        let entry = Entry { redirects: lease.redirects + 1, referrer, ..lease.entry(to) };
+        self.commit(&Record::Admitted(entry), Some(lease.host), None)?;
+        Ok(None)
+    }
+
+    /// Records a host's new status.
+    pub(crate) fn note_host(&mut self, id: HostId, update: &HostUpdate, was_asked: bool) -> io::Result<()> {
+        let key = self.state.host(id).key.clone();
+        let host = update.standing(key.as_str());
+        let record = Record::Host(HostRecord { host, robots: None, was_asked, is_retry: false });
+        self.commit(&record, Some(id), None).map(drop)
+    }
+}
+
+/// The fate of a page whose lease came back.
+#[derive(Clone, Copy, Debug)]
+enum After {
+    /// Its record is its last.
+    Done,
+    /// Its record is its last for now: the page is to be fetched again at this time.
+    Again(Timestamp),
+    /// Its next try is not before this time; other pages of its host go first.
+    Later(Timestamp),
+    /// Given up: it has a record, and waits until it is asked for again.
+    Parked,
+    /// It stays its host's next page, with one try less.
+    Tried,
+    /// It stays its host's next page, with all its tries.
+    Untried,
+}
+
+impl After {
+    /// The page leaves the queue with a record.
+    const fn is_done(self) -> bool {
+        matches!(self, Self::Done | Self::Again(_) | Self::Parked)
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Queues a seed; if the gate refuses it, says why.
+    ///
+    /// # Errors
+    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    pub fn seed<'a>(&mut self, href: impl Into<Href<'a>>, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        self.admit(Found::seed(url).said(&href), now)
+    }
+
+    /// Takes a lease back with the server's reply, and queues what the reply leads to: the links of a page, or the target of a redirect.
+    /// The rules of a robots.txt are read.
+    ///
+    /// A page that redirects to another spelling of its own key is fetched there next, and so is a robots.txt that redirects. Any other
+    /// target is queued like a link, and waits for its own host. So the client must not follow redirects by itself. If there was no reply,
+    /// [complete](Self::complete) the lease with [`Outcome::Failed`].
+    ///
+    /// If a link cannot be written to the journal, the page is not done: it is lent again, and its links are found again.
+    ///
+    /// # Errors
+    /// [`ForeignLease`](FrontierError::ForeignLease), or [`Storage`](FrontierError::Storage): the lease then counts as released.
+    pub fn answer(&mut self, mut lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
+        self.check_is_out(&lease)?;
+        lease.had(reply.body);
+        let (outcome, admitted) = reply.pass(self.gate(), &lease);
+        self.take_back(lease, admitted, outcome, Receipts::default(), now)
+    }
+
+    /// Queues the links of the page that `lease` fetched, as they are written, resolved against its URL; says how many were new.
+    /// [`answer`](Self::answer) does so too, and also honors the page's `<base href>` and nofollow.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn links<'a, T: Into<Href<'a>>>(
+        &mut self,
+        lease: &Lease,
+        hrefs: impl IntoIterator<Item = T>,
+        now: Timestamp,
+    ) -> Result<usize, FrontierError> {
+        let found = outcome::links(self.gate(), lease, None, hrefs.into_iter().map(Into::into));
+        let admitted = outcome::admitted(self.gate(), found);
+        let queued = admitted.len();
+        admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now))?;
+        Ok(queued)
+    }
+
+    /// The outcome with which to complete a lease whose response redirects; queues the target, if that is another page. For callers that
+    /// complete a lease [with a receipt](Self::complete_with); [`answer`](Self::answer) does this by itself.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn redirect(
+        &mut self,
+        lease: &Lease,
+        status: u16,
+        location: &str,
+        now: Timestamp,
+    ) -> Result<Outcome, FrontierError> {
+        let plain = Outcome::response(lease, status, &[]);
+        match Redirect::of(self.gate(), lease, location) {
+            Ok(Redirect::Same(to)) => Ok(Outcome::Moved { to }),
+            Ok(Redirect::Other(found)) => self.admit(found, now).map(|_| plain),
+            Err(_) => Ok(plain),
+        }
+    }
+
+    /// Queues what a page brought, and takes its lease back. If one of its links cannot be kept, the lease is released instead: if the page
+    /// were marked done, that link would never be found again.
+    pub(crate) fn take_back(
+        &mut self,
+        lease: Lease,
+        admitted: Vec<Admitted>,
+        outcome: Outcome,
+        receipts: Receipts<'_>,
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        match admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now)) {
+            Ok(()) => self.end_lease(lease, outcome, receipts, now),
+            Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error)),
+        }
+    }
+
+    fn admit(&mut self, found: Found, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        match self.gate().admit(found) {
+            Admission::Admitted(admitted) => self.submit(admitted, now).map(|()| None),
+            Admission::Refused(refusal) => Ok(Some(refusal)),
+        }
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Learns from a page that came back how long its host is to rest.
+    pub(crate) fn adapt(&mut self, lease: &Lease, outcome: &Outcome) {
+        let was_asked = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
+        if lease.position.is_none() || !was_asked {
+            return;
+        }
+        let wanted = lease.took.and_then(|took| self.politeness.adaptive_delay(took, lease.connections > 1));
+        let Some(wanted) = wanted.map(|rest| u32::try_from(rest.as_micros().div_ceil(1000)).unwrap_or(u32::MAX)) else {
+            return;
+        };
+        let before = self.state.host(lease.host).delay(&self.politeness);
+        let learned = &mut self.state.seats()[lease.host].learned_ms;
+        if wanted >= *learned {
+            *learned = wanted;
+        } else if matches!(outcome, Outcome::Response { status: 200..=299, .. }) {
+            *learned = u32::midpoint(*learned, wanted);
+        }
+        let after = self.state.host(lease.host).delay(&self.politeness);
+        self.lent.rest_longer(lease.host, after.saturating_sub(before));
+    }
+}

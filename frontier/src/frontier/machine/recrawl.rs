@@ -1,0 +1,477 @@
+//! What becomes of URLs after they were admitted: they are fetched again at a given time, whether they were seen or not, or forgotten; and
+//! they are set aside and judged again, by rules that change and by the budgets of hosts.
+//!
+//! # Rounds of rules
+//!
+//! Rules change while URLs wait: a later run has other settings, or a host is dropped. Each change begins a *round* of rules. A URL admitted in an earlier round is judged again when its turn comes. If it is refused then, it
+//! is set aside with its reason, and counts as refused and not as admitted. It keeps its entry in the journal. The next round judges it
+//! once more: it goes back to its queue, or is set aside for that round.
+//!
+//! Nothing is walked when the rules change. A URL that came since is not judged twice: its journal position tells.
+//!
+//! # Budgets
+//!
+//! Hosts, and groups of hosts, have a maximum of pages and bytes in all. Usage is state, so it outlives the process. An outstanding page counts as used until it is back: a host has no more pages out than its
+//! budget leaves, and a group's rate group no more requests. The bytes of a response are not known before it ends: when the bytes are
+//! spent, outstanding requests are still completed.
+//!
+//! A host whose budget is spent is asked nothing, so it neither rests nor waits in a queue. Its URLs are set aside as its turn comes, like
+//! URLs that rules refuse: each has a record and a reason, and the next round of rules, which a change of budgets begins,
+//! judges it again. The host is still asked for the robots.txt of others, by its clock.
+
+use std::io;
+
+use super::{Frontier, FrontierError};
+use crate::address::CanonicalUrl;
+use crate::address::Canonicalizer;
+use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
+use crate::frontier::hosts::RateGroupId;
+use crate::frontier::hosts::{Host, HostId, HostState};
+use crate::frontier::{Href, Lease, Timestamp};
+use crate::gate::{DropRule, Found, Position, Refusal};
+use crate::seen::Removal;
+
+/// The most URLs that one call moves to their hosts' queues as their time comes, so that a million due at once do not stop the crawl.
+const RELEASES: u32 = 128;
+
+impl<J: Journal> Frontier<J> {
+    /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL is added to the seen set, but not tested
+    /// against it. If the gate refuses it for another reason, says why. It is found anew, like a seed: at depth 0, and it widens the scope.
+    /// A page that keeps its depth is scheduled by [its lease](Self::schedule_again).
+    ///
+    /// It goes to the end of its host's queue within a second of its time, at the next call of [`next`](Self::next); robots.txt and
+    /// politeness then apply as to any other. A URL that is scheduled twice is fetched twice.
+    ///
+    /// Works with every [layout](crate::seen::Layout) of the seen set. Besides the journal's entry it costs two to four bytes of memory a
+    /// URL, or about a hundred if no other URL has the same second. If the journal is durable, so is this; the journal segment with its
+    /// entry is kept until then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
+    ///
+    /// // Each page once a day. No page links to another here.
+    /// let day = Duration::from_secs(24 * 3600);
+    /// let begin = Timestamp::from_micros(0);
+    /// let (mut frontier, mut now, mut visits) = (Frontier::new(&FrontierOptions::default())?, begin, Vec::new());
+    /// frontier.seed("https://example.org/", now)?;
+    /// while now < begin + 3 * day {
+    ///     match frontier.next(now)? {
+    ///         Next::Fetch(lease) => {
+    ///             if lease.url() == "https://example.org/" {
+    ///                 visits.push(now.since(begin).as_secs() / 3600);
+    ///             }
+    ///             frontier.schedule_again(&lease, now + day)?;
+    ///             let outcome = Outcome::response(&lease, 200, b"");
+    ///             frontier.complete(lease, outcome, now)?;
+    ///         }
+    ///         Next::Wait(until) => now = until,
+    ///         Next::GiveUp(_) | Next::Busy | Next::Drained => unreachable!("it never ends"),
+    ///     }
+    /// }
+    /// assert_eq!(visits, [0, 24, 48]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    pub fn schedule<'a>(&mut self, href: impl Into<Href<'a>>, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        Ok(self.schedule_found(&Found::seed(url).said(&href), at)?)
+    }
+
+    /// Queues a page again whose last try failed, at the depth it was found at, whether it was seen or not.
+    ///
+    /// # Errors
+    /// As [`schedule`](Self::schedule).
+    pub fn retry(
+        &mut self,
+        text: &str,
+        via: crate::gate::Via,
+        depth: u32,
+        now: Timestamp,
+    ) -> Result<Option<Refusal>, FrontierError> {
+        let url = self.gate().canonicalizer().canonicalize(text)?;
+        Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)?)
+    }
+
+    /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that recrawling brings no page nearer to a seed.
+    ///
+    /// Call it before the lease is completed. The page is then done and scheduled in one record, so whenever the process dies, it is queued
+    /// exactly once. If the completion leads to another try, or to another spelling of the page, nothing is scheduled: call it again with
+    /// the next lease. A robots.txt is never scheduled: it is fetched again by itself.
+    ///
+    /// # Errors
+    /// [`ForeignLease`](FrontierError::ForeignLease) if another frontier lent it.
+    pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        self.check_is_out(lease)?;
+        let Some(position) = lease.position() else { return Ok(None) };
+        let found = |url| Found { depth: lease.depth(), via: lease.via(), ..Found::seed(url) };
+        let url = self.gate().canonicalizer().canonicalize(lease.url());
+        // The limits may be lower than when it was admitted.
+        let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate().check(&found(url)));
+        if let Err(refusal) = verdict {
+            self.gate().refuse(refusal);
+            return Ok(Some(refusal));
+        }
+        self.again.insert(position, at);
+        Ok(None)
+    }
+
+    /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled, given up or lent out, it stays
+    /// so.
+    ///
+    /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. In the counting layout, forgetting a URL that was
+    /// never found may make another one new, at the filter's false-positive rate. If the journal is durable, so is this. The call waits
+    /// while a checkpoint writes the URL's shard. The URL must not be admitted and not yet submitted at that moment.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Timestamp};
+    /// use crawler_frontier::gate::Refusal;
+    /// use crawler_frontier::seen::{Layout, Removal};
+    ///
+    /// let mut options = FrontierOptions::default();
+    /// options.seen.layout = Layout::Exact;
+    /// let (mut frontier, now) = (Frontier::new(&options)?, Timestamp::from_micros(0));
+    /// frontier.seed("https://example.org/", now)?;
+    /// assert_eq!(frontier.seed("https://example.org/", now)?, Some(Refusal::Seen));
+    /// assert_eq!(frontier.forget("https://example.org/")?, Removal::Removed);
+    /// assert_eq!(frontier.seed("https://example.org/", now)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unsupported`](FrontierError::Unsupported) with the layout's name, if that cannot forget; [`Address`](FrontierError::Address);
+    /// [`Storage`](FrontierError::Storage): nothing is forgotten then.
+    pub fn forget(&mut self, text: &str) -> Result<Removal, FrontierError> {
+        let url = self.gate().canonicalizer().canonicalize(text)?;
+        let fingerprint = url.fingerprint(self.gate().fingerprint_key());
+        if self.gate().seen().options().layout.forgets() {
+            self.journal.append(&Record::Forgotten { fingerprint })?;
+        }
+        Ok(self.state.forget(fingerprint)?)
+    }
+
+    /// Checks a URL by the rules of the gate, but not the seen test, and schedules it. Applying the record adds it to the seen set.
+    fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
+        if let Err(refusal) = self.gate().check(found) {
+            self.gate().refuse(refusal);
+            return Ok(Some(refusal));
+        }
+        let entry = Entry { not_before: Some(at), ..Entry::of(found, found.front_queue()) };
+        self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
+        Ok(None)
+    }
+
+    /// Moves URLs whose time has come to their hosts' queues, up to the bound.
+    pub(crate) fn release(&mut self, now: Timestamp) -> io::Result<()> {
+        if self.state.schedule().first_due(now).is_none() {
+            return Ok(());
+        }
+        // The limits may be lower now; an admitted URL stays admitted.
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
+        for _ in 0..RELEASES {
+            let Some(position) = self.state.schedule().first_due(now) else { break };
+            self.release_first(position, &canonicalizer, now)?;
+        }
+        Ok(())
+    }
+
+    /// Moves one URL from the schedule to its host's queue. The entry is read for the URL's text, since its host may be evicted, or new.
+    fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
+        let Entry { wire, priority, .. } = self.journal.read(position)?;
+        let url = canonicalizer.canonicalize(wire);
+        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let host = self.host_of(&url, now)?;
+        self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from: None }), Some(host), None)?;
+        self.arrived(host, priority, now);
+        Ok(())
+    }
+}
+
+/// The most URLs set aside in earlier rounds that one call judges again, so that a million of them do not stop the crawl.
+const RETURNS: u32 = 128;
+/// The most URLs that are set aside at once when a host is dropped. The others are set aside as their turn comes.
+const DROPPED_AT_ONCE: usize = 1 << 16;
+/// The most URLs that `judged_again` looks at.
+const LOOKED_AT: usize = 1 << 20;
+
+/// What today's rules say of URLs that earlier rules judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgedAgain {
+    /// URLs that wait and are now refused, by the reason.
+    pub refused: std::collections::BTreeMap<Refusal, u64>,
+    /// URLs that were refused and are now admitted again.
+    pub readmitted: u64,
+    /// There are more URLs than were looked at.
+    pub is_cut: bool,
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Stops asking a host: its URLs are refused as [`Dropped`](Refusal::Dropped), both queued and newly found ones. `*.example.org` is
+    /// `example.org` and all hosts below it. Requests under way are completed.
+    ///
+    /// A job stores this with its frontier. [`undo_drop`](Self::undo_drop) takes it back, and no URL is lost.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
+    /// use crawler_frontier::gate::{DropRule, Refusal};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// frontier.seed("https://example.org/", now)?;
+    /// frontier.drop_host("example.org", now)?;
+    /// assert!(matches!(frontier.next(now)?, Next::Drained));
+    /// assert_eq!(frontier.seed("https://example.org/a", now)?, Some(Refusal::Dropped));
+    /// frontier.undo_drop(&DropRule::Host("example.org".to_owned()), now)?;
+    /// assert!(matches!(frontier.next(now)?, Next::Fetch(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Rule`](FrontierError::Rule) if the name is not a host's; [`Storage`](FrontierError::Storage).
+    pub fn drop_host(&mut self, host: &str, now: Timestamp) -> Result<(), FrontierError> {
+        self.drop_by(DropRule::Host(host.to_owned()), now)
+    }
+
+    /// Drops by any rule, as [`drop_host`](Self::drop_host) does.
+    ///
+    /// # Errors
+    /// [`Rule`](FrontierError::Rule) if the name is not a host's, or the pattern does not compile; [`Storage`](FrontierError::Storage).
+    pub fn drop_by(&mut self, rule: DropRule, now: Timestamp) -> Result<(), FrontierError> {
+        rule.check()?;
+        let mut rules = self.gate().dropped();
+        if rules.contains(&rule) {
+            return Ok(());
+        }
+        rules.push(rule);
+        self.change_dropped(&rules)?;
+        Ok(self.set_aside_dropped(now)?)
+    }
+
+    /// Takes a drop back; says whether there was one. URLs that it refused while queued are queued again, unless another rule refuses them.
+    /// URLs found meanwhile are new when they are next found.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn undo_drop(&mut self, rule: &DropRule, now: Timestamp) -> Result<bool, FrontierError> {
+        let mut rules = self.gate().dropped();
+        let before = rules.len();
+        rules.retain(|kept| kept != rule);
+        if rules.len() == before {
+            return Ok(false);
+        }
+        self.change_dropped(&rules)?;
+        self.bring_back(now)?;
+        Ok(true)
+    }
+
+    /// Gives the new list to the journal's owner first, then to the gate. This begins a round.
+    fn change_dropped(&mut self, rules: &[DropRule]) -> Result<(), FrontierError> {
+        self.journal.keep_dropped(rules)?;
+        self.gate().set_dropped(rules)?;
+        let digest = self.state.rules_digest();
+        Ok(self.commit(&Record::Rules { digest }, None, None).map(drop)?)
+    }
+
+    /// Sets the URLs of dropped hosts aside at once: a failing host may rest for hours, and its URLs would delay the end of the crawl by
+    /// that. O(hosts in memory).
+    fn set_aside_dropped(&mut self, now: Timestamp) -> io::Result<()> {
+        let mut left = DROPPED_AT_ONCE;
+        let ids: Vec<HostId> = self.state.hosts().ids().collect();
+        let mut emptied = Vec::new();
+        for id in ids {
+            let host = self.state.host(id);
+            // For a host with one connection, which page is out is not recorded. It comes back soon, and the others are set aside then.
+            let is_out = host.seat.out > 0 && !self.lends_concurrently(id);
+            if host.queue.len() == 0 || is_out || !self.gate().drops_host(&host.key) {
+                continue;
+            }
+            while left > 0
+                && let Some(first) = self.first_free(self.state.host(id), id)
+            {
+                self.set_aside(id, first, Refusal::Dropped)?;
+                left -= 1;
+            }
+            if self.first_free(self.state.host(id), id).is_none() {
+                emptied.push(id);
+            }
+        }
+        let resting = |id: &HostId| matches!(self.state.host(*id).seat.state, HostState::Asleep | HostState::Snoozed);
+        let (resting, others): (Vec<_>, Vec<_>) = emptied.into_iter().partition(resting);
+        self.agenda.remove(|id| resting.contains(&id));
+        for id in resting {
+            self.place(id, now);
+        }
+        for id in others {
+            if self.leaves_its_queue(id) {
+                self.wake_groups(id, now);
+                self.place(id, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges URLs again that earlier rounds set aside, up to the bound.
+    #[inline]
+    pub(crate) fn bring_back(&mut self, now: Timestamp) -> io::Result<()> {
+        if self.has_to_bring_back() { self.judge_aside(now) } else { Ok(()) }
+    }
+
+    /// Whether any URL is still set aside by an earlier round.
+    #[inline]
+    pub fn has_to_bring_back(&self) -> bool {
+        self.state.schedule().first_aside(self.state.rules().number).is_some()
+    }
+
+    fn judge_aside(&mut self, now: Timestamp) -> io::Result<()> {
+        let round = self.state.rules().number;
+        // The limits may be lower now, but only the gate is to refuse for that.
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
+        for _ in 0..RETURNS {
+            let Some((position, from)) = self.state.schedule().first_aside(round) else { break };
+            let Entry { wire, priority, via, depth, redirects, .. } = self.journal.read(position)?;
+            let ruled = self.state.gate().judge_again(wire, (via, depth, redirects));
+            if let Err(refusal) = ruled
+                && !from.refusal.is_of_host_budget()
+            {
+                let record =
+                    AsideRecord { host: "", position, priority, to: Aside { round, refusal }, from: Some(from) };
+                self.commit(&Record::Aside(record), None, None)?;
+                continue;
+            }
+            let url = canonicalizer.canonicalize(wire);
+            let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let host = self.host_of(&url, now)?;
+            let from = Some(from);
+            if let Some(refusal) = ruled.err().or_else(|| self.spent(host)) {
+                let record = AsideRecord { host: url.origin(), position, priority, to: Aside { round, refusal }, from };
+                self.commit(&Record::Aside(record), Some(host), None)?;
+                continue;
+            }
+            self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from }), Some(host), None)?;
+            self.arrived(host, priority, now);
+        }
+        Ok(())
+    }
+
+    /// What today's rules say of the URLs that earlier rules judged: those still queued, and those set aside. Changes nothing. Reads the
+    /// entry of each of them, at most a million.
+    ///
+    /// # Errors
+    /// If the journal's storage fails.
+    pub fn judged_again(&mut self) -> io::Result<JudgedAgain> {
+        let rules = self.state.rules();
+        let state = &self.state;
+        let queued = state.hosts().with_usage().flat_map(|(host, usage)| {
+            let spent = state.spent_of(host.policy, usage).map(|spent| spent.refusal);
+            let positions = state.back().levels(&host.queue).flat_map(|level| state.back().positions(level));
+            positions.map(move |position| (position, None, spent))
+        });
+        let queued = queued.filter(|(position, ..)| *position < rules.since);
+        let aside = state.schedule().each_aside().map(|(position, refusal)| (position, Some(refusal), None));
+        let all = queued.chain(aside);
+        let mut all: Vec<(Position, Option<Refusal>, Option<Refusal>)> = all.take(LOOKED_AT + 1).collect();
+        let mut judged = JudgedAgain { is_cut: all.len() > LOOKED_AT, ..JudgedAgain::default() };
+        all.truncate(LOOKED_AT);
+        // In the order of the disk.
+        all.sort_unstable_by_key(|(position, ..)| *position);
+        for (position, was, mut spent) in all {
+            let Entry { wire, via, depth, redirects, .. } = self.journal.read(position)?;
+            let verdict = self.state.gate().judge_again(wire, (via, depth, redirects));
+            if self.politeness.has_budgets() && was.is_some() && verdict.is_ok() {
+                let url = self.state.gate().canonicalizer().canonicalize(wire).ok();
+                spent = url.map_or(Ok(None), |url| self.spent_of(&url))?;
+            }
+            match (verdict.err().or(spent), was) {
+                (Some(refusal), None) => *judged.refused.entry(refusal).or_default() += 1,
+                (None, Some(_)) => judged.readmitted += 1,
+                _ => {}
+            }
+        }
+        Ok(judged)
+    }
+
+    /// The refusal by the budget of a URL's host, if that is spent. An evicted host stays evicted.
+    fn spent_of(&mut self, url: &CanonicalUrl) -> io::Result<Option<Refusal>> {
+        if let Some(id) = self.state.look_up(url.origin()) {
+            return Ok(self.spent(id));
+        }
+        let Some(image) = self.journal.host(url.origin())? else { return Ok(None) };
+        let (host, usage) = self.state.of_image(image, url.origin())?;
+        Ok(self.state.spent_of(host.policy, usage).map(|spent| spent.refusal))
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// The refusal of a host's URLs, if its budget or its group's is spent. One load if no host has a budget.
+    #[inline]
+    pub(crate) fn spent(&self, id: HostId) -> Option<Refusal> {
+        if self.politeness.has_budgets() { self.state.spent(id).map(|spent| spent.refusal) } else { None }
+    }
+
+    /// Whether a host's pages are given up or set aside at its turn, and not fetched. Such a host need not rest.
+    #[inline]
+    pub(crate) fn is_over(&self, host: &Host, id: HostId) -> bool {
+        host.is_retired() || (self.spent(id).is_some() && self.errands.errand_of(id).is_none())
+    }
+
+    /// Pages of a host that may be out at once, by its budget. A spent budget sets no bound: its pages are set aside, not lent.
+    #[inline]
+    pub(crate) fn pages_left(&self, id: HostId) -> u64 {
+        if !self.politeness.has_budgets() {
+            return u64::MAX;
+        }
+        match self.policy(id).budget.pages_left(self.state.hosts().usage(id)) {
+            0 => u64::MAX,
+            left => left,
+        }
+    }
+
+    /// Sets aside URLs of a host whose budget is spent, beginning with the next: up to one of another priority, or the bound.
+    pub(super) fn set_aside_spent(
+        &mut self,
+        id: HostId,
+        priority: u8,
+        refusal: Refusal,
+        drops: &mut u32,
+    ) -> io::Result<()> {
+        while *drops > 0
+            && let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority)
+        {
+            self.set_aside(id, first, refusal)?;
+            *drops -= 1;
+        }
+        Ok(())
+    }
+
+    /// Tells the rate groups of host groups what their budgets leave. Once, before anything is lent.
+    pub(crate) fn leave_pages(&mut self) {
+        for (number, group) in (0..).zip(self.politeness.groups()) {
+            let left = group.budget.pages_left(self.state.group_usage(number));
+            self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
+        }
+    }
+
+    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. Tells the rate group of its group what
+    /// is left. If nothing is, resting hosts of the group need not rest any more: a failing one would delay the end of the crawl by its
+    /// rest. That is O(hosts in memory), once.
+    pub(super) fn note_spent(&mut self, id: HostId, was_spent: bool, now: Timestamp) {
+        let Some(number) = self.policy(id).group.filter(|_| self.politeness.has_budgets()) else { return };
+        let left = self.politeness.groups()[usize::from(number)].budget.pages_left(self.state.group_usage(number));
+        self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
+        if was_spent || !self.state.spent(id).is_some_and(|spent| spent.is_of_group) {
+            return;
+        }
+        let is_resting = |id: &HostId| {
+            let host = self.state.host(*id);
+            let is_resting = matches!(host.seat.state, HostState::Asleep | HostState::Snoozed);
+            is_resting && self.politeness.policy(host.policy).group == Some(number)
+        };
+        let resting: Vec<HostId> = self.state.hosts().ids().filter(is_resting).collect();
+        self.agenda.remove(|id| resting.binary_search(&id).is_ok());
+        for id in resting {
+            self.place(id, now);
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! The frontier in numbers, and questions to it.
+//!
+//! All sums are kept as things change, so a progress line may ask each second, however large the crawl. The lists walk over the hosts in
+//! memory, for reports and dashboards. A URL that is lent out counts as leased and not as queued, though it stays in its queue.
+//!
+//! # How long URLs and hosts wait
+//!
+//! [`Waits`] measures on a sample how long URLs and hosts wait before they are lent out. None of this is state: a restart begins with an empty sample, without what already waits.
+//!
+//! Bits of the number decide what is in the sample, so a URL is in it both when it is queued and when it is lent out, or neither time, and
+//! nothing is kept for the others. When it is full, the next bit decides which half is dropped. At most 4,096 URLs and 1,024 hosts are
+//! known, some 200 KB, however many wait; a call for one that is not in the sample costs a multiplication or two.
+//!
+//! # URLs that were dropped
+//!
+//! [`Drops`] keeps queued URLs that robots.txt or a budget turned away at their turn, to be listed. When the gate refuses a link, the caller that found it is told and lists it. A URL dropped here was found long before, on a page that is
+//! done. So the frontier keeps it, with the page that it was found on, until the crawl's loop takes it. The list is bounded, since an
+//! embedder may never take it.
+//!
+//! Embedders do not have the calls that take them: they see the links they find, and for the rest `explain` tells what robots.txt says. A crawl with
+//! `--skipped` takes the list after each lease, so that it stays short.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use std::{fmt, io};
+
+use ahash::AHashMap;
+
+use super::{Frontier, FrontierError};
+use crate::address::CanonicalUrl;
+use crate::frontier::Timestamp;
+use crate::frontier::durable::{Journal, read_wire};
+use crate::frontier::explain::{Explanation, History, Inquiry};
+use crate::frontier::hosts::HostList;
+use crate::frontier::hosts::{Host, HostId, HostStatistics, Usage};
+use crate::frontier::lease::Waited;
+use crate::gate::{Position, Refusal};
+
+/// The frontier in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FrontierStatistics {
+    /// URLs waiting.
+    pub queued: u64,
+    /// URLs whose [time](Frontier::schedule) has not come, and URLs that earlier rules refused and today's are still to judge.
+    pub scheduled: u64,
+    /// URLs lent out.
+    pub leased: u64,
+    /// Of these, the robots.txt.
+    pub leased_robots: u64,
+    /// Page leases completed for good.
+    pub completed: u64,
+    /// Leases that will be tried again.
+    pub retries: u64,
+    /// Hosts known.
+    pub hosts: u64,
+    /// Hosts in memory: idle ones may be evicted.
+    pub hosts_in_memory: u64,
+    /// Hosts with URLs queued, resting or due.
+    pub active_hosts: u64,
+    /// Active hosts whose rest is not over.
+    pub resting_hosts: u64,
+    /// Of these, hosts that may not be asked at this time of day.
+    pub sleeping_hosts: u64,
+    /// When the first resting host may be asked again.
+    pub next_due: Option<Timestamp>,
+    /// Hosts that wait for their group, server or IP address, which rests or has as many requests out as it may.
+    pub hosts_in_line: u64,
+    /// Hosts that may be asked, but wait because their registrable domain has had more turns than others.
+    pub hosts_giving_way: u64,
+    /// Hosts that may be asked, but wait for the [rate](super::FrontierOptions::request_rate) of the whole crawl.
+    pub held_by_rate: u64,
+    /// IP addresses that count as one server.
+    pub addresses: u64,
+    /// Active hosts that fail and are tried again.
+    pub failing_hosts: u64,
+    /// Hosts that are not asked again in this run.
+    pub retired_hosts: u64,
+    /// URLs that were [given up](crate::frontier::Next::GiveUp), and wait to be [asked for again](Frontier::ask_again).
+    pub unreachable: u64,
+    /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
+    pub memory: u64,
+    /// Of it, the back queues and the schedule: what the URLs waiting cost besides the journal.
+    pub queue_memory: u64,
+    /// Of it, the journal.
+    pub journal_memory: u64,
+    /// Of it, what is known of the hosts' robots.txt.
+    pub robots_memory: u64,
+}
+
+impl FrontierStatistics {
+    /// No URL waits for its turn or for a time, and none is lent out.
+    pub fn is_drained(&self) -> bool {
+        self.queued == 0 && self.scheduled == 0 && self.leased == 0
+    }
+}
+
+/// The numbers only: in full it would be a line for each byte of its queues.
+impl<J: Journal> fmt::Debug for Frontier<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frontier").field("statistics", &self.statistics()).finish_non_exhaustive()
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// The frontier in numbers. O(1).
+    pub fn statistics(&self) -> FrontierStatistics {
+        let (state, count) = (&self.state, self.state.count());
+        let hosts = state.hosts_memory() + self.agenda.memory() + self.rate_groups.memory() + self.domains.memory();
+        let (queues, journal) = (state.queues_memory(), self.journal.memory());
+        FrontierStatistics {
+            queued: count.queued - self.lent.pages,
+            scheduled: state.schedule().len() + state.schedule().aside(state.rules().number),
+            leased: self.lent.all,
+            leased_robots: self.lent.all - self.lent.pages,
+            completed: count.completed,
+            retries: count.retries,
+            hosts: state.hosts().len() as u64 + state.evicted().len(),
+            hosts_in_memory: state.hosts().len() as u64,
+            active_hosts: self.active_hosts() as u64,
+            resting_hosts: self.agenda.len() as u64,
+            sleeping_hosts: self.asleep as u64,
+            next_due: self.agenda.earliest(),
+            hosts_in_line: self.rate_groups.waiting() as u64,
+            hosts_giving_way: self.domains.waiting() as u64,
+            held_by_rate: if self.rate.is_limited() { self.front.len() as u64 } else { 0 },
+            addresses: self.rate_groups.addresses() as u64,
+            failing_hosts: self.struggle.failing() as u64,
+            retired_hosts: count.retired_hosts,
+            unreachable: state.schedule().parked(),
+            memory: (hosts + queues + journal) as u64,
+            queue_memory: queues as u64,
+            journal_memory: journal as u64,
+            robots_memory: state.rules_memory() as u64,
+        }
+    }
+
+    /// The hosts with the most requests, most first, equals by name. Of evicted hosts, only the top hundred are known. O(hosts in memory).
+    pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
+        let mut hosts: Vec<_> = self.state.hosts().with_usage().collect();
+        let order = |(a, _): &(&Host, Usage), (b, _): &(&Host, Usage)| {
+            b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key))
+        };
+        if most < hosts.len() {
+            hosts.select_nth_unstable_by(most, order);
+            hosts.truncate(most);
+        }
+        let here = hosts.into_iter().map(|(host, usage)| HostStatistics::of(host, usage, &self.politeness));
+        let mut top: Vec<_> = here.chain(self.state.evicted().top().iter().cloned()).collect();
+        top.sort_unstable_by(HostStatistics::most_first);
+        top.truncate(most);
+        top
+    }
+
+    /// Hosts that fail or are not asked again, worst first. Of evicted hosts, a hundred are known. O(hosts in memory).
+    pub fn failing_hosts(&self, most: usize) -> Vec<HostStatistics> {
+        let failing = self.state.hosts().with_usage().filter(|(host, _)| host.trouble().is_some());
+        let here = failing.map(|(host, usage)| HostStatistics::of(host, usage, &self.politeness));
+        let mut hosts: Vec<_> = here.chain(self.state.evicted().failing().iter().cloned()).collect();
+        hosts.sort_unstable_by(HostStatistics::worst_first);
+        hosts.truncate(most);
+        hosts
+    }
+
+    /// Hosts with URLs set aside because a budget is spent, most first. Of evicted hosts, a hundred are known. O(hosts in memory).
+    pub fn spent_hosts(&self, most: usize) -> Vec<HostStatistics> {
+        let spent = self.state.hosts().with_usage().filter(|(_, usage)| usage.left_out > 0);
+        let here = spent.map(|(host, usage)| HostStatistics::of(host, usage, &self.politeness));
+        let mut hosts: Vec<_> = here.chain(self.state.evicted().left_out().iter().cloned()).collect();
+        hosts.sort_unstable_by(HostStatistics::most_left_out_first);
+        hosts.truncate(most);
+        hosts
+    }
+
+    /// How fairly hosts with URLs waiting were asked: Jain's index of their requests (Jain, Chiu, Hawe 1984), 1 if all had equally many,
+    /// 1/n if one of n had them all. `None` if fewer than two wait. O(hosts in memory).
+    pub fn fairness(&self) -> Option<f64> {
+        let waiting = self.state.hosts().iter().filter(|host| host.queue.first().is_some() && !host.is_retired());
+        let requests = waiting.map(|host| f64::from(host.requests));
+        let (hosts, sum, squares) =
+            requests.fold((0.0, 0.0, 0.0), |(hosts, sum, squares), one| (hosts + 1.0, sum + one, squares + one * one));
+        (hosts > 1.0 && sum > 0.0).then(|| sum * sum / (hosts * squares))
+    }
+
+    /// The longest time that a host of the sample has been due; `None` if none is due.
+    pub fn longest_due(&self, now: Timestamp) -> Option<Duration> {
+        self.waits.longest_due(now)
+    }
+
+    /// Offers `list` at most `count` of the hosts in memory, beginning with number `from`. Returns the number to go on with; `None` after
+    /// the last host. So a caller that shares the frontier need not lock it for the whole walk.
+    pub fn list_hosts(&self, list: &mut HostList, from: u32, count: u32, now: Timestamp) -> Option<u32> {
+        let hosts = self.state.hosts();
+        let (end, next) = (hosts.end(), from.saturating_add(count));
+        let range = hosts.range(from.min(end), next.min(end));
+        range.for_each(|(host, usage)| {
+            list.take(host, self.state.spent_of(host.policy, usage), &self.politeness, now);
+        });
+        if next < end {
+            return Some(next);
+        }
+        list.sort();
+        None
+    }
+
+    /// A histogram of hosts by their requests, evicted hosts included: for each bucket that has hosts, its least and most requests and the
+    /// number of hosts; fewest requests first. The buckets are 0, 1, 2 to 3, 4 to 7 and so on. O(hosts in memory).
+    pub fn hosts_by_requests(&self) -> Vec<(RangeInclusive<u64>, u64)> {
+        let mut spread = self.state.evicted().spread().clone();
+        self.state.hosts().iter().for_each(|host| spread.add(host.requests.into()));
+        spread.buckets().collect()
+    }
+
+    /// Explains what is known of a URL here: each rule that decides, what the seen set says, and the status of its host. Nothing is
+    /// changed, counted or remembered.
+    ///
+    /// A frontier cannot say whether the URL is queued or was fetched: that takes a walk through the journal, as
+    /// [`job::explain`](crate::job::explain) does. Costs a walk over one shard of the seen set, for its false-positive rate.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Timestamp};
+    ///
+    /// let now = Timestamp::from_micros(0);
+    /// let mut frontier = Frontier::new(&FrontierOptions::default())?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let url = frontier.gate().canonicalizer().canonicalize("https://example.com/a")?;
+    /// let explanation = frontier.explain(&url, now)?;
+    /// assert_eq!(explanation.verdict().to_string(), "refused: out_of_scope (scope.kind = host)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage), if robots rules have to be read from it.
+    pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
+        let Self { state, rate_groups, .. } = self;
+        Ok(Inquiry { state, rate_groups: Some(rate_groups), addresses: &[] }.explain(
+            &mut self.journal,
+            url,
+            History::Unasked,
+            now,
+        )?)
+    }
+}
+
+/// When waiting URLs and hosts began to wait.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    urls: Sample<Timestamp>,
+    hosts: Sample<Rest>,
+}
+
+/// How a host with URLs waits.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    /// When it began to wait: it got its first URL, or its last lease came back.
+    since: Timestamp,
+    /// When its rest is over.
+    due: Timestamp,
+}
+
+/// Values for a sample of numbers: for all while they are few, for every second, fourth, eighth as they become more.
+#[derive(Debug)]
+struct Sample<V> {
+    /// By their numbers.
+    known: AHashMap<u64, V>,
+    most: usize,
+    /// One number in `one_in` is known; a power of two.
+    one_in: u64,
+}
+
+/// The most URLs that are known.
+const URLS: usize = 4096;
+/// The most hosts that are known.
+const HOSTS: usize = 1024;
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { urls: Sample::of(URLS), hosts: Sample::of(HOSTS) }
+    }
+}
+
+impl Waits {
+    /// A URL is queued.
+    #[inline]
+    pub(crate) fn queued(&mut self, url: Position, now: Timestamp) {
+        self.urls.note(url.to_u64(), now);
+    }
+
+    /// A URL left its queue without being lent out.
+    #[inline]
+    pub(crate) fn dropped(&mut self, url: Position) {
+        self.urls.take(url.to_u64());
+    }
+
+    /// A host with URLs may be asked from `due` on. If it already waits, its first `due` counts: moving between queues does not change how
+    /// long a host waits.
+    #[inline]
+    pub(crate) fn placed(&mut self, host: HostId, due: Timestamp, now: Timestamp) {
+        self.hosts.note(host.number().into(), Rest { since: now, due });
+    }
+
+    /// A host has no URLs any more.
+    #[inline]
+    pub(crate) fn idle(&mut self, host: HostId) {
+        self.hosts.take(host.number().into());
+    }
+
+    /// A host is lent out, with one of its URLs or with its robots.txt. Returns what both waited, as far as they are in the sample, and
+    /// forgets them.
+    #[inline]
+    pub(crate) fn lent(&mut self, host: HostId, url: Option<Position>, now: Timestamp) -> Waited {
+        let queued = url.and_then(|url| self.urls.take(url.to_u64())).map(|since| now.since(since));
+        let rest = self.hosts.take(host.number().into());
+        Waited {
+            queued,
+            rested: rest.map(|rest| rest.due.since(rest.since)),
+            due: rest.map(|rest| now.since(rest.due.max(rest.since))),
+        }
+    }
+
+    /// The longest time that a host of the sample has been due; `None` if none is due. O(1,024): for progress, now and then.
+    pub(crate) fn longest_due(&self, now: Timestamp) -> Option<Duration> {
+        let due = self.hosts.known.values().map(|rest| rest.due.max(rest.since)).filter(|due| *due <= now);
+        due.min().map(|due| now.since(due))
+    }
+}
+
+impl<V> Sample<V> {
+    fn of(most: usize) -> Self {
+        Self { known: AHashMap::new(), most, one_in: 1 }
+    }
+
+    /// Notes the value of this number, if it belongs to the sample and is not noted yet.
+    #[inline]
+    fn note(&mut self, number: u64, value: V) {
+        if !is_one_in(self.one_in, number) {
+            return;
+        }
+        self.known.entry(number).or_insert(value);
+        while self.known.len() > self.most {
+            self.one_in *= 2;
+            let one_in = self.one_in;
+            self.known.retain(|&number, _| is_one_in(one_in, number));
+        }
+    }
+
+    /// Removes and returns the value of this number.
+    #[inline]
+    fn take(&mut self, number: u64) -> Option<V> {
+        if is_one_in(self.one_in, number) { self.known.remove(&number) } else { None }
+    }
+}
+
+/// Whether a number is the one in `one_in`, a power of two, that is sampled, by bits that look random.
+#[inline]
+fn is_one_in(one_in: u64, number: u64) -> bool {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).reverse_bits() & (one_in - 1) == 0
+}
+
+/// The most URLs that are kept; further ones are only counted.
+const MOST: usize = 4096;
+
+/// A URL that was admitted, and then disallowed by its host's robots.txt or refused because its budget is spent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The wire URL.
+    pub url: String,
+    /// The wire URL of the page that it was found on.
+    pub referrer: Option<String>,
+    /// Links from a seed.
+    pub depth: u32,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// Dropped URLs not taken yet. Unless the list is kept, it costs nothing: the texts of the URLs are not even read.
+#[derive(Debug, Default)]
+pub(crate) struct Drops {
+    /// Whether dropped URLs are kept.
+    pub(crate) is_kept: bool,
+    /// The URLs that wait to be taken.
+    pub(crate) kept: Vec<Dropped>,
+    /// How many more there were.
+    pub(crate) further: u32,
+}
+
+impl Drops {
+    /// Keeps the URL of this entry, if URLs are kept.
+    pub(crate) fn note(&mut self, journal: &mut impl Journal, position: Position, refusal: Refusal) -> io::Result<()> {
+        if !self.is_kept {
+            return Ok(());
+        }
+        if self.kept.len() == MOST {
+            self.further = self.further.saturating_add(1);
+            return Ok(());
+        }
+        let entry = journal.read(position)?;
+        let (url, depth, referrer) = (entry.wire.to_owned(), entry.depth, entry.referrer);
+        let referrer = referrer.map_or(Ok(None), |position| read_wire(journal, position))?;
+        self.kept.push(Dropped { url, referrer: referrer.map(Into::into), depth, refusal });
+        Ok(())
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// From now on, URLs that robots.txt turns away at their turn are kept for [`take_dropped`](Self::take_dropped).
+    pub fn keep_dropped(&mut self) {
+        self.drops.is_kept = true;
+    }
+
+    /// The URLs turned away since the last call, at most 4,096, and how many more there were.
+    pub fn take_dropped(&mut self) -> (Vec<Dropped>, u32) {
+        (std::mem::take(&mut self.drops.kept), std::mem::take(&mut self.drops.further))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(micros: u64) -> Timestamp {
+        Timestamp::from_micros(micros)
+    }
+
+    #[test]
+    fn a_host_rests_is_due_and_goes_out() {
+        let (mut waits, host, url) = (Waits::default(), HostId::new(3), Position::from_u64(77));
+        waits.queued(url, at(5));
+        waits.placed(host, at(30), at(10));
+        // It moves up, which changes nothing.
+        waits.placed(host, at(40), at(20));
+        assert_eq!(waits.longest_due(at(29)), None);
+        assert_eq!(waits.longest_due(at(33)), Some(Duration::from_micros(3)));
+        let micros = |micros| Some(Duration::from_micros(micros));
+        let waited = waits.lent(host, Some(url), at(42));
+        assert_eq!(waited, Waited { queued: micros(37), rested: micros(20), due: micros(12) });
+        assert_eq!(waits.lent(host, Some(url), at(50)), Waited::default());
+        // A host whose rest was over when its first URL came.
+        waits.placed(host, at(30), at(60));
+        assert_eq!(waits.lent(host, None, at(61)), Waited { queued: None, rested: micros(0), due: micros(1) });
+        waits.placed(host, at(30), at(60));
+        waits.idle(host);
+        assert_eq!(waits.longest_due(at(99)), None);
+    }
+
+    #[test]
+    fn of_many_a_share_is_known_and_it_is_the_same_one_at_both_ends() {
+        let mut waits = Waits::default();
+        let positions = || (0..100_000).map(|number| Position::from_u64(number * 93));
+        positions().for_each(|url| waits.queued(url, at(0)));
+        let known = waits.urls.known.len();
+        assert!((URLS / 4..=URLS).contains(&known), "{known}");
+        let came = positions().filter(|url| waits.lent(HostId::new(0), Some(*url), at(9)).queued.is_some()).count();
+        assert_eq!(came, known);
+        assert_eq!(waits.urls.known.len(), 0);
+    }
+}

@@ -1,0 +1,92 @@
+//! What to fetch next, and when: a state machine that does no I/O and reads no clock. `now` goes in, what to do comes out.
+//!
+//! # The life of a host
+//!
+//! ```text
+//!                 a URL is queued             its rest is over              next
+//!   Idle ───────────────────▶ Snoozed ───────────────────▶ Due ─────────────────▶ Leased
+//!    ▲                           ▲                          │ ▲                    │
+//!    │ evicted when idle,        │            too many      ▼ │ one came back      │
+//!    │ back with its next URL    │            first         Held                   │
+//!    │                           │            contacts                             │
+//!    └───────────────────────────┴──────── complete: nothing queued, or a rest ────┘
+//! ```
+//!
+//! A host is in one *seat* at a time:
+//!
+//! | seat | it is |
+//! |---|---|
+//! | idle | in no queue: nothing of it is queued |
+//! | snoozed | on the *agenda*, until its rest is over |
+//! | due | in the *front* queue, by the priority of its best URL |
+//! | giving way | waiting for other registrable domains, which have had fewer turns than its own |
+//! | in line | waiting for its group, server or IP address, which rests or has as many requests out as it may |
+//! | held | waiting, since it has never answered and the maximum of such hosts is out |
+//! | leased | lent out |
+//!
+//! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A host that fails too often
+//! is *retired*: its URLs are given up, until they are asked for again.
+//!
+//! Among due hosts, the best priority goes first, and within a priority the host that has waited longest: a crawl goes breadth-first. But
+//! if a registrable domain has had more turns than the average of the others plus a lead (`traps.domain_lead`), its hosts give way. Hosts
+//! of seeds never do.
+//!
+//! A host has one lease out. With `politeness.connections_per_host` it may have more: then it goes from Leased to its next seat at once,
+//! while the page is out, and stays Leased only if nothing more of it may be lent.
+//!
+//! # What changes, and how
+//!
+//! The *state* is everything that is known. It changes in one way:
+//!
+//! ```text
+//!   live      decide ──▶ Record ──▶ Journal ──▶ State::apply ──▶ seats
+//!   resume                          Journal ──▶ State::apply ──▶ seats, once
+//! ```
+//!
+//! So a change is in the journal before it is in the state, and a frontier that is rebuilt equals the original, to the bit. If the storage
+//! fails, nothing has changed.
+//!
+//! # Kinds of methods of [`Frontier`]
+//!
+//! - URLs come in: [`submit`](Frontier::submit) takes those that a gate has admitted, [`seed`](Frontier::seed) and
+//!   [`links`](Frontier::links) take texts, [`schedule`](Frontier::schedule) takes a time too.
+//! - Leases go out and come back: [`next`](Frontier::next), then [`answer`](Frontier::answer) with a whole reply, or
+//!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever.
+//! - Addresses are reported: [`resolved`](Frontier::resolved), for politeness by IP address.
+//! - Questions: [`statistics`](Frontier::statistics), [`explain`](Frontier::explain). They change nothing.
+//! - Looking after storage: [`flush`](Frontier::flush), and, for checkpoints, chunks, counts and evictions.
+//!
+//! # Rooms
+//!
+//! `machine` decides what to do now. `lease` is what it hands out, and what comes back. `hosts` is what is known of each host, `queues` the
+//! queues of hosts and of URLs, `state` the state and how it is rebuilt, `durable` what goes to the journal and to checkpoints, `robots`
+//! the rules of robots.txt, `explain` the answers to "why was this URL not fetched?".
+
+pub(crate) mod durable;
+pub(crate) mod explain;
+pub(crate) mod hosts;
+pub(crate) mod lease;
+pub(crate) mod machine;
+mod queues;
+mod robots;
+pub(crate) mod state;
+mod timestamp;
+
+pub use durable::{Arena, Journal, Receipt};
+pub(crate) use durable::{
+    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Receipts,
+    ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, waiting,
+};
+pub use explain::{Explanation, Verdict};
+pub(crate) use explain::{History, Remembered};
+#[cfg(feature = "lending")]
+pub(crate) use hosts::HostTurn;
+pub(crate) use hosts::{Failing, HostCost, HostStatus};
+pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, Validators};
+pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
+#[cfg(test)]
+pub(crate) use machine::Dropped;
+pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
+pub use robots::{Robots, Ruling};
+pub(crate) use state::{Resume, StateChunk};
+pub use timestamp::Timestamp;

@@ -1,0 +1,81 @@
+//! robots.txt by RFC 9309: parsed once for one product token, matched in time that does not grow with the number of rules.
+//!
+//! `parse` splits the bytes into lines and finds the group that counts, `normal` gives paths the normal form in which they are compared, and
+//! `index` finds the rule that decides, within bounds on what a hostile file can cost.
+
+mod index;
+mod normal;
+mod parse;
+
+use std::time::Duration;
+
+use index::Index;
+pub use index::Ruling;
+pub(super) use parse::relevant;
+
+/// The rules of one robots.txt for one product token (RFC 9309).
+///
+/// Any bytes are a robots.txt; lines that are not rules are ignored. Where the RFC leaves a choice, or real files do not follow it:
+///
+/// | in the file | here |
+/// |---|---|
+/// | `User-agent: MyBot/1.0` | names `mybot`: the product token ends where its letters, digits, `-` and `_` end |
+/// | `User-agent: One, Two` | names both; words after a blank name no agent |
+/// | several groups for one agent | are one group (section 2.2.1); `*` counts only if no group names the agent |
+/// | `Sitemap`, `Crawl-delay` and unknown lines | neither end a group nor begin one (section 2.2.4) |
+/// | rules before the first `User-agent` | ignored |
+/// | `disallow /x` without a colon | a rule, if the line has exactly two words |
+/// | `useragent`, `user agent`, `dissallow`, `disalow`, `desallow`, `site-map`, and others that Google's parser or crawler-commons knows | as meant |
+/// | a misspelled `Allow` | ignored: in doubt, a path stays disallowed |
+/// | an HTML page, which begins with a tag | its text as lines; each tag ends a line |
+/// | a rule that begins with neither `/` nor `*` | matches nothing (section 2.2, `path-pattern`) |
+/// | `Allow: /a/index.html` | says nothing about `/a/` |
+/// | several `Crawl-delay` in a group | the slowest; a unit after it is ignored |
+/// | UTF-16 with a byte order mark | decoded; anything else is bytes |
+/// | CR, LF, CR LF | each ends a line; NUL and `#` end the part of it that counts |
+///
+/// Paths are compared in a normal form (section 2.2.2), so `/%7ejoe` equals `/~joe` and `/a%2Fb` differs from `/a/b`.
+///
+/// Takes about 40 bytes a rule besides the rule's own text, and at most 3 MiB, for a file made to reach that.
+///
+/// The default allows everything, as if there were no robots.txt or the answer were a 4xx.
+#[derive(Clone, Debug, Default)]
+pub struct Robots {
+    index: Index,
+    crawl_delay: Option<Duration>,
+}
+
+impl Robots {
+    /// Bytes of a body that are read (section 2.5); the rest is ignored, including the line that is cut.
+    pub const MAX_BYTES: usize = index::MAX_BYTES;
+
+    /// Parses a body for a product token (`crawler`; a version after a slash is cut off). Any bytes are a robots.txt.
+    ///
+    /// Linear in the body, apart from sorting its rules.
+    pub fn parse(body: &[u8], agent: &str) -> Self {
+        parse::parse(body, agent)
+    }
+
+    /// Whether this path and query may be fetched. The longest rule that matches decides; among equally long ones, an Allow.
+    ///
+    /// A binary search among the rules without `*`, and a check of the rules with `*` whose rarest four octets in a row are in the path;
+    /// never more than about `MAX_STEPS` steps.
+    pub fn ruling(&self, path_and_query: &str) -> Ruling<'_> {
+        self.index.ruling(path_and_query).0
+    }
+
+    /// The group's Crawl-delay, at most a day.
+    pub fn crawl_delay(&self) -> Option<Duration> {
+        self.crawl_delay
+    }
+
+    /// The Sitemap lines of a body, of any group: as written, at most 1,000. They are not rules, so they are not kept for a host.
+    pub fn sitemaps_of(body: &[u8]) -> Vec<String> {
+        parse::sitemaps(body)
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.index.memory()
+    }
+}

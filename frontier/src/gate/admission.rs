@@ -1,0 +1,165 @@
+//! A URL that was found, before the gate; and the verdict on it: the proof that it passed, or why it did not.
+
+use super::Refusal;
+use crate::address::{CanonicalUrl, Fingerprint};
+
+/// How a URL was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// The user gave it.
+    Seed,
+    /// A page links to it.
+    Link,
+    /// A response points to it.
+    Redirect,
+    /// It is a sitemap: a robots.txt or another sitemap names it, or it is at the place where one is expected. [`Found::sitemap`] says what
+    /// is different for it.
+    Sitemap,
+    /// A sitemap lists it.
+    Listed,
+    /// A feed has it as an item.
+    Feed,
+}
+
+impl Via {
+    /// Its name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Seed => "seed",
+            Self::Link => "link",
+            Self::Redirect => "redirect",
+            Self::Sitemap => "sitemap",
+            Self::Listed => "listed page",
+            Self::Feed => "feed item",
+        }
+    }
+
+    /// Whether a URL found this way, at this depth, is what the user asked for, and widens the scope: a seed, or the URL that a seed
+    /// redirects to, as `http://example.org/` does to `https://www.example.org/`. Redirects add no depth and links do, so a redirect at
+    /// depth 0 can only come from a seed.
+    pub fn widens_scope(self, depth: u32) -> bool {
+        match self {
+            Self::Seed => true,
+            Self::Link | Self::Sitemap | Self::Listed | Self::Feed => false,
+            Self::Redirect => depth == 0,
+        }
+    }
+}
+
+/// A URL that was found, before the gate, with everything that its place in the crawl depends on.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The URL.
+    pub url: CanonicalUrl,
+    /// Links from a seed; a redirect adds none. Of a sitemap, the sitemaps above it.
+    pub depth: u32,
+    /// How it was found.
+    pub via: Via,
+    /// Redirects in a row that led here. A link on a page begins again at 0.
+    pub redirects: u8,
+    /// The entry of the page that it was found on; a report names that page as its referrer.
+    pub referrer: Option<Position>,
+    /// Its front queue: 0 goes first. By default it is the depth, at most 255.
+    pub priority: Option<u8>,
+    /// What an embedder keeps with the URL.
+    pub metadata: Box<[u8]>,
+}
+
+impl Found {
+    /// Bytes of [metadata](Self::with_metadata) that may travel with a URL.
+    pub const METADATA: usize = MOST_METADATA;
+
+    /// A seed: depth 0, no referrer.
+    pub fn seed(url: CanonicalUrl) -> Self {
+        Self { url, depth: 0, via: Via::Seed, redirects: 0, referrer: None, priority: None, metadata: Box::default() }
+    }
+
+    /// A sitemap nested `above` levels deep. It is leased like any page, but as a sitemap, and stays one over redirects. It need not be in
+    /// scope, unless a redirect led there: the caller vouches that it may be requested. No depth and no pattern but `exclude` refuses it.
+    pub fn sitemap(url: CanonicalUrl, above: u32) -> Self {
+        Self { depth: above, via: Via::Sitemap, ..Self::seed(url) }
+    }
+
+    /// The same with metadata. The bytes travel with the URL, and come back in its lease.
+    ///
+    /// # Errors
+    /// More than [`METADATA`](Self::METADATA) bytes.
+    pub fn with_metadata(self, bytes: &[u8]) -> Result<Self, MetadataError> {
+        Ok(Self { metadata: MetadataError::check(bytes)?.into(), ..self })
+    }
+
+    /// Its front queue.
+    pub(crate) fn front_queue(&self) -> u8 {
+        self.priority.unwrap_or_else(|| u8::try_from(self.depth).unwrap_or(u8::MAX))
+    }
+}
+
+/// The proof that a URL is in scope, no trap, and new. Only the [`Gate`](super::Gate) makes it, and only
+/// [`Frontier::submit`](crate::frontier::Frontier::submit) takes it: so no URL is queued around the rules, and none twice.
+#[derive(Debug)]
+#[must_use = "an admitted URL is remembered as seen: it is lost unless it is submitted"]
+pub struct Admitted {
+    pub(crate) found: Found,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) priority: u8,
+}
+
+impl Admitted {
+    /// The URL and how it was found.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// The fingerprint that the seen set remembers.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// Its front queue, fixed here: 0 goes first. It is the finder's priority, or else its depth.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+}
+
+/// The gate's verdict on one URL. It is counted before it is returned.
+#[derive(Debug)]
+pub enum Admission {
+    /// New: submit it.
+    Admitted(Admitted),
+    /// Not for this crawl, and why.
+    Refused(Refusal),
+}
+
+/// Bytes that may travel with a URL. They are written to the journal, and read again with each lease of it.
+pub(super) const MOST_METADATA: usize = 4096;
+
+/// More metadata than may travel with a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{bytes} bytes of metadata: at most {} travel with a URL", MOST_METADATA)]
+pub struct MetadataError {
+    bytes: usize,
+}
+
+impl MetadataError {
+    /// The bytes, if they are few enough.
+    pub(crate) fn check(bytes: &[u8]) -> Result<&[u8], Self> {
+        if bytes.len() > MOST_METADATA { Err(Self { bytes: bytes.len() }) } else { Ok(bytes) }
+    }
+}
+
+/// An entry's place in the journal: the offset of its first byte, so positions grow with time. In memory a URL that waits is such a number,
+/// and nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position(u64);
+
+impl Position {
+    /// From a number that was a position before.
+    pub const fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number, for storage.
+    pub const fn to_u64(self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,509 @@
+//! The budgets, and the second seen set, which tells them what is fresh.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::copies::Originals;
+use super::copies::place;
+use super::evidence::MostRefused;
+use super::evidence::{Evidence, YieldCounts};
+use super::shape::{Combination, combination, section, shape, without_ids};
+use super::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Session};
+use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, host_of};
+use crate::gate::{Refusal, TrapLimits, domain};
+use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
+
+/// The kinds of keys that budgets have. The number keeps equal texts of two kinds apart: it goes into the top byte of the key, so that the
+/// host `a.example` and the domain `a.example` have their own slots. Evidence is saved by these keys, so a number never changes.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Shape = 1,
+    Section,
+    Host,
+    Domain,
+    /// All URLs of a host that have an id in them.
+    Sessions,
+    /// One URL without its ids.
+    Session,
+    /// A body or words, together with the first page that said it.
+    First,
+    /// All pages of a host whose path a seed's host has too.
+    Mirror,
+    /// A path of a seed's host.
+    Path,
+    /// A path of any other host.
+    Copied,
+    /// All URLs of a path that combine parameters.
+    Combined,
+    /// A path with the names of three parameters or more.
+    Set,
+    /// The number of these sets of a path.
+    Sets,
+    /// A directory or a host that has pages of another directory or host.
+    CopySet,
+    /// All such places that are siblings.
+    Beside,
+    /// The host of a seed.
+    Seed,
+}
+
+/// Pages of one place that must be copies before the place is taken for a copy of a set.
+const SET: u8 = 3;
+/// Bytes for the URLs of first pages. Each takes two entries: for its body and for its words.
+const FIRSTS: usize = 16 << 20;
+
+/// The budgets of a crawl. `Sync`, and shared by all workers with their gate.
+///
+/// Judging takes no lock of the evidence; what a page says is learned under the lock of `firsts`, which is held for one insert. Memory:
+/// half a MiB of evidence from the first page on, at most 16 MiB of URLs, and about 3 bytes for each entry of the contents. A fresh page
+/// adds up to five entries.
+///
+/// A false positive of the contents makes one fresh page barren. Each budget is far above that rate, so no part of a site is given up by
+/// it.
+pub struct Budgets {
+    /// The crawl's own, so that nobody can write URLs whose keys fall into one slot. It is saved with the seen set: with another key all
+    /// evidence would be lost.
+    key: FingerprintKey,
+    limits: TrapLimits,
+    /// Made with the first page that is done.
+    evidence: OnceLock<Evidence>,
+    /// The second seen set: bodies, words, hosts that were opened, and URLs without their ids.
+    contents: SeenSet,
+    /// The URLs of the first pages with a body or with words, in this run.
+    firsts: Mutex<Firsts<u64>>,
+    most_refused: MostRefused,
+    /// The hosts of the seeds.
+    originals: Originals,
+}
+
+impl fmt::Debug for Budgets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budgets").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// The page that said earlier what another page says.
+struct Original {
+    url: Box<str>,
+    /// It was the first of the crawl. If that one is not known, the next one stands in for it.
+    is_first: bool,
+}
+
+/// The budget that a refusal was decided by.
+struct Spent {
+    refusal: Refusal,
+    /// The spent key, as people read it: `a.example/month/#`.
+    of: String,
+    brought: YieldCounts,
+    /// The option in `traps`, and its value.
+    budget: (&'static str, u32),
+}
+
+impl Budgets {
+    /// Nothing is known yet. The contents begin small, and grow with what is found. They have no audit, an exact sample: it would only
+    /// measure their losses, and every checkpoint would hold it.
+    ///
+    /// # Errors
+    /// If there is no memory for the contents.
+    pub(crate) fn new(limits: &TrapLimits, key: FingerprintKey) -> Result<Self, SeenError> {
+        let options =
+            SeenOptions { capacity: 1 << 16, open_ended: true, shards: 4, audit: 0, key, ..SeenOptions::default() };
+        Ok(Self {
+            key,
+            limits: limits.clone(),
+            evidence: OnceLock::new(),
+            contents: SeenSet::new(&options)?,
+            most_refused: MostRefused::default(),
+            firsts: Mutex::new(Firsts::within(FIRSTS)),
+            originals: Originals::default(),
+        })
+    }
+
+    /// The second seen set.
+    pub(crate) fn contents(&self) -> &SeenSet {
+        &self.contents
+    }
+
+    /// Restores a checkpoint: the slots of the evidence, and the contents if there were any. It comes before the journal after the
+    /// checkpoint is read; its records are [noted](Self::note) on top.
+    pub(crate) fn restore(&mut self, slots: &[(u32, u64)], contents: Option<SeenSet>) {
+        if let Some(contents) = contents {
+            self.contents = contents;
+        }
+        if !slots.is_empty() {
+            let mut evidence = Evidence::default();
+            for &(number, word) in slots {
+                evidence.set(number, word);
+            }
+            // Which keys are spent is found out when they are judged.
+            *evidence.is_any_spent.get_mut() = true;
+            self.evidence = evidence.into();
+        }
+    }
+
+    /// The slots of the evidence that are in use, for a checkpoint. The caller holds the frontier's lock; nothing is noted without it.
+    pub(crate) fn slots(&self) -> Vec<(u32, u64)> {
+        self.evidence.get().map(Evidence::slots).unwrap_or_default()
+    }
+
+    /// Whether the budgets let a URL be requested: asked for a link, and again when its turn comes. One load, until the first budget is
+    /// spent; then five hashes and as many reads of half a cache line. A refusal is counted, for the report's list of what is refused most:
+    /// that takes a lock for each refused URL, and none for a URL that passes.
+    ///
+    /// # Errors
+    /// The reason of the first budget that is spent, in the order of [`spent`](Self::spent).
+    pub(crate) fn judge(&self, host: &str, path_and_query: &str) -> Result<(), Refusal> {
+        if !self.is_any_spent() {
+            return Ok(());
+        }
+        let Some(Spent { refusal, of, .. }) = self.spent(host, path_and_query) else { return Ok(()) };
+        self.most_refused.count(of);
+        Err(refusal)
+    }
+
+    /// A seed is at this origin, or redirects there.
+    pub(in crate::gate) fn add_original(&self, origin: &str) {
+        self.originals.add(origin);
+        self.contents.insert(self.print(Kind::Seed, host_of(origin), ""));
+    }
+
+    /// The origins of the seeds, for a checkpoint.
+    pub(crate) fn originals(&self) -> Vec<String> {
+        self.originals.all()
+    }
+
+    /// Whether a URL's host is a mirror of a seed's host that has this URL's page too. One load, until a budget is spent; then a hash, and
+    /// for a mirror one more for each host of a seed. `is_found` says whether a key was found so far.
+    pub(in crate::gate) fn is_known_mirror(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
+        self.mirror(url.host()).is_some() && self.originals.have(url, is_found)
+    }
+
+    /// Counts a URL that was refused because its host is a mirror.
+    pub(in crate::gate) fn count_mirror(&self, host: &str) {
+        self.most_refused.count(host.to_owned());
+    }
+
+    /// What makes a host a mirror, in the words of the options; `None` if it is none.
+    pub(in crate::gate) fn mirror_rule(&self, host: &str) -> Option<String> {
+        let YieldCounts { barren, fresh } = self.mirror(host)?;
+        let budget = self.limits.mirror_budget;
+        Some(format!(
+            "traps.mirror_budget = {budget}: {host} said what a seed's host says at the same path {barren} times, something else {fresh} times"
+        ))
+    }
+
+    /// The counts of a mirror at paths that a seed's host has; `None` for other hosts.
+    fn mirror(&self, host: &str) -> Option<YieldCounts> {
+        let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))?;
+        let brought = evidence.of(self.print(Kind::Mirror, host, ""));
+        brought.is_beyond(self.limits.mirror_budget, self.limits.budget_growth).then_some(brought)
+    }
+
+    /// What links were refused for most often in this run, and how often.
+    pub fn most_refused(&self) -> Vec<(String, u64)> {
+        self.most_refused.all()
+    }
+
+    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It never turns false again: later fresh pages may lift a
+    /// budget again, and then the budgets are checked in vain.
+    pub(crate) fn is_any_spent(&self) -> bool {
+        self.evidence.get().is_some_and(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))
+    }
+
+    /// Why a URL is refused, in the words of the options. For `explain`: nothing is counted.
+    pub(crate) fn rule(&self, host: &str, path_and_query: &str) -> Option<(Refusal, String)> {
+        let Spent { refusal, of, brought, budget: (option, budget) } = self.spent(host, path_and_query)?;
+        let YieldCounts { barren, fresh } = brought;
+        Some((
+            refusal,
+            format!("traps.{option} = {budget}: {of} brought nothing new {barren} times, something {fresh} times"),
+        ))
+    }
+
+    /// The first spent budget of those that a URL belongs to, the widest first: it is the one that a user would raise. The order is host,
+    /// section, shape, combination. Then two that need more than the evidence: for sessions, this URL's page must be known under another
+    /// id; for the domain, no page of its host may have been fetched yet.
+    fn spent(&self, host: &str, path_and_query: &str) -> Option<Spent> {
+        let evidence = self.evidence.get()?;
+        let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
+        let ask = |refusal, kind, text: &str, option, budget: u32| {
+            if budget == 0 {
+                return None;
+            }
+            let place = if matches!(kind, Kind::Domain) { domain(host) } else { host };
+            let brought = evidence.of(self.print(kind, place, text));
+            let is_spent = brought.is_beyond(budget, self.limits.budget_growth);
+            is_spent.then(|| Spent { refusal, of: format!("{place}{text}"), brought, budget: (option, budget) })
+        };
+        let section = section(path_and_query);
+        ask(Refusal::BarrenHost, Kind::Host, "", "host_budget", host_budget)
+            .or_else(|| ask(Refusal::BarrenSection, Kind::Section, &section, "section_budget", section_budget))
+            .or_else(|| ask(Refusal::BarrenShape, Kind::Shape, &shape(path_and_query), "shape_budget", shape_budget))
+            .or_else(|| self.spent_combination(evidence, host, path_and_query))
+            .or_else(|| {
+                let spent = ask(Refusal::KnownSession, Kind::Sessions, "", "session_budget", session_budget)?;
+                let session = self.print(Kind::Session, host, &without_ids(path_and_query)?);
+                self.contents.contains(session).then_some(spent)
+            })
+            .or_else(|| {
+                let spent = ask(Refusal::BarrenDomain, Kind::Domain, "", "domain_budget", domain_budget)?;
+                (!self.contents.contains(self.print(Kind::Host, host, "")) && !self.is_seeds(host)).then_some(spent)
+            })
+    }
+
+    /// What a page yielded by its content, and the URL of the first page with the same content, if that was in this run and is not
+    /// forgotten; an error has no content. All of it is remembered from here on, and the page has to be settled.
+    pub fn recognize(
+        &self,
+        (host, path_and_query): (&str, &str),
+        url: &str,
+        brings: PageEvidence,
+    ) -> (PageYield, Option<Box<str>>) {
+        let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
+        let content = if let PageEvidence::Page(content) = brings { Some(content) } else { None };
+        // Before the page is learned, or it would be like itself.
+        let mirrored =
+            content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
+        let (what, original) = match brings {
+            PageEvidence::Page(content) => self.learn(content, url),
+            PageEvidence::Way => (PageNovelty::Fresh, None),
+            PageEvidence::Nothing => (PageNovelty::Nothing, None),
+        };
+        let yielded = PageYield {
+            what,
+            // A domain may have each of its names redirect to another one, or to https.
+            opened_host: brings != PageEvidence::Way && is_new(self.print(Kind::Host, host, "")),
+            shape: self.print(Kind::Shape, host, &shape(path_and_query)),
+            section: self.print(Kind::Section, host, &section(path_and_query)),
+            session: without_ids(path_and_query).filter(|_| brings != PageEvidence::Way).map(|without| {
+                let key = self.print(Kind::Session, host, &without);
+                Session { key, is_known: !is_new(key) }
+            }),
+            mirrored,
+            copied: original.as_ref().and_then(|original| self.copied(host, url, &original.url)),
+            content,
+            combined: self.combined(host, path_and_query),
+            relays: false,
+        };
+        (yielded, original.filter(|original| original.is_first).map(|original| original.url))
+    }
+
+    /// Whether a page belongs to a set that is at another place too: it has the file name of the first page with its text, and is in other
+    /// directories, or on another host that is a seed's. The first two pages of a place are counted as barren; from the third on they are
+    /// excused, at `copies` sibling places.
+    fn copied(&self, host: &str, url: &str, first: &str) -> Option<Copied> {
+        let place = place(url, first).filter(|place| !place.is_other_host || self.is_seeds(host))?;
+        let set = self.print(Kind::CopySet, host, place.directory);
+        let beside = self.print(Kind::Beside, host, place.above);
+        let copied = |nth| Some(Copied { set, beside, nth });
+        let is_new = |nth| self.contents.insert(self.copy(set, nth)) == Sighting::New;
+        if let Some(nth) = (1..SET).find(|nth| is_new(*nth)) {
+            return copied(nth);
+        }
+        if self.contents.contains(self.copy(set, SET)) {
+            return copied(SET + 1);
+        }
+        let known = self.evidence.get().map_or(0, |evidence| evidence.of(beside).fresh);
+        if known >= self.limits.copies.into() {
+            return None;
+        }
+        copied(if is_new(SET) { SET } else { SET + 1 })
+    }
+
+    /// Stands for the nth page of a place that has copies.
+    fn copy(&self, set: Fingerprint, nth: u8) -> Fingerprint {
+        self.salted(Kind::CopySet).fingerprint_bytes([set.bits(), nth.into()].map(u64::to_le_bytes).as_flattened())
+    }
+
+    /// Whether a seed is on this host, or redirects there.
+    pub(in crate::gate) fn is_seeds(&self, host: &str) -> bool {
+        self.contents.contains(self.print(Kind::Seed, host, ""))
+    }
+
+    /// What a page says of mirrors; `is_original` says that its host is a seed's. Its path is remembered. A page that was the first with
+    /// its text, and is fetched again, says nothing.
+    fn mirrored(&self, is_original: bool, path_and_query: &str, content: Content) -> Mirrored {
+        let of = |kind| self.print(kind, "", path_and_query);
+        let (own, other) = if is_original { (Kind::Path, Kind::Copied) } else { (Kind::Copied, Kind::Path) };
+        let path = of(own);
+        self.contents.insert(path);
+        let is_again = self.contents.contains(self.first(content.body, content.page));
+        Mirrored { path, is_original, is_known: !is_again && self.contents.contains(of(other)) }
+    }
+
+    /// Remembers what a page said, and which page said it first. Asked again for the same page, it answers fresh: after a kill between this
+    /// call and the journal the page is fetched again, and must not be its own duplicate.
+    ///
+    /// The body is checked first. A page with a known body has known words too, so its words are not checked.
+    fn learn(&self, Content { page, body, words }: Content, url: &str) -> (PageNovelty, Option<Original>) {
+        let say = |said: Fingerprint| {
+            let first = self.first(said, page);
+            // Held over the verdict: the page that is told that it is the first is also noted as the first.
+            let mut firsts = self.firsts.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.contents.insert(said) == Sighting::New {
+                firsts.note(said.bits(), url);
+                self.contents.insert(first);
+                return Ok(());
+            }
+            if self.contents.contains(first) {
+                return Ok(());
+            }
+            if let Some(first) = firsts.of(&said.bits()) {
+                return Err(Some(Original { url: first.into(), is_first: true }));
+            }
+            // The first one came in an earlier run, or is forgotten: this page stands in for it.
+            let stand_in = !said.bits();
+            let original = firsts.of(&stand_in).map(|url| Original { url: url.into(), is_first: false });
+            if original.is_none() {
+                firsts.note(stand_in, url);
+            }
+            Err(original)
+        };
+        if let Err(original) = say(body) {
+            return (PageNovelty::Same, original);
+        }
+        match words.map_or(Ok(()), say) {
+            Ok(()) => (PageNovelty::Fresh, None),
+            Err(original) => (PageNovelty::Near, original),
+        }
+    }
+
+    /// Remembers what a finished page said, by its record, as a journal is replayed. It adds to the contents what [`learn`](Self::learn)
+    /// added then, and nothing else.
+    pub(crate) fn remember(&self, host: &str, yielded: &PageYield) {
+        if let Some(Combined::First { set, .. }) = yielded.combined {
+            self.contents.insert(set);
+        }
+        if yielded.is_way() {
+            return;
+        }
+        self.contents.insert(self.print(Kind::Host, host, ""));
+        if let Some(session) = yielded.session {
+            self.contents.insert(session.key);
+        }
+        if let Some(mirrored) = yielded.mirrored {
+            self.contents.insert(mirrored.path);
+        }
+        let Some(Content { page, body, words }) = yielded.content else { return };
+        if let Some(copied) = yielded.copied.filter(|copied| copied.nth <= SET) {
+            self.contents.insert(self.copy(copied.set, copied.nth));
+        }
+        let words = words.filter(|_| yielded.what.is_fresh());
+        for said in Some(body).filter(|_| yielded.what != PageNovelty::Same).into_iter().chain(words) {
+            self.contents.insert(said);
+            self.contents.insert(self.first(said, page));
+        }
+    }
+
+    /// Notes what a finished page yielded, by its record, live and on resume. One thread calls it in the journal's order, so that the
+    /// evidence is the same in both.
+    pub(crate) fn note(&self, host: &str, yielded: &PageYield) {
+        let evidence = self.evidence.get_or_init(Evidence::default);
+        let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
+        let is_fresh = yielded.what.is_fresh();
+        let note_as = |key, is_fresh, budget| {
+            if evidence.note(key, is_fresh).is_beyond(budget, self.limits.budget_growth) {
+                evidence.is_any_spent.store(true, Ordering::Relaxed);
+            }
+        };
+        let note = |key, budget| note_as(key, is_fresh, budget);
+        // That a copy came first says nothing of its original. A set that is at several places is finite.
+        let was_copied = yielded.mirrored.is_some_and(Mirrored::was_copied);
+        let is_of_set = yielded.copied.is_some_and(|copied| copied.nth >= SET);
+        if let Some(copied) = yielded.copied.filter(|copied| copied.nth == SET) {
+            evidence.note(copied.beside, true);
+        }
+        if is_fresh || !was_copied && !is_of_set {
+            note(yielded.shape, shape_budget);
+            note(yielded.section, section_budget);
+            note(self.print(Kind::Host, host, ""), host_budget);
+            self.of_combined(yielded).into_iter().for_each(|(key, is_fresh)| note_as(key, is_fresh, shape_budget));
+        }
+        // A redirect to a new URL counts for its domain only if it leads to one more host of it.
+        if (yielded.opened_host || yielded.relays) && !self.is_seeds(host) {
+            note_as(self.print(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
+        }
+        if yielded.session.is_some_and(|session| session.is_known) {
+            note(self.print(Kind::Sessions, host, ""), session_budget);
+        }
+        if yielded.mirrored.is_some_and(Mirrored::is_copy) {
+            note(self.print(Kind::Mirror, host, ""), self.limits.mirror_budget);
+        }
+    }
+
+    /// The fingerprint of a host's text. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
+    fn print(&self, kind: Kind, host: &str, text: &str) -> Fingerprint {
+        let mut whole = String::with_capacity(host.len() + text.len());
+        whole.push_str(host);
+        whole.push_str(text);
+        self.salted(kind).fingerprint(&whole)
+    }
+
+    /// Stands for a text and the first page that said it. With it in the contents, a page that is fetched again is told from another page
+    /// with the same text, and no URL is kept for it.
+    fn first(&self, said: Fingerprint, page: Fingerprint) -> Fingerprint {
+        let pair = [said, page].map(|print| print.bits().to_le_bytes());
+        self.salted(Kind::First).fingerprint_bytes(pair.as_flattened())
+    }
+
+    /// The key of a kind.
+    fn salted(&self, kind: Kind) -> FingerprintKey {
+        FingerprintKey::from_u64(self.key.to_u64() ^ (kind as u64) << 56)
+    }
+}
+
+impl Budgets {
+    /// How a page's query combines parameters. Its set of names is remembered.
+    fn combined(&self, host: &str, path_and_query: &str) -> Option<Combined> {
+        let (path, set) = self.combination(host, path_and_query)?;
+        match set.filter(|_| !self.evidence.get().is_some_and(|evidence| self.has_many_sets(evidence, path))) {
+            None => Some(Combined::Further { path, leads: false }),
+            Some(set) => (self.contents.insert(set) == Sighting::New).then_some(Combined::First { path, set }),
+        }
+    }
+
+    /// Whether the budget of a path's combinations is spent.
+    fn spent_combination(&self, evidence: &Evidence, host: &str, path_and_query: &str) -> Option<Spent> {
+        let (path, set) = self.combination(host, path_and_query)?;
+        let brought = evidence.of(path);
+        if !brought.is_beyond(self.limits.shape_budget, self.limits.budget_growth)
+            || set.is_some() && !self.has_many_sets(evidence, path)
+        {
+            return None;
+        }
+        let path = path_and_query.split('?').next().unwrap_or_default();
+        Some(Spent {
+            refusal: Refusal::BarrenCombination,
+            of: format!("{host}{path}?..."),
+            brought,
+            budget: ("parameter_sets", self.limits.parameter_sets),
+        })
+    }
+
+    /// What a combination adds to the evidence: a set of names, or whether the page led to something new.
+    fn of_combined(&self, yielded: &PageYield) -> Option<(Fingerprint, bool)> {
+        Some(match yielded.combined? {
+            Combined::First { path, .. } => (self.sets(path), true),
+            Combined::Further { path, leads } => (path, leads && yielded.what.is_fresh()),
+        })
+    }
+
+    /// The key that the sets of names of a path are counted under.
+    fn sets(&self, path: Fingerprint) -> Fingerprint {
+        self.salted(Kind::Sets).fingerprint_bytes(&path.bits().to_le_bytes())
+    }
+
+    /// The path of a combination and its set of names; `None` if the sets have no bound, and for other URLs.
+    fn combination(&self, host: &str, path_and_query: &str) -> Option<(Fingerprint, Option<Fingerprint>)> {
+        let Combination { path, set } = combination(path_and_query).filter(|_| self.limits.parameter_sets > 0)?;
+        Some((self.print(Kind::Combined, host, &path), set.map(|set| self.print(Kind::Set, host, &set))))
+    }
+
+    fn has_many_sets(&self, evidence: &Evidence, path: Fingerprint) -> bool {
+        evidence.of(self.sets(path)).fresh >= u64::from(self.limits.parameter_sets)
+    }
+}

@@ -1,0 +1,151 @@
+//! What a page yielded, as its record in the journal has it.
+
+use crate::address::Fingerprint;
+
+/// The result of a URL, before it is known whether that is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageEvidence {
+    /// A page.
+    Page(Content),
+    /// A redirect to a URL that is new.
+    Way,
+    /// No page, and no redirect to a new URL.
+    Nothing,
+}
+
+/// What a page yielded, as its record in the journal has it: everything that the budgets and the second seen set need to know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageYield {
+    /// What it brought.
+    pub what: PageNovelty,
+    /// It was the first page of its host.
+    pub(crate) opened_host: bool,
+    /// Its shape on its host.
+    pub(crate) shape: Fingerprint,
+    /// The first directory of its path, on its host.
+    pub(crate) section: Fingerprint,
+    /// Its URL without the ids in it, where there are any.
+    pub(crate) session: Option<Session>,
+    /// What it says of mirrors; only for a page, and if the seeds are on few hosts.
+    pub(crate) mirrored: Option<Mirrored>,
+    /// That it copies a page of another directory or host; only for a page.
+    pub(crate) copied: Option<Copied>,
+    /// Its content; only for a page.
+    pub(crate) content: Option<Content>,
+    /// It leads to new hosts of its own domain, and nowhere else. For the domain it is barren, whatever it says.
+    pub relays: bool,
+    /// How its query combines parameters, if that is to be counted.
+    pub(crate) combined: Option<Combined>,
+}
+
+/// A URL whose query combines parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combined {
+    /// The first URL of its path with this set of names.
+    First {
+        /// Stands for its path.
+        path: Fingerprint,
+        /// Stands for path and names.
+        set: Fingerprint,
+    },
+    /// A URL of a path that has many sets, or may have.
+    Further {
+        /// Stands for its path.
+        path: Fingerprint,
+        /// It brought a new URL at another path.
+        leads: bool,
+    },
+}
+
+/// What a page brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageNovelty {
+    /// A text that no page before it had; without content, a redirect to a new URL.
+    Fresh,
+    /// The text of another page, but for numbers or markup.
+    Near,
+    /// The body of another page.
+    Same,
+    /// No page: an error of the server or of a wrong link, or a redirect to a known URL.
+    Nothing,
+}
+
+/// A URL that has ids in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Session {
+    /// Stands for the URL without them.
+    pub(crate) key: Fingerprint,
+    /// A page with the same key came before.
+    pub(crate) is_known: bool,
+}
+
+/// A page that is a copy of one at another place, with the same file name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copied {
+    /// Stands for its place.
+    pub(crate) set: Fingerprint,
+    /// Stands for all sibling places.
+    pub(crate) beside: Fingerprint,
+    /// Which copy of its place it is: 1, 2, or 3, from which on the place counts as a copy of a set; 4 for all further ones.
+    pub(crate) nth: u8,
+}
+
+/// A page on a seed's host and the pages at its path on all other hosts, or the other way round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mirrored {
+    /// Stands for its path, on the seeds' hosts or on all others.
+    pub(crate) path: Fingerprint,
+    /// Its host is a seed's.
+    pub(crate) is_original: bool,
+    /// A page at this path came before: on another host if its own is a seed's, and otherwise on a seed's host.
+    pub(crate) is_known: bool,
+}
+
+impl PageYield {
+    /// Whether it is a redirect to a new URL.
+    pub(crate) const fn is_way(&self) -> bool {
+        self.what.is_fresh() && self.content.is_none()
+    }
+
+    /// Whether it counts for its domain: it is the first page of its host, or a redirect to a new URL.
+    pub const fn may_relay(&self) -> bool {
+        self.opened_host || self.is_way()
+    }
+
+    /// Notes that it brought a new URL at a path other than its own. For combinations, this is what counts.
+    pub const fn set_leads(&mut self) {
+        if let Some(Combined::Further { leads, .. }) = &mut self.combined {
+            *leads = true;
+        }
+    }
+}
+
+impl Mirrored {
+    /// Whether its host repeats a seed's host at this path, and not the other way round.
+    pub(crate) const fn is_copy(self) -> bool {
+        !self.is_original && self.is_known
+    }
+
+    /// Whether its host is a seed's, and another host's page at this path came first.
+    pub(crate) const fn was_copied(self) -> bool {
+        self.is_original && self.is_known
+    }
+}
+
+/// What a page says, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// Its URL.
+    pub page: Fingerprint,
+    /// Its body.
+    pub body: Fingerprint,
+    /// Its words, with all numbers for one word; `None` for a page with few words.
+    pub words: Option<Fingerprint>,
+}
+
+impl PageNovelty {
+    /// Whether it is something new.
+    pub(crate) const fn is_fresh(self) -> bool {
+        matches!(self, Self::Fresh)
+    }
+}

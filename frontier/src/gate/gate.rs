@@ -1,0 +1,428 @@
+//! The verdict on each URL that is found.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::answers::Answers;
+use super::budget::Budgets;
+use super::scope::Depths;
+use super::scope::Roots;
+use super::{
+    Admission, Admitted, Blocklist, DropRule, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope,
+    ScopeKind, TrapLimits, Via,
+};
+use crate::address::{
+    AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostKey, HostTable, path_and_query,
+};
+use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
+
+/// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
+///
+/// Every URL found is counted once, as admitted or as refused for one reason: while no thread is in the gate, [`found`](Self::found) is
+/// [`admitted`](Self::admitted) plus all [`refusals`](Self::refusals).
+pub struct Gate {
+    /// It refuses texts beyond `traps.url_bytes` before they are parsed.
+    canonicalizer: Canonicalizer,
+    /// The seen set's key. All fingerprints of a crawl are made with it.
+    key: FingerprintKey,
+    pub(super) scope: Scope,
+    traps: TrapLimits,
+    pub(super) budgets: Budgets,
+    seen: SeenSet,
+    /// Recent answers to links. They take no lock: each answer is one number.
+    pub(super) answers: Answers,
+    pub(super) admitted: AtomicU64,
+    pub(super) refused: [AtomicU64; Refusal::ALL.len()],
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (admitted, refused) = (self.admitted(), self.refusals().total());
+        f.debug_struct("Gate").field("admitted", &admitted).field("refused", &refused).finish_non_exhaustive()
+    }
+}
+
+impl Gate {
+    /// Checks the options. A seen set from a checkpoint brings its own fingerprint key: the key of the options would make every URL
+    /// new. `depths` are the bounds of hosts that have rules.
+    ///
+    /// # Errors
+    /// If a pattern does not compile, a blocklist cannot be read, or the seen set cannot be made. The option is named.
+    pub(crate) fn new(
+        options: GateOptions<'_>,
+        seen: Option<SeenSet>,
+        depths: HostTable<u32>,
+    ) -> Result<Self, OptionError> {
+        let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
+        let seen = match seen {
+            Some(seen) => seen,
+            None => SeenSet::new(&SeenOptions { key, ..options.seen.clone() })?,
+        };
+        let canonicalizer = Canonicalizer::new(options.keys).with_max_bytes(options.traps.url_bytes);
+        let directory = options.seen.directory.as_deref();
+        let blocklist = Blocklist::read(&options.scope.blocklists, &canonicalizer, directory)?;
+        Ok(Self {
+            canonicalizer,
+            key: seen.options().key,
+            scope: Scope::new(options.scope, blocklist, depths)?,
+            traps: options.traps.clone(),
+            budgets: Budgets::new(options.traps, seen.options().key)?,
+            seen,
+            answers: Answers::default(),
+            admitted: AtomicU64::default(),
+            refused: Default::default(),
+        })
+    }
+
+    /// The rules by which texts become URLs here. They refuse a text that is longer than `traps.url_bytes`.
+    pub fn canonicalizer(&self) -> &Canonicalizer {
+        &self.canonicalizer
+    }
+
+    /// The key of the fingerprints. With it one can write URLs that fall into one shard, so it is random unless it is given.
+    pub fn fingerprint_key(&self) -> FingerprintKey {
+        self.key
+    }
+
+    /// Resolves a link's text against its page. A text that is no URL is counted as refused: it was found, and the report should say how
+    /// many there were.
+    ///
+    /// # Errors
+    /// Why it is no URL: malformed, neither http nor https, or too long.
+    pub fn join(&self, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, AddressError> {
+        self.canonicalizer.join(base, href).inspect_err(|error| self.refuse(error.into()))
+    }
+
+    /// The verdict on one URL, which is remembered if it is new. A seed, or the URL that a seed redirects to, widens the scope first.
+    ///
+    /// It locks one shard. For many URLs, [`admit_batch`](Self::admit_batch) is several times faster.
+    pub fn admit(&self, found: Found) -> Admission {
+        self.widen(std::slice::from_ref(&found));
+        let verdict = self.judge(&self.scope.roots(), &found);
+        match verdict {
+            Ok(fingerprint) => self.conclude(found, fingerprint, self.seen.insert(fingerprint)),
+            Err(refusal) => self.turn_away(refusal),
+        }
+    }
+
+    /// The verdict without the seen test: whether scope and traps let a URL pass. Nothing is counted, and the seen set is neither asked nor
+    /// changed. As in [`admit`](Self::admit), a seed widens the scope first, and the scope stays widened.
+    ///
+    /// # Errors
+    /// Why it does not pass.
+    pub fn check(&self, found: &Found) -> Result<(), Refusal> {
+        self.widen(std::slice::from_ref(found));
+        self.judge(&self.scope.roots(), found).map(drop)
+    }
+
+    /// The verdicts on a page's links, in their order. Each shard's lock is taken once for all of them, and not at all for links that this
+    /// thread brought lately: the links of one site repeat from page to page.
+    ///
+    /// # Panics
+    /// If the seen set does not answer each question.
+    pub fn admit_batch(&self, found: Vec<Found>) -> Vec<Admission> {
+        self.widen(&found);
+        let verdicts: Vec<_> = {
+            let roots = self.scope.roots();
+            found.iter().map(|found| self.judge(&roots, found)).collect()
+        };
+        let fingerprints: Vec<Fingerprint> = verdicts.iter().filter_map(|verdict| verdict.ok()).collect();
+        let mut sightings = Vec::new();
+        self.seen.insert_links(&fingerprints, &mut sightings);
+        let mut sightings = sightings.into_iter();
+        let conclude = |(found, verdict)| match verdict {
+            Ok(fingerprint) => {
+                let sighting = sightings.next().expect("one answer for each fingerprint");
+                self.conclude(found, fingerprint, sighting)
+            }
+            Err(refusal) => self.turn_away(refusal),
+        };
+        found.into_iter().zip(verdicts).map(conclude).collect()
+    }
+
+    /// How far from the seeds the scope goes, as the options say.
+    pub fn scope_kind(&self) -> ScopeKind {
+        self.scope.kind()
+    }
+
+    /// Whether sitemaps may list anything for this crawl: not if its scope is the seeds alone.
+    pub fn takes_sitemaps(&self) -> bool {
+        self.scope.kind() != ScopeKind::Page && self.scope.depths().follows_links()
+    }
+
+    /// Whether pages of this URL's host may be in scope.
+    pub fn may_have(&self, url: &CanonicalUrl) -> bool {
+        self.scope.may_have(&self.scope.roots(), url)
+    }
+
+    /// Counts a URL that was refused before it came to the gate, for instance by its page's nofollow.
+    pub fn refuse(&self, refusal: Refusal) {
+        self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds the refusals that another process has counted for a reason.
+    pub fn count_refused(&self, refusal: Refusal, counted: u64) {
+        self.refused[refusal as usize].fetch_max(counted, Ordering::Relaxed);
+    }
+
+    /// A hash of the rules, the same in every process: scope, blocklists, bounds of URLs, and what is dropped. It is never 0.
+    pub(crate) fn digest(&self) -> u64 {
+        let TrapLimits { url_bytes, path_segments, segment_repeats, redirects, parameters, .. } = self.traps;
+        let traps = (url_bytes, path_segments, segment_repeats, redirects, parameters);
+        let text = format!("{} {traps:?} {:?}", self.scope.text(), self.scope.drops().rules());
+        FingerprintKey::from_u64(0).fingerprint(&text).bits().max(1)
+    }
+
+    /// The verdict of today's rules on a URL that was admitted, perhaps by other rules. Neither budgets nor the seen set are asked, nothing
+    /// is counted, and no scope is widened. It costs the parsing of the URL.
+    ///
+    /// # Errors
+    /// Why it does not pass.
+    pub(crate) fn judge_again(&self, wire: &str, (via, depth, redirects): (Via, u32, u8)) -> Result<(), Refusal> {
+        let url = self.canonicalizer.canonicalize(wire).map_err(|error| Refusal::from(&error))?;
+        let found = Found { depth, via, redirects, ..Found::seed(url) };
+        self.judge_by_rules(&self.scope.roots(), &found).map(drop)
+    }
+
+    /// Whether the user has dropped anything.
+    pub(crate) fn drops_any(&self) -> bool {
+        self.scope.drops().are_any()
+    }
+
+    /// Whether the user has dropped all of a host.
+    pub(crate) fn drops_host(&self, host: &HostKey) -> bool {
+        self.scope.drops().have_host(host.host())
+    }
+
+    /// What the user has dropped.
+    pub fn dropped(&self) -> Vec<DropRule> {
+        self.scope.drops().rules()
+    }
+
+    /// Replaces what is dropped by these rules.
+    ///
+    /// # Errors
+    /// If a name is no host's, or a pattern does not compile; nothing has changed then.
+    pub(crate) fn set_dropped(&self, rules: &[DropRule]) -> Result<(), OptionError> {
+        self.scope.drops().set(rules)
+    }
+
+    /// Moves URLs from refused to admitted: their rule is gone.
+    pub(crate) fn readmit(&self, refusal: Refusal, urls: u64) {
+        self.refused[refusal as usize].fetch_sub(urls, Ordering::Relaxed);
+        self.admitted.fetch_add(urls, Ordering::Relaxed);
+    }
+
+    /// Moves URLs from admitted to refused: their host's robots.txt, read since, disallows them, or a budget was spent. The seen set still
+    /// holds them, so a later link to one is refused as seen, and no URL is counted for two reasons.
+    pub(crate) fn withdraw(&self, refusal: Refusal, urls: u64) {
+        self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
+        self.admitted.fetch_sub(urls, Ordering::Relaxed);
+    }
+
+    /// Takes URLs from the admitted count: pages that were scheduled again, in records that are lost.
+    pub(crate) fn retract(&self, urls: u64) {
+        self.admitted.fetch_sub(urls, Ordering::Relaxed);
+    }
+
+    /// What the seeds have opened so far, for a checkpoint. A resume opens it before it judges anything: the seed is not shown again, and
+    /// links that it brought into scope must not be refused for that.
+    pub(crate) fn roots(&self) -> Vec<String> {
+        self.scope.roots().iter().map(ToString::to_string).collect()
+    }
+
+    /// Whether a seed is on this host, or redirects there.
+    pub(crate) fn is_of_seed(&self, host: &str) -> bool {
+        self.budgets.is_seeds(host)
+    }
+
+    /// Goes on from the counts of an earlier run, and from what the seeds had opened by then, in a scope of that kind. No other thread has
+    /// the gate yet.
+    pub(crate) fn restore(
+        &mut self,
+        admitted: u64,
+        refused: &[(Refusal, u64)],
+        (scope, roots): (ScopeKind, &[String]),
+        originals: &[String],
+    ) {
+        for origin in originals {
+            self.budgets.add_original(origin);
+        }
+        *self.admitted.get_mut() = admitted;
+        for &(refusal, count) in refused {
+            *self.refused[refusal as usize].get_mut() = count;
+        }
+        self.scope.open(scope, roots);
+    }
+
+    /// Admits a URL without the seen test: the journal has it, or it is requested again. `insert` and `count` say whether to add it to the
+    /// seen set and to the counts: those of a checkpoint may have it already.
+    pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
+        if via.widens_scope(depth) {
+            self.budgets.add_original(url.origin());
+            self.forget_narrower(self.scope.widen_by(url));
+        }
+        if insert {
+            self.seen.insert(url.fingerprint(self.key));
+        }
+        self.admitted.fetch_add(count.into(), Ordering::Relaxed);
+    }
+
+    /// The seen set, for its statistics.
+    pub fn seen(&self) -> &SeenSet {
+        &self.seen
+    }
+
+    /// The second seen set, of what pages say, for its statistics.
+    pub fn contents(&self) -> &SeenSet {
+        self.budgets.contents()
+    }
+
+    /// The lists of hosts and URLs that are never requested; `None` if the options name none.
+    pub fn blocklist(&self) -> Option<&Blocklist> {
+        self.scope.blocklist()
+    }
+
+    /// Whether the disk has worked so far, where the seen set or a blocklist needs one. If it failed, the crawl must not go on.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn check_disk(&self) -> Result<(), SeenError> {
+        self.seen.check()?;
+        self.blocklist().map_or(Ok(()), Blocklist::check)
+    }
+
+    /// URLs refused so far, by reason. The counts are read one by one: while other threads are in the gate, they are not of one moment.
+    pub fn refusals(&self) -> RefusalCounts {
+        RefusalCounts::new(|refusal| self.refused[refusal as usize].load(Ordering::Relaxed))
+    }
+
+    /// URLs found so far, admitted or refused.
+    pub fn found(&self) -> u64 {
+        self.admitted() + self.refusals().total()
+    }
+
+    /// URLs admitted so far, except the ones refused later: by their host's robots.txt, a spent budget or changed rules.
+    pub fn admitted(&self) -> u64 {
+        self.admitted.load(Ordering::Relaxed)
+    }
+
+    /// Scope, traps and budgets: all but the seen test.
+    fn judge(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
+        let fingerprint = self.judge_by_rules(roots, found)?;
+        self.judge_by_budgets(found)?;
+        Ok(fingerprint)
+    }
+
+    /// Scope, then traps: the rules whose answer stays the same. They return the fingerprint, so that each key is hashed once.
+    pub(super) fn judge_by_rules(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
+        self.scope.judge(roots, found)?;
+        self.traps.judge(found)?;
+        Ok(found.url.fingerprint(self.key))
+    }
+
+    /// Refuses a URL if the budget of its shape, section, host or domain is spent, or its host is a known mirror. Seeds and sitemaps are
+    /// exempt.
+    pub(super) fn judge_by_budgets(&self, found: &Found) -> Result<(), Refusal> {
+        if !has_budget(found) {
+            return Ok(());
+        }
+        self.budgets.judge(found.url.host(), found.url.path_and_query())?;
+        if self.is_known_mirror(&found.url) {
+            self.budgets.count_mirror(found.url.host());
+            return Err(Refusal::KnownMirror);
+        }
+        Ok(())
+    }
+
+    /// Whether a URL whose turn has come may be requested, as far as budgets go. The caller exempts seeds and sitemaps.
+    ///
+    /// # Errors
+    /// The reason of the first budget that is spent.
+    pub(crate) fn judge_turn(&self, host: &str, wire: &str) -> Result<(), Refusal> {
+        self.budgets.judge(host, path_and_query(wire))?;
+        let is_known = || self.canonicalizer.canonicalize(wire).is_ok_and(|url| self.is_known_mirror(&url));
+        if self.budgets.is_any_spent() && is_known() {
+            self.budgets.count_mirror(host);
+            return Err(Refusal::KnownMirror);
+        }
+        Ok(())
+    }
+
+    /// Whether a URL's host is a mirror of a seed's host on which the same page was found.
+    fn is_known_mirror(&self, url: &CanonicalUrl) -> bool {
+        self.budgets.is_known_mirror(url, |key| self.seen.contains(self.key.fingerprint(key)))
+    }
+
+    /// The budgets, and what pages said.
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// The budgets, while no other thread has the gate.
+    pub(crate) fn budgets_mut(&mut self) -> &mut Budgets {
+        &mut self.budgets
+    }
+
+    /// Opens what these seeds may open. Links of pages open nothing, and cost a look at how they were found.
+    ///
+    /// It comes before any verdict on the same batch, so that the links that came in with a seed are judged by the scope that it opens.
+    fn widen(&self, found: &[Found]) {
+        let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
+        for seed in seeds.filter(|seed| self.scope.may_open(&seed.url)) {
+            self.budgets.add_original(seed.url.origin());
+        }
+        self.forget_narrower(self.scope.widen(found));
+    }
+
+    /// A link that was out of scope may be inside by now, so its answer is forgotten.
+    fn forget_narrower(&self, is_wider: bool) {
+        if is_wider {
+            self.answers.forget_out_of_scope();
+        }
+    }
+
+    /// What scope and traps say of a URL, and by which rules. It changes nothing: even a seed opens nothing.
+    pub fn explain(&self, found: &Found) -> (Ruled, Ruled) {
+        let (scope, trap) = (self.scope.judge_to_explain(found), self.traps.judge(found));
+        let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
+        let mut traps = Ruled { refusal: trap.err(), rule: self.traps.rule(trap) };
+        if traps.refusal.is_none()
+            && has_budget(found)
+            && let Some((refusal, rule)) = self.budgets.rule(found.url.host(), found.url.path_and_query())
+        {
+            traps = Ruled { refusal: Some(refusal), rule: Some(rule) };
+        }
+        if traps.refusal.is_none() && has_budget(found) && self.is_known_mirror(&found.url) {
+            traps = Ruled { refusal: Some(Refusal::KnownMirror), rule: self.budgets.mirror_rule(found.url.host()) };
+        }
+        (scope, traps)
+    }
+
+    /// How many links from a seed a page may be. With it, a page's links are refused all at once if they are too deep.
+    pub(crate) fn depths(&self) -> &Depths {
+        self.scope.depths()
+    }
+
+    /// The verdict on a URL that the rules let pass, from its sighting. Only here and in [`admit_links`](Self::admit_links) is an
+    /// [`Admitted`] made.
+    fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {
+        if sighting == Sighting::Seen {
+            return self.turn_away(Refusal::Seen);
+        }
+        self.admitted.fetch_add(1, Ordering::Relaxed);
+        let priority = found.front_queue();
+        Admission::Admitted(Admitted { found, fingerprint, priority })
+    }
+
+    /// Counts a refusal, and makes it the verdict.
+    fn turn_away(&self, refusal: Refusal) -> Admission {
+        self.refuse(refusal);
+        Admission::Refused(refusal)
+    }
+}
+
+/// Seeds and sitemaps have none.
+fn has_budget(found: &Found) -> bool {
+    !matches!(found.via, Via::Seed | Via::Sitemap)
+}

@@ -1,0 +1,195 @@
+//! A page's links on their way through the gate.
+
+use std::sync::atomic::Ordering;
+
+use super::answers::{HashedBase, LinkKey};
+use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, Via};
+use crate::address::CanonicalUrl;
+use crate::address::{BaseUrl, Fingerprint};
+use crate::seen::Sighting;
+
+/// Bytes that the links of a page may take. Once resolved, a short link on a page with a long address is as long as that.
+const MOST: usize = 8 << 20;
+/// The same for the URLs that a sitemap lists: it may have 50,000.
+const MOST_LISTED: usize = 48 << 20;
+
+/// The links of one page, judged by scope and traps as they are added. [`Gate::admit_links`] asks the seen set about all of them at once,
+/// and counts them.
+///
+/// A link whose answer is known costs one lookup, by its text and by the part of the base that it depends on: no URL is made of it.
+///
+/// ```
+/// # use crawler_frontier::frontier::{Frontier, FrontierOptions};
+/// use crawler_frontier::gate::{Found, Links, Refusal};
+///
+/// let frontier = Frontier::new(&FrontierOptions::default())?;
+/// let gate = frontier.gate();
+/// let (page, base) = gate.canonicalizer().page("https://example.org/a/")?;
+/// gate.admit(Found::seed(page));
+/// let mut links = Links::new(1, None);
+/// for href in ["b", "../c", "b#top", "mailto:ann@example.org"] {
+///     let _ = links.add(gate, &base, href, false);
+/// }
+/// let (new, refused) = gate.admit_links(links);
+/// assert_eq!(new.iter().map(|new| new.found().url.wire()).collect::<Vec<_>>(), ["https://example.org/a/b", "https://example.org/c"]);
+/// assert_eq!((refused.of(Refusal::Seen), refused.of(Refusal::UnsupportedScheme)), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Links {
+    depth: u32,
+    referrer: Option<Position>,
+    bytes: usize,
+    base: HashedBase,
+    open: Vec<Open>,
+    refused: RefusalCounts,
+}
+
+/// A link that scope and traps let pass: only the seen set knows whether it is new.
+#[derive(Debug)]
+struct Open {
+    key: Option<LinkKey>,
+    found: Found,
+    fingerprint: Fingerprint,
+}
+
+impl Links {
+    /// None yet. They will be `depth` links from a seed.
+    pub fn new(depth: u32, referrer: Option<Position>) -> Self {
+        Self {
+            depth,
+            referrer,
+            bytes: 0,
+            base: HashedBase::default(),
+            open: Vec::new(),
+            refused: RefusalCounts::default(),
+        }
+    }
+
+    /// Links from a seed that each of these has.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Adds a link as its page wrote it. A `nofollow` link is refused.
+    ///
+    /// # Errors
+    /// Why it is refused, as far as that is known before [`Gate::admit_links`].
+    pub fn add(&mut self, gate: &Gate, base: &BaseUrl, href: &str, nofollow: bool) -> Result<(), Refusal> {
+        let verdict = match nofollow {
+            _ if self.bytes > MOST => Err(Refusal::TooManyLinks),
+            true => Err(Refusal::Nofollow),
+            false => self.judge(gate, base, href),
+        };
+        verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
+    }
+
+    /// Adds a URL that a sitemap or feed lists. Its referrer becomes this page, whatever `found` says.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_found(&mut self, gate: &Gate, found: Found) -> Result<(), Refusal> {
+        let verdict = if self.bytes > MOST_LISTED {
+            Err(Refusal::TooManyLinks)
+        } else {
+            self.take(found.url.wire().len());
+            let found = Found { referrer: self.referrer, ..found };
+            gate.rule(&found, None).map(|fingerprint| self.open.push(Open { key: None, found, fingerprint }))
+        };
+        verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
+    }
+
+    /// Adds links that are refused for a reason that their page gives.
+    pub fn refuse(&mut self, refusal: Refusal, links: u32) {
+        self.refused.add(refusal, links.into());
+    }
+
+    /// Bytes that they take until the gate has answered.
+    pub fn memory(&self) -> usize {
+        self.open.iter().map(|open| size_of::<Open>() + 2 * open.found.url.wire().len()).sum()
+    }
+
+    /// Whether one of them leads to a page of this host other than its own URL.
+    pub fn lead_into(&self, host: &str, own: &str) -> bool {
+        self.open.iter().any(|open| open.found.url.host() == host && open.found.url.wire() != own)
+    }
+
+    /// Takes out the links that scope and traps let pass, and that are `elsewhere`. The gate has neither shown them to the seen set nor
+    /// counted them.
+    pub fn split_off(&mut self, elsewhere: impl Fn(&CanonicalUrl) -> bool) -> Vec<(Found, Fingerprint)> {
+        let away = self.open.extract_if(.., |open| elsewhere(&open.found.url));
+        away.map(|Open { found, fingerprint, .. }| (found, fingerprint)).collect()
+    }
+
+    fn judge(&mut self, gate: &Gate, base: &BaseUrl, href: &str) -> Result<(), Refusal> {
+        let is_too_deep = gate.depths().are_too_deep(self.depth);
+        // If that depends on the host, the text of a link does not tell it.
+        let key = is_too_deep.and_then(|_| gate.answers.key(&mut self.base, base, href));
+        let is_too_deep = is_too_deep.unwrap_or_default();
+        if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
+            self.take(bytes);
+            return Err(refusal);
+        }
+        let url = gate.canonicalizer().join(base, href).map_err(|error| {
+            let refusal = Refusal::from(&error);
+            gate.answers.note(key, refusal, 0);
+            refusal
+        })?;
+        self.take(url.wire().len());
+        let found = Found { depth: self.depth, via: Via::Link, referrer: self.referrer, ..Found::seed(url) };
+        let fingerprint = gate.rule(&found, key)?;
+        self.open.push(Open { key, found, fingerprint });
+        Ok(())
+    }
+
+    /// Counts a link's bytes; a text that is no URL has none.
+    fn take(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.bytes += size_of::<Found>() + 2 * bytes;
+        }
+    }
+}
+
+impl Gate {
+    /// The verdicts on a page's links: the new ones, in their order, and how many were refused for each reason. This counts all of them.
+    /// Each shard's lock is taken once for all of them.
+    ///
+    /// # Panics
+    /// If the seen set does not answer each question.
+    pub fn admit_links(&self, links: Links) -> (Vec<Admitted>, RefusalCounts) {
+        let Links { open, mut refused, .. } = links;
+        self.seen().note_recent(refused.of(Refusal::Seen));
+        let fingerprints: Vec<Fingerprint> = open.iter().map(|open| open.fingerprint).collect();
+        let mut sightings = Vec::new();
+        self.seen().insert_links(&fingerprints, &mut sightings);
+        assert_eq!(sightings.len(), open.len(), "one answer for each fingerprint");
+        let forgets = self.seen().options().layout.forgets();
+        let mut admitted = Vec::new();
+        for (Open { key, found, fingerprint }, sighting) in open.into_iter().zip(sightings) {
+            if !forgets {
+                self.answers.note(key, Refusal::Seen, found.url.wire().len());
+            }
+            if sighting == Sighting::New {
+                admitted.push(Admitted { priority: found.front_queue(), found, fingerprint });
+            } else {
+                refused.add(Refusal::Seen, 1);
+            }
+        }
+        self.admitted.fetch_add(admitted.len() as u64, Ordering::Relaxed);
+        for (refusal, urls) in refused.iter().filter(|(_, urls)| *urls > 0) {
+            self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);
+        }
+        (admitted, refused)
+    }
+
+    /// Scope, traps and budgets, for a link of this key: a refusal by the first two is cached.
+    fn rule(&self, found: &Found, key: Option<LinkKey>) -> Result<Fingerprint, Refusal> {
+        // Held until the refusal is noted: if the scope widens after that, it forgets the note.
+        let roots = self.scope.roots();
+        let verdict = self.judge_by_rules(&roots, found);
+        let fingerprint = verdict.inspect_err(|&refusal| self.answers.note(key, refusal, found.url.wire().len()))?;
+        // A budget may grow again.
+        self.judge_by_budgets(found)?;
+        Ok(fingerprint)
+    }
+}

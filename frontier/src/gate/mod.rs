@@ -1,0 +1,85 @@
+//! The verdict on each URL that is found: in scope, no trap, and new. A URL that passes is [`Admitted`].
+//!
+//! ```text
+//! Found ──▶ widen? ──▶ scope ──▶ traps ──▶ budgets ──▶ seen set ──▶ Admission::Admitted(Admitted)
+//!                        │         │          │          │
+//!                        └─────────┴──────────┴──────────┴───────▶ Admission::Refused(Refusal)
+//! ```
+//!
+//! # The order
+//!
+//! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So
+//!    does the URL that a seed redirects to. An excluded seed opens nothing. What is opened stays open.
+//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then the extensions, then `include`, then the
+//!    depth. The first rule that refuses gives the reason.
+//! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a segment that repeats.
+//! 4. **Budgets**: how much new its shape, section, host and domain have brought so far; see `budget`.
+//! 5. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
+//!    bring them at once, exactly one is told that it is new.
+//!
+//! The seen test comes last because it alone remembers, and cannot be undone. A URL that scope or traps refuse leaves no mark:
+//! it takes no room in a filter of fixed size, and a later run with wider rules finds it new. Scope comes before traps because
+//! the commonest refusal of a crawl should name the rule that its user chose.
+//!
+//! # What is counted
+//!
+//! Every URL that is found is counted once: as admitted, or as refused for one [`Refusal`]. While no thread is inside the gate,
+//! [`Gate::found`] is [`Gate::admitted`] plus all [`Gate::refusals`]. [`Gate::join`] counts texts that are no URLs, and [`Gate::refuse`]
+//! links that their page forbids to follow; [`Gate::admit_links`] counts all links of a page. [`Gate::check`] counts nothing.
+//!
+//! # Rules that change
+//!
+//! A URL that was admitted and waits is judged again when its turn comes if the rules have changed since its admission: a later run has
+//! other rules, or the user [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
+//!
+//! When a URL is admitted before its host's robots.txt was read, and that file disallows it, its count moves from admitted to
+//! [`Refusal::Robots`] when its turn comes. So does the count of a URL whose budget was spent meanwhile.
+//!
+//! # Threads
+//!
+//! A [`Gate`] is `Sync`, and no public method needs exclusive access. The counts are atomic, each shard of the seen set has its own lock,
+//! and the opened surroundings are behind a lock that is only read once the seeds are in. [`Gate::admit_batch`] takes each shard's lock
+//! once for all links of a page. No lock is held between two calls.
+//!
+//! # The links of a page
+//!
+//! Most links of a page are on its neighbors too, letter for letter. [`Links`] are judged one by one as they are added, and a link whose
+//! answer is known costs one lookup: no URL is made of it, and the seen set is not asked. The answers of a gate take half a MiB, however
+//! many links there are. They change no verdict and no count; `answers` says why. [`Gate::admit_links`] shows the remaining links to the
+//! seen set, all at once, and counts all of them.
+//!
+//! # The proof
+//!
+//! Only a gate makes an [`Admitted`], and only an [`Admitted`] can be [submitted](crate::frontier::Frontier::submit), so no URL is queued
+//! around the rules. It is a debt as well: the seen set remembers the URL from then on, so if the proof is dropped, this crawl never
+//! fetches the page.
+//!
+//! # Where things stand
+//!
+//! [`Found`] is a URL and how it was found, [`Admission`] the verdict; both are in `admission`, with the bound on the bytes that travel with
+//! a URL, and the [`Position`] of an admission in the journal. [`Links`] are a page's, and `answers` is their cache. `scope`, `blocklist`,
+//! `trap` and `budget` are the rules; each can say which rule decided ([`Ruled`], for `explain`). The gate's options are part of
+//! [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them; `options` has both, and what a user drops.
+
+mod admission;
+mod answers;
+mod blocklist;
+pub(crate) mod budget;
+#[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
+mod gate;
+mod links;
+pub(crate) mod options;
+mod refusal;
+pub(crate) mod scope;
+mod trap;
+
+pub use admission::{Admission, Admitted, Found, MetadataError, Position, Via};
+pub use blocklist::Blocklist;
+pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session};
+pub use gate::Gate;
+pub use links::Links;
+pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};
+pub(crate) use options::{GateOptions, patterns};
+pub use refusal::{Refusal, RefusalCounts, Ruled};
+pub(crate) use scope::{Scope, domain};
+pub use trap::TrapLimits;

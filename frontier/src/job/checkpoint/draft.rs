@@ -1,0 +1,391 @@
+//! How a checkpoint is written while the frontier goes on: its files one by one, and last the summary, which makes them count.
+//!
+//! The calls come in this order: `begin`, `hosts`, `seen`, `contents`, `sync_journal`, `commit`. The counts are last because everything
+//! else is replayed up to them. The journal is synced before them because a summary must not mention anything that a power cut can take.
+//!
+//! | step | the frontier is held | how |
+//! |---|---|---|
+//! | begin: does the job still belong to this process, has no URL been lost | for a moment | |
+//! | schedule and hosts | once for each slice | the slice is written while the frontier is free |
+//! | seen set | once for each shard, if the layout can forget | the set locks one shard at a time |
+//! | counts | while nothing is between the gate and the frontier | |
+//! | sync of the journal | for what was written since the previous sync | an earlier sync, through a separate handle |
+//! | output, summary, names | not at all | |
+//! | eviction | once for 64 hosts | |
+//! | old segments | while they are removed | |
+//!
+//! A step that fails before the commit calls the checkpoint off, and its files are removed. After the commit, the checkpoint counts
+//! whatever fails.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::evicted::{self, Eviction, WrittenRuns};
+use super::files::{self, BUFFER, FILES, HOSTS, RUN, SUMMARY, Writing, name};
+use super::run::HostRun;
+use super::store::{BESIDE, Checkpoints, remove, remove_all};
+use super::summary::Summary;
+use super::{CheckpointError, JobJournal};
+use crate::address::KeyRules;
+use crate::bytes::FileError;
+use crate::frontier::{Counts, Frontier, StateChunk, waiting};
+use crate::gate::Position;
+use crate::job::journal::{Disk, Needs, Storage};
+use crate::seen::SeenSet;
+
+/// A checkpoint that is being written. If it is dropped before [`commit`](Self::commit), or commit fails, its files are removed.
+#[derive(Debug)]
+pub(super) struct Draft<'a, S: Storage = Disk> {
+    store: &'a mut Checkpoints<S>,
+    number: u64,
+    /// What is known so far.
+    summary: Summary,
+    /// Bytes written, without the seen set.
+    bytes: u64,
+    /// Its runs, if they differ from those of the previous checkpoint.
+    runs: Option<Vec<Arc<HostRun>>>,
+    is_placed: bool,
+}
+
+impl<S: Storage> Checkpoints<S> {
+    /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is saved:
+    /// a replay begins there, and gives each slice the records after the slice's own position.
+    pub(super) fn begin(&mut self, needs: Needs) -> Draft<'_, S> {
+        // A failed attempt may have left a summary that could not be removed. It must not meet files of the same number.
+        self.last += 1;
+        let number = self.last;
+        self.evictable.clear();
+        Draft {
+            store: self,
+            number,
+            summary: Summary { needs, ..Summary::default() },
+            bytes: 0,
+            runs: None,
+            is_placed: false,
+        }
+    }
+}
+
+impl<S: Storage> Draft<'_, S> {
+    /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice and its hosts'
+    /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which slice follows. Up to
+    /// `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is committed: the idle ones that have rested longest.
+    ///
+    /// Takes the memory of the largest slice (2,048 hosts with their queues, or a piece of the schedule), some six bytes a host, and up to
+    /// twice the hosts that are to be evicted.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub(super) fn hosts(
+        &mut self,
+        to_evict: u64,
+        mut next: impl FnMut(StateChunk, &mut Vec<u8>, &mut Vec<u8>) -> (Position, Option<StateChunk>),
+    ) -> Result<(), CheckpointError> {
+        let (number, job) = (self.number, self.store.job);
+        let (mut slices, mut bytes) = (0, 0);
+        let mut needs = std::mem::take(&mut self.summary.needs);
+        let mut eviction = Eviction::up_to(to_evict);
+        self.write(FILES[0], |to| {
+            let mut frames = files::begin(to, HOSTS, job, number)?;
+            let (mut slice, mut addresses) = (Vec::new(), Vec::new());
+            let mut rest = Some(StateChunk::default());
+            while let Some(part) = rest {
+                slice.clear();
+                let position;
+                (position, rest) = next(part, &mut slice, &mut addresses);
+                // The frontier is not locked here, since one host may have millions of URLs.
+                waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
+                frames.put(position.to_u64().to_le_bytes()).put(&slice).end()?;
+                eviction.look_at(&slice);
+                slices += 1;
+                bytes += slice.len() as u64;
+            }
+            if addresses.iter().any(|&byte| byte > 0) {
+                frames.put(&addresses).end()?;
+                bytes += addresses.len() as u64;
+            }
+            frames.finish().map(drop)
+        })?;
+        (self.summary.slices, self.summary.needs) = (slices, needs);
+        self.bytes += bytes;
+        if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
+    }
+
+    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: if it does not happen, the run is removed.
+    fn write_run(&mut self, eviction: &mut Eviction) -> Result<(), CheckpointError> {
+        let store = &mut *self.store;
+        store.runs.push(self.number);
+        let WrittenRuns { runs, evictable } = store.evicted.write(&mut store.storage, self.number, eviction.hosts())?;
+        (self.runs, store.evictable) = (Some(runs), evictable);
+        Ok(())
+    }
+
+    /// Writes the seen set. For a layout that can [forget](crate::seen::Layout::forgets), `at` is called for each shard. It holds the
+    /// frontier, locks the shard by calling its argument, and returns where the journal ends: nothing is forgotten between the two. So a
+    /// replay forgets exactly what was forgotten after that position.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub(super) fn seen(
+        &mut self,
+        seen: &SeenSet,
+        mut at: impl FnMut(&mut dyn FnMut()) -> Position,
+    ) -> Result<(), CheckpointError> {
+        let mut positions = Vec::new();
+        let forgets = seen.options().layout.forgets();
+        self.write(FILES[1], |to| seen.save_with(to, |lock| if forgets { positions.push(at(lock)) } else { lock() }))?;
+        (self.summary.has_seen, self.summary.seen_at) = (true, positions);
+        Ok(())
+    }
+
+    /// Writes the contents of pages. They may include a page that was done since: the replay adds it again, which does no harm.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub(super) fn contents(&mut self, contents: &SeenSet) -> Result<(), CheckpointError> {
+        self.write(FILES[2], |to| contents.save(to))?;
+        self.summary.has_contents = true;
+        Ok(())
+    }
+
+    /// Syncs a segment of the journal through a separate handle, so that nobody waits for the journal meanwhile.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub(super) fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
+        let storage = &mut self.store.storage;
+        Ok(storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)))?)
+    }
+
+    /// Makes this the newest checkpoint, and removes all but the last two. The counts are taken last. Journal and output must be safe on
+    /// disk up to them. `extra` are bytes that the owner gets back at a resume.
+    ///
+    /// The names are synced twice. Before the rename, so that no power cut keeps the summary's name and loses the names of the files that
+    /// it lists. After it, so that the older checkpoint and the journal's old segments can be removed.
+    ///
+    /// Returns the bytes written, without the seen set.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub(super) fn commit(mut self, keys: &KeyRules, counts: Counts, extra: &[u8]) -> Result<u64, CheckpointError> {
+        let (position, runs) = (counts.position, self.runs.take());
+        let mut summary = std::mem::take(&mut self.summary);
+        let Self { ref mut store, number, bytes, .. } = self;
+        (summary.keys, summary.counts, summary.extra) = (keys.clone(), counts, extra.to_vec());
+        summary.runs = runs.as_deref().map_or_else(|| store.evicted.numbers(), evicted::numbers);
+        let payload = summary.to_bytes();
+        let (name, beside) = (name(FILES[3], number), name(FILES[3], number) + BESIDE);
+        let job = store.job;
+        write_synced(&mut store.storage, &beside, |to| {
+            let mut frames = files::begin(to, SUMMARY, job, number)?;
+            frames.put(position.to_u64().to_le_bytes()).put(&payload).end()?;
+            frames.to().flush()
+        })?;
+        let storage = &mut store.storage;
+        let placed =
+            storage.sync_names().and_then(|()| storage.rename(&beside, &name)).and_then(|()| storage.sync_names());
+        placed.map_err(FileError::of("rename", storage.path(&beside)))?;
+        store.numbers.push((number, Some(summary.needs)));
+        store.listed.insert(number, summary.runs);
+        if let Some(runs) = runs {
+            store.evicted.publish(runs);
+        }
+        store.tidy();
+        self.is_placed = true;
+        Ok(bytes + payload.len() as u64)
+    }
+
+    fn write(
+        &mut self,
+        file: &str,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CheckpointError> {
+        write_synced(&mut self.store.storage, &name(file, self.number), content)
+    }
+}
+
+impl<S: Storage> Drop for Draft<'_, S> {
+    /// Removes the files of a draft that was not committed. Files that stay are removed when the checkpoints are opened again.
+    fn drop(&mut self) {
+        if !self.is_placed {
+            let Checkpoints { storage, runs, evictable, .. } = &mut *self.store;
+            evictable.clear();
+            let is_gone = remove_all(storage, self.number).is_ok();
+            let _ = remove(storage, &(name(FILES[3], self.number) + BESIDE));
+            if is_gone {
+                runs.retain(|run| *run != self.number || remove(storage, &name(RUN, *run)).is_err());
+            }
+        }
+    }
+}
+
+/// Writes a file and syncs it.
+fn write_synced<S: Storage>(
+    storage: &mut S,
+    name: &str,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CheckpointError> {
+    let created = storage.create(name);
+    created.map_err(FileError::of("create", storage.path(name)))?;
+    let mut to = BufWriter::with_capacity(BUFFER, Writing { storage, name });
+    let written = content(&mut to).and_then(|()| to.flush());
+    // Taking the writer apart drops what it still holds, without another attempt to write it.
+    let _ = to.into_parts();
+    written.map_err(FileError::of("write", storage.path(name)))?;
+    Ok(storage.sync(name).map_err(FileError::of("sync", storage.path(name)))?)
+}
+
+/// The owner of a frontier, while a checkpoint of it is written. The frontier is locked for one piece at a time, and is free in
+/// between.
+pub trait Owner<S: Storage = Disk> {
+    /// Runs `act` on the frontier while nobody else uses it. Everything that the owner does between two calls goes to the journal,
+    /// after the positions of the pieces that are already saved.
+    fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
+
+    /// Runs `act` at a moment when every admitted URL is also submitted: none is between the gate and the frontier. An owner that has
+    /// the frontier to itself may do so at any moment.
+    fn quiesce<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T {
+        self.with(act)
+    }
+
+    /// Syncs the output: once this returns, this many bytes of it are safe on disk. Returns the bytes that the checkpoint keeps for
+    /// the owner; `None` calls the checkpoint off.
+    ///
+    /// # Errors
+    /// If the output cannot be synced.
+    fn confirm(&mut self, output: u64) -> Result<Option<Vec<u8>>, CheckpointError>;
+}
+
+/// What one checkpoint cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointCost {
+    /// From beginning to end.
+    pub time: Duration,
+    /// The longest time that the frontier was locked.
+    pub longest_pause: Duration,
+    /// Bytes written, without the seen set.
+    pub bytes: u64,
+}
+
+/// Writes a checkpoint. Then evicts hosts down to the number that may stay in memory, and removes the segments of the journal that no
+/// checkpoint needs, unless the journal is kept. Returns `None` if the owner called the checkpoint off. The [module](super) gives the
+/// reasons for this order.
+///
+/// # Errors
+/// If the storage fails: the last checkpoint still serves, and this can be tried again. If a URL could not be journaled before, or the
+/// job's lock was removed.
+pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointCost>, CheckpointError> {
+    let began = Instant::now();
+    let mut owner = Timed { owner, longest_pause: Duration::ZERO };
+    let checkpoints = owner.with(|frontier| Arc::clone(&frontier.journal().checkpoints));
+    let mut checkpoints = checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
+    let (gate, needs, to_evict, keep_journal) = owner.with(|frontier| {
+        let JobJournal { lock, options, file, has_lost, .. } = frontier.journal();
+        if let Some(lock) = lock {
+            lock.check()?;
+        }
+        if *has_lost {
+            return Err(checkpoints.lost());
+        }
+        let to_evict = frontier.statistics().hosts_in_memory.saturating_sub(options.hosts_in_memory);
+        Ok((Arc::clone(frontier.gate()), file.needs(), to_evict, options.keep_journal))
+    })?;
+
+    let mut draft = checkpoints.begin(needs);
+    draft.hosts(to_evict, |slice, to, addresses| {
+        owner.with(|frontier| {
+            frontier.save_addresses(slice, addresses);
+            (frontier.journal().end(), frontier.save(slice, to))
+        })
+    })?;
+    if gate.seen().tests() > 0 {
+        draft.seen(gate.seen(), |lock| {
+            owner.with(|frontier| {
+                lock();
+                frontier.journal().end()
+            })
+        })?;
+    }
+    if gate.contents().tests() > 0 {
+        draft.contents(gate.contents())?;
+    }
+    let counts = owner.quiesce(|frontier| frontier.counts(frontier.journal().end()));
+    // The first sync takes the time, while the frontier is free. The second one holds the frontier, and finds little to do.
+    let segment = owner.with(|frontier| frontier.journal().file.segment().to_owned());
+    draft.sync_journal(&segment).inspect_err(|_| owner.with(|frontier| frontier.journal_mut().file.stop()))?;
+    let has_lost = owner.with(|frontier| {
+        let JobJournal { file, has_lost, .. } = frontier.journal_mut();
+        file.sync().map(|()| *has_lost)
+    })?;
+    if has_lost {
+        drop(draft);
+        return Err(checkpoints.lost());
+    }
+    let Some(extra) = owner.owner.confirm(counts.output)? else { return Ok(None) };
+    let bytes = draft.commit(gate.canonicalizer().rules(), counts, &extra)?;
+
+    for images in checkpoints.evictable().collect::<Vec<_>>() {
+        owner.with(|frontier| frontier.evict(&images));
+    }
+    if !keep_journal {
+        owner.with(|frontier| frontier.journal_mut().file.remove_unneeded(|part| checkpoints.need(part)))?;
+    }
+    Ok(Some(CheckpointCost { time: began.elapsed(), longest_pause: owner.longest_pause, bytes }))
+}
+
+/// Measures how long the frontier is locked.
+struct Timed<'a, O> {
+    owner: &'a mut O,
+    longest_pause: Duration,
+}
+
+impl<O> Timed<'_, O> {
+    fn with<S: Storage, T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T
+    where
+        O: Owner<S>,
+    {
+        self.time(|owner| owner.with(act))
+    }
+
+    fn quiesce<S: Storage, T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T
+    where
+        O: Owner<S>,
+    {
+        self.time(|owner| owner.quiesce(act))
+    }
+
+    /// Runs `act`, and remembers its time if none took longer.
+    fn time<T>(&mut self, act: impl FnOnce(&mut O) -> T) -> T {
+        let began = Instant::now();
+        let done = act(self.owner);
+        self.longest_pause = self.longest_pause.max(began.elapsed());
+        done
+    }
+}
+
+impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        act(self)
+    }
+
+    /// The embedder has synced its output before it calls. An earlier owner's bytes are kept.
+    fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
+        Ok(Some(self.journal().opening().extra.clone()))
+    }
+}
+
+impl<S: Storage> Frontier<JobJournal<S>> {
+    /// Writes a checkpoint, and returns what it cost. Before the call, sync the output that the completed pages were written to, and
+    /// submit every admitted URL: none may be between the gate and the frontier.
+    ///
+    /// The call takes as long as the disk needs for the hosts, their queues and the seen set.
+    ///
+    /// # Errors
+    /// If the storage fails: the last checkpoint still serves, and this can be tried again. If a URL could not be journaled before:
+    /// open the frontier again, and the URL will be found again. If the job's lock was removed.
+    pub fn checkpoint(&mut self) -> Result<CheckpointCost, CheckpointError> {
+        // This owner never calls a checkpoint off.
+        write(self).map(Option::unwrap_or_default)
+    }
+}

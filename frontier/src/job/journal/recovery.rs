@@ -1,0 +1,466 @@
+//! How a journal is read from end to end: by an opening, which replays every record and cuts off a torn end, and whatever is damaged.
+//!
+//! The segments are read in order. Each must begin where the previous one ends, unless nothing in the gap is needed. A bad frame is an
+//! error, with one exception: in the last segment, after everything that is known to be safe on disk, it is a torn end. The newest
+//! checkpoint says what is safe: the journal was synced up to the checkpoint's position before the checkpoint got its name.
+//!
+//! # What a bad frame means
+//!
+//! | where | it is | the opening |
+//! |---|---|---|
+//! | in a segment that another one follows | damage: a segment is synced before the next is begun | fails, and names the byte |
+//! | in the last segment, before the position that a checkpoint says is safe | damage | fails |
+//! | in the last segment, after that position | a torn end | cuts it off and reports it |
+//! | in a header, at the very end | a segment that was being begun | begins it again |
+//!
+//! Everything that is needed is read first. Only if all of it is whole, the last segment is written anew. So an opening that fails has
+//! changed nothing, and the next opening repeats one that a power cut interrupted.
+//!
+//! # What it costs
+//!
+//! One read of everything after the position, in a window of 1 MiB (or the longest record, if that is longer); one header for each segment
+//! before it; and one rewrite of the last segment, at most 64 MiB by default.
+//!
+//! # How a damaged journal is read
+//!
+//! [`salvage`] yields each whole record, and the damaged or missing parts between them. After a damaged record, the next whole one is searched for, byte by byte. Bytes of a page that look like a record do not deceive the
+//! search: a frame's checksum is seeded with the job and the frame's own position.
+//!
+//! This differs from an opening in three ways: it goes on after damage, it reads from the first segment on, and it
+//! changes nothing. A segment of another job or of a later format still ends it: those bytes were never this job's, or cannot be judged.
+//!
+//! It costs one read of the journal, and a search from each damaged place to the next whole record.
+
+use std::iter;
+use std::path::PathBuf;
+
+use super::file::{FileState, Tail, damaged};
+use super::record::{Frame, Unreadable};
+use super::segment::{Blocks, HEADER, Segment, Window};
+use super::{FileJournal, JournalError, JournalOptions, Needs, Storage};
+use crate::bytes::FileError;
+use crate::frontier::Record;
+use crate::gate::Position;
+
+/// Bytes read at once when the whole journal is read.
+pub(super) const READ_AHEAD: usize = 1 << 20;
+/// The longest record, in bytes, that is searched for after a damaged one: longer than the rules of any robots.txt.
+const LONGEST: usize = 1 << 20;
+
+/// What was found in a journal when it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Records that were replayed: all records after the newest checkpoint, or all there are if there is no checkpoint.
+    pub records: u64,
+    /// The end of the last segment that was cut off, because a crash tore it or it was damaged.
+    pub cut: Option<Cut>,
+}
+
+/// An end that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cut {
+    /// The segment.
+    pub path: PathBuf,
+    /// Bytes of the segment that were kept; 0 if not even its header was whole.
+    pub offset: u64,
+    /// Bytes that were cut off.
+    pub bytes: u64,
+    /// What was wrong with the first frame that was cut off.
+    pub reason: &'static str,
+}
+
+impl<S: Storage> FileJournal<S> {
+    /// Opens the journal of a job, or begins one if there is none. Passes each record from a position on to `replay`, in order, with its
+    /// position. That part is read once, in pieces of 1 MiB, and the last segment is written anew.
+    ///
+    /// The position is 0, or one that [`end`](Self::end) or [`record`](Self::record) returned. Segments before it may be missing. Only
+    /// their headers and lengths are checked: damage in them is found when they are read.
+    ///
+    /// Files of other names are left alone. Only one process may open a journal at a time; the job's lock sees to that.
+    ///
+    /// # Errors
+    /// If the storage fails; a segment is another job's, of a later format or missing; a record is damaged or of an unknown kind (except
+    /// at the very end, which is [cut off](Recovery::cut)); or the position lies beyond the end or within a record. No segment was changed
+    /// then.
+    pub fn open(
+        storage: S,
+        job: u64,
+        options: &JournalOptions,
+        from: Position,
+        replay: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, Recovery), JournalError> {
+        Self::open_needed(storage, job, options, &Needs::with(from, iter::empty()), from, replay)
+    }
+
+    /// As [`open`](Self::open), but `needs` says what must be there. The journal was safe on disk up to `synced`: damage before that is
+    /// not a torn end.
+    pub(in crate::job) fn open_needed(
+        storage: S,
+        job: u64,
+        options: &JournalOptions,
+        needs: &Needs,
+        synced: Position,
+        replay: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, Recovery), JournalError> {
+        let (mut journal, found, begin) = Self::scan(storage, job, options, needs, false, synced, replay)?;
+        match begin {
+            None => journal.renew()?,
+            Some(end) => journal.begin(end)?,
+        }
+        Ok((journal, found))
+    }
+
+    /// Opens a journal read-only, even while another process writes to it. Reads the whole journal once and passes each record to `show`,
+    /// in order, with its position. An end that is torn or still being written is left alone.
+    ///
+    /// `needs` says what must be there. The journal was safe on disk up to `synced`: damage before that is not a torn end. Also
+    /// returns whether all segments are there: some may have been [removed](Self::remove_unneeded).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn look(
+        storage: S,
+        job: u64,
+        needs: &Needs,
+        synced: Position,
+        show: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, bool), JournalError> {
+        let options = JournalOptions::default();
+        let (mut journal, _, _) = Self::scan(storage, job, &options, needs, true, synced, show)?;
+        journal.state = FileState::ReadOnly;
+        let ends = iter::once(0).chain(journal.segments.iter().map(|segment| segment.end));
+        let is_whole = journal.segments.iter().zip(ends).all(|(segment, end)| segment.start == end);
+        Ok((journal, is_whole))
+    }
+
+    /// Reads what is needed, or everything if `is_all`. If there is no segment to append to, also returns the position where one must
+    /// begin: 0 if there are none at all, else the start of the one whose header is torn.
+    ///
+    /// Changes nothing. The length of a segment that is not read is its file's; the next one must begin where it ends.
+    fn scan(
+        mut storage: S,
+        job: u64,
+        options: &JournalOptions,
+        needs: &Needs,
+        is_all: bool,
+        synced: Position,
+        mut replay: impl FnMut(Position, Record<'_>),
+    ) -> Result<(Self, Recovery, Option<u64>), JournalError> {
+        let starts = Segment::starts(&mut storage)?;
+        let from = if is_all { 0 } else { needs.from().to_u64() };
+        let synced = synced.to_u64().max(from);
+        let (window, found) = (Window::default(), Recovery::default());
+        let mut scan = Scan { storage, job, needs, from, synced, window, found };
+        let mut segments = Vec::with_capacity(starts.len());
+        let (mut end, mut is_begun) = (0, false);
+        for (at, &start) in starts.iter().enumerate() {
+            let segment = scan.segment(start, end, starts.get(at + 1).copied(), &mut replay)?;
+            (end, is_begun) = (segment.end, segment.end > segment.start);
+            if is_begun {
+                segments.push(segment);
+            }
+        }
+        let Scan { storage, found, .. } = scan;
+        if synced > end {
+            let path = storage.path("");
+            let (position, end) = (Position::from_u64(synced), Position::from_u64(end));
+            return Err(JournalError::Beyond { path, position, end });
+        }
+        let journal = Self {
+            storage,
+            job,
+            options: *options,
+            segments,
+            tail: Tail::default(),
+            pending_since: None,
+            state: FileState::Synced,
+            syncing: None,
+            synced: None,
+            blocks: Blocks::default(),
+            tap: None,
+        };
+        Ok((journal, found, (!is_begun).then_some(end)))
+    }
+
+    /// Writes the good part of the last segment to a new file, and renames that into place. An earlier sync may have failed. Then the
+    /// operating system shows bytes that are not on the disk, and does not report that at the next sync. (Rebello and others, "Can
+    /// Applications Recover from fsync Failures?", USENIX ATC 2020, say what each file system does then.)
+    ///
+    /// A power cut leaves the old file or the new one under the name, and perhaps part of the new one beside it. Nothing reads that part,
+    /// and the next opening overwrites it.
+    fn renew(&mut self) -> Result<(), JournalError> {
+        let Self { storage, segments, .. } = self;
+        let last = segments.last().expect("there is one");
+        let beside = format!("{}.new", last.name);
+        storage.create(&beside).map_err(FileError::of("create", storage.path(&beside)))?;
+        let (mut window, mut at) = (Window::default(), last.start);
+        while at < last.end {
+            let bytes = window.fill(storage, last, at, READ_AHEAD)?;
+            at += bytes.len() as u64;
+            storage.append(&beside, bytes).map_err(FileError::of("write", storage.path(&beside)))?;
+        }
+        let done = storage.sync(&beside).and_then(|()| storage.rename(&beside, &last.name));
+        let done = done.and_then(|()| storage.sync_names());
+        Ok(done.map_err(FileError::of("renew", storage.path(&last.name)))?)
+    }
+}
+
+/// Whether the journal has been begun: it has a segment with more than its header.
+pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
+    for start in Segment::starts(storage)? {
+        if Segment::open(storage, start)?.length() > HEADER as u64 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The first position, from this one on, at which a whole record of a known kind begins. A damaged record does not reveal its length, so
+/// every byte after it is tried. Records longer than the rules of a robots.txt are not searched for.
+///
+/// A position is mistaken for a record with a chance of at most one in 2^32: three bytes must claim a length that fits, the checksum must
+/// be right for this job and this position, and the payload must be a record. Each position whose claimed length fits costs a checksum
+/// over that many bytes.
+pub(super) fn next_frame(
+    storage: &mut impl Storage,
+    segment: &Segment,
+    job: u64,
+    from: u64,
+) -> Result<Option<u64>, JournalError> {
+    let mut window = Window::default();
+    let mut at = from;
+    while at < segment.end {
+        let bytes = window.fill(storage, segment, at, READ_AHEAD + LONGEST)?;
+        // The rest of this piece is searched again, together with what follows it.
+        let here = if at + bytes.len() as u64 >= segment.end { bytes.len() } else { READ_AHEAD };
+        for skipped in 0..here {
+            let bytes = &bytes[skipped..];
+            let is_likely = Frame::length(bytes).is_some_and(|length| length <= bytes.len().min(LONGEST));
+            let position = at + skipped as u64;
+            if is_likely && Frame::read(bytes, job, position).is_ok_and(|frame| frame.record().is_ok()) {
+                return Ok(Some(position));
+            }
+        }
+        at += here as u64;
+    }
+    Ok(None)
+}
+
+/// One reading of all segments.
+struct Scan<'a, S> {
+    storage: S,
+    job: u64,
+    /// What must be there of the journal before the starting position.
+    needs: &'a Needs,
+    /// The starting position: records from here on are read.
+    from: u64,
+    /// No crash can have torn anything before this.
+    synced: u64,
+    window: Window,
+    found: Recovery,
+}
+
+impl<S: Storage> Scan<'_, S> {
+    /// Reads the segment at `start`, or only its header if the next one starts at or before the starting position. The previous segment
+    /// ends at `expected`; the next one, if any, starts at `next`. The result is empty if not even the header was written.
+    fn segment(
+        &mut self,
+        start: u64,
+        expected: u64,
+        next: Option<u64>,
+        replay: &mut impl FnMut(Position, Record<'_>),
+    ) -> Result<Segment, JournalError> {
+        let mut segment = Segment::open(&mut self.storage, start)?;
+        let length = segment.length();
+        let gap = Position::from_u64(expected)..Position::from_u64(start);
+        if start < expected || start > expected && self.needs.any_in(&gap) {
+            return Err(self.damaged(&segment, start, "the segment before it is missing or has another length"));
+        }
+        let path = self.storage.path(&segment.name);
+        let is_before = next.is_some_and(|next| next <= self.from);
+        let ahead = if is_before { HEADER } else { READ_AHEAD };
+        let header = self.window.fill(&mut self.storage, &segment, start, ahead)?;
+        let header = &header[..header.len().min(HEADER)];
+        match segment.check(header, self.job, &path) {
+            // A header is safe on disk before anything follows it. So this segment was still being begun.
+            Err(FileError::Damaged { path, reason, .. })
+                if next.is_none() && length <= HEADER as u64 && start >= self.synced =>
+            {
+                segment.end = start;
+                self.found.cut = Some(Cut { path, offset: 0, bytes: length, reason });
+                return Ok(segment);
+            }
+            checked => checked?,
+        }
+        if is_before {
+            return Ok(segment);
+        }
+        let first = start + HEADER as u64;
+        // No frame that is read here would show that the position is right, so follow the frames from the segment's beginning up to it.
+        if self.from == segment.end || (start + 1..first).contains(&self.from) {
+            self.lead(&segment)?;
+        }
+        let mut at = first.max(self.from);
+        while at < segment.end {
+            let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD)?;
+            match Frame::read(bytes, self.job, at) {
+                Ok(frame) => {
+                    let record = frame.record();
+                    replay(Position::from_u64(at), record.map_err(|why| damaged(&self.storage, &segment, at, why))?);
+                    self.found.records += 1;
+                    at += frame.size();
+                }
+                Err(reason) => {
+                    // The frame is torn or damaged, if the position is the beginning of a frame at all.
+                    if at == self.from {
+                        self.lead(&segment)?;
+                    }
+                    if next.is_some() || at < self.synced {
+                        return Err(self.damaged(&segment, at, reason));
+                    }
+                    let (path, bytes) = (self.storage.path(&segment.name), segment.end - at);
+                    self.found.cut = Some(Cut { path, offset: at - start, bytes, reason });
+                    segment.end = at;
+                }
+            }
+        }
+        Ok(segment)
+    }
+
+    /// Goes frame by frame to the starting position, and checks that a frame ends there. Done only if the position is in doubt, since it
+    /// reads the segment from its beginning.
+    ///
+    /// # Errors
+    /// [`NoEntry`](JournalError::NoEntry) if the position lies within a record; damage, if a frame on the way is damaged.
+    fn lead(&mut self, segment: &Segment) -> Result<(), JournalError> {
+        let mut at = segment.start + HEADER as u64;
+        while at < self.from {
+            let bytes = self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?;
+            let frame = Frame::read(bytes, self.job, at).map(|frame| frame.size());
+            at += frame.map_err(|reason| self.damaged(segment, at, reason))?;
+        }
+        if at == self.from { Ok(()) } else { Err(JournalError::NoEntry(Position::from_u64(self.from))) }
+    }
+
+    fn damaged(&self, segment: &Segment, at: u64, reason: &'static str) -> JournalError {
+        damaged(&self.storage, segment, at, Unreadable::Payload(reason))
+    }
+}
+
+/// A piece of a journal. The pieces follow each other without gaps.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+pub(in crate::job) enum Piece<'a> {
+    /// A segment begins; its header may be damaged.
+    Begin { start: u64, is_whole: bool },
+    /// A record, and the bytes of its frame.
+    Record { position: Position, bytes: u64, record: Record<'a> },
+    /// Bytes of a segment that are not a record.
+    Damaged { start: u64, position: u64, bytes: u64, reason: &'static str },
+    /// Bytes that are in no segment.
+    Missing { position: u64, bytes: u64 },
+    /// The rest of the last segment, torn by a crash.
+    Torn,
+}
+
+/// Shows all records of a journal when no checkpoint says how far it was safe on disk. Damage counts as a torn end only if no whole
+/// record follows it.
+///
+/// # Errors
+/// If the storage fails, a segment is another job's, of a later format or missing, or a record is damaged.
+pub fn look_closely(
+    storage: &mut impl Storage,
+    job: u64,
+    mut show: impl FnMut(Position, Record<'_>),
+) -> Result<(), JournalError> {
+    let path = storage.path("");
+    salvage(storage, job, |piece| {
+        let (start, offset, reason) = match piece {
+            Piece::Record { position, record, .. } => {
+                show(position, record);
+                return Ok(());
+            }
+            Piece::Begin { is_whole: true, .. } | Piece::Torn => return Ok(()),
+            Piece::Begin { start, is_whole: false } => (start, 0, "the header's checksum does not match"),
+            Piece::Damaged { start, position, reason, .. } => (start, position - start, reason),
+            Piece::Missing { position, bytes } => {
+                (position + bytes, 0, "the segment before it is missing or has another length")
+            }
+        };
+        Err(FileError::Damaged { path: path.join(super::segment_name(start)), offset, reason }.into())
+    })
+}
+
+/// Shows every piece of a journal, in order.
+///
+/// Bytes of the last segment that no whole record follows are [torn](Piece::Torn), since a crash leaves such an end. They may also be
+/// damage: the two cannot be told apart.
+///
+/// # Errors
+/// If the storage fails, or a segment is another job's or of a later format; and the errors of `show`.
+pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
+    storage: &mut impl Storage,
+    job: u64,
+    mut show: impl FnMut(Piece<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let starts = Segment::starts(storage)?;
+    let mut end = 0;
+    let mut window = Window::default();
+    for (nth, &start) in starts.iter().enumerate() {
+        let next = starts.get(nth + 1).copied();
+        let mut segment = Segment::open(storage, start)?;
+        // If a segment reaches into the next one, the rest of it is damaged.
+        segment.end = segment.end.min(next.unwrap_or(u64::MAX));
+        if segment.end < start + HEADER as u64 {
+            // There is not even a header: the segment is missing, or was never begun.
+            continue;
+        }
+        if start > end {
+            show(Piece::Missing { position: end, bytes: start - end })?;
+        }
+        let header = window.fill(storage, &segment, start, READ_AHEAD)?;
+        let header = header[..header.len().min(HEADER)].to_vec();
+        let is_whole = match segment.check(&header, job, &storage.path(&segment.name)) {
+            Err(FileError::Damaged { .. }) => false,
+            checked => checked.map(|()| true)?,
+        };
+        if !is_whole && next.is_none() && segment.end == start + HEADER as u64 {
+            // It was still being begun.
+            return show(Piece::Torn);
+        }
+        show(Piece::Begin { start, is_whole })?;
+        let mut at = start + HEADER as u64;
+        while at < segment.end {
+            let bytes = window.frame(storage, &segment, at, READ_AHEAD)?;
+            let reason = match Frame::read(bytes, job, at) {
+                Ok(frame) => {
+                    let bytes = frame.size();
+                    match frame.record() {
+                        Ok(record) => show(Piece::Record { position: Position::from_u64(at), bytes, record })?,
+                        Err(Unreadable::Payload(reason)) => {
+                            show(Piece::Damaged { start, position: at, bytes, reason })?;
+                        }
+                        Err(why) => return Err(damaged(storage, &segment, at, why).into()),
+                    }
+                    at += bytes;
+                    continue;
+                }
+                Err(reason) => reason,
+            };
+            match next_frame(storage, &segment, job, at + 1)? {
+                None if next.is_none() => {
+                    show(Piece::Torn)?;
+                    segment.end = at;
+                }
+                follower => {
+                    let to = follower.unwrap_or(segment.end);
+                    show(Piece::Damaged { start, position: at, bytes: to - at, reason })?;
+                    at = to;
+                }
+            }
+        }
+        end = segment.end;
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What survives a crawl: the job directory with its manifest and its lock, the [`journal`] of everything that was found and done, and
+//! [`checkpoint`]s of the frontier. It uses only `std::fs`.
+//!
+//! # The life of a job
+//!
+//! First a job is *drafted*: its directory is made and locked, and `manifest.new` is written. Then it gets what it needs to go on: its
+//! seeds and a journal. Then it is *begun*: the manifest gets its name. From then on one process at a time may *resume* it, and anybody may
+//! *read* it without a lock. If a process dies before the job is begun, the next process drafts it afresh.
+//!
+//! | who | calls |
+//! |---|---|
+//! | an embedder | [`Frontier::open`](crate::frontier::Frontier::open): drafts or resumes the job, and restores its frontier |
+//! | a crawl | the same code inside a job that it holds, once its output and the journal are known to agree |
+//! | either, each minute or so | [`checkpoint::write`], with itself as the [`Owner`](checkpoint::Owner) of the frontier |
+//! | `crawler stats`, `explain` | [`look`](fn@look) and [`explain`](fn@explain): the newest checkpoint and the journal after it, read only |
+//! | `crawler repair` | [`repair`], if neither can be read any more |
+//!
+//! # What is durable when
+//!
+//! 1. When a call of the frontier returns, its record (a URL, or how a page's lease came back) is in the [`JobJournal`]'s memory.
+//! 2. A flush hands the records to the operating system. Killing the process cannot lose them then. The journal's
+//!    [`SyncPolicy`](journal::SyncPolicy) says when a power cut cannot. A crawl flushes every 10 ms or 256 KiB; anything that was not
+//!    flushed when it was killed has not happened.
+//! 3. Journal and output are written independently, in the same order. If a page's record is missing after a crash, its receipt is void,
+//!    and the page is asked for again. If the receipt is missing, the record is cut off.
+//! 4. A checkpoint is written beside the journal: hosts, seen set, then the counts. Before its last file gets its name, journal and output
+//!    are safe on disk up to the counts. So a checkpoint never refers to anything that a power cut can take.
+//! 5. Only after that are hosts evicted and parts of the journal removed.
+//!
+//! The writer of a checkpoint locks the job's checkpoints first and the frontier second, one piece at a time.
+//!
+//! # Files
+//!
+//! | file | what |
+//! |---|---|
+//! | `manifest` | what the job's other files depend on; see [`Manifest`]. It is called `manifest.new` until the job is begun |
+//! | `lock` | empty; locked by the process that crawls, as is the directory; see [`Lock`] |
+//! | `pages.jsonl` | one record per line for each page |
+//! | `pages.jsonl.cut` | everything cut off its end because nothing confirmed it, one cut after another |
+//! | `report.json` | the crawl in numbers, written at its end, and removed when it goes on |
+//! | `report.html` | the same as an HTML page |
+//! | `crawler.toml` | the settings of its last run |
+//! | `seeds.txt` | every seed that it was given, refused or not; the last line is a checksum of the others |
+//! | `dropped.txt` | the hosts and URLs that the user has dropped |
+//! | `live.sock` | the socket for observers while the crawl runs |
+//! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
+//!
+//! A file gets new content in one step: the content is written to `NAME.new`, which is renamed into place. Files are opened under their own
+//! names, never through a link.
+
+pub mod checkpoint;
+pub(crate) mod directory;
+mod error;
+pub mod journal;
+pub(crate) mod manifest;
+pub(crate) mod open;
+pub mod own;
+pub mod repair;
+#[cfg(test)]
+mod tests;
+
+pub use crate::bytes::FileError;
+pub use checkpoint::{CheckpointCost, JobJournal, OpenOptions, Opening};
+pub use directory::Job;
+pub(crate) use directory::PAGES;
+pub use error::JobError;
+pub use manifest::Manifest;
+pub use open::{Explained, explain, look, newest_extra, newest_keys, newest_seen};
+pub use own::{Lock, replace, replace_with};
+
+/// The name of the lock file: empty, and locked while a process crawls into the directory.
+const LOCK: &str = "lock";

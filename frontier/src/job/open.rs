@@ -1,0 +1,379 @@
+//! How a job's frontier is opened, read and asked about one URL.
+//!
+//! [`Frontier::open`] is the one entry to a durable frontier: for an embedder, for a crawl, and for tests whose storage fails. [`look`] reads
+//! a frontier without changing anything, even while another process holds the job.
+//!
+//! # "Why was this URL not fetched?"
+//!
+//! [`explain`] reads the whole journal once and shows each record to the trail of each URL that was asked about. A trail keeps the last
+//! admission of its URL, and what became of it.
+//!
+//! It costs a comparison of some twenty bytes for each record and each URL that was asked about; a URL of the same host is also parsed.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::checkpoint::{CheckpointError, Checkpoints, JobJournal, Opening, Summary, reread, restore};
+use super::journal::{Disk, Storage};
+use super::{Job, JobError, OpenOptions};
+use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules};
+use crate::bytes::FileError;
+use crate::frontier::{
+    Explanation, Frontier, FrontierOptions, History, Receipt, Record, Remembered, Resume, Timestamp,
+};
+use crate::gate::{Found, Position};
+
+impl Frontier<JobJournal> {
+    /// Opens a durable frontier: makes a job in the directory, or goes on with the one that is there. No other process can use the
+    /// directory while the frontier exists.
+    ///
+    /// Everything that was [flushed](Frontier::flush) is there again, however the process ended. The
+    /// [`SyncPolicy`](super::journal::SyncPolicy) says what a power cut may cost. Pages that were leased are queued again. Write a
+    /// [checkpoint](Self::checkpoint) each minute or so: the next opening then takes a moment. Without one, it reads the whole
+    /// journal.
+    ///
+    /// The job decides the fingerprint key and the seen set's directory: leave them out of the options. [`opening`](Self::opening)
+    /// says what was found. URLs that were given up with their host wait for [`ask_again`](Self::ask_again).
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path();
+    /// let (options, now) = (FrontierOptions::default(), Timestamp::from_micros(0));
+    /// let mut frontier = Frontier::open(directory, &options, now)?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let Next::Fetch(lease) = frontier.next(now)? else { panic!("robots.txt comes first") };
+    /// let outcome = Outcome::response(&lease, 404, b"");
+    /// frontier.complete(lease, outcome, now)?;
+    /// frontier.checkpoint()?;
+    /// drop(frontier);
+    ///
+    /// let mut frontier = Frontier::open(directory, &options, now)?;
+    /// assert_eq!(frontier.opening().checkpoint, Some(1));
+    /// let Next::Wait(later) = frontier.next(now)? else { panic!("the host rests for a second") };
+    /// let Next::Fetch(lease) = frontier.next(later)? else { panic!("the page is queued") };
+    /// assert_eq!(lease.url(), "https://example.org/");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If another process has the directory, its files are another program's, damaged or of a later format, an option that they
+    /// depend on has changed, or the file system refuses.
+    pub fn open(directory: &Path, options: &FrontierOptions, now: Timestamp) -> Result<Self, CheckpointError> {
+        Self::open_with(directory, options, &OpenOptions::default(), |_, _| true, now)
+    }
+
+    /// As [`open`](Self::open), for outputs that must hold each page exactly once. Pages are completed [with
+    /// receipts](Frontier::complete_with). `has` says whether an output, given by its name, holds what a receipt describes. The
+    /// [opening](super::Opening::output) says where to cut off the first output.
+    ///
+    /// ```
+    /// use std::fs;
+    ///
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Receipt, Timestamp};
+    /// use crawler_frontier::job::OpenOptions;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// let (job, output) = (directory.path().join("job"), directory.path().join("records"));
+    /// let (mut options, open, now) = (FrontierOptions::default(), OpenOptions::default(), Timestamp::from_micros(0));
+    /// options.politeness.robots = false;
+    /// let has = |_: &str, receipt: Receipt| {
+    ///     let (written, before) = (fs::read(&output).unwrap_or_default(), receipt.end - u64::from(receipt.length));
+    ///     let bytes = written.get(before as usize..receipt.end as usize);
+    ///     bytes.is_some_and(|bytes| Receipt::of(bytes, before) == receipt)
+    /// };
+    /// let mut frontier = Frontier::open_with(&job, &options, &open, has, now)?;
+    /// frontier.seed("https://example.org/", now)?;
+    /// let Next::Fetch(lease) = frontier.next(now)? else { panic!("the page is queued") };
+    /// let outcome = Outcome::response(&lease, 200, b"");
+    /// frontier.complete_with(lease, outcome, &[("records", Receipt::of(b"a page\n", 0))], now)?;
+    /// frontier.flush(now)?;
+    /// drop(frontier);
+    ///
+    /// // The process died before it wrote the record, so the page is asked for again.
+    /// let frontier = Frontier::open_with(&job, &options, &open, has, now)?;
+    /// assert_eq!((frontier.opening().output, frontier.statistics().queued), (0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_with(
+        directory: &Path,
+        options: &FrontierOptions,
+        open: &OpenOptions,
+        has: impl FnMut(&str, Receipt) -> bool,
+        now: Timestamp,
+    ) -> Result<Self, CheckpointError> {
+        let job = match Job::resume(directory) {
+            Err(JobError::NoJob { .. } | JobError::Draft { .. }) => {
+                Job::draft(directory, false, options.fingerprint_key.unwrap_or_else(FingerprintKey::random))?
+            }
+            job => job?,
+        };
+        let frontier = Self::open_in(&job, options, open, has, now)?;
+        // Only now: a job that is begun has a journal, or has lost it.
+        job.begin()?;
+        Ok(frontier)
+    }
+
+    /// Opens the frontier of a job that this process holds.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(
+        job: &Job,
+        options: &FrontierOptions,
+        open: &OpenOptions,
+        has: impl FnMut(&str, Receipt) -> bool,
+        now: Timestamp,
+    ) -> Result<Self, CheckpointError> {
+        let (directory, key) = (job.frontier_directory(), job.manifest().fingerprint_key);
+        if options.fingerprint_key.is_some_and(|asked| asked != key) {
+            return Err(CheckpointError::Changed { option: "fingerprint_key".to_owned() });
+        }
+        let mut options = FrontierOptions { fingerprint_key: Some(key), ..options.clone() };
+        options.seen.directory = Some(directory.clone());
+        job.drop_by(&mut options)?;
+        let disk = || Disk::at(&directory).map_err(FileError::of("create", &directory));
+        let mut checkpoints = Checkpoints::open(disk()?, job.manifest().id)?;
+        if !job.is_new() && checkpoints.is_empty() && !checkpoints.has_journal()? {
+            return Err(JobError::NoJournal { path: directory }.into());
+        }
+        let mut frontier = restore(disk()?, checkpoints, &options, open, has, now)?;
+        let journal = frontier.journal_mut();
+        (journal.lock, journal.dropped) = (job.lock().cloned(), job.keeps_dropped().then(|| job.dropped_path()));
+        Ok(frontier)
+    }
+}
+
+impl<S: Storage> Frontier<JobJournal<S>> {
+    /// As [`open_with`](Frontier::open_with), over another kind of storage and without a lock: for tests whose storage fails. Both
+    /// storages show the same files; the first is the journal's.
+    ///
+    /// # Errors
+    /// As `open`.
+    #[doc(hidden)]
+    pub fn open_on(
+        storage: [S; 2],
+        job: u64,
+        options: &FrontierOptions,
+        open: &OpenOptions,
+        has: impl FnMut(&str, Receipt) -> bool,
+        now: Timestamp,
+    ) -> Result<Self, CheckpointError> {
+        let [journal, checkpoints] = storage;
+        restore(journal, Checkpoints::open(checkpoints, job)?, options, open, has, now)
+    }
+}
+
+/// Restores the frontier of a job from its newest checkpoint and the journal after it, to read it. The job may be finished, stopped,
+/// killed, or held by another process; then everything up to its last flush counts. Its [opening](Frontier::opening) says what was
+/// found. No lock is taken, and nothing can be written, so a read-only directory will do. With the verified layout, fingerprints go
+/// through the directory for temporary files.
+///
+/// # Errors
+/// If a file is another job's or of a later format, the journal is damaged before its end, an option differs from the job's, or the
+/// file system refuses.
+pub fn look(job: &Job, options: &FrontierOptions, now: Timestamp) -> Result<Frontier<JobJournal>, CheckpointError> {
+    let (replay, journal, _) = replay(job, options, |_, _| {})?;
+    replay.finish(journal, now).map_err(|error| CheckpointError::of_io(error, job.frontier_directory()))
+}
+
+/// Replays a job's journal and shows each record. Returns the frontier as it is being restored, the journal, and whether all of the
+/// journal's segments are there.
+pub(super) fn replay(
+    job: &Job,
+    options: &FrontierOptions,
+    show: impl FnMut(Position, &Record<'_>),
+) -> Result<(Resume, JobJournal, bool), CheckpointError> {
+    let disk = || Disk::for_reading(&job.frontier_directory());
+    let mut options = options.clone();
+    options.fingerprint_key = Some(job.manifest().fingerprint_key);
+    options.seen.directory = Some(env::temp_dir());
+    job.drop_by(&mut options)?;
+    // Checkpoints are looked for before the journal. So the journal that is found reaches at least as far as they do.
+    let mut checkpoints = Checkpoints::look(disk(), job.manifest().id)?;
+    checkpoints.takes_any_seen = true;
+    reread(disk(), checkpoints, &options, show)
+}
+
+/// The bytes that the job's owner kept in the newest readable checkpoint; `None` if there is none. Reads only its summary.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn newest_extra(job: &Job) -> Result<Option<Vec<u8>>, CheckpointError> {
+    Ok(newest(job)?.map(|(_, summary)| summary.extra))
+}
+
+/// The rules on keys in the job's newest checkpoint; `None` if there is no checkpoint yet.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn newest_keys(job: &Job) -> Result<Option<KeyRules>, CheckpointError> {
+    Ok(newest(job)?.map(|(_, summary)| summary.keys))
+}
+
+/// The file of the seen set in the job's newest checkpoint; `None` if there is none yet.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn newest_seen(job: &Job) -> Result<Option<PathBuf>, CheckpointError> {
+    let newest = newest(job)?.filter(|(_, summary)| summary.has_seen);
+    Ok(newest.map(|(number, _)| job.frontier_directory().join(Checkpoints::<Disk>::seen_name(number))))
+}
+
+/// The newest readable summary of a job's checkpoints, and its number. Takes no lock.
+fn newest(job: &Job) -> Result<Option<(u64, Summary)>, CheckpointError> {
+    Ok(Checkpoints::look(Disk::for_reading(&job.frontier_directory()), job.manifest().id)?.newest_summary())
+}
+
+/// What a job knows about some URLs.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Explained {
+    /// One for each URL, in the order asked. Page records are not looked up yet.
+    pub explanations: Vec<Explanation>,
+    /// Checkpoints that were damaged and skipped.
+    pub damaged: Vec<CheckpointError>,
+    /// The job was opened again after its newest checkpoint: a run is under way, or was killed.
+    pub is_resumed: bool,
+}
+
+/// Says why these URLs were not fetched, for a job that is finished, stopped, killed, or under way in another process. If the job is
+/// under way, everything up to its last flush counts. Nothing is written, so a read-only directory will do. With the verified
+/// layout, the fingerprints go through the directory for temporary files.
+///
+/// Loads the newest checkpoint and reads the whole journal once. That takes the memory of a resume, and the time that the disk needs
+/// for the journal.
+///
+/// ```
+/// use crawler_frontier::address::{Canonicalizer, KeyRules};
+/// use crawler_frontier::frontier::{Frontier, FrontierOptions, Timestamp};
+/// use crawler_frontier::job::{Job, explain};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path();
+/// let (options, now) = (FrontierOptions::default(), Timestamp::from_micros(0));
+/// let mut frontier = Frontier::open(directory, &options, now)?;
+/// frontier.seed("https://example.org/", now)?;
+/// frontier.flush(now)?;
+///
+/// // From here on, another process would do as well.
+/// let job = Job::open_for_reading(directory)?;
+/// let canonicalizer = Canonicalizer::new(&KeyRules::default());
+/// let url = canonicalizer.canonicalize("https://EXAMPLE.org/?utm_source=mail")?;
+/// let explained = explain(&job, &options, &[url], now)?;
+/// println!("{}", explained.explanations[0]);
+/// # assert!(explained.explanations[0].to_string().contains("queue"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If a file is another job's or of a later format, the journal is damaged before its end, an option differs from the job's, or the
+/// file system refuses.
+pub fn explain(
+    job: &Job,
+    options: &FrontierOptions,
+    urls: &[CanonicalUrl],
+    now: Timestamp,
+) -> Result<Explained, CheckpointError> {
+    explain_among(job, options, &[], urls, now)
+}
+
+/// As [`explain`], with a scope that also includes what these seeds of other partitions open.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_among(
+    job: &Job,
+    options: &FrontierOptions,
+    seeds: &[Found],
+    urls: &[CanonicalUrl],
+    now: Timestamp,
+) -> Result<Explained, CheckpointError> {
+    // No length limit: it may be lower now than when a URL was admitted.
+    let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
+    let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
+    let mut resumed_at = Position::default();
+    let (mut replay, mut journal, is_whole) = replay(job, options, |position, record| {
+        if matches!(record, Record::Resumed { .. }) {
+            resumed_at = position;
+        }
+        for trail in &mut trails {
+            trail.record(position, record, &canonicalizer);
+        }
+    })?;
+    for seed in seeds {
+        replay.widen(seed);
+    }
+    let explanations = trails.into_iter().zip(urls).map(|(trail, url)| {
+        let history = trail.history(!is_whole);
+        replay.explain(&mut journal, url, history, now)
+    });
+    let explanations = explanations.collect::<Result<_, _>>();
+    let explanations = explanations.map_err(|error| CheckpointError::of_io(error, job.frontier_directory()))?;
+    let Opening { damaged, position, .. } = journal.into_opening();
+    Ok(Explained { explanations, damaged, is_resumed: resumed_at >= position })
+}
+
+/// What the journal says about one URL, gathered record by record.
+pub(super) struct Trail<'a> {
+    url: &'a CanonicalUrl,
+    /// The beginning that the wire URLs of all its spellings share.
+    prefix: &'a str,
+    remembered: Option<Remembered>,
+}
+
+impl<'a> Trail<'a> {
+    /// The trail of a URL, before the first record.
+    pub(super) fn of(url: &'a CanonicalUrl) -> Self {
+        // It ends with the host: after that, a wire URL may have a dot that the key lacks.
+        let end = url.origin().find(url.host()).map_or(0, |at| at + url.host().len());
+        Self { url, prefix: &url.origin()[..end], remembered: None }
+    }
+
+    /// Takes the next record. URLs of the same host are canonicalized; all others are compared only by their beginning.
+    pub(super) fn record(&mut self, position: Position, record: &Record<'_>, canonicalizer: &Canonicalizer) {
+        match record {
+            Record::Admitted(entry) | Record::Again { entry, .. } if entry.wire.starts_with(self.prefix) => {
+                if canonicalizer.canonicalize(entry.wire).is_ok_and(|url| url.key() == self.url.key()) {
+                    // A page that is given up already has its record.
+                    let receipt = match record {
+                        Record::Again { settled, entry } if entry.is_parked() => settled.receipts.first(),
+                        _ => None,
+                    };
+                    self.remembered = Some(Remembered { receipt, ..Remembered::new(position, entry) });
+                }
+            }
+            Record::Settled(settled) => {
+                if let Some(remembered) = &mut self.remembered
+                    && remembered.position == settled.position
+                {
+                    remembered.settle(settled);
+                }
+            }
+            Record::Resumed { output } => {
+                if let Some(remembered) = &mut self.remembered
+                    && remembered.receipt.is_some_and(|Receipt { end, .. }| end > *output)
+                {
+                    remembered.reopen();
+                }
+            }
+            Record::Admitted(_)
+            | Record::Again { .. }
+            | Record::Aside(_)
+            | Record::Disallowed(_)
+            | Record::Due(_)
+            | Record::Forgotten { .. }
+            | Record::Host(_)
+            | Record::Rules { .. } => {}
+        }
+    }
+
+    /// What was gathered. `is_cut` says that the oldest part of the journal is gone.
+    pub(super) fn history(self, is_cut: bool) -> History {
+        self.remembered.map_or(History::None { is_cut }, History::Admitted)
+    }
+}

@@ -1,0 +1,478 @@
+//! A scripted crawl over a journal on disk, its checkpoints, its random acts, and the options that differ from case to case.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::address::{Fingerprint, FingerprintKey, host_of, path_and_query};
+use crate::frontier::{
+    Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Journal, Lease, LeaseKind, Next, Outcome,
+    Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
+};
+use crate::gate::budget::PageEvidence;
+use crate::gate::{Content, DropRule, PageYield, Position, ScopeKind};
+use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
+use crate::seen::Layout;
+
+/// The images of evicted hosts, by their keys.
+pub(super) type Images = BTreeMap<String, Vec<u8>>;
+
+pub(super) type OnDisk = Frontier<WithEvicted>;
+
+/// A journal on disk, and the images of evicted hosts.
+#[derive(Debug)]
+pub(super) struct WithEvicted {
+    pub(super) journal: FileJournal,
+    pub(super) images: Images,
+}
+
+impl crate::frontier::durable::OwnJournal for WithEvicted {}
+
+impl Journal for WithEvicted {
+    fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
+        self.journal.append(record)
+    }
+
+    fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
+        self.journal.read(position)
+    }
+
+    fn rules(&mut self, position: Position) -> io::Result<Option<&[u8]>> {
+        self.journal.rules(position)
+    }
+
+    fn host(&mut self, key: &str) -> io::Result<Option<&[u8]>> {
+        Ok(self.images.get(key).map(Vec::as_slice))
+    }
+
+    fn flush(&mut self, now: Timestamp) -> io::Result<()> {
+        self.journal.flush(now)
+    }
+
+    fn memory(&self) -> usize {
+        self.journal.memory()
+    }
+}
+
+pub(super) fn journal(
+    directory: &Path,
+    segment_bytes: u64,
+    from: Position,
+    replay: impl FnMut(Position, Record<'_>),
+) -> FileJournal {
+    let mut options = JournalOptions::default();
+    (options.sync, options.segment_bytes) = (SyncPolicy::Never, segment_bytes);
+    let disk = Disk::at(directory).unwrap();
+    FileJournal::open(disk, 1, &options, from, replay).unwrap().0
+}
+
+/// A checkpoint under way.
+#[derive(Default)]
+pub(super) struct Checkpoint {
+    pub(super) from: Position,
+    pub(super) slices: Vec<(Vec<u8>, Position)>,
+    /// The slice that follows.
+    pub(super) next: Option<StateChunk>,
+    pub(super) seen: Vec<u8>,
+    pub(super) contents: Vec<u8>,
+    pub(super) seen_at: Vec<Position>,
+    /// The images when it began.
+    pub(super) images: Images,
+    pub(super) counts: Counts,
+    pub(super) is_whole: bool,
+}
+
+/// A crawl of a scripted web, and its checkpoint.
+pub(super) struct Puppet {
+    pub(super) frontier: OnDisk,
+    pub(super) leases: Vec<Lease>,
+    pub(super) now: Timestamp,
+    pub(super) saved: Option<Checkpoint>,
+    pub(super) output: Vec<u8>,
+}
+
+impl Puppet {
+    pub(super) fn act(&mut self, act: &Act) {
+        match act {
+            Act::Seed { host, page } => drop(self.frontier.seed(&url(*host, *page), self.now).unwrap()),
+            Act::Schedule { host, page, seconds } => {
+                let at = self.now + Duration::from_secs((*seconds).into());
+                self.frontier.schedule(&url(*host, *page), at).unwrap();
+            }
+            Act::Forget { host, page } => self.forget(&url(*host, *page)),
+            Act::AskAgain => _ = self.frontier.ask_again(self.now).unwrap(),
+            Act::Drop { host, is_undone } => self.drop(DropRule::Host(format!("h{host}.example")), *is_undone),
+            Act::DropPages { digit, is_undone } => self.drop(DropRule::Urls(format!("/[0-9]*{digit}")), *is_undone),
+            Act::Lease => {
+                if let Next::Fetch(lease) | Next::GiveUp(lease) = self.frontier.next(self.now).unwrap() {
+                    self.leases.push(lease);
+                }
+            }
+            Act::Complete { .. } | Act::Again { .. } | Act::Resolve { .. } if self.leases.is_empty() => {}
+            Act::Complete { which, how, links } => {
+                let lease = self.leases.swap_remove(which.index(self.leases.len()));
+                self.complete(lease, *how, links);
+            }
+            Act::Resolve { which, address } => {
+                let mut lease = self.leases.swap_remove(which.index(self.leases.len()));
+                let address = IpAddr::from([192, 0, 2, *address]);
+                match self.frontier.resolved(&mut lease, &[address], self.now).unwrap() {
+                    Resolved::Connect => self.leases.push(lease),
+                    Resolved::Release => drop(self.frontier.complete(lease, Outcome::Released, self.now).unwrap()),
+                }
+            }
+            Act::Rest { seconds } => self.now = self.now + Duration::from_secs((*seconds).into()),
+            Act::Again { which, seconds } => {
+                let at = self.now + Duration::from_secs((*seconds).into());
+                self.frontier.schedule_again(&self.leases[which.index(self.leases.len())], at).unwrap();
+            }
+            Act::Evict { .. } if self.saved.as_ref().is_some_and(|saved| !saved.is_whole) => {}
+            Act::Evict { host } => self.evict(*host),
+            Act::Save => self.save(),
+        }
+    }
+
+    fn drop(&mut self, rule: DropRule, is_undone: bool) {
+        if is_undone {
+            self.frontier.undo_drop(&rule, self.now).unwrap();
+        } else {
+            self.frontier.drop_by(rule, self.now).unwrap();
+        }
+    }
+
+    /// Evicts the idle hosts from this one on.
+    fn evict(&mut self, first: u8) {
+        let (mut bytes, mut rest) = (Vec::new(), Some(StateChunk::default()));
+        let mut images = Vec::new();
+        while let Some(slice) = rest {
+            bytes.clear();
+            rest = self.frontier.save(slice, &mut bytes);
+            for idle in idle_hosts(&bytes).filter(|idle| *idle.key >= *format!("https://h{first}")) {
+                images.extend_from_slice(idle.image);
+                self.frontier.journal_mut().images.insert(idle.key.to_owned(), idle.image.to_vec());
+            }
+        }
+        self.frontier.evict(&images);
+    }
+
+    fn forget(&mut self, url: &str) {
+        let forgets = self.frontier.gate().seen().options().layout.forgets();
+        let end = self.frontier.journal().journal.end();
+        match self.frontier.forget(url) {
+            Ok(_) => assert!(forgets),
+            Err(error) => assert!(!forgets && self.frontier.journal().journal.end() == end, "{error}"),
+        }
+    }
+
+    fn complete(&mut self, mut lease: Lease, how: How, links: &[(u8, u8)]) {
+        // Its host had answered before the response was read.
+        if links.len() % 2 == 1 {
+            let lent_at = lease.lent_at;
+            let (took, bytes) =
+                (Duration::from_millis(700) * u32::try_from(links.len()).unwrap(), lease.url().len() * 300);
+            lease.answered(lent_at, took, bytes as u64);
+        }
+        let status = |status| Outcome::response(&lease, status, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2");
+        let outcome = match how {
+            How::Released => Outcome::Released,
+            _ if lease.trouble().is_some() => Outcome::GivenUp,
+            How::Fine => {
+                let hrefs: Vec<_> = links.iter().map(|&(host, page)| url(host, page)).collect();
+                self.frontier.links(&lease, hrefs.iter().map(String::as_str), self.now).unwrap();
+                status(200)
+            }
+            How::Redirect => {
+                let to = if lease.url().contains('?') { "/0" } else { "?utm_source=x" };
+                self.frontier.redirect(&lease, 301, to, self.now).unwrap()
+            }
+            How::Broken => status(500),
+            How::Slow => Outcome::Failed(Trouble::new(Failure::Timeout, "the total clock ran out")),
+            How::Down => Outcome::Failed(Failure::Connect.into()),
+            How::Busy => status(503),
+            How::Lost => Outcome::Failed(Failure::Lost.into()),
+            How::Same => status(304),
+            How::Gone => status(404),
+        };
+        if lease.kind() == LeaseKind::Page
+            && lease.trouble().is_none()
+            && matches!(how, How::Fine | How::Gone | How::Redirect)
+        {
+            lease.yielded = Some(self.recognize(&lease, how));
+        }
+        let record = format!("{}\n", lease.url());
+        let is_page = lease.kind() == LeaseKind::Page;
+        let receipt = Receipt::of(record.as_bytes(), self.output.len() as u64);
+        let completion = self.frontier.complete_with(lease, outcome, &[("pages", receipt)], self.now).unwrap();
+        if is_page && completion == crate::frontier::Completion::Done {
+            self.output.extend_from_slice(record.as_bytes());
+        }
+        self.frontier.flush(self.now).unwrap();
+    }
+
+    /// Many pages say the same, and even more say nearly the same.
+    fn recognize(&self, lease: &Lease, how: How) -> PageYield {
+        let url = lease.url();
+        let [page, body, words] = [url.len() * 7, url.len(), url.len() / 2]
+            .map(|bits| Fingerprint::from_bits((bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let content = Content { page, body, words: (!url.len().is_multiple_of(5)).then_some(words) };
+        let brings = match how {
+            How::Fine => PageEvidence::Page(content),
+            How::Redirect => PageEvidence::Way,
+            _ => PageEvidence::Nothing,
+        };
+        let budgets = self.frontier.gate().budgets();
+        let (mut yielded, _) = budgets.recognize((host_of(lease.origin()), path_and_query(url)), url, brings);
+        if url.len().is_multiple_of(3) {
+            yielded.set_leads();
+        }
+        yielded
+    }
+
+    /// Begins a checkpoint, or goes on with it by one slice, or ends it.
+    pub(super) fn save(&mut self) {
+        let end = self.frontier.journal().journal.end();
+        let Some(checkpoint) = &mut self.saved else {
+            // The replay also covers what happens before the first slice.
+            let images = self.frontier.journal().images.clone();
+            self.saved = Some(Checkpoint { from: end, images, ..Checkpoint::default() });
+            return;
+        };
+        if checkpoint.is_whole {
+            return;
+        }
+        let mut slice = Vec::new();
+        checkpoint.next = self.frontier.save(checkpoint.next.unwrap_or_default(), &mut slice);
+        checkpoint.slices.push((slice, end));
+        if checkpoint.next.is_none() {
+            let mut checkpoint = self.saved.take().unwrap();
+            let gate = Arc::clone(self.frontier.gate());
+            // Between any two shards, URLs are found, dropped and forgotten.
+            let around = |lock: &mut dyn FnMut()| {
+                self.act(&Act::Lease);
+                let end = self.frontier.journal().journal.end().to_u64();
+                (0..20).for_each(|page| self.forget(&url((end % 6) as u8, page)));
+                for bits in [end, end / 7, end / 43] {
+                    let [page, host, ..] = bits.to_le_bytes();
+                    let url = url(host % 6, page);
+                    if bits % 2 == 0 { self.forget(&url) } else { _ = self.frontier.seed(&url, self.now).unwrap() }
+                }
+                lock();
+                checkpoint.seen_at.push(self.frontier.journal().journal.end());
+            };
+            gate.seen().save_with(&mut checkpoint.seen, around).unwrap();
+            gate.contents().save(&mut checkpoint.contents).unwrap();
+            // Pages are completed before the counts are taken.
+            self.act(&Act::Lease);
+            if let Some(lease) = self.leases.pop() {
+                self.complete(lease, How::Fine, &[]);
+            }
+            checkpoint.counts = self.frontier.counts(self.frontier.journal().journal.end());
+            checkpoint.is_whole = true;
+            self.saved = Some(checkpoint);
+        }
+    }
+}
+
+/// An act on a frontier, or on its checkpoint.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    Seed {
+        host: u8,
+        page: u8,
+    },
+    Schedule {
+        host: u8,
+        page: u8,
+        seconds: u16,
+    },
+    Forget {
+        host: u8,
+        page: u8,
+    },
+    AskAgain,
+    /// A host is dropped, or the drop is undone.
+    Drop {
+        host: u8,
+        is_undone: bool,
+    },
+    /// Some pages are dropped, or the drop is undone.
+    DropPages {
+        digit: u8,
+        is_undone: bool,
+    },
+    Lease,
+    Complete {
+        which: prop::sample::Index,
+        how: How,
+        links: Vec<(u8, u8)>,
+    },
+    /// The host of a lease resolves to this address.
+    Resolve {
+        which: prop::sample::Index,
+        address: u8,
+    },
+    Rest {
+        seconds: u8,
+    },
+    /// A leased page is scheduled again.
+    Again {
+        which: prop::sample::Index,
+        seconds: u16,
+    },
+    /// Some idle hosts are evicted, unless a checkpoint is under way.
+    Evict {
+        host: u8,
+    },
+    /// The next piece of a checkpoint is written.
+    Save,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum How {
+    Fine,
+    Redirect,
+    Broken,
+    Slow,
+    Down,
+    Busy,
+    /// The fetcher is gone; the page goes next, with one attempt less.
+    Lost,
+    Same,
+    Gone,
+    Released,
+}
+
+pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let how = prop_oneof![
+        6 => Just(How::Fine), 1 => Just(How::Redirect), 1 => Just(How::Broken), 1 => Just(How::Slow),
+        3 => Just(How::Down), 1 => Just(How::Busy), 1 => Just(How::Lost), 1 => Just(How::Same), 1 => Just(How::Gone), 1 => Just(How::Released),
+    ];
+    let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
+    let act = prop_oneof![
+        2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Seed { host, page }),
+        2 => (0..6u8, any::<u8>(), prop_oneof![0..250u16, 0..9000u16])
+            .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
+        2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Forget { host, page }),
+        3 => Just(Act::AskAgain),
+        1 => (0..6u8, any::<bool>()).prop_map(|(host, is_undone)| Act::Drop { host, is_undone }),
+        1 => (0..3u8, any::<bool>()).prop_map(|(digit, is_undone)| Act::DropPages { digit, is_undone }),
+        6 => Just(Act::Lease),
+        6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
+        3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),
+        2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
+        1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
+        1 => (0..6u8).prop_map(|host| Act::Evict { host }),
+        3 => Just(Act::Save),
+    ];
+    prop::collection::vec(act, 0..120)
+}
+
+/// A host that cannot be reached, whose pages are given up. Everything that was given up is asked for again while a checkpoint is
+/// under way.
+pub(super) fn given_up_and_asked_for() -> impl Strategy<Value = Vec<Act>> {
+    let pages =
+        (0..6u8, 1..5u8).prop_map(|(host, count)| (0..count).map(|page| Act::Seed { host, page: 3 * page }).collect());
+    let complete = any::<prop::sample::Index>().prop_map(|which| {
+        vec![Act::Lease, Act::Complete { which, how: How::Down, links: Vec::new() }, Act::Rest { seconds: 200 }]
+    });
+    let failures = prop::collection::vec(complete, 8..12).prop_map(|failures| failures.concat());
+    let (before, after) = (prop::collection::vec(Just(Act::Save), 1..4), prop::collection::vec(Just(Act::Save), 8..12));
+    let all = (pages, failures, before, Just(vec![Act::AskAgain]), after, acts());
+    all.prop_map(|(pages, failures, before, again, after, rest): (Vec<_>, Vec<_>, Vec<_>, Vec<_>, Vec<_>, Vec<_>)| {
+        let mut acts = [pages, failures, before, again, after, rest].concat();
+        // With an even number of acts, patience ends at once.
+        if acts.len() % 2 == 1 {
+            acts.push(Act::Lease);
+        }
+        acts
+    })
+}
+
+pub(super) fn url(host: u8, page: u8) -> String {
+    // Some pages are disallowed, and some deep.
+    let folder = ["", "private/", "a/b/"][usize::from(page) % 3];
+    // And some combine parameters.
+    let query = if page % 4 == 3 { ["?a&b&c", "?a&b&d", "?a&c&d", "?a=1&a=2"][usize::from(page / 4) % 4] } else { "" };
+    // One has the same name as another, over http.
+    let (scheme, name) = if host == 5 { ("http", 0) } else { ("https", host) };
+    format!("{scheme}://h{name}.example/{folder}{page}{query}")
+}
+
+/// What differs from case to case.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) layout: Layout,
+    pub(super) connections: u8,
+    pub(super) host_delay: Duration,
+    pub(super) patience: Duration,
+    /// Some hosts have their own rules, and share a clock.
+    pub(super) grouped: bool,
+    /// Hosts have budgets, and the group too.
+    pub(super) has_budgets: bool,
+}
+
+impl Rules {
+    pub(super) fn of(layout: Layout) -> Self {
+        Self {
+            layout,
+            connections: 1,
+            host_delay: Duration::from_secs(1),
+            patience: Duration::ZERO,
+            grouped: false,
+            has_budgets: false,
+        }
+    }
+}
+
+pub(super) fn rules() -> impl Strategy<Value = Rules> {
+    let layout = prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)];
+    let connections = prop::sample::select(vec![1, 2, 3, 8]);
+    let host_delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(1)]);
+    let all = (layout, connections, host_delay, any::<bool>(), any::<bool>());
+    all.prop_map(|(layout, connections, host_delay, grouped, has_budgets)| Rules {
+        connections,
+        host_delay,
+        grouped,
+        has_budgets,
+        ..Rules::of(layout)
+    })
+}
+
+pub(super) fn options(rules: Rules) -> FrontierOptions {
+    let Rules { layout, connections, host_delay, patience, grouped, has_budgets } = rules;
+    let mut options = FrontierOptions::default();
+    (options.politeness.connections_per_host, options.politeness.host_delay) = (connections, host_delay);
+    if has_budgets {
+        (options.politeness.host_pages, options.politeness.host_bytes) = (Some(5), Some(40_000));
+    }
+    if grouped {
+        let hosts = ["h0.example", "h1.example", "*.h2.example", "h3.example"].map(str::to_owned).to_vec();
+        let mut group =
+            HostGroup { hosts, delay: Some(Duration::from_secs(3)), connections: Some(2), ..HostGroup::default() };
+        group.max_pages = has_budgets.then_some(7);
+        options.rules.groups.insert("four".to_owned(), group);
+        let mut rule = HostRule { connections_per_host: Some(2), robots: Some(false), ..HostRule::default() };
+        (rule.host_delay, rule.max_depth) = (Some(Duration::from_secs(5)), Some(2));
+        options.rules.hosts.insert("h4.example".to_owned(), rule);
+    }
+    options.scope.kind = ScopeKind::Host;
+    options.fingerprint_key = Some(FingerprintKey::from_u64(7));
+    options.seen.layout = layout;
+    (options.seen.capacity, options.seen.audit) = (1000, 0);
+    options.seen.false_positive_rate = 1e-9;
+    if layout == Layout::Counting {
+        // So that mistaken forgetting shows.
+        (options.seen.capacity, options.seen.shards, options.seen.bits_per_url) = (100, 2, Some(3.0));
+    }
+    (options.politeness.host_failures, options.politeness.adaptive_share) = (3, Some(0.5));
+    let traps = &mut options.traps;
+    (traps.shape_budget, traps.section_budget, traps.host_budget, traps.budget_growth) = (2, 3, 4, 1);
+    traps.parameter_sets = 2;
+    options.politeness.patience = patience;
+    options
+}
