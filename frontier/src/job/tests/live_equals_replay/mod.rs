@@ -92,7 +92,9 @@ impl Drained {
         for (host, page) in asked.chain(dropped) {
             all.entry(host).or_default().push(page.split_once(' ').map_or(page, |(url, _)| url));
         }
-        all.values_mut().for_each(|pages| pages.sort_unstable());
+        for pages in all.values_mut() {
+            pages.sort_unstable();
+        }
         all
     }
 }
