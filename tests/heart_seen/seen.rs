@@ -1,7 +1,5 @@
 //! What a user of the seen set relies on: new is said once, nothing is forgotten, errors come at the stated rate.
 
-mod sets;
-
 use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
@@ -9,7 +7,8 @@ use std::thread;
 use crawler::address::{Fingerprint, FingerprintKey};
 use crawler::seen::{Layout, OnFull, Removal, SeenError, SeenOptions, SeenSet, Sighting, Sizing};
 use proptest::prelude::*;
-use sets::{LAYOUTS, fingerprints, options, set};
+
+use crate::sets::{LAYOUTS, fingerprints, options, set};
 
 #[test]
 fn of_many_threads_with_one_key_one_hears_new() {

@@ -1,12 +1,11 @@
 //! The seen set in numbers: what it says is what there is.
 
-mod sets;
-
 use std::collections::HashSet;
 
 use crawler::address::Fingerprint;
 use crawler::seen::{Layout, OnFull, Removal, SeenSet, SeenStatistics, ShardStatistics, Sighting, VerifiedStatistics};
-use sets::{LAYOUTS, fingerprints, options, set};
+
+use crate::sets::{LAYOUTS, fingerprints, options, set};
 
 /// Shows so many distinct ones; how many were lost.
 fn show(seen: &SeenSet, urls: usize) -> usize {
