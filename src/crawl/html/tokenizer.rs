@@ -13,7 +13,7 @@ use scraper::{Html, HtmlTreeSink};
 
 use super::charset::text_in;
 
-/// The parser for a page. Both give the same links, base, title and robots directives; `tests/engines.rs` lists where they differ.
+/// The parser for a page. Both give the same links, base, title and robots directives; `tests/crawl/engines.rs` lists where they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// The HTML standard's tree builder; a page that nests deeper than

@@ -1,7 +1,4 @@
 //! Reports merged: of parts of a crawl, in any grouping, they say what one report of all would.
-#![cfg(feature = "crawl")]
-
-mod random;
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +8,9 @@ use crawler::crawl::{Cost, CrawlOptions, Finished, PageRecord, Tally, Timings};
 use crawler::frontier::{Frontier, Timestamp};
 use crawler::report::{Report, read};
 use proptest::prelude::*;
-use random::Random;
 use serde_json::Value;
+
+use crate::random::Random;
 
 /// A report with other numbers in each field.
 fn invented(seed: u64) -> Report {

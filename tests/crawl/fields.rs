@@ -1,5 +1,4 @@
 //! Fields by CSS selector: what they take, from pages as they are and from hostile ones.
-#![cfg(feature = "crawl")]
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,7 +1,4 @@
 //! http and https of one name, crawled for real: the server's own log judges how near two requests came to each other.
-#![cfg(feature = "crawl")]
-
-mod crawled;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,6 +14,8 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::crawled;
 
 /// A request: when its head had come, its scheme and its path.
 type Asked = (Instant, &'static str, String);

@@ -1,5 +1,4 @@
 //! What is taken from a page: a table of documents, and documents that nobody means well with.
-#![cfg(feature = "crawl")]
 
 use std::fmt::Write;
 use std::thread;

@@ -1,13 +1,12 @@
 //! A crawl that is paused leases nothing new, goes on when it is told to, and can be stopped.
-#![cfg(feature = "simulate")]
-
-mod both;
 
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Progress, Stop, Writer};
 use crawler::gate::ScopeKind;
 use crawler::simulate::{Server, SimulateOptions, World};
+
+use crate::both;
 
 /// A crawl of a simulated web, and the web.
 async fn crawl() -> (Crawl, Server) {
@@ -106,4 +105,4 @@ async fn an_observer_sees_what_the_report_will_say() {
     running.await.unwrap();
 }
 
-both::and_over_reqwest! {}
+crate::both::and_over_reqwest! {}

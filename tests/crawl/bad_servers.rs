@@ -11,9 +11,6 @@
 //! | curl takes a length beyond 2^64 as none (395) | the response fails | what has a length that cannot be is not whole |
 //! | curl rejects a line without a colon (398) | it is passed over | browsers do so, and the page is whole |
 //! | curl rejects two locations whatever the status (772) | so do we | |
-#![cfg(feature = "crawl")]
-
-mod both;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
@@ -23,6 +20,8 @@ use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
 use crawler::frontier::Failure;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+
+use crate::both;
 
 /// What we make of a reply.
 #[derive(Debug, PartialEq)]
@@ -219,4 +218,4 @@ async fn a_broken_gzip_is_no_page() {
     assert!(response.raw || response.incomplete.is_some(), "{response:?}");
 }
 
-both::and_over_reqwest! {}
+crate::both::and_over_reqwest! {}

@@ -1,5 +1,4 @@
 //! The simulated web: equal on each machine, true to its own account of itself, and a judge who notices.
-#![cfg(feature = "simulate")]
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;

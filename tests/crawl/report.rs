@@ -1,5 +1,4 @@
 //! A report, as its reader meets it: printed, saved, read back, refused.
-#![cfg(feature = "crawl")]
 
 use std::error::Error;
 use std::fs;

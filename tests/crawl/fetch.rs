@@ -1,7 +1,4 @@
 //! The client against real sockets on loopback, whose servers say byte for byte what the test wants.
-#![cfg(feature = "crawl")]
-
-mod both;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,6 +14,8 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
+
+use crate::both;
 
 /// A server that hands each connection, with its number, to a script; connections are dropped where the script ends.
 struct Site {
@@ -430,7 +429,8 @@ async fn tls_with_a_plain_port_fails() {
 /// Neither proxies nor certificates are taken from an environment that has none to give: http works, https fails.
 #[test]
 fn the_environment_is_not_needed() {
-    let tests = ["a_page_comes_with_its_head", "tls_with_a_plain_port_fails", "a_certificate_is_verified"];
+    let tests = ["a_page_comes_with_its_head", "tls_with_a_plain_port_fails", "a_certificate_is_verified"]
+        .map(|test| format!("fetch::{test}"));
     let output = Command::new(std::env::current_exe().unwrap())
         .args(tests)
         .arg("--exact")
@@ -445,8 +445,8 @@ fn the_environment_is_not_needed() {
 #[tokio::test]
 async fn a_certificate_is_verified() {
     // Made for this test: nobody else knows who issued it.
-    let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/certificate.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/key.pem")).unwrap();
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("../tls/certificate.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("../tls/key.pem")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -686,7 +686,7 @@ async fn an_unknown_name_is_a_dns_failure() {
 #[test]
 fn a_machine_without_descriptors_blames_no_host() {
     if std::env::var_os("FEW_DESCRIPTORS").is_none() {
-        let name = "a_machine_without_descriptors_blames_no_host";
+        let name = "fetch::a_machine_without_descriptors_blames_no_host";
         let output = Command::new("sh")
             .args(["-c", "ulimit -n 40 && exec \"$0\" \"$@\""])
             .arg(std::env::current_exe().unwrap())
@@ -829,7 +829,7 @@ async fn two_content_types_are_one_header() {
     assert_eq!(page.unwrap().content_type.as_deref(), Some("text/plain, text/html"));
 }
 
-both::and_over_reqwest! {
+crate::both::and_over_reqwest! {
     "interim_responses_are_few": "ends a flood of interim responses after ten",
     "odd_heads_pass_and_broken_ones_fail": "reads bodies that are framed as browsers read them, against the standard",
     "a_length_counts_beside_identity": "reads bodies that are framed as browsers read them, against the standard",

@@ -1,7 +1,4 @@
 //! Outputs beside the page records: whatever kills the crawl, each page is in each of them exactly once.
-#![cfg(all(feature = "simulate", unix))]
-
-mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,8 +17,9 @@ use crawler::frontier::{Frontier, Receipt, Timestamp};
 use crawler::gate::ScopeKind;
 use crawler::job::{Job, OpenOptions};
 use crawler::simulate::{Server, SimulateOptions, World};
-use random::Random;
 use tempfile::TempDir;
+
+use crate::random::Random;
 
 const SEED: &str = "http://www.simulated.test/";
 
@@ -101,7 +99,7 @@ async fn child() {
 /// Starts the process that is killed.
 fn start(job: &Path, server: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored"]).env("SINKS_JOB", job).env("SINKS_SERVER", server);
+    command.args(["--exact", "sinks::child", "--ignored"]).env("SINKS_JOB", job).env("SINKS_SERVER", server);
     command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
 }
 

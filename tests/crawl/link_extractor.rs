@@ -11,7 +11,6 @@
 //! | keeps `ftp:` | it is refused and counted | nothing here can fetch it |
 //! | reads on behind a `<title>` that is not closed | it holds the rest of the page | browsers follow the HTML standard there |
 //! | leaves out `http://Some wierd html : ...` | so do we, refused and counted | |
-#![cfg(feature = "crawl")]
 
 use crawler::address::{Canonicalizer, KeyRules};
 use crawler::crawl::{Engine, ParseOptions, parse};

@@ -1,7 +1,4 @@
 //! Hosts that accept and never answer: they hold up nobody, and nothing of them is lost.
-#![cfg(feature = "crawl")]
-
-mod both;
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,6 +7,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Writer};
+
+use crate::both;
 
 /// Serves a page of two links at each name that starts with `good`; the others are heard, and never answered.
 fn serve() -> SocketAddr {
@@ -163,4 +162,4 @@ async fn a_host_that_never_answered_has_a_shorter_clock() {
     assert!(began.elapsed() < Duration::from_secs(19), "{:?}", began.elapsed());
 }
 
-both::and_over_reqwest! {}
+crate::both::and_over_reqwest! {}

@@ -1,7 +1,4 @@
 //! Crawls whose client is an embedder's own.
-#![cfg(feature = "crawl")]
-
-mod crawled;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,6 +9,8 @@ use crawler::crawl::{
 };
 use crawler::frontier::Failure;
 use http::Response;
+
+use crate::crawled;
 
 /// Pages by their URLs.
 #[derive(Debug, Default)]

@@ -1,5 +1,4 @@
 //! What `--links`, `--resources` and `--prefer-canonical` take from pages, by both engines and by the command.
-#![cfg(feature = "crawl")]
 
 use crawler::crawl::{Engine, LinkKind, Page, ParseOptions, parse};
 

@@ -1,8 +1,4 @@
 //! Whole crawls through real sockets of sites that have sitemaps and feeds.
-#![cfg(feature = "crawl")]
-
-mod crawled;
-mod loopback;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,6 +7,7 @@ use std::time::Duration;
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, RecordKind};
 use crawler::gate::{Refusal, ScopeKind};
 
+use crate::crawled;
 use crate::loopback::{Loopback, response};
 
 /// A web on loopback: what it answers to a URL, and what it was asked.

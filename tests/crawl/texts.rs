@@ -1,13 +1,10 @@
 //! Texts that the web sends: what they are in, what is asked for, and what of them reaches a record.
-#![cfg(feature = "crawl")]
-
-mod crawled;
-mod loopback;
 
 use std::time::Duration;
 
 use crawler::crawl::{Crawl, CrawlOptions, PageRecord};
 
+use crate::crawled;
 use crate::loopback::{Loopback, response};
 
 /// A site on loopback whose front page is answered in these very bytes; all else is 404.

@@ -1,9 +1,8 @@
 //! Both engines take the same from a page: from those of a table, from generated ones that nobody means well with, and from
 //! those of a directory.
 //!
-//! `ENGINES_PAGES=10000000 cargo test --release --test engines generated` runs as many generated pages.
-//! `ENGINES_DIRECTORY=/usr/share/doc cargo test --release --test engines -- --ignored --nocapture` reads the pages of a directory.
-#![cfg(feature = "crawl")]
+//! `ENGINES_PAGES=10000000 cargo test --release --test crawl engines::` runs as many generated pages.
+//! `ENGINES_DIRECTORY=/usr/share/doc cargo test --release --test crawl engines:: -- --ignored --nocapture` reads the pages of a directory.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -11,7 +11,6 @@
 //! | Scrapy reads no text and no feeds | they are read | the protocol names them |
 //! | Scrapy takes all children of an index for sitemaps | the element says which it is | both stand in one file in the wild |
 //! | lxml leaves out an `&` that begins no reference | it stays | it is a part of the query |
-#![cfg(feature = "crawl")]
 
 use std::io::Write;
 

@@ -1,9 +1,4 @@
 //! Whole crawls through real sockets, of small sites that each test invents.
-#![cfg(feature = "crawl")]
-
-mod both;
-mod crawled;
-mod loopback;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,6 +10,8 @@ use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, PageRecord, Ti
 use crawler::gate::Refusal;
 use crawler::seen::OnFull;
 
+use crate::both;
+use crate::crawled;
 use crate::loopback::{Loopback, response};
 
 /// A site on loopback: what it answers to a path, and what it was asked.
@@ -321,4 +318,4 @@ async fn a_host_that_robots_txt_lead_to_is_asked_by_its_own_clock() {
     assert!(apart >= DELAY * 18, "{apart:?}");
 }
 
-both::and_over_reqwest! {}
+crate::both::and_over_reqwest! {}
