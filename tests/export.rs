@@ -1,6 +1,8 @@
 //! Records as files of other formats: `-o FILE`, and `crawler export`.
 #![cfg(all(feature = "cli", unix))]
 
+#[expect(dead_code, reason = "other tests look at what it said")]
+#[path = "command/ran/mod.rs"]
 mod ran;
 
 use std::fs;

@@ -80,9 +80,10 @@ fn each_promise_that_one_client_keeps_has_a_test() {
     let (_, table) = reference.split_once("| only `direct` | with `reqwest` |\n|---|---|\n").unwrap();
     let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | ")).map(|(promise, _)| promise);
     let mut sources = String::new();
-    for file in ["tests/crawl/fetch.rs", "tests/trust.rs", "tests/crawl/own_client.rs", "tests/http2/streams.rs"]
-        .into_iter()
-        .chain(["src/crawl/http/fetch.rs"])
+    for file in
+        ["tests/crawl/fetch.rs", "tests/command/trust.rs", "tests/crawl/own_client.rs", "tests/http2/streams.rs"]
+            .into_iter()
+            .chain(["src/crawl/http/fetch.rs"])
     {
         sources += &fs::read_to_string(folder.join(file)).unwrap();
     }

@@ -1,0 +1,625 @@
+//! The command as its users meet it: what it prints where, and how it exits.
+
+use std::io::{BufRead, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::ran::Ran;
+
+/// A directory to run the command in.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// With a `crawler.toml`.
+    fn with(toml: &str) -> Self {
+        let desk = Self::new();
+        std::fs::write(desk.0.path().join("crawler.toml"), toml).unwrap();
+        desk
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// A crawl of a small simulated web, into a job directory of this name.
+    fn crawl(&self, job: &str, flags: &[&str]) -> Ran {
+        let arguments = [&["--simulate", "http://www.simulated.test/", "--job", job], flags].concat();
+        let mut command = self.command(&arguments);
+        command.envs([("CRAWLER_SIMULATE_HOSTS", "2"), ("CRAWLER_SIMULATE_PAGES", "20")]);
+        command.env("CRAWLER_POLITENESS_HOST_DELAY", "1ms").output().unwrap().into()
+    }
+
+    /// With standard input.
+    fn feed(&self, arguments: &[&str], input: &[u8]) -> Ran {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || stdin.write_all(input).unwrap());
+            child.wait_with_output().unwrap().into()
+        })
+    }
+}
+
+impl Ran {
+    /// What `crawler config` says of a key whose name no two sections have.
+    #[track_caller]
+    fn line(&self, key: &str) -> &str {
+        let start = format!("{key} = ");
+        self.out.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_else(|| panic!("{key}: {}", self.err))
+    }
+
+    /// Refused as bad use, with these lines and no word on standard output.
+    #[track_caller]
+    fn is_refused_with(&self, errors: &[&str]) {
+        let lines: Vec<_> = errors.iter().map(|error| format!("crawler: error: {error}\n")).collect();
+        assert_eq!((self.code, &*self.out, &*self.err), (Some(2), "", &*lines.concat()));
+    }
+}
+
+#[test]
+fn each_layer_counts_over_those_below_it() {
+    let desk = Desk::with("[crawl]\nworkers = 3\n\n[politeness]\nhost_delay = \"3s\"\nattempts = 5\n");
+    let line = |flags: &[&str], variable: Option<&str>, key: &str| {
+        let mut command = desk.command(&[&["config"], flags].concat());
+        command.envs(variable.map(|text| (format!("CRAWLER_POLITENESS_{}", key.to_uppercase()), text)));
+        Ran::from(command.output().unwrap()).line(key).to_owned()
+    };
+    assert_eq!(line(&[], None, "max_backoff"), r#""1h" # default"#);
+    assert_eq!(line(&[], None, "attempts"), "5 # crawler.toml:6");
+    assert_eq!(line(&["--simulate"], None, "attempts"), "5 # crawler.toml:6");
+    assert_eq!(line(&[], None, "host_delay"), r#""3s" # crawler.toml:5"#);
+    assert_eq!(line(&["--simulate"], None, "host_delay"), r#""20ms" # --simulate"#);
+    assert_eq!(line(&["--simulate"], Some("4s"), "host_delay"), r#""4s" # CRAWLER_POLITENESS_HOST_DELAY"#);
+    assert_eq!(line(&["--host-delay=5s"], Some("4s"), "host_delay"), r#""5s" # --host-delay"#);
+    assert_eq!(line(&["a.b", "c.d"], None, "urls"), r#"["a.b", "c.d"] # URL"#);
+    assert_eq!(line(&["-vv"], None, "log"), r#""warn,crawler=debug" # --verbose"#);
+}
+
+#[test]
+fn the_simulated_web_may_be_asked_for_by_any_layer() {
+    let enabled = Desk::with("simulate.enabled = true\n").run(&["config"]);
+    assert!(
+        enabled.out.contains("[simulate]\n") && enabled.out.contains("\nenabled = true # crawler.toml:1"),
+        "{}",
+        enabled.out
+    );
+    assert_eq!(enabled.line("kind"), r#""any" # --simulate"#);
+}
+
+#[test]
+fn a_flag_may_repeat_only_where_there_is_a_list() {
+    let desk = Desk::with("scope.include = [\"a\"]\n");
+    assert_eq!(desk.run(&["config"]).line("include"), r#"["a"] # crawler.toml:1"#);
+    assert_eq!(desk.run(&["config", "--include=b", "--include=c"]).line("include"), r#"["b", "c"] # --include"#);
+    assert_eq!(desk.run(&["config", "--depth=1", "--depth=2"]).code, Some(2));
+    assert_eq!(desk.run(&["config", "-v", "-q"]).code, Some(2));
+}
+
+#[test]
+fn the_product_token_is_that_of_the_user_agent() {
+    let desk = Desk::new();
+    desk.run(&["config", "-A", "(x)"]).is_refused_with(&[
+        r#"--user-agent: fetch.user_agent = "(x)": starts with no product token: set politeness.agent"#,
+    ]);
+    assert_eq!(desk.run(&["config", "-A", "MyBot/1.0 (+https://example.org/)"]).code, Some(0));
+}
+
+#[test]
+fn a_slip_in_the_file_is_told_with_its_place_and_what_was_meant() {
+    let toml = "\
+workers = 3
+[politeness]
+hostdelay = \"1s\"
+  \"ä\" = { \"ö\" = 1 }
+[gui]
+color = true
+";
+    Desk::with(toml).run(&["config"]).is_refused_with(&[
+        "crawler.toml:1:1: unknown key `workers`; did you mean `crawl.workers`?",
+        "crawler.toml:3:1: unknown key `politeness.hostdelay`; did you mean `politeness.host_delay`?",
+        "crawler.toml:4:3: unknown key `politeness.ä`",
+        "crawler.toml:6:1: unknown key `gui.color`",
+    ]);
+}
+
+#[test]
+fn a_bad_value_is_told_with_its_place_and_what_is_expected() {
+    let toml = "\
+[politeness]
+host_delay = \"5 parsecs\"
+backoff = 5
+robots = \"no\"
+attempts = 256
+[fetch]
+max_body_bytes = -1
+user_agent = 7
+[seen]
+layout = \"cuckoo\"
+false_positive_rate = inf
+[crawl]
+seeds = [1]
+workers = { many = true }
+";
+    Desk::with(toml).run(&["config"]).is_refused_with(&[
+        "crawler.toml:2:14: politeness.host_delay = \"5 parsecs\": expected a duration with its unit, such as 250ms, 1s or \"1h 30m\"",
+        "crawler.toml:3:11: politeness.backoff = 5: expected a duration with its unit, such as 250ms, 1s or \"1h 30m\"",
+        "crawler.toml:4:10: politeness.robots = \"no\": expected true or false",
+        "crawler.toml:5:12: politeness.attempts = 256: expected a count of at most 255",
+        "crawler.toml:7:18: fetch.max_body_bytes = -1: expected a size such as 10MiB, 64kB or 8192 (bytes)",
+        "crawler.toml:8:14: fetch.user_agent = 7: expected a text",
+        "crawler.toml:10:10: seen.layout = \"cuckoo\": expected one of blocked, bloom, standard, partitioned, counting, exact, verified",
+        "crawler.toml:11:23: seen.false_positive_rate = inf: expected a number such as 0.0001 or 1e-4",
+        "crawler.toml:13:9: crawl.seeds = [1]: expected a list of texts, such as [\"a\", \"b\"]",
+        "crawler.toml:14:11: crawl.workers = { many = true }: expected a count such as 8, 10_000 or 1M, or \"auto\"",
+    ]);
+}
+
+#[test]
+fn what_is_not_toml_is_told_with_its_place() {
+    let ran = Desk::with("[seen]\nshards = 16\nshards = 32\n").run(&["config"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.starts_with("crawler: error: crawler.toml:3:1: "), "{}", ran.err);
+}
+
+#[test]
+fn values_may_be_written_in_several_ways() {
+    let toml =
+        "[fetch]\nmax_body_bytes = 1_024\n[seen]\ncapacity = \"1.5M\"\nshards = 0x20\nfalse_positive_rate = 1e-3\n";
+    let ran = Desk::with(toml).run(&["config"]);
+    assert_eq!(ran.line("max_body_bytes"), r#""1KiB" # crawler.toml:2"#);
+    assert_eq!(ran.line("capacity"), "1_500_000 # crawler.toml:4");
+    assert_eq!(ran.line("shards"), "32 # crawler.toml:5");
+    assert_eq!(ran.line("false_positive_rate"), "0.001 # crawler.toml:6");
+}
+
+#[test]
+fn bad_flags_and_variables_are_told_by_their_names() {
+    let desk = Desk::new();
+    desk.run(&["config", "--host-delay", "5"]).is_refused_with(&[
+        "--host-delay: politeness.host_delay = \"5\": expected a duration with its unit, such as 250ms, 1s or \"1h 30m\"",
+    ]);
+    let ran: Ran = desk.command(&["config"]).env("CRAWLER_CRAWL_WORKERS", "many").output().unwrap().into();
+    ran.is_refused_with(&[
+        "CRAWLER_CRAWL_WORKERS: crawl.workers = \"many\": expected a count such as 8, 10_000 or 1M, or \"auto\"",
+    ]);
+}
+
+#[test]
+fn an_unknown_variable_is_only_a_warning() {
+    let ran: Ran = Desk::new().command(&["config"]).env("CRAWLER_CRAWL_WROKERS", "3").output().unwrap().into();
+    assert_eq!(ran.code, Some(0));
+    let warning = "crawler: warning: unknown environment variable `CRAWLER_CRAWL_WROKERS`; did you mean `CRAWLER_CRAWL_WORKERS`?\n";
+    assert_eq!(ran.err, warning);
+}
+
+#[test]
+fn the_whole_web_wants_a_limit() {
+    let desk = Desk::new();
+    desk.run(&["https://example.org/", "--scope", "any"]).is_refused_with(&[
+        r#"--scope: scope.kind = "any": the whole web needs a limit: --depth, --max-pages or --max-duration"#,
+    ]);
+    for limit in ["--depth=1", "--max-pages=1M", "--max-duration=1d", "--simulate"] {
+        assert_eq!(desk.run(&["config", "--scope=any", limit]).code, Some(0), "{limit}");
+    }
+}
+
+#[test]
+fn standard_output_takes_one_thing_at_a_time() {
+    Desk::new()
+        .run(&["https://example.org/", "-o", "-", "--json"])
+        .is_refused_with(&["--json: output.json = true: standard output takes the page records already"]);
+}
+
+#[test]
+fn standard_input_is_one_list() {
+    Desk::new()
+        .run(&["--seeds=-", "--seeds=-"])
+        .is_refused_with(&[r#"--seeds: crawl.seeds = ["-", "-"]: standard input ends only once"#]);
+}
+
+#[test]
+fn a_crawl_wants_a_start() {
+    Desk::new().run(&[]).is_refused_with(&["nothing to crawl: give URLs or --seeds FILE (see --help)"]);
+}
+
+#[test]
+fn a_word_that_is_no_url_is_told_what_it_may_have_meant() {
+    let desk = Desk::new();
+    std::fs::write(desk.path().join("seeds.txt"), "").unwrap();
+    for (arguments, meant) in [
+        (&["stat"][..], "did you mean `stats`?"),
+        (&["example"], "neither a URL nor a command"),
+        (&["seeds.txt"], "--seeds seeds.txt"),
+        (&["--depth=1", "config"], "a command stands alone"),
+        (&["--detph=1"], "'--depth'"),
+    ] {
+        let ran = desk.run(arguments);
+        assert_eq!((ran.code, &*ran.out), (Some(2), ""), "{arguments:?}");
+        assert!(ran.err.contains(meant), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_missing_configuration_is_an_error_only_where_it_was_named() {
+    let desk = Desk::new();
+    assert_eq!(desk.run(&["config"]).code, Some(0));
+    let ran = desk.run(&["config", "-c", "my.toml"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.starts_with("crawler: error: cannot read my.toml: "), "{}", ran.err);
+}
+
+#[test]
+fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
+    let desk = Desk::new();
+    let (short, long) = (desk.run(&["-h"]), desk.run(&["--help"]));
+    assert_eq!((short.code, long.code), (Some(0), Some(0)));
+    assert!(short.out.lines().count() <= 56, "{}", short.out);
+    for command in ["canonicalize", "completions", "crawl", "man", "merge", "schema", "simulate", "unmet"] {
+        let is_listed = |help: &str| help.contains(&format!("\n  {command} "));
+        assert_eq!((is_listed(&short.out), is_listed(&long.out)), (false, command != "crawl"), "{command}");
+    }
+    for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "129  ", "130  ", "143  "] {
+        assert!(long.out.contains(&format!("\n  {code}")), "{code}");
+    }
+    assert!(!short.out.contains('\x1b') && !long.out.contains('\x1b'), "a pipe gets no colors");
+}
+
+#[test]
+fn numbers_schemas_and_metrics_have_one_name_for_one_number() {
+    let desk = Desk::new();
+    let ran = desk.run(&["numbers", "Expected_Lost"]);
+    assert!(ran.out.contains("seen.merged.expected_lost\n    URLs that the filter took for seen"), "{}", ran.out);
+    assert!(!ran.out.contains("audit") && !ran.out.contains("shards"), "{}", ran.out);
+    // A key of crawler.toml that advice names is one that there is, and so is a number.
+    let (numbers, defaults) = (desk.run(&["numbers"]).out, desk.run(&["config", "--defaults"]).out);
+    let mut section = "";
+    let mut known: Vec<String> = numbers.lines().filter(|line| !line.starts_with(' ')).map(str::to_owned).collect();
+    for line in defaults.lines() {
+        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            Some(name) => section = name,
+            None => known.extend(line.split_once(" = ").map(|(name, _)| format!("{section}.{name}"))),
+        }
+    }
+    let named = numbers.split('`').skip(1).step_by(2);
+    for key in
+        named.filter(|word| word.split_once('.').is_some_and(|(section, _)| defaults.contains(&format!("[{section}]"))))
+    {
+        assert!(known.iter().any(|one| one == key), "`{key}` is no key and no number");
+    }
+    let ran = desk.run(&["numbers", "nosuch"]);
+    assert!(ran.code == Some(2) && ran.err.contains("no number has `nosuch`"), "{}", ran.err);
+    for of in ["report", "pages", "links", "skipped"] {
+        let ran = desk.run(&["schema", of]);
+        let schema: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert!(schema["properties"].is_object() && schema["title"].is_string(), "{of}: {}", ran.out);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/report/schema/{of}.json"));
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        let how = format!("crawler schema {of} > {}", path.display());
+        assert!(kept == ran.out, "the schema has changed, and whoever reads {of} must know: {how}");
+    }
+    assert_eq!(desk.run(&["schema", "reports"]).code, Some(2));
+
+    assert_eq!(
+        desk.run(&["--simulate", "http://www.simulated.test/", "--max-pages", "20", "--job", "job"]).code,
+        Some(0)
+    );
+    let (metrics, json) = (desk.run(&["stats", "job", "--metrics"]), desk.run(&["stats", "job", "--json"]));
+    let report: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let found = report["urls"]["found"].as_f64().unwrap();
+    assert!(metrics.out.contains(&format!("\ncrawler_urls_found_total{{}} {found:?}\n")), "{}", metrics.out);
+    assert!(metrics.out.ends_with("# EOF\n"));
+    assert_eq!(desk.run(&["stats", "job", "--metrics", "--json"]).code, Some(2));
+}
+
+#[test]
+fn a_log_file_has_what_is_said_and_what_is_logged() {
+    let desk = Desk::new();
+    let crawl = ["--simulate", "http://www.simulated.test/", "--max-pages", "5", "--no-robots", "-v", "--job"];
+    for (job, format) in [("one", "text"), ("two", "json"), ("three", "json")] {
+        let file = format!("log.{format}");
+        let ran = desk.run(&[&crawl[..], &[job, "--log-file", &file, "--log-format", format]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(ran.err.matches("robots.txt is ignored").count(), 1, "{}", ran.err);
+    }
+    let text = std::fs::read_to_string(desk.path().join("log.text")).unwrap();
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("20") && first.ends_with("in every host: crawl so only what is yours"), "{text}");
+    let json = std::fs::read_to_string(desk.path().join("log.json")).unwrap();
+    let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let messages = || lines.iter().filter_map(|line| line["message"].as_str());
+    assert_eq!(messages().filter(|message| message.starts_with("robots.txt is ignored")).count(), 2, "{json}");
+    let level = |of: &str| lines.iter().find(|line| line["message"].as_str().is_some_and(|said| said.contains(of)));
+    assert_eq!(level("robots.txt is ignored").unwrap()["level"], "WARN", "{json}");
+    assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{json}");
+    assert!(lines.iter().any(|line| line["target"] != "crawler::said"), "{json}");
+
+    let ran = desk.run(&["--simulate", "http://www.simulated.test/", "--log-file", "none/log"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("--log-file") && ran.err.contains("No such file"), "{}", ran.err);
+}
+
+#[test]
+fn completions_are_scripts_that_their_shells_can_read() {
+    let desk = Desk::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = desk.run(&["completions", shell]);
+        assert_eq!(ran.code, Some(0), "{shell}");
+        assert!(ran.out.contains("host-delay") && ran.out.contains("canonicalize"), "{shell}");
+        if let ("bash" | "fish" | "zsh", Ok(mut child)) =
+            (shell, Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn())
+        {
+            child.stdin.take().unwrap().write_all(ran.out.as_bytes()).unwrap();
+            assert!(child.wait().unwrap().success(), "{shell}");
+        }
+    }
+    assert_eq!(desk.run(&["completions", "tcsh"]).code, Some(2));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let desk = Desk::new();
+    let mut child = desk
+        .command(&["canonicalize"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    // Until the command leaves in its turn: no pipe holds so much.
+    let many = b"https://example.org/\n".repeat(4096);
+    let left = (0..100).any(|_| stdin.write_all(&many).is_err());
+    drop(stdin);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), &*said, left), (Some(0), "", true));
+}
+
+#[test]
+fn each_line_is_canonicalized_to_one_line() {
+    let desk = Desk::new();
+    let ran =
+        desk.feed(&["canonicalize"], b"HTTP://EXAMPLE.org:80/a\r\n\nhttps://example.org/\xff\nftp://example.org/\n");
+    let lines: Vec<_> = ran.out.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(lines, ["http://example.org/a", "error", "error", "error"]);
+    let ran = desk.feed(&["canonicalize", "--base", "https://example.org/a/b"], b"c\n../d#e");
+    assert_eq!(
+        ran.out,
+        "https://example.org/a/c\thttps://example.org/a/c\nhttps://example.org/d\thttps://example.org/d\n"
+    );
+    assert_eq!(desk.feed(&["canonicalize", "--base", "a"], b"").code, Some(2));
+}
+
+#[test]
+fn canonicalize_goes_by_the_keys_of_the_file() {
+    let url = b"https://example.org/?b=1&a=2\n";
+    let sorted = Desk::new().feed(&["canonicalize"], url);
+    assert_eq!(sorted.out, "https://example.org/?a=2&b=1\thttps://example.org/?b=1&a=2\n");
+    let kept = Desk::with("keys.sort_query = false\n").feed(&["canonicalize"], url);
+    assert_eq!(kept.out, "https://example.org/?b=1&a=2\thttps://example.org/?b=1&a=2\n");
+}
+
+#[test]
+fn robots_answers_with_the_rule_that_decides() {
+    let desk = Desk::new();
+    let rules = "User-agent: other\nDisallow: /\n\nUser-agent: mybot\nDisallow: /private\u{202e}\nAllow: /private\u{202e}/open\n";
+    std::fs::write(desk.path().join("robots.txt"), rules).unwrap();
+    let urls = b"https://example.org/private%E2%80%AE/a\nhttps://example.org/\nmailto:a@example.org\n\xff\n";
+    let ran = desk.feed(&["robots", "robots.txt", "--agent", "mybot"], urls);
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert_eq!(lines[..2], ["disallowed\tDisallow: /private\u{fffd}", "allowed\t-"]);
+    assert!(lines[2].starts_with("error\t"), "{}", lines[2]);
+    assert_eq!(lines[3..], ["error\tnot UTF-8"]);
+    assert_eq!(desk.feed(&["robots", "none.txt", "--agent", "mybot"], b"").code, Some(1));
+    assert_eq!(desk.run(&["robots", "robots.txt"]).code, Some(2));
+}
+
+#[test]
+fn several_connections_fetch_the_same_pages_and_none_more_is_out() {
+    let desk = Desk::new();
+    let ran = desk.crawl("job", &["--connections-per-host=4", "--host-delay=0s"]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    for (flag, heading) in [
+        ("--errors", "Was anything lost?"),
+        ("--filter", "How full is the filter?"),
+        ("--hosts", "Hosts: "),
+        ("--latency", "Latency"),
+    ] {
+        let part = desk.run(&["stats", "job", flag]).out;
+        assert!(part.starts_with(heading), "{flag}: {part}");
+        let all = desk.run(&["stats", "job", "--all"]).out;
+        assert!(part.split("\n\n").all(|part| all.contains(part)) && all.contains("\nDrained. "), "{flag}: {all}");
+    }
+
+    let json = desk.run(&["stats", "job", "--json"]).out;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let simulated = &report["simulated"];
+    assert_eq!(
+        (&report["settings"]["connections_per_host"], &report["politeness"]["violations"]),
+        (&4.into(), &0.into())
+    );
+    assert_eq!(
+        (&simulated["missed"], &simulated["fetched_twice"], &simulated["interval_violations"]),
+        (&0.into(), &0.into(), &0.into())
+    );
+    let refused = desk.crawl("refused", &["--connections-per-host=65"]);
+    let told = "--connections-per-host: politeness.connections_per_host = 65: is from 1 to 64";
+    assert!(refused.code == Some(2) && refused.err.contains(told), "{}", refused.err);
+}
+
+#[test]
+fn a_crawl_ends_with_a_report_that_can_be_read_again() {
+    let desk = Desk::new();
+    let ran = desk.crawl("job", &[]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    assert!(ran.out.contains("\nDrained. ") && ran.out.ends_with("Everything: job/report.html\n"), "{}", ran.out);
+    assert_eq!(desk.run(&["stats", "job"]).out, ran.out);
+
+    for (flag, heading) in [
+        ("--errors", "Was anything lost?"),
+        ("--filter", "How full is the filter?"),
+        ("--hosts", "Hosts: "),
+        ("--latency", "Latency"),
+    ] {
+        let part = desk.run(&["stats", "job", flag]).out;
+        assert!(part.starts_with(heading), "{flag}: {part}");
+        let all = desk.run(&["stats", "job", "--all"]).out;
+        assert!(part.split("\n\n").all(|part| all.contains(part)) && all.contains("\nDrained. "), "{flag}: {all}");
+    }
+
+    let json = desk.run(&["stats", "job", "--json"]).out;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let records = std::fs::read_to_string(desk.path().join("job/pages.jsonl")).unwrap();
+    assert_eq!(report["urls"]["fetched"], records.lines().count());
+    assert_eq!(report["simulated"]["missed"], 0);
+    assert_eq!(std::fs::read_to_string(desk.path().join("job/report.json")).unwrap(), json);
+
+    let none = desk.run(&["stats", "."]);
+    assert_eq!(none.code, Some(5));
+    assert!(none.err.contains("holds no job"), "{}", none.err);
+}
+
+#[test]
+fn standard_output_holds_the_data_that_was_asked_for_and_nothing_else() {
+    let desk = Desk::new();
+    let ran = desk.crawl("records", &["-o", "-", "-v"]);
+    let urls = ran.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["url"].to_string());
+    assert!(urls.count() > 1 && ran.err.contains("Drained"), "{}", ran.err);
+    let ran = desk.crawl("report", &["--json", "-v"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["finish"], "drained");
+}
+
+/// Most crawlers pose as a browser first, and robots.txt calls none of them so.
+#[test]
+fn the_robots_token_is_the_crawlers_own_and_told() {
+    let desk = Desk::new();
+    let rules = "User-agent: MyBot\nDisallow: /private\n\nUser-agent: *\nDisallow: /\n";
+    let said = |arguments: &[&str]| {
+        let site = Rules::serving(rules);
+        let seed = format!("http://{}/", site.0);
+        let given =
+            [&[&*seed, "--allow-private-addresses", "--overwrite", "--max-pages=1", "--host-delay=1ms"], arguments]
+                .concat();
+        let ran = desk.run(&given);
+        let said = ran.err.lines().find(|line| line.contains("robots.txt is asked for")).map(str::to_owned);
+        (said, ran.out.contains("status 404"))
+    };
+    let posing = "-AMozilla/5.0 (compatible; MyBot/1.0; +https://example.org/bot)";
+    let note = "crawler: note: robots.txt is asked for the rules of `MyBot`, from fetch.user_agent";
+    assert_eq!(said(&[posing]), (Some(note.to_owned()), true), "its own group lets it in");
+    let warning = "crawler: warning: robots.txt is asked for the rules of `Mozilla`, a browser's name: \
+        set politeness.agent to your crawler's own";
+    assert_eq!(said(&["-AMozilla/5.0 (X11; Linux x86_64) Firefox/120.0"]), (Some(warning.to_owned()), false));
+    assert_eq!(said(&[]), (None, false));
+}
+
+/// A site that has rules for robots, and no pages.
+struct Rules(std::net::SocketAddr);
+
+impl Rules {
+    fn serving(rules: &'static str) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+                let mut line = String::new();
+                if reader.read_line(&mut line).is_err() {
+                    continue;
+                }
+                let is_robots = line.starts_with("GET /robots.txt ");
+                while reader.read_line(&mut line).is_ok_and(|length| length > 2) {}
+                let (status, body) = if is_robots { ("200 OK", rules) } else { ("404 Not Found", "") };
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+                let _ = stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice());
+            }
+        });
+        Self(address)
+    }
+}
+
+#[test]
+fn ignoring_robots_is_loud_and_recorded() {
+    let ran = Desk::new().crawl("job", &["--no-robots"]);
+    assert!(ran.err.contains("crawler: warning: robots.txt is ignored"), "{}", ran.err);
+    assert!(ran.out.contains("robots.txt was NOT honored"), "{}", ran.out);
+}
+
+#[test]
+fn a_crawl_whose_every_seed_fails_exits_so() {
+    let desk = Desk::new();
+    // Nobody may be asked at a private address, so nothing is sent.
+    let ran = desk.run(&["http://127.0.0.1:8080/"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("private_address"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_port_of_another_protocol_is_called_so() {
+    let ran = Desk::new().run(&["http://127.0.0.1:6667/", "--allow-private-addresses"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("blocked_port"), "{}{}", ran.out, ran.err);
+    assert!(!ran.err.contains("private"), "{}", ran.err);
+}
+
+#[test]
+fn bad_seeds_are_told_by_file_and_line_and_the_others_are_crawled() {
+    let desk = Desk::new();
+    std::fs::write(desk.path().join("seeds.txt"), "# mine\nmailto:\x1b[31m@b\n\nhttp://www.simulated.test/\n").unwrap();
+    let ran = desk.crawl("job", &["--seeds", "seeds.txt", "--max-pages=1"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.err.starts_with("crawler: warning: seeds.txt:2: scheme `mailto` is not crawled"), "{}", ran.err);
+    assert!(!ran.err.contains('\x1b'), "{}", ran.err);
+    let ran = desk.run(&["--seeds", "none.txt"]);
+    assert_eq!((ran.code, desk.path().join("crawl").exists()), (Some(2), false), "{}", ran.err);
+    assert!(ran.err.starts_with("crawler: error: cannot read the seeds none.txt: "), "{}", ran.err);
+}
+
+#[test]
+fn what_a_floor_refuses_is_told_by_the_place_it_came_from() {
+    let desk = Desk::with("[seen]\nshards = 3\n");
+    desk.crawl("job", &[]).is_refused_with(&["crawler.toml:2:10: seen.shards = 3: a power of two from 1 to 65536"]);
+    let ran = desk.crawl("job", &["--shards=2", "--include=("]);
+    assert!(ran.err.starts_with("crawler: error: --include: scope.include = [\"(\"]: "), "{}", ran.err);
+    let ran = desk.crawl("job", &["--shards=2", "--user-agent=a\nb"]);
+    assert!(ran.err.starts_with("crawler: error: --user-agent: fetch.user_agent = "), "{}", ran.err);
+    assert!(!desk.path().join("job").exists(), "nothing is made before the settings are checked");
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_crawler")).args(arguments).current_dir(&place).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, page) = run(&["man", "stats"]);
+    assert!(code == Some(0) && page.contains(".TH crawler-stats 1") && page.contains("OpenMetrics"), "{page}");
+    assert_eq!(run(&["man", "nonsense"]).0, Some(2));
+    assert_eq!(run(&["man", "--to", "nowhere"]).0, Some(1));
+    assert_eq!(run(&["man", "--output", "."]).0, Some(0));
+    let pages: Vec<_> =
+        std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(pages.contains(&"crawler.1".to_owned()) && pages.contains(&"crawler-seen-plan.1".to_owned()), "{pages:?}");
+    assert!(!pages.iter().any(|page| page.contains("help")), "{pages:?}");
+}

@@ -1,0 +1,25 @@
+//! What a run of the command left behind.
+
+use std::process::Output;
+
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    /// It ended so, and said this on standard error.
+    #[track_caller]
+    pub(crate) fn says(&self, code: i32, words: &str) {
+        assert!(self.code == Some(code) && self.err.contains(words), "{:?}: {}{}", self.code, self.err, self.out);
+    }
+}
