@@ -25,6 +25,7 @@ mod until;
 
 #[cfg(unix)]
 mod accept;
+mod blocklist;
 #[cfg(unix)]
 mod bodies;
 mod broken;
@@ -37,6 +38,7 @@ mod cli_hands;
 mod crash;
 mod crawl_verified;
 mod dashboard;
+mod explain;
 #[cfg(unix)]
 mod extract;
 #[cfg(unix)]
@@ -47,6 +49,7 @@ mod heavy_pages;
 mod hostile_live;
 mod hostile_texts;
 mod merge;
+mod open;
 #[cfg(unix)]
 mod open_files;
 #[cfg(unix)]

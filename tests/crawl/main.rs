@@ -5,23 +5,31 @@
 mod both;
 #[path = "../crawled/mod.rs"]
 mod crawled;
+#[expect(dead_code, reason = "other tests look at more of them")]
+#[path = "../explained/mod.rs"]
+mod explained;
 #[path = "../loopback/mod.rs"]
 mod loopback;
 #[path = "../random/mod.rs"]
 mod random;
 
+mod adaptive;
+mod addresses;
 mod bad_servers;
 mod crawl;
 mod engines;
+mod explain;
 mod fetch;
 mod fields;
 mod link_extractor;
 mod links;
+mod open;
 mod own_client;
 mod parse;
 #[cfg(feature = "simulate")]
 mod pause;
 mod ports;
+mod rate;
 mod report;
 mod report_merge;
 #[cfg(feature = "simulate")]

@@ -1,8 +1,5 @@
 //! The rate of the whole crawl: `rate.requests` and `rate.bytes`.
 
-#[cfg(feature = "crawl")]
-mod both;
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -190,55 +187,6 @@ fn a_rate_that_lets_nothing_through_is_refused() {
     }
 }
 
-/// A real crawl of a real server, whose own log is the judge.
-#[cfg(feature = "crawl")]
-#[tokio::test(flavor = "multi_thread")]
-async fn a_crawl_keeps_to_both_rates() {
-    use std::io::{self, BufRead, BufReader, Write};
-    use std::net::TcpListener;
-    use std::sync::{Arc, Mutex};
-    use std::time::Instant;
-
-    use crawler::crawl::{Crawl, CrawlOptions, Writer};
-
-    const BODY: usize = 10_000;
-    for (requests, bytes) in [(Some(50.0), None), (None, Some(50 * BODY as u64))] {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let times = Arc::<Mutex<Vec<Instant>>>::default();
-        let log = Arc::clone(&times);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map(Result::unwrap) {
-                let (mut lines, mut line) = (BufReader::new(&stream), String::new());
-                while lines.read_line(&mut line).unwrap() > 2 {
-                    line.clear();
-                }
-                log.lock().unwrap().push(Instant::now());
-                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\nConnection: close\r\n\r\n");
-                (&stream).write_all(&[head.as_bytes(), &[b' '; BODY]].concat()).unwrap();
-            }
-        });
-        let mut crawl_options = CrawlOptions::default();
-        crawl_options.fetch.client = both::client();
-        crawl_options.frontier = options(requests, bytes);
-        crawl_options.frontier.politeness.robots = false;
-        crawl_options.fetch.resolve_all_to = Some(address);
-        crawl_options.sitemaps.enabled = false;
-        let crawl = Crawl::new(&crawl_options).unwrap();
-        for host in 0..30 {
-            let seed = crawl.gate().canonicalizer().canonicalize(&format!("http://h{host}.test/"));
-            assert_eq!(crawl.seed(seed.unwrap()).unwrap(), None);
-        }
-        let (sink, _thread) = Writer::start(io::sink()).unwrap();
-        crawl.run(sink).await;
-        let times = times.lock().unwrap();
-        assert_eq!(times.len(), 30);
-        let took = times[29] - times[0];
-        // 20 ms each, but for what a timer may be late.
-        assert!(took + SECOND / 20 >= 29 * SECOND / 50, "{requests:?} {bytes:?}: {took:?}");
-    }
-}
-
 #[test]
 fn a_response_of_any_size_is_taken() {
     let options = options(None, Some(1));
@@ -252,6 +200,3 @@ fn a_response_of_any_size_is_taken() {
         assert!(waits(&mut frontier, START) > Duration::from_secs(1 << 30), "{bytes}");
     }
 }
-
-#[cfg(feature = "crawl")]
-both::and_over_reqwest! {}

@@ -1,14 +1,6 @@
 //! The benchmark of scale, small: what it checks at each step, and to the end. See `benches/scale/main.rs`.
 
-#[path = "../benches/scale/crawl.rs"]
-mod crawl;
-#[expect(dead_code, reason = "the benchmark measures more")]
-#[path = "../benches/scale/meter.rs"]
-mod meter;
-#[path = "../benches/scale/web.rs"]
-mod web;
-
-use crawl::Crawl;
+use crate::crawl::Crawl;
 
 const LINKS: u64 = 200_000;
 const HOSTS: u64 = 2000;

@@ -1,9 +1,7 @@
 //! Scheduled URLs and a real `SIGKILL`: a process that schedules, fetches again and forgets is killed at any moment, and the
 //! next one goes on. The process is this test itself, called again; what it did stands in a file that outlives it.
 //!
-//! `CRASH_ROUNDS=1000 cargo test --release --test recrawl_crash -- --nocapture` kills so often.
-
-mod random;
+//! `CRASH_ROUNDS=1000 cargo test --release --test heart_job recrawl_crash:: -- --nocapture` kills so often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -19,7 +17,8 @@ use crawler::gate::{Refusal, ScopeKind};
 use crawler::job::journal::SyncPolicy;
 use crawler::job::{JobJournal, OpenOptions};
 use crawler::seen::{Layout, Removal};
-use random::Random;
+
+use crate::random::Random;
 
 const PAGES: u64 = 60;
 /// Where the process that is killed finds its directory.

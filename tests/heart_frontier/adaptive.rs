@@ -1,8 +1,5 @@
 //! A host rests in proportion to its latency: `politeness.adaptive_share`.
 
-#[cfg(feature = "crawl")]
-mod both;
-
 use std::time::Duration;
 
 use crawler::frontier::{Failure, Frontier, FrontierOptions, Lease, Next, Outcome, Timestamp};
@@ -140,51 +137,3 @@ fn a_share_that_cannot_be_is_refused() {
     }
     assert!(Frontier::new(&options(1.0)).is_ok());
 }
-
-/// A real crawl, whose fetcher tells what each answer took.
-#[cfg(feature = "crawl")]
-#[tokio::test]
-async fn a_crawl_rests_by_the_latency_of_its_host() {
-    use std::io::{self, BufRead, BufReader, Write};
-    use std::net::TcpListener;
-    use std::sync::{Arc, Mutex};
-    use std::time::Instant;
-
-    use crawler::crawl::{Crawl, CrawlOptions, Writer};
-
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let times = Arc::<Mutex<Vec<Instant>>>::default();
-    let log = Arc::clone(&times);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map(Result::unwrap) {
-            let (mut lines, mut line) = (BufReader::new(&stream), String::new());
-            while lines.read_line(&mut line).unwrap() > 2 {
-                line.clear();
-            }
-            log.lock().unwrap().push(Instant::now());
-            (&stream).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
-        }
-    });
-    let mut options = CrawlOptions::default();
-    options.fetch.client = both::client();
-    options.fetch.resolve_all_to = Some(address);
-    options.sitemaps.enabled = false;
-    let politeness = &mut options.frontier.politeness;
-    (politeness.host_delay, politeness.robots) = (Duration::ZERO, false);
-    // Whatever an answer takes, a millionth of the time leads to the longest rest.
-    (politeness.adaptive_share, politeness.max_adaptive_delay) = (Some(1e-6), SECOND / 20);
-    let crawl = Crawl::new(&options).unwrap();
-    for page in 0..4 {
-        let seed = crawl.gate().canonicalizer().canonicalize(&format!("http://a.test/{page}"));
-        assert_eq!(crawl.seed(seed.unwrap()).unwrap(), None);
-    }
-    let (sink, _thread) = Writer::start(io::sink()).unwrap();
-    let finished = crawl.run(sink).await;
-    let times = times.lock().unwrap();
-    assert_eq!((times.len(), finished.politeness.violations), (4, 0));
-    assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= SECOND / 20), "{times:?}");
-}
-
-#[cfg(feature = "crawl")]
-both::and_over_reqwest! {}

@@ -135,7 +135,7 @@ fn a_process_that_is_killed_holds_nothing() {
 /// Another process that has created a job and holds it: this test binary, running only [`hold_a_job`].
 fn holder(directory: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", "hold_a_job", "--ignored", "--nocapture"]).env("JOB_TO_HOLD", directory);
+    command.args(["--exact", "job::hold_a_job", "--ignored", "--nocapture"]).env("JOB_TO_HOLD", directory);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
     let mut said = BufReader::new(child.stdout.take().expect("its output")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains("holding")), "the other process never held the job");

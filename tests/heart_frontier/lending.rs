@@ -1,5 +1,4 @@
 //! One frontier, many tasks: nobody waits in vain, and no lease is lost.
-#![cfg(feature = "lending")]
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Hosts that are evicted while a checkpoint is written, and come back: a crawl cannot tell whether any were.
 
-mod random;
-
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -11,8 +9,9 @@ use crawler::gate::ScopeKind;
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
 use crawler::job::journal::Disk;
 use crawler::job::{JobJournal, OpenOptions};
-use random::Random;
 use tempfile::TempDir;
+
+use crate::random::Random;
 
 /// A crawl that is kept on disk, of a web of many hosts.
 struct Kept {

@@ -401,61 +401,6 @@ fn a_directory_that_cannot_be_written_is_said_so() {
     assert!(refused(root.path(), &FrontierOptions::default()).starts_with("cannot "));
 }
 
-#[cfg(feature = "cli")]
-#[test]
-fn the_command_reads_a_job_that_it_did_not_make() {
-    use std::process::Command;
-
-    let root = tempfile::tempdir().unwrap();
-    let mut options = FrontierOptions::default();
-    (options.keys.sort_query, options.seen.capacity) = (false, 1000);
-    let mut frontier = Frontier::open(root.path(), &options, NOW).unwrap();
-    frontier.seed("https://example.org/?b&a", NOW).unwrap();
-    crawl(&mut frontier, 1, &mut Vec::new());
-    frontier.checkpoint().unwrap();
-    drop(frontier);
-    let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        let ran = command.args(arguments).arg(root.path()).current_dir(&root).output().unwrap();
-        let [out, err] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
-        assert!(ran.status.success() && err.contains("has no crawler.toml: its scope and limits"), "{err}");
-        out
-    };
-    assert!(run(&["stats"]).contains("100 % of 3 URLs") || !run(&["stats"]).is_empty());
-    let explained = run(&["explain", "https://example.org/?b&a", "https://example.org/?a&b", "--job"]);
-    let verdicts: Vec<_> = explained.lines().filter(|line| !line.starts_with(' ')).collect();
-    assert!(verdicts[0].starts_with("fetched"), "{verdicts:?}");
-    assert!(verdicts[1].starts_with("not found") || !verdicts[1].starts_with("fetched"), "{verdicts:?}");
-}
-
-#[cfg(feature = "crawl")]
-#[tokio::test]
-async fn totals_that_cannot_be_read_are_no_new_beginning() {
-    use crawler::crawl::{Crawl, CrawlOptions};
-    use crawler::job::checkpoint::{self, Owner};
-
-    /// Another version of the crawl.
-    struct Other(Frontier<JobJournal>);
-
-    impl Owner for Other {
-        fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
-            act(&mut self.0)
-        }
-
-        fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
-            Ok(Some(b"totals".to_vec()))
-        }
-    }
-
-    let root = tempfile::tempdir().unwrap();
-    checkpoint::write(&mut Other(open(root.path()))).unwrap().unwrap();
-    let job = Job::resume(root.path()).unwrap();
-    let error = Crawl::open(&CrawlOptions::default(), &job, false).map(drop).unwrap_err().to_string();
-    assert!(error.ends_with("cannot be read: go on with the version that wrote it"), "{error}");
-    let error = crawler::crawl::look(&job, &CrawlOptions::default()).map(drop).unwrap_err().to_string();
-    assert!(error.starts_with("the totals in the newest checkpoint of "), "{error}");
-}
-
 /// A job keeps what its user has dropped, whatever options it is opened with, and no URL is lost by it.
 #[test]
 fn a_host_that_is_dropped_stays_so_until_it_is_taken_back() {

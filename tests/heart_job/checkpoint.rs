@@ -1,7 +1,7 @@
 //! Checkpoints and the journal together, over a storage that fails, tears and forgets: a small crawl that is cut short anywhere
 //! goes on, and has each page once in the end.
 
-mod random;
+#[path = "../storage/mod.rs"]
 mod storage;
 
 use std::cell::RefCell;
@@ -20,8 +20,9 @@ use crawler::gate::ScopeKind;
 use crawler::job::checkpoint::{self, CheckpointError, Owner};
 use crawler::job::journal::{Disk, JournalError, Storage, SyncPolicy};
 use crawler::job::{FileError, JobJournal, OpenOptions};
-use random::Random;
 use storage::{Fault, Faulty, World};
+
+use crate::random::{self, Random};
 
 const JOB: u64 = 77;
 const KEY: FingerprintKey = FingerprintKey::from_u64(7);
