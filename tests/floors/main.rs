@@ -446,7 +446,7 @@ fn a_shared_name_is_seen_behind_any_visibility() {
 
 #[test]
 fn a_file_begins_with_what_it_is() {
-    let sources = ["src", "tests", "benches", "examples"].map(Source::below);
+    let sources = ["frontier", "src", "tests", "benches", "examples"].map(Source::below);
     let untitled = sources.iter().flatten().filter(|source| !source.text.starts_with("//! "));
     report(&untitled.map(|source| format!("{}: no `//!` line at its top", source.path)).collect());
 }

@@ -1,0 +1,10 @@
+//! A job on disk: opened, written, killed, torn, and opened again.
+
+#[path = "../../../tests/random/mod.rs"]
+mod random;
+
+mod checkpoint;
+mod idle;
+mod job;
+mod open;
+mod recrawl_crash;
