@@ -323,11 +323,12 @@ impl Model {
         for port in twin.into_iter().chain([host]) {
             if self.hosts[port].server.is_none() {
                 let Host { due, failures, ill, out, robots_are_out, .. } = &self.hosts[port];
+                let requests = out.iter().filter(|out| !out.is_given_up).count();
                 let (delay, backoff) = (self.delay(port), backoff(&self.options.politeness, *failures));
                 let zero = Timestamp::default();
                 let fails = *failures > 0 && ill.is_some_and(|ill| !ill.is_patient);
                 let rested = if fails { zero + due.since(zero + delay.max(backoff)) + delay } else { *due };
-                let out = if self.is_retired(port) { 0 } else { out.len() + usize::from(*robots_are_out) };
+                let out = requests + usize::from(*robots_are_out);
                 self.groups[server].out += out;
                 self.rest_until(server, rested.min(now + delay));
                 self.hosts[port].server = Some(server);
@@ -764,8 +765,7 @@ impl Model {
         let Host { group, server, .. } = self.hosts[host];
         for circle in [group, server, address].into_iter().flatten() {
             let group = &mut self.groups[circle];
-            // What was out of a retired port when the other one came is not counted.
-            group.out = if Some(circle) == server { group.out.saturating_sub(1) } else { group.out - 1 };
+            group.out -= 1;
             if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
                 group.due = now + group.delay;
             }
@@ -1407,6 +1407,7 @@ proptest! {
             }
         }
         both.check_counts();
+        prop_assert!(both.model.urls.is_empty(), "nothing is left: {:?}", both.model.urls);
         prop_assert_eq!(both.next(), Answer::Drained);
     }
 }
@@ -1436,4 +1437,33 @@ fn a_server_that_is_given_up_keeps_no_time() {
     both.complete(1, end(408), None);
     assert!((0..2).all(|_| matches!(both.next(), Answer::GiveUp { .. })));
     assert_eq!(both.next(), Answer::Busy);
+}
+
+/// A page is out to be given up while its host is asked again and the other port of its server comes: nothing was asked, so the server
+/// is free, and both ports are asked to the end.
+#[test]
+fn a_page_that_is_given_up_takes_no_place_of_its_server() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    (options.politeness.robots, options.politeness.host_failures) = (false, 1);
+    let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
+    let now = Timestamp::from_micros(1 << 50);
+    let mut both = Both { frontier, model, leases: Vec::new(), now, submitted: 0, asked: BTreeMap::new() };
+    both.submit(2, 0, false);
+    both.next();
+    both.complete(0, End::Failed(Failure::Connect), None);
+    assert!(matches!(both.next(), Answer::GiveUp { .. }));
+    assert_eq!(both.frontier.ask_again(now).unwrap(), both.model.ask_again(now));
+    both.submit(3, 0, false);
+    both.complete(0, End::Released, None);
+    let mut asked = 0;
+    loop {
+        match both.next() {
+            Answer::Fetch { .. } => asked += 1,
+            Answer::Wait(until) => both.now = until,
+            Answer::Busy => both.complete(0, End::Status { status: 200, retry_after: None, crawl_delay: false }, None),
+            Answer::GiveUp { .. } | Answer::Drained => break,
+        }
+    }
+    assert_eq!(asked, 2);
 }

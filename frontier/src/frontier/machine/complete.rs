@@ -131,6 +131,9 @@ impl<J: Journal> Frontier<J> {
             if lends_concurrently {
                 self.lent.remove(lease.host, page);
             }
+            if lease.trouble.is_some() {
+                self.lent.take_given_up(lease.host);
+            }
         }
         if matches!(state, HostState::Leased | HostState::LeasedRobots) {
             self.place(lease.host, now);

@@ -328,6 +328,9 @@ impl<J: Journal> Frontier<J> {
             if lends_concurrently {
                 self.lent.add(lease, page);
             }
+            if lease.trouble.is_some() {
+                self.lent.give_up(lease.host);
+            }
         } else {
             seat.state = HostState::LeasedRobots;
         }
@@ -434,6 +437,8 @@ pub(crate) struct Lent {
     /// The outstanding pages of each host that may have several out. For other hosts the seat says everything, and this stays empty: a
     /// polite crawl pays nothing for it.
     beside: AHashMap<HostId, InFlight>,
+    /// How many of a host's outstanding pages are only to be given up: they are no requests.
+    given_up: AHashMap<HostId, u8>,
 }
 
 /// The outstanding pages of one host that may have several out.
@@ -476,6 +481,26 @@ impl Lent {
                 self.beside.remove(&host);
             }
         }
+    }
+
+    /// A page goes out to be given up.
+    fn give_up(&mut self, host: HostId) {
+        *self.given_up.entry(host).or_default() += 1;
+    }
+
+    /// A page that went out to be given up is back.
+    pub(crate) fn take_given_up(&mut self, host: HostId) {
+        if let Some(pages) = self.given_up.get_mut(&host) {
+            *pages -= 1;
+            if *pages == 0 {
+                self.given_up.remove(&host);
+            }
+        }
+    }
+
+    /// How many of a host's outstanding pages are to be given up.
+    pub(crate) fn given_up(&self, host: HostId) -> u8 {
+        self.given_up.get(&host).copied().unwrap_or_default()
     }
 
     /// A host's rest is now `by` longer than when its last page went out.

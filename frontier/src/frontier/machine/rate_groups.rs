@@ -319,14 +319,15 @@ impl<J: Journal> Frontier<J> {
         self.rate_groups.set_delay(rate_group, self.server_delay(rate_group), None);
     }
 
-    /// Adds a host to its server. It may have been asked already, or be lent out.
+    /// Adds a host to its server. It may have been asked already, or be lent out: every request that is out counts, and so will its return.
+    /// A page that is out to be given up is no request, even if its host is no longer retired.
     fn add_port(&mut self, rate_group: RateGroupId, id: HostId, now: Timestamp) {
         if self.rate_groups.server_of(id).is_some() {
             return;
         }
         let host = self.state.host(id);
         let is_asked = host.seat.state == HostState::LeasedRobots;
-        let out = if host.is_retired() { 0 } else { host.seat.out + u8::from(is_asked) };
+        let out = host.seat.out - self.lent.given_up(id) + u8::from(is_asked);
         let rested = self.rested(host).min(now + host.delay(&self.politeness));
         self.rate_groups.join_server(rate_group, id, out);
         self.rate_groups.rest_until(rate_group, rested);

@@ -213,8 +213,7 @@ impl RateGroups {
     pub(crate) fn take_back(&mut self, id: RateGroupId, was_sent: bool, now: Timestamp) {
         let sharing = self.sharing;
         let rate_group = &mut self[id];
-        // A request to a retired host that went out before its server's rate group was made was not counted.
-        rate_group.out = rate_group.out.saturating_sub(1);
+        rate_group.out -= 1;
         if was_sent && rate_group.bond.connections(&sharing) == 1 {
             rate_group.due = now + rate_group.bond.delay(&sharing);
         }
