@@ -1,6 +1,6 @@
 //! A scripted crawl over a journal on disk, its checkpoints, its random acts, and the options that differ from case to case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::frontier::{
     Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::budget::PageEvidence;
-use crate::gate::{Content, DropRule, PageYield, Position, ScopeKind};
+use crate::gate::{Content, DropRule, PageYield, Position, Refusal, ScopeKind};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
 use crate::seen::Layout;
 
@@ -94,12 +94,14 @@ pub(super) struct Puppet {
     pub(super) now: Timestamp,
     pub(super) saved: Option<Checkpoint>,
     pub(super) output: Vec<u8>,
+    /// The origins and hosts of seeds that had been seen, or were mistaken for seen: they open their hosts, and have no record.
+    pub(super) seen_seeds: BTreeSet<String>,
 }
 
 impl Puppet {
     pub(super) fn act(&mut self, act: &Act) {
         match act {
-            Act::Seed { host, page } => drop(self.frontier.seed(&url(*host, *page), self.now).unwrap()),
+            Act::Seed { host, page } => self.seed(&url(*host, *page)),
             Act::Schedule { host, page, seconds } => {
                 let at = self.now + Duration::from_secs((*seconds).into());
                 self.frontier.schedule(&url(*host, *page), at).unwrap();
@@ -134,6 +136,13 @@ impl Puppet {
             Act::Evict { .. } if self.saved.as_ref().is_some_and(|saved| !saved.is_whole) => {}
             Act::Evict { host } => self.evict(*host),
             Act::Save => self.save(),
+        }
+    }
+
+    fn seed(&mut self, url: &str) {
+        if self.frontier.seed(url, self.now).unwrap() == Some(Refusal::Seen) {
+            let origin = url.strip_suffix(path_and_query(url)).unwrap();
+            self.seen_seeds.extend([origin, host_of(origin)].map(str::to_owned));
         }
     }
 
@@ -259,7 +268,7 @@ impl Puppet {
                 for bits in [end, end / 7, end / 43] {
                     let [page, host, ..] = bits.to_le_bytes();
                     let url = url(host % 6, page);
-                    if bits % 2 == 0 { self.forget(&url) } else { _ = self.frontier.seed(&url, self.now).unwrap() }
+                    if bits % 2 == 0 { self.forget(&url) } else { self.seed(&url) }
                 }
                 lock();
                 checkpoint.seen_at.push(self.frontier.journal().journal.end());
