@@ -1,20 +1,20 @@
-//! What a crawl engine needs beyond the API of embedders.
+//! The names that a crawl engine needs beyond the API of embedders.
 //!
 //! An embedder needs [`address`](crate::address), [`seen`](crate::seen), [`gate`](crate::gate), [`frontier`](crate::frontier) and
 //! [`Frontier::open`](crate::frontier::Frontier::open): URLs go in, leases come out. The command `crawler` needs more: it writes outputs
-//! beside a job, takes checkpoints while it crawls, judges page contents, shows lists of hosts, and shares a job between machines. All that
-//! it uses for this is on this page. It may change with each version, and nothing else in this crate depends on it.
+//! beside a job, takes checkpoints while it crawls, judges page contents, shows lists of hosts, and shares a job between machines. All
+//! names that it uses for this are here. They may change with each version, and nothing else in this crate depends on this module.
 //!
 //! | for | names |
 //! |---|---|
 //! | bytes on disk | [`Fields`], [`varint`], [`checksum`], [`half_checksum`], [`RunningChecksum`] |
-//! | texts of URLs, a line at a time | [`TextLine`], [`canonicalize_line`], [`MARGIN`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`] |
+//! | texts of URLs, line by line | [`TextLine`], [`canonicalize_line`], [`MARGIN`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`] |
 //! | tables of hosts and patterns | [`HostTable`], [`HostPattern`], [`patterns`], [`Firsts`] |
 //! | what a page says | [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
 //! | how hosts are asked | [`PolitenessTable`], [`Sharing`], [`AddressSharing`], [`Waited`], [`HostTurn`] |
 //! | lists and explanations | [`HostList`], [`HostOrder`], [`ListedHost`], [`Dropped`], [`JudgedAgain`], [`History`], [`Place`], [`Fetched`], [`RobotsAnswer`], [`explain_among`] |
 //! | a job's journal and checkpoints | [`Record`], [`Entry`], [`Receipts`], [`ReceiptsBuf`], [`Checkpoints`], [`FileCopy`], [`FileJournal`], [`JournalObserver`], [`Needs`], [`look_closely`], [`segment_name`], [`segment_start`] |
-//! | files beside a job | [`PAGES`], [`VISITS`], [`own`], [`Replacement`], [`Sealing`], [`sealed_bytes`] |
+//! | files beside a job | [`PAGES`], [`VISITS`], [`own`] and its [`Replacement`](own::Replacement), [`Sealing`], [`sealed_bytes`] |
 
 pub use crate::address::authority::{host_of, path_and_query};
 pub use crate::address::host_table::{HostPattern, HostTable, suffixes};

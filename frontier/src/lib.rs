@@ -1,6 +1,7 @@
 //! A crawl **frontier with a built-in URL-seen filter**: durable, polite, and without an async runtime or an HTTP client.
 //!
-//! It decides what to fetch next, and when. Fetching is yours: time goes in as an argument, a [`Next`](frontier::Next) comes out.
+//! It decides what to fetch next, and when. You do the fetching, and you read the clock: the time goes in as an argument, and a
+//! [`Next`](frontier::Next) comes out.
 //!
 //! ```
 //! use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
@@ -20,27 +21,27 @@
 //!
 //! 1. [`address`]: a text becomes a [`CanonicalUrl`](address::CanonicalUrl): the *wire* form that is requested, and the *key* that all its
 //!    spellings share. The key becomes a [`Fingerprint`](address::Fingerprint): 64 stable, keyed bits.
-//! 2. [`gate`]: is it in scope, is it a trap, was it seen? A refusal has a [reason](gate::Refusal) and is counted. What passes is
-//!    [`Admitted`](gate::Admitted), which only the gate can make.
+//! 2. [`gate`]: is it in scope, is it a trap, was it seen? A refusal has a [reason](gate::Refusal) and is counted. A URL that passes is
+//!    [`Admitted`](gate::Admitted), a type that only the gate can make.
 //! 3. [`seen`]: the URL-seen test, a Bloom filter in shards, or an exact set. Fingerprint bits choose the shard, so equal URLs always meet
 //!    in the same one, and exactly one of them is told `New`.
 //! 4. [`frontier`]: admitted URLs are journaled and queued by host, and lent out when their host is due.
-//! 5. [`job`]: a directory that keeps all of it over `kill -9`: the [journal](job::journal), and now and then a
+//! 5. [`job`]: a directory that keeps all of this through a `kill -9`: it has the [journal](job::journal), and now and then a new
 //!    [checkpoint](job::checkpoint).
 //!
-//! # Which calls are for whom
+//! # Where to start
 //!
 //! | you | use |
 //! |---|---|
 //! | need a seen filter alone | [`SeenSet`](seen::SeenSet) |
 //! | write a scraper of your own | [`Frontier`](frontier::Frontier): [`new`](frontier::Frontier::new) in memory, [`open`](frontier::Frontier::open) in a directory |
 //! | write one with many tasks | `lending::SharedFrontier`, with the feature `lending`: tokio's locks and timer |
-//! | write a crawl engine, with outputs beside the job | [`driver`]: what the command `crawler` is built on |
+//! | write a crawl engine, with outputs beside the job | [`driver`] too: the command `crawler` is built on it |
 //!
 //! # Floors
 //!
-//! Each module imports only from those before it: bytes, [`address`], [`seen`], [`gate`], [`frontier`], [`job`], `lending`. The package
-//! `crawler` re-exports all but `driver`, and adds the crawl.
+//! Each module imports only from those before it: bytes, [`address`], [`seen`], [`gate`], [`frontier`], [`job`], `lending`. [`driver`] only
+//! re-exports names of these. The package `crawler` re-exports all public modules but `driver`, and adds the crawl.
 
 pub mod address;
 mod bytes;

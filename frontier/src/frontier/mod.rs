@@ -1,4 +1,5 @@
-//! What to fetch next, and when: a state machine that does no I/O and reads no clock. `now` goes in, what to do comes out.
+//! What to fetch next, and when: a state machine that reads no clock and does no I/O but through its [`Journal`]. The time goes in, and
+//! what to do comes out.
 //!
 //! # The life of a host
 //!
@@ -17,22 +18,23 @@
 //! | seat | it is |
 //! |---|---|
 //! | idle | in no queue: nothing of it is queued |
-//! | snoozed | on the *agenda*, until its rest is over |
+//! | snoozed | on the *agenda*, until its rest is over, or until the hours begin in which it may be asked |
 //! | due | in the *front* queue, by the priority of its best URL |
-//! | giving way | waiting for other registrable domains, which have had fewer turns than its own |
+//! | giving way | waiting for hosts of other registrable domains, since its own has had more turns than others |
 //! | in line | waiting for its group, server or IP address, which rests or has as many requests out as it may |
-//! | held | waiting, since it has never answered and the maximum of such hosts is out |
+//! | robots.txt elsewhere | waiting for the turn of another host, which has its robots.txt |
+//! | held | waiting, since it has never answered and the maximum of such hosts is leased |
 //! | leased | lent out |
 //!
 //! Its URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A host that fails too often
-//! is *retired*: its URLs are given up, until they are asked for again.
+//! is *retired*: its URLs are given up, one at each of its turns, and wait until somebody asks for them again.
 //!
 //! Among due hosts, the best priority goes first, and within a priority the host that has waited longest: a crawl goes breadth-first. But
-//! if a registrable domain has had more turns than the average of the others plus a lead (`traps.domain_lead`), its hosts give way. Hosts
-//! of seeds never do.
+//! if a registrable domain has had more turns than the average plus a lead (`traps.domain_lead`), its hosts give way. Hosts of seeds never
+//! give way.
 //!
-//! A host has one lease out. With `politeness.connections_per_host` it may have more: then it goes from Leased to its next seat at once,
-//! while the page is out, and stays Leased only if nothing more of it may be lent.
+//! A host has one lease out. With `politeness.connections_per_host` it may have more. Then it goes from Leased to its next seat at once,
+//! while the page is out; it stays Leased only if nothing more of it may be lent.
 //!
 //! # What changes, and how
 //!
@@ -43,24 +45,25 @@
 //!   resume                          Journal ──▶ State::apply ──▶ seats, once
 //! ```
 //!
-//! So a change is in the journal before it is in the state, and a frontier that is rebuilt equals the original, to the bit. If the storage
-//! fails, nothing has changed.
+//! So a change is in the journal before it is in the state, and a rebuilt frontier equals the original to the bit. If the storage fails,
+//! nothing has changed.
 //!
-//! # Kinds of methods of [`Frontier`]
+//! # The methods of [`Frontier`]
 //!
 //! - URLs come in: [`submit`](Frontier::submit) takes those that a gate has admitted, [`seed`](Frontier::seed) and
 //!   [`links`](Frontier::links) take texts, [`schedule`](Frontier::schedule) takes a time too.
-//! - Leases go out and come back: [`next`](Frontier::next), then [`answer`](Frontier::answer) with a whole reply, or
+//! - Leases go out with [`next`](Frontier::next). They come back with [`answer`](Frontier::answer), which takes a whole reply, or with
 //!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever.
 //! - Addresses are reported: [`resolved`](Frontier::resolved), for politeness by IP address.
 //! - Questions: [`statistics`](Frontier::statistics), [`explain`](Frontier::explain). They change nothing.
-//! - Looking after storage: [`flush`](Frontier::flush), and, for checkpoints, chunks, counts and evictions.
+//! - Storage is looked after: [`flush`](Frontier::flush) for the journal; for a job's checkpoints, calls that save chunks and counts and
+//!   evict hosts.
 //!
-//! # Rooms
+//! # Modules
 //!
-//! `machine` decides what to do now. `lease` is what it hands out, and what comes back. `hosts` is what is known of each host, `queues` the
-//! queues of hosts and of URLs, `state` the state and how it is rebuilt, `durable` what goes to the journal and to checkpoints, `robots`
-//! the rules of robots.txt, `explain` the answers to "why was this URL not fetched?".
+//! `machine` decides what to do now. `lease` has what it hands out and what comes back. `hosts` has what is known of each host, `queues`
+//! the queues of hosts and of URLs, `state` the state and how it is rebuilt, `durable` the bytes that go to the journal and to checkpoints,
+//! `robots` the rules of robots.txt, `explain` the answers to "why was this URL not fetched?", and `timestamp` the points in time.
 
 pub(crate) mod durable;
 pub(crate) mod explain;

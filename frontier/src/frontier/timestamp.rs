@@ -1,7 +1,7 @@
-//! Points in time.
+//! Points in time, as the caller passes them and as they are written to disk.
 //!
-//! The frontier reads no clock: the caller passes the time. So a test crawls a year in a second, and a replayed record means what it meant.
-//! Sums saturate: an endless rest ends at the greatest timestamp.
+//! The frontier reads no clock. So a test crawls a year in a second, and a replayed record means what it meant when it was written. Sums
+//! saturate: an endless rest ends at the greatest timestamp.
 
 use std::fmt;
 use std::ops::Add;
@@ -50,7 +50,7 @@ impl Add<Duration> for Timestamp {
     }
 }
 
-/// RFC 3339, UTC, milliseconds: `2026-11-10T10:00:00.007Z`. Times after the year 9999 are shown as its end.
+/// RFC 3339, UTC, milliseconds: `2026-11-10T10:00:00.007Z`. Times after the year 9999 are shown as the end of that year.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.min(END) / 1000;

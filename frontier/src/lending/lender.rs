@@ -1,4 +1,4 @@
-//! The frontier in its lock, and the queue of tasks that wait for a lease. Signals that records wait to be flushed.
+//! The frontier in its lock, the queue of tasks that wait for a lease, and the signal that records wait to be flushed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::frontier::Timestamp;
 use crate::frontier::{Frontier, FrontierError, Journal, Lease, Next};
 use crate::gate::Gate;
 
-/// The frontier in its lock, the wait queue for leases, and the notification that wakes the first task in it.
+/// What all handles of a shared frontier have in common.
 #[derive(Debug)]
 pub(super) struct Lender<J: Journal> {
     frontier: Mutex<Frontier<J>>,
@@ -20,7 +20,7 @@ pub(super) struct Lender<J: Journal> {
     wait_queue: tokio::sync::Mutex<()>,
     /// Notified of changes: the first in the queue looks again.
     changed: Notify,
-    /// When the first in the queue looks again by itself, in microseconds; 0 if it does not wait. Changed under the frontier's
+    /// When the first in the queue looks again without being woken, in microseconds; 0 if it does not wait. Changed under the frontier's
     /// lock.
     looks_again: AtomicU64,
     /// `lease` keeps waiting when the frontier is drained: others may bring more URLs.
@@ -62,7 +62,7 @@ impl<J: Journal> Lender<J> {
             match next {
                 Next::Fetch(lease) | Next::GiveUp(lease) => return Ok(Some(lease)),
                 Next::Wait(until) => {
-                    // Whichever comes first.
+                    // Its time or a change, whichever comes first.
                     let _ = timeout_at(self.clock.instant(until).into(), changed).await;
                 }
                 Next::Busy => changed.await,
@@ -79,8 +79,8 @@ impl<J: Journal> Lender<J> {
         changed
     }
 
-    /// After a lease that did not go through the wait queue: wakes the first in the queue if another URL is due for it, or will be
-    /// before it looks again. Called under the frontier's lock.
+    /// A lease went out past the wait queue. Wakes the first in the queue if another URL is due now, or will be before that task looks
+    /// again. Called under the frontier's lock.
     pub(super) fn passed_by(&self, frontier: &Frontier<J>, now: Timestamp) {
         let due = frontier.due(now).map_or(u64::MAX, Timestamp::as_micros);
         if due < self.looks_again.load(Ordering::Relaxed) {
@@ -94,15 +94,15 @@ impl<J: Journal> Lender<J> {
         self.changed.notify_one();
     }
 
-    /// A panic under the lock is a bug of ours in the middle of a change. The crawl goes on with the state as it is rather than
-    /// losing all of it.
+    /// A panic under the lock is a bug of ours in the middle of a change. The crawl goes on with the state as it is, rather than lose all
+    /// of it.
     pub(super) fn lock(&self) -> MutexGuard<'_, Frontier<J>> {
         self.frontier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Connects the tasks that leave records with the one that flushes them. The first record wakes that one; later records do not, until it
-/// has looked again.
+/// Connects the tasks that leave records with the task that flushes them. The first record wakes the flushing task; later records do not,
+/// until that task has looked again.
 #[derive(Debug, Default)]
 pub(super) struct Unflushed {
     signal: Notify,
@@ -118,7 +118,7 @@ impl Unflushed {
         }
     }
 
-    /// From here on, a lease that leaves records notifies.
+    /// From here on, the next [`notify`](Self::notify) wakes the flushing task.
     pub(super) fn look(&self) {
         self.is_known.store(false, Ordering::Release);
     }

@@ -5,19 +5,21 @@
 //! 1. A task awaits [`SharedFrontier::lease`]. Waiting tasks form a wait queue. Only the first of them watches the frontier, so a host that
 //!    becomes due wakes one task, not all.
 //! 2. It gets a [`HeldLease`], fetches the URL, and [answers](HeldLease::answer) or completes it. A task that is cancelled or panics drops
-//!    the lease: that completes it as [lost](crate::frontier::Failure::Lost), and the page is tried again.
-//! 3. Each submission and each completion wakes the first in the queue, which looks again.
+//!    its lease. That completes the lease as [lost](crate::frontier::Failure::Lost), and the page is tried again.
+//! 3. Each submission and each completion wakes the first task in the queue, which looks again.
 //!
 //! **Locks**, in the order in which they are taken: the wait queue (asynchronous, held while its first task waits), then the frontier (held
 //! for a microsecond or two, and never across an await). The [`Gate`](crate::gate::Gate) needs neither lock: tasks ask it in parallel, and
 //! take the frontier's lock to submit what it admitted.
 //!
-//! **Flushes.** When a lease is completed or answered, the journal's storage has its records before the call returns. The crawl settles its
-//! leases instead, and their records are flushed in groups: see `shared`.
+//! **Flushes.** When a lease is completed or answered, the journal's storage has its records before the call returns. The crawl
+//! [settles](HeldLease::settle) its leases instead, and their records are flushed in groups: see `shared`.
 //!
-//! **Time** comes from one [`Clock`]. It reads the wall clock once, and counts on from there with the monotonic one.
+//! **Time** comes from one [`Clock`].
 //!
 //! A shared frontier runs on any tokio runtime with its timer enabled.
+//!
+//! `shared` has the calls of tasks, `lender` the two locks and the signals between tasks; the clock is here.
 
 mod lender;
 mod shared;
@@ -28,8 +30,8 @@ use crate::frontier::Timestamp;
 
 pub use shared::{HeldLease, SharedFrontier};
 
-/// The only reader of clocks. It takes the wall time once, at the start, and monotonic time from then on, so that a step of the wall
-/// clock neither hurries nor stalls a crawl.
+/// The clock of a crawl, which gives the frontier its times. It reads the wall clock once, at the start, and counts on from there with the
+/// monotonic clock. So a step of the wall clock neither hurries nor stalls a crawl.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: Instant,

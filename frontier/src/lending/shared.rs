@@ -1,10 +1,10 @@
 //! One frontier for many tasks, and its leases, which return to it.
 //!
-//! Flushes go in groups: a journal's records go to its storage after 10 ms, or as soon as there are many.
+//! The records of settled leases are flushed in groups: they go to the journal's storage after 10 ms, or as soon as there are many.
 //!
-//! Each lease that is settled flushes the records that are due by then. So a busy crawl needs nothing else. The last records before a
-//! pause are flushed by [`flush_in_time`](SharedFrontier::flush_in_time), which the crawl's loop polls along with everything else that
-//! it awaits. A lease that leaves records wakes it, unless it was woken in the last 10 ms.
+//! Each settled lease flushes the records that are due by then, so a busy crawl needs nothing else. The last records before a pause are
+//! flushed by [`flush_in_time`](SharedFrontier::flush_in_time), which the crawl's loop polls along with everything else that it awaits. A
+//! lease that leaves records wakes it, unless it already knows that records wait.
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -197,7 +197,7 @@ impl<J: Journal> HeldLease<J> {
         Self { lease: Some(lease), lender, dropped: Outcome::Failed(Failure::Lost.into()) }
     }
 
-    /// Changes what a drop without a panic does: the URL goes back to the head of its queue, as if it had not been leased.
+    /// Changes what happens when it is dropped without a panic: the URL goes back to the head of its queue, as if it had not been leased.
     pub fn releasing(mut self) -> Self {
         self.dropped = Outcome::Released;
         self
@@ -224,9 +224,9 @@ impl<J: Journal> HeldLease<J> {
         };
         let mut frontier = self.lender.lock();
         let resolved = frontier.resolved(lease, addresses, self.lender.clock.now());
-        // Its slot at another address is free.
+        // The place that it had at another address is free now.
         self.lender.wake();
-        // This frontier has lent it, so there is no error.
+        // It can only fail for a lease of another frontier.
         resolved.unwrap_or(Resolved::Connect)
     }
 
@@ -264,9 +264,9 @@ impl<J: Journal> HeldLease<J> {
     }
 
     /// Queues what the page brought, takes the lease back and, if `goes_on`, leases the next URL that is due, all under one lock. The
-    /// records are flushed with those of other leases, when [`flush_due`](super::SharedFrontier::flush_due) says so. `again` is when a
-    /// page that is done is to be fetched again, and its metadata then, if that changes. The returned host turn says how the outcome
-    /// has changed the host.
+    /// records are flushed with those of other leases, at the latest 10 ms later if [`flush_in_time`](SharedFrontier::flush_in_time) is
+    /// polled. `again` is when a page that is done is to be fetched again, and its metadata then, if that changes. The returned
+    /// [`HostTurn`] says how the outcome has changed the host.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage), if the journal fails.

@@ -6,16 +6,16 @@
 //! ```
 //!
 //! A [`Lease`] is one URL lent to one fetcher. It is a debt: until it is completed, it takes one of its host's connections, mostly the only
-//! one. It has the URL, its host, the number of the try and the metadata; nothing here changes what a frontier knows.
+//! one. It has the URL, its host, the number of the try and the metadata. Nothing in this module changes what a frontier knows.
 //!
-//! What comes back is an [`Outcome`], or a whole [`Reply`] from which the outcome and the links are read. If the try failed, a [`Failure`]
-//! with its words is a [`Trouble`], and `Blame` says what it counts against: the page, its host, the host's load or rate, or the fetcher
-//! itself. A `Setback` is both together, with the rest that the host asked for.
+//! An [`Outcome`] comes back, or a whole [`Reply`] from which the outcome and the links are read. If the try failed, a [`Trouble`] is its
+//! [`Failure`] with details in words, and a `Blame` says what the failure counts against: the page, its host, the host's load or rate, or
+//! the fetcher itself. A `Setback` is both together, with the rest that the host asked for.
 //!
 //! [`Next`] is the answer to "what now?". A loop that follows it needs nothing else: it fetches, gives up, sleeps until a time or a
 //! completion, or ends.
 //!
-//! This file has what goes out; `outcome` has replies and outcomes, `trouble` what went wrong and what is to blame.
+//! Here is what goes out. `outcome` has replies and outcomes, `trouble` what went wrong and what is to blame.
 
 pub(crate) mod outcome;
 mod trouble;
@@ -79,7 +79,7 @@ pub struct Lease {
     pub(crate) connections: u8,
     /// The group of its host, which its request counts for too; `None` if it has none.
     pub(crate) group: Option<(RateGroupId, Arc<Sharing>)>,
-    /// The server of which its host is one port; `None` if it shares a clock with no other port.
+    /// Its host's server; `None` if the host shares a clock with no other port of its name.
     pub(crate) server: Option<Arc<Sharing>>,
     /// Whether its request counts for an IP address too.
     pub(crate) by_address: CountsByAddress,
@@ -99,13 +99,13 @@ pub struct Lease {
     pub(crate) took: Option<Duration>,
     /// Bytes of the response, as far as they were reported.
     pub(crate) received: u64,
-    /// Bytes that its request was charged for when it went out.
+    /// Bytes that its request was charged with when it went out.
     pub(crate) charged: u64,
     /// Why its page is to be given up; `None` for one that is to be fetched.
     pub(crate) trouble: Option<Box<Trouble>>,
     /// For a known robots.txt: the validators for a conditional request.
     pub(crate) validators: Option<Box<Validators>>,
-    /// For a robots.txt that this host has for another: the origin of the first host that waits for it.
+    /// For a robots.txt that this host has for other hosts: the origin of the first host that waits for it.
     pub(crate) for_other: Option<Box<str>>,
     /// What its page yielded, once that is known.
     pub(crate) yielded: Option<PageYield>,
@@ -295,12 +295,13 @@ impl Lease {
         self.address.map(|on| (on.address, on.since))
     }
 
-    /// Whether the addresses of its host are to be reported before it is connected to.
+    /// Whether the addresses of its host are to be reported before a connection is made.
     pub fn counts_by_address(&self) -> bool {
         self.by_address != CountsByAddress::No && self.trouble.is_none()
     }
 
-    /// The address that it must count for from now on, if its host has these addresses; `None` if it already does, or need not.
+    /// The address that it must count for from now on, if its host has these addresses; `None` if it already counts for that address, or
+    /// need not count for any.
     pub(crate) fn address_among(&self, addresses: &[IpAddr]) -> Option<ServerAddress> {
         let address = ServerAddress::of(addresses).filter(|_| self.trouble.is_none())?;
         let counts = match self.by_address {
@@ -331,7 +332,7 @@ impl Found {
     pub(crate) fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
         let redirects = lease.redirects().saturating_add(1);
         let (depth, referrer) = (lease.depth(), lease.position());
-        // What the finder asked for also holds for the target.
+        // The priority and metadata that the finder gave hold for the target too.
         let (priority, metadata) = (Some(lease.priority), lease.metadata.clone());
         let via = if lease.kind() == LeaseKind::Sitemap { Via::Sitemap } else { Via::Redirect };
         Self { depth, via, redirects, referrer, priority, metadata, ..Self::seed(url) }
@@ -343,7 +344,7 @@ impl Found {
     }
 }
 
-/// An answer to "what now?". Each one but a lease says when to ask again: at a time, when a lease comes back, or never.
+/// The answer to "what now?". Any answer without a lease says when to ask again: at a time, when a lease comes back, or never.
 #[derive(Debug)]
 #[must_use = "a lease in it holds its host back until it is completed"]
 pub enum Next {

@@ -9,7 +9,7 @@
 //! | other 3xx, 4xx but 408, 425, 429 | done | there is none: everything is allowed |
 //! | 408, 425, 429, 5xx | another try | another try; known rules stay in force |
 //!
-//! All but the last step needs only the gate, so many tasks can do it in parallel, and lock the frontier with the result.
+//! To find the outcome takes only the gate. So many tasks can do that in parallel, and lock the frontier only to hand the result in.
 
 use std::time::Duration;
 
@@ -147,7 +147,6 @@ impl From<u16> for Reply<'_> {
 
 impl Reply<'_> {
     /// Sends through the gate what the reply leads to. Returns the outcome to complete the lease with, and the URLs to submit before that.
-    /// Needs only the gate, so that many tasks can do it at once, before any of them locks the frontier.
     pub(crate) fn pass(&self, gate: &Gate, lease: &Lease) -> (Outcome, Vec<Admitted>) {
         let plain = self.outcome(lease);
         if lease.trouble().is_some() {
@@ -182,7 +181,7 @@ impl Reply<'_> {
 /// The target of a response that redirects.
 #[derive(Debug)]
 pub enum Redirect {
-    /// To the same page at another spelling of its key, or to where the robots.txt is. It is asked for there next, without a seen test,
+    /// To the same page at another spelling of its key, or to where the robots.txt is. It is asked for there next. There is no seen test,
     /// which would take the page for its own duplicate.
     Same(String),
     /// To another page, which is found by this redirect.
@@ -190,8 +189,7 @@ pub enum Redirect {
 }
 
 impl Redirect {
-    /// Resolves a Location header. If it is not a URL, that counts as a refused link for a page, but not for a robots.txt, where it is not
-    /// a link.
+    /// Resolves a Location header. A text that is not a URL counts as a refused link if the lease is for a page; a robots.txt has no links.
     pub(crate) fn of(gate: &Gate, lease: &Lease, location: &str) -> Result<Self, Refusal> {
         let (url, base) = gate.canonicalizer().page(lease.url()).map_err(|error| Refusal::from(&error))?;
         Self::join(gate, lease, &url, &base, location).map_err(|error| Refusal::from(&error))

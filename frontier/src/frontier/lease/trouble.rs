@@ -10,11 +10,11 @@
 //! | `BadResponse` | page | as above | is done: it would answer the same again |
 //! | `Lost`, `Proxy` | fetcher | goes on | loses one try |
 //!
-//! A failure is a kind, by which the frontier decides, and words, for people. The kinds have numbers on disk and names in records. Neither
-//! ever changes: users' scripts look for the names.
+//! A [`Failure`] is a kind, by which the frontier decides; a [`Trouble`] adds words for people. The kinds have numbers on disk and names in
+//! records. Neither ever changes: users' scripts look for the names.
 //!
-//! A [`Setback`] is a failed try. It comes between the outcome, which says what happened, and the [`HostUpdate`](crate::frontier::hosts::HostUpdate), which says what
-//! follows for the host. Outcomes that are not a setback make a host well.
+//! A [`Setback`] is a failed try: the outcome says what happened, and what follows for the host is in the
+//! [`HostUpdate`](crate::frontier::hosts::HostUpdate) that is made from the setback. A response that is not a setback makes a host well.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// The most bytes of words that are kept: the journal has them with each failure of a host.
+    /// The most bytes of words: the journal keeps them with each failure of a host.
     pub(crate) const WORDS: usize = 200;
 
     /// A failure and its words, cut at 200 bytes.
@@ -85,7 +85,7 @@ pub enum Failure {
     Proxy,
     /// The proxy refuses to ask this host.
     ProxyRefusal,
-    /// The host says that it is asked too often (429), whatever is asked for and however long it has rested.
+    /// The host says that it is asked too often (429), whatever it is asked for and however long it has rested.
     Refused,
     /// The host's robots.txt cannot be had, so nothing of the host may be fetched (RFC 9309 section 2.3.1.4).
     Robots,
