@@ -1,12 +1,12 @@
 //! One host, as the frontier has it, and the draft of its next status.
 //!
-//! Its fields are of four kinds. *Facts* are changed by records alone: key, queue, clock, robots.txt, failure state, requests, failures,
-//! whether it has answered. They are in its image. The *policy* follows from the key and the options. The *seat* follows from these and
-//! from the time, and belongs to the machine. The rest are *caches*: parsed rules, and whether the host is on the clock of rules that may
-//! be dropped.
+//! A host's fields are of four kinds. *Facts* are changed by records alone: key, queue, clock, robots.txt, failure state, requests,
+//! failures, whether it has answered. They are in the host's image. The *policy* follows from the key and the options. The *seat* follows
+//! from these and from the time, and belongs to `machine`. The rest are *caches*: parsed rules, and whether the host is on the clock of
+//! rules that may be dropped.
 //!
 //! With a million hosts, a lease mostly waits for memory. So a host is two aligned cache lines, and what most hosts do not have is boxed.
-//! Before you add a field, see the assertion below.
+//! An assertion checks the size.
 //!
 //! # The draft
 //!
@@ -16,7 +16,7 @@
 //! 2. An answer makes it well, a setback makes it worse; both set its clock.
 //! 3. The draft is journaled as a status, and the state applies the record.
 //!
-//! So if the journal fails between the second step and the third, the host stays as it was.
+//! So if the journal fails in the third step, the host stays as it was.
 
 use std::time::Duration;
 
@@ -28,13 +28,13 @@ use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::queues::Queue;
 use crate::frontier::{Failure, Timestamp, Trouble};
 
-/// A host that has answered before counts as failing from this timeout in a row on.
+/// A host that has answered before counts as failing from its fourth timeout in a row on.
 const HANGING_PAGES: u16 = 4;
 
 /// One host: its queue, its clock, its robots.txt and its failures. 128 bytes and the key's text.
 ///
 /// Everything that a lease needs to know of a host is here, in two cache lines that are loaded together: with a million hosts, each further
-/// place would be another wait for memory.
+/// cache line would be another wait for memory.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Host {
@@ -125,8 +125,8 @@ impl Host {
         politeness_table.delay(self.policy, crawl_delay).max(self.learned_delay())
     }
 
-    /// The longest rest that follows from its status. A rest that it asked for without failing by it, such as a Retry-After of its
-    /// robots.txt, may have been longer.
+    /// The longest rest that follows from its status. Its rest may have been longer: a host that answers its robots.txt with a Retry-After
+    /// has asked for a rest, and need not count as failing.
     fn longest_rest(&self, politeness_table: &PolitenessTable) -> Duration {
         let learned = politeness_table.adaptive_share.map_or(Duration::ZERO, |_| politeness_table.max_adaptive_delay);
         let asked = match self.ill.as_deref() {
@@ -152,8 +152,8 @@ impl Host {
         Duration::from_millis(self.seat.learned_ms.into())
     }
 
-    /// Whether its robots.txt must be fetched before the next page. It must also if page after page breaks: the answer tells a partly
-    /// broken site from a host that is down.
+    /// Whether its robots.txt must be fetched before the next page: it is not known or stale, or page after page breaks. In the second case
+    /// the answer tells a partly broken site from a host that is down.
     #[inline]
     pub(crate) fn wants_robots(&self, now: Timestamp) -> bool {
         self.is_in_doubt() || self.robots.is_wanted(now)
@@ -203,7 +203,7 @@ impl Host {
     }
 }
 
-/// How long a host rests if nothing is wrong, and whether the lease is older than its last failure.
+/// When a host's rest is over if nothing is wrong, and whether the lease is older than its last failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
     /// When the host may be asked again, if nothing is wrong.
@@ -260,17 +260,18 @@ impl HostUpdate {
         (self.failures, self.ill) = (0, None);
     }
 
-    /// Counts a failure against the host, lets it rest or retires it; says whether this begins a new failure epoch. `rest` is its rest if
-    /// nothing had failed.
+    /// Judges a failed try: counts it against the host or not, and lets the host rest or retires it. Says whether this begins a new failure
+    /// epoch. `rest` is its rest if nothing had failed.
     ///
     /// - A failure of the fetcher does not count.
     /// - A failure of the host, or a sign of overload or of too many requests, counts, and the rest doubles with each in a row.
     /// - Every fourth broken page in a row counts. All tries of one page are one broken page, so only its first try is counted. The host is
     ///   then asked for its robots.txt, and a good answer clears them.
-    /// - A late failure has the same cause as the one before it: the host rests, and nothing is counted.
+    /// - A late failure, of a lease from before the host's last failure, has the same cause as that: the host rests, and nothing is
+    ///   counted.
     ///
-    /// A rest that the host asked for holds instead, up to `politeness.max_retry_after`. Some failures retire a host at once: under the
-    /// options of this run the next request could not go better.
+    /// If the host asked for a rest, that holds instead, up to `politeness.max_retry_after`. Some failures retire a host at once: under the
+    /// options of this run the next request would fail too.
     pub(crate) fn set_back(
         &mut self,
         setback: &Setback,
@@ -306,7 +307,8 @@ impl HostUpdate {
         !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
-    /// Another port of the host's server has failed, by the server's fault: this counts as one more failure in a row of this host too.
+    /// Another port of the host's server has failed, and the failure is the server's: it counts as one more failure in a row of this host
+    /// too.
     pub(crate) fn fail_with(&mut self, ill: &FailureState, politeness: &Politeness) {
         self.failures = self.failures.saturating_add(1);
         let broken = self.ill.as_ref().map_or(0, |ill| ill.broken);

@@ -7,7 +7,7 @@ use super::{Host, HostState, PolitenessTable, SpentBudget};
 use crate::address::HostKey;
 use crate::frontier::{Timestamp, Trouble};
 
-/// Hosts whose names or states contain a text, in an order.
+/// The hosts whose keys or states contain a text, in an order.
 #[derive(Clone, Debug)]
 pub struct HostList {
     /// How many hosts match.
@@ -62,7 +62,7 @@ pub struct ListedHost {
     pub state: &'static str,
     /// Why it is not being asked now, in words.
     pub why: &'static str,
-    /// Not asked before.
+    /// The time before which it is not asked.
     pub due: Timestamp,
     /// The rest in force.
     pub delay: Duration,
@@ -110,7 +110,7 @@ impl HostList {
             failures: host.failures.into(),
             trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
         });
-        // Sorted only when twice as long as it may be, so each host is compared only a few times.
+        // It is sorted only when it is twice as long as it may be, so each host is compared only a few times.
         if self.hosts.len() >= 2 * self.most.max(1) {
             self.sort();
         }

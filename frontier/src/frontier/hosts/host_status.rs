@@ -1,8 +1,7 @@
-//! A host's status as the journal keeps it, what is wrong with the host, and how many hosts fail.
+//! A host's status as the journal keeps it, what is wrong with a failing host, and how many hosts fail.
 //!
-//! A host has a failure state from its first failure to its next good answer. The host itself has the number of failures in a row that
-//! count against it. The state has the last failure, for messages, and what follows for the host's outlook. It is boxed, since most hosts
-//! have none.
+//! A host has a [`FailureState`] from its first failure to its next good answer: the last failure, and what follows for the host's outlook.
+//! The number of failures in a row is in the host itself. The failure state is boxed, since most hosts have none.
 //!
 //! A crawl with only failing hosts left waits for them for a while, and then gives them up. A walk over all hosts to find that moment would
 //! cost too much. So each host is counted by its outlook when it takes a seat, and taken out of the count when it leaves it.
@@ -24,7 +23,7 @@ pub struct HostStatus<'a> {
     pub ill: Option<Failing<'a>>,
 }
 
-/// What is wrong with a host.
+/// What is wrong with a host, as the journal keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failing<'a> {
     /// Its last failure.
@@ -64,12 +63,12 @@ impl HostTurn {
     }
 }
 
-/// What is wrong with a host.
+/// What is wrong with a host, as the host keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FailureState {
     /// The last failure.
     pub(crate) trouble: Trouble,
-    /// Different pages in a row that broke, perhaps not by the host's fault.
+    /// Different pages in a row that broke; the host need not be to blame.
     pub(crate) broken: u16,
     /// Whether it said itself when it may be asked again.
     pub(crate) is_patient: bool,
@@ -78,7 +77,7 @@ pub(crate) struct FailureState {
 }
 
 impl FailureState {
-    /// Whether page after page broke, and nothing else has come since.
+    /// Whether page after page broke, and no good answer has come since.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.broken >= BROKEN_PAGES
     }
@@ -115,18 +114,18 @@ pub(crate) struct FailingHosts {
     pub(crate) struggling: usize,
     /// Hosts that do not exist.
     pub(crate) hopeless: usize,
-    /// Since when only failing hosts are left. `politeness.patience` counts from here; a host that answers ends it.
+    /// Since when only failing hosts are left; `None` while there are others. `politeness.patience` counts from here.
     pub(crate) since: Option<Timestamp>,
 }
 
 /// Whether the crawl waits for its failing hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// There are other hosts.
+    /// There are other hosts, or nothing fails.
     Unasked,
     /// It waits for them until this time.
     Until(Timestamp),
-    /// No longer, but some are still being asked.
+    /// It no longer waits, but some of their leases are still out.
     Over,
 }
 

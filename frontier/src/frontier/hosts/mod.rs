@@ -1,21 +1,30 @@
 //! What a frontier knows of each host, and where the host is in its queues.
 //!
-//! A [`Host`] has facts, which only records change, and a [`HostSlot`] in the queues of hosts, which follows from them. The table
-//! ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a [`HostUpdate`], a draft of the host's next
-//! status; it takes effect once the journal has it.
+//! A [`Host`] has facts, which only records change, and a [`HostSlot`], its seat in the queues of hosts, which follows from the facts. The
+//! table ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a [`HostUpdate`], a draft of the host's
+//! next status; it takes effect once the journal has it.
 //!
 //! # How a host fails
 //!
 //! An answer makes a host well, whatever happened before, unless its status is 408, 425, 429 or 5xx. Each failure that counts against the
-//! host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire it. What is wrong with it
-//! is its [`FailureState`]; whether it may come back, its [`Outlook`]. Hopeless hosts do not delay the end of a crawl: [`FailingHosts`]
-//! counts them, and [`Patience`] is how long the crawl waits for the other failing hosts.
+//! host doubles its rest, from `politeness.backoff` to `max_backoff`, and `host_failures` of them in a row retire it. Its [`FailureState`]
+//! says what is wrong with it, its [`Outlook`] whether it may come back. [`FailingHosts`] counts failing hosts by their outlook, and
+//! [`Patience`] says how long the crawl waits for them. Hopeless hosts do not delay the end of a crawl.
 //!
 //! # What a host costs
 //!
 //! 128 bytes (two cache lines that are loaded together), its key's text once, and 16 bytes for its usage of its budget. Its robots rules,
 //! its failure state and its further levels of URLs are stored elsewhere, since most hosts have none. [`RulesCache`] bounds the rules in
 //! memory. A host with nothing queued can be evicted to an image on disk, and then costs only its share of an index.
+//!
+//! # Modules
+//!
+//! - `host`: one host, and the draft of its next status; `slot`: its number and its seat; `host_status`: its status as the journal keeps
+//!   it, and how many hosts fail.
+//! - `table`: the hosts in memory, and the cache of their robots rules; `robots_file`: what is known of one robots.txt.
+//! - `politeness`: the options; `politeness_table`: the options compiled for each host name; `usage`: budgets, and what hosts have used of
+//!   them.
+//! - `statistics`: hosts in numbers, and evicted hosts; `host_list`: a list of hosts that shows why each waits.
 
 mod host;
 pub(crate) mod host_list;

@@ -1,5 +1,5 @@
-//! How hosts are treated, as a user writes it: all of them, single hosts and groups of hosts, and the times of day in which they may be
-//! asked.
+//! The options of politeness, as a user sets them: for all hosts, for single hosts and for groups of hosts; and the times of day in which
+//! hosts may be asked.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::frontier::Timestamp;
 use crate::gate::OptionError;
 
-/// How hosts are treated.
+/// How hosts are treated, unless a [rule](HostRules) says otherwise.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Politeness {
@@ -120,8 +120,8 @@ impl Politeness {
 /// How some hosts are treated differently from [`Politeness`], by name.
 ///
 /// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
-/// count. If several names fit a host, each setting is taken from the first of these that has it: the rule of the host's own name, the
-/// rules of names with a star, longest first, the host's group, the options of all hosts.
+/// count. If several names fit a host, each setting is taken from the first of these that has it: the rule of the host's own name; the
+/// rules of names with a star, longest first; the host's group; the options for all hosts.
 ///
 /// ```
 /// use std::time::Duration;
@@ -335,7 +335,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The model goes on minute by minute, like a clock on the wall.
+        /// The model goes on minute by minute, as a wall clock does.
         #[test]
         fn it_opens_at_the_first_minute_of_the_window(
             from in 0..DAY, length in 1..DAY, offset in -840..840i16, at in 0..20_000_000u64, micros in 0..MINUTE,

@@ -1,6 +1,6 @@
-//! How each host is treated: the politeness of all, overridden by rules for hosts and groups, compiled.
+//! How each host is treated: the options of politeness, compiled with the rules for hosts and groups that override them.
 //!
-//! [`GroupUsage`] is what the hosts of each group have used together: with it, the table says whether a budget is spent.
+//! [`GroupUsage`] is what the hosts of each group have used together. It says whether a budget is spent.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -15,15 +15,15 @@ use crate::gate::{OptionError, Refusal, RuleError};
 ///
 /// The policy of each name is worked out once, and looked up once for each host that comes into memory.
 ///
-/// Each setting comes from the nearest rule that has it: the rule of the host's own name, then of each shorter name with a star, then of
-/// its group, then the politeness of all. So a rule that has only a delay leaves everything else as it was. A host has one group, that of
-/// the nearest name that a group lists. Rules are options: a job resumed with other rules treats its hosts by those.
+/// Each setting comes from the nearest rule that has it: the rule of the host's own name, then the rules of names with a star, longest
+/// first, then the rule of its group, then the politeness of all. So a rule that has only a delay leaves everything else as it was. A host
+/// has one group, that of the nearest name that a group lists. Rules are options: a job resumed with other rules treats its hosts by those.
 #[derive(Clone, Debug)]
 pub struct PolitenessTable {
     politeness: Politeness,
-    /// The first is for hosts without a rule.
+    /// The policy of hosts without a rule, then one for each name.
     policies: Vec<HostPolicy>,
-    /// Places in `policies`.
+    /// For each name, the place of its policy in `policies`.
     numbers: HostTable<u16>,
     /// In the order of their names.
     groups: Vec<Sharing>,
@@ -49,7 +49,7 @@ pub(crate) struct HostPolicy {
     pub(crate) one_server: Option<bool>,
     /// The most links from a seed, if a rule says so.
     max_depth: Option<u32>,
-    /// What it may have in all.
+    /// Pages and bytes that it may have in all.
     pub(crate) budget: HostBudget,
     /// When it may be asked.
     pub(crate) hours: Hours,
@@ -93,8 +93,8 @@ impl AddressSharing {
         Self { delay, connections: politeness.connections_per_address }
     }
 
-    /// Whether a host with this policy counts. Unless the user has set `address_delay`, a host that may be asked more quickly than an
-    /// address, by itself or with its group, does not.
+    /// Whether a host with this policy counts by its address. Unless the user has set `address_delay`, a host does not count if it, or its
+    /// group, may be asked more quickly than an address.
     fn counts(self, politeness: &Politeness, policy: &HostPolicy, groups: &[Sharing]) -> CountsByAddress {
         let HostPolicy { host_delay, connections, group, .. } = *policy;
         let group = group.map(|number| &groups[usize::from(number)]);
@@ -227,8 +227,8 @@ impl PolitenessTable {
         self.budgets_digest != 0
     }
 
-    /// When a host with this policy that rests until `due` may first be asked: then, or when its hours next begin. Returns exactly `due` if
-    /// its hours are open then, or, if `due` is past, now.
+    /// When a host with this policy that rests until `due` may first be asked: at `due`, or when its hours next begin. If `due` is past,
+    /// its hours count from now on. Returns `due` unchanged if the host need not wait for its hours.
     #[inline]
     pub(crate) fn opens(&self, policy: u16, due: Timestamp, now: Timestamp) -> Timestamp {
         if !self.has_hours {
@@ -250,8 +250,8 @@ impl PolitenessTable {
         self.policy(policy).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
     }
 
-    /// The rest of a host that took this long to answer; `None` without `adaptive_share`. With several connections, the rest is between the
-    /// starts of requests, so the time of the answer is part of it.
+    /// The rest of a host that took this long to answer; `None` without `adaptive_share`. With several connections, a rest runs from the
+    /// start of one request to the start of the next, so it includes the time of the answer.
     pub(crate) fn adaptive_delay(&self, took: Duration, is_between_starts: bool) -> Option<Duration> {
         let share = self.politeness.adaptive_share?;
         let times = 1.0 / share - if is_between_starts { 0.0 } else { 1.0 };
@@ -301,7 +301,7 @@ fn add<'a>(
     Ok(names.entry(pattern).or_default())
 }
 
-/// The policy of hosts that all these entries fit, the nearest first.
+/// The policy of a host that all these entries fit; the nearest entry comes first.
 fn policy(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
     let group = fitting.iter().find_map(|said| said.group);
     let of_group = group.map(|(_, rule)| rule);

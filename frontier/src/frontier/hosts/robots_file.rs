@@ -6,10 +6,11 @@
 //!      └── not to be had ◀── asked for again
 //! ```
 //!
-//! Known rules are never given up for an answer that says nothing about them. They hold while the file is asked for again, also through
+//! Known rules are never given up for an answer that says nothing about them. They hold while the file is asked for again, even through
 //! redirects, and up to 30 days while it cannot be had. The journal has the text of the rules; the parsed rules are a cache.
 //!
-//! [`Validators`] are only for robots.txt, which is asked for once a day. A 304 then costs neither side a body, and the rules need not be parsed.
+//! [`Validators`] are for robots.txt alone, which is asked for once a day. A 304 costs neither side a body, and the rules need not be
+//! parsed again.
 
 use std::time::Duration;
 
@@ -31,8 +32,9 @@ pub(crate) enum RobotsFile {
     Known {
         /// When it should be fetched again.
         stale_at: Timestamp,
-        /// Whether a page that was lent by it came back, or none was left. Until then it is good however old it is: with very many hosts,
-        /// the time to a host's next turn may exceed `robots_ttl`, and then only robots.txt would ever be fetched.
+        /// Whether a page that was lent by it has come back, or no page was left to lend. Until then the file is good, however old it is:
+        /// with very many hosts, the time to a host's next turn may exceed `robots_ttl`, and otherwise only robots.txt would ever be
+        /// fetched.
         is_used: bool,
         /// `None` allows everything.
         rules: Option<Box<Rules>>,
@@ -52,7 +54,7 @@ pub(crate) struct Rules {
     pub(crate) validators: Option<Box<Validators>>,
     /// `None` if they must first be read from the journal.
     pub(crate) parsed: Option<Box<Robots>>,
-    /// Whether a page was lent by them since the clock's hand last passed.
+    /// Whether they were used since the hand of the [`RulesCache`](super::RulesCache)'s clock last passed.
     pub(crate) has_lent: bool,
 }
 
@@ -103,7 +105,7 @@ impl RobotsFile {
         }
     }
 
-    /// Limits its times: it is stale by `stale`, and its rules hold until `good`, at the latest.
+    /// Limits its times: it is stale at `stale` at the latest, and its rules hold until `good` at the latest.
     pub(crate) fn hold_until(&mut self, stale: Timestamp, good: Timestamp) {
         match self {
             Self::Known { stale_at, rules, .. } => {
@@ -121,7 +123,7 @@ impl RobotsFile {
         }
     }
 
-    /// A page was lent by it: from now on it is fetched again once stale.
+    /// A page that was lent by it has come back, or no page is left to lend: from now on it is fetched again once it is stale.
     pub(crate) fn mark_used(&mut self) {
         if let Self::Known { is_used, rules, .. } = self {
             *is_used = true;
@@ -137,7 +139,7 @@ impl RobotsFile {
         parsed.map_or(0, Robots::memory)
     }
 
-    /// Whether its rules stay for another round of the clock, because a page was lent by them in this one. Clears that flag.
+    /// Whether its rules stay for another round of the clock, because they were used in this one. Clears that flag.
     pub(crate) fn take_turn(&mut self) -> bool {
         self.rules_mut().is_some_and(|rules| rules.parsed.is_some() && std::mem::take(&mut rules.has_lent))
     }

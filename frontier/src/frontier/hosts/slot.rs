@@ -1,5 +1,4 @@
-//! A host's number while it is in memory, and where it is in the queues of hosts: its neighbors in a list, and the rate groups that it waits
-//! for.
+//! A host's number while it is in memory, and its seat in the queues of hosts: which queue it is in, its neighbors there, and its address.
 //!
 //! Lists are doubly linked and run through the hosts themselves, so a host leaves one from the middle in O(1), when a better URL is found
 //! for it.
@@ -34,14 +33,13 @@ impl HostId {
     }
 }
 
-/// Where a host is in the queues of hosts, and as what it is counted there. It follows from what is known of the host and from the time, so
-/// neither the journal nor a checkpoint has it, but for what `explain` shows.
+/// Where a host is in the queues of hosts. It follows from what is known of the host and from the time, so neither the journal nor a
+/// checkpoint has it, except the address, which checkpoints store for `explain`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostSlot {
-    /// Its neighbors in a front queue.
+    /// Its neighbors in a front queue or a wait queue.
     pub(crate) link: ListLink,
-    /// The rate group of its address, once that is known. The fetcher reports it with each request, so checkpoints store the address only
-    /// for `explain`.
+    /// The rate group of its address, once that is known. The fetcher reports the address with each request.
     pub(crate) address: Option<RateGroupId>,
     /// The queue of hosts that it is in, if any.
     pub(crate) state: HostState,
@@ -53,7 +51,8 @@ pub(crate) struct HostSlot {
     pub(crate) counted: Outlook,
 }
 
-/// The one place where a host is. The page of [`frontier`](crate::frontier) has a picture of how it moves between them.
+/// The one queue that a host is in, or what it waits for outside the queues. The page of [`frontier`](crate::frontier) has a picture of how
+/// a host moves between these states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum HostState {
     /// Nothing is queued; its clock runs on.
@@ -83,11 +82,11 @@ pub(crate) enum HostState {
     NewGivesWay(u8),
     /// Due with this priority, and held back: it has never answered, and the maximum of such hosts is lent out.
     Held(u8),
-    /// All of its pages are lent out, or as many as may be. They stay in its queue until they come back.
+    /// All of its pages are lent out, or as many as may be out at once. They stay in its queue until they come back.
     Leased,
-    /// Its robots.txt is lent out, or a robots.txt that other hosts have there.
+    /// Its robots.txt is lent out, or the robots.txt of other hosts that redirects to this host.
     LeasedRobots,
-    /// Its robots.txt is on another host, whose turn it waits for.
+    /// Its robots.txt is on another host, and it waits for that host's turn.
     RobotsElsewhere,
 }
 
@@ -176,7 +175,7 @@ impl ListLink {
     }
 }
 
-/// The number of a rate group: one more than its place in the table, so that a host stores one or none in four bytes. The number of an
+/// The number of a rate group: one more than its place in the table, so that an `Option` of it takes four bytes in a host. The number of an
 /// address or a server is reused once no host has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RateGroupId(NonZeroU32);

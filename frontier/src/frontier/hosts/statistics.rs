@@ -1,17 +1,18 @@
 //! Hosts in numbers: one by one, by their requests, and those that were evicted from memory.
 //!
-//! [`HostStatistics`] is a row for reports. It is made from a host in memory, and kept for some evicted hosts, such as those with the most requests.
+//! [`HostStatistics`] is a row for reports. It is made from a host in memory, and kept for some evicted hosts, such as those with the most
+//! requests.
 //!
-//! [`HostSpread`] is a histogram of hosts by their requests. A crawl of the web has a few hosts with very many requests and very many hosts with a few. The buckets double, so both ends fit in one
-//! short list, and a host rarely moves to the next bucket.
+//! [`HostSpread`] is a histogram of hosts by their requests. A crawl of the web has a few hosts with very many requests and very many hosts
+//! with a few. Each bucket is twice as wide as the one before, so both ends fit in one short list.
 //!
 //! # Evicted hosts
 //!
-//! A host that has nothing queued or lent need not be in memory. It is evicted once the journal's owner has stored it safely, and comes
-//! back with its clock, its failures and its robots.txt.
+//! A host that has nothing queued or lent need not be in memory. It is evicted once its image is safe on disk, and comes back with its
+//! clock, its failures and its robots.txt. [`Evicted`] has what is known of such hosts without reading from disk.
 //!
-//! It is evicted to its *image*, its bytes in a chunk of a checkpoint, and only if it still equals that image. An evicted host cannot
-//! change: any change brings it back first. So the newest image of an evicted host is the host.
+//! A host is evicted to its *image*, which is its bytes in a chunk of a checkpoint, and only if it still equals that image. An evicted host
+//! cannot change: it is brought back before any change. So the newest image of an evicted host is the host.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -82,7 +83,7 @@ impl HostStatistics {
 
 /// A histogram of hosts by their requests, with the buckets 0, 1, 2 to 3, 4 to 7 and so on.
 ///
-/// All that memory keeps of evicted hosts that are not among the top ones. Exact, in 520 bytes.
+/// Of most evicted hosts, memory keeps nothing else. It is exact, and takes 520 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostSpread([u64; BUCKETS]);
 
@@ -133,13 +134,13 @@ pub(crate) struct Evicted {
     /// more requests. These have at least as many now, and are still in the list or in memory. So the first hundred of the list and the
     /// hosts in memory together are the first hundred of all.
     top: Vec<HostStatistics>,
-    /// The first hosts that were evicted while they failed.
+    /// The first hosts that were evicted while they failed: at most a hundred.
     failing: Vec<HostStatistics>,
     /// The hosts with the most URLs set aside because a budget is spent, most first: at most a hundred, exact as in `top`.
     left_out: Vec<HostStatistics>,
     spread: HostSpread,
-    /// When this process began, if the one before died. Which hosts that asked last is not known, so each host first rests from this time
-    /// on.
+    /// When this process began, if the one before it did not end cleanly. When that asked each host last is not known, so each host first
+    /// rests from this time on.
     pub(crate) since: Option<Timestamp>,
     /// Whether the clock was ahead before this process began.
     pub(crate) was_ahead: bool,

@@ -1,10 +1,10 @@
 //! The hosts in memory, by number and by key, and the cache of their robots rules.
 //!
-//! Queues hold numbers, of four bytes; keys come from URLs. A number is a place in a segment, so a host is found by it without a search,
-//! and stays in its place until it is evicted. The number of an evicted host goes to the next host that comes.
+//! Queues hold numbers of four bytes; keys come from URLs. A number is a place in a segment, so a host is found by its number without a
+//! search, and stays in its place until it is evicted. The number of an evicted host goes to the next host that comes.
 //!
-//! Links mostly lead to the host that they are found on. So a small table of recently looked-up hosts is asked before the large one, which
-//! fits no cache.
+//! Of the links on a page, four in five lead to the page's own host. So a small table of recently looked-up hosts is asked first; the table
+//! of a million hosts fits no cache.
 //!
 //! # Robots rules, within a bound
 //!
@@ -12,7 +12,7 @@
 //! its pages is lent, and the journal has their text. So rules beyond a bound are dropped, and read again when they are needed. Rules that
 //! the journal does not have stay.
 //!
-//! All changes to what is known of a robots.txt go through here, to keep the sums right.
+//! [`RulesCache`] has the sums. Rules come, go and are replaced only through it, so that the sums stay right.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -36,14 +36,14 @@ pub(crate) struct Hosts {
     all: Vec<Vec<Host>>,
     /// What each of them has used of its budget.
     usage: UsageTable,
-    /// The holes, for hosts that come. A number is reused at once: a number kept beyond an eviction leads to another host.
+    /// The numbers of holes, for hosts that come. A number is reused at once, so a number that is kept beyond an eviction leads to another
+    /// host.
     holes: Vec<HostId>,
     /// The numbers by the hashes of the keys, which only the hosts store.
     ids: HashTable<HostId>,
     /// Drawn at random, so that names cannot be chosen to collide.
     hasher: RandomState,
-    /// Recently looked-up hosts, each at the place of its hash: most links lead to the host they are found on, and the table of a million
-    /// hosts is in no cache.
+    /// Recently looked-up hosts, each at the place of its hash.
     recent: Box<[HostId]>,
     /// Bytes of the keys' texts.
     texts: usize,
@@ -53,7 +53,7 @@ pub(crate) struct Hosts {
     politeness_table: Arc<PolitenessTable>,
 }
 
-/// Places for recently looked-up hosts: more than there are workers. A power of two, since the lower bits of a hash choose the place.
+/// Places for recently looked-up hosts: more than a crawl has workers. A power of two, since the lower bits of a hash choose the place.
 const RECENT: usize = 4096;
 /// Hosts in one segment.
 const SEGMENT: usize = 4096;
@@ -64,8 +64,7 @@ const fn recent_place(hash: u64) -> usize {
     (hash % RECENT as u64) as usize
 }
 
-/// Looking up, adding and removing keep the two tables of numbers and the hosts in step. A host is changed in place through
-/// its number.
+/// Looking up, adding and removing keep the hosts and both tables of numbers in step. A host is changed in place through its number.
 impl Hosts {
     /// No hosts yet.
     pub(crate) fn new(politeness_table: Arc<PolitenessTable>) -> Self {
@@ -87,8 +86,7 @@ impl Hosts {
         &self.politeness_table
     }
 
-    /// The host with this key. It is noted as recently looked up: of the links on a page four in five lead to its own host, which is then
-    /// found without the large table.
+    /// The host with this key. It is noted as recently looked up.
     pub(crate) fn look_up(&mut self, origin: &str) -> Option<HostId> {
         let hash = self.hasher.hash_one(origin);
         let recent = self.recent[recent_place(hash)];
@@ -263,10 +261,10 @@ fn host_at(all: &[Vec<Host>], id: HostId) -> &Host {
     &all[id.index() / SEGMENT][id.index() % SEGMENT]
 }
 
-/// The hosts whose robots rules are both in memory and in the journal, so that they may be dropped.
+/// The cache of robots rules: the hosts whose rules are both in memory and in the journal, so that they may be dropped.
 ///
-/// A clock with a hand (Corbató 1968): rules by which a page was lent since the hand last passed stay for another round, others are
-/// dropped. That is nearly LRU, at four bytes a host and no work when rules are used.
+/// A clock with a hand (Corbató 1968): rules that were used since the hand last passed stay for another round, and others are dropped. This
+/// is nearly LRU, at four bytes a host, and using rules only sets a flag.
 #[derive(Debug, Default)]
 pub(crate) struct RulesCache {
     /// Each host once; hosts whose rules were removed otherwise are passed over.
@@ -293,8 +291,8 @@ impl RulesCache {
     /// A record, at `at` in the journal, changes what is known of a robots.txt. The old rules are taken out first, so that their memory is
     /// counted once.
     ///
-    /// New rules are not parsed here: while running, the machine has parsed them and passes them to [`fill`](Self::fill); on resume, they
-    /// wait for the host's first lease.
+    /// New rules are not parsed here. In a running crawl the frontier has parsed them, and passes them to [`fill`](Self::fill); after a
+    /// resume they are parsed at the host's first lease.
     pub(crate) fn learn(&mut self, hosts: &mut Hosts, id: HostId, robots: RobotsRecord<'_>, at: Option<Position>) {
         let mut known = || self.replace(hosts, id, RobotsFile::Unknown).into_known();
         let file = match robots {
@@ -315,8 +313,8 @@ impl RulesCache {
         self.replace(hosts, id, file);
     }
 
-    /// Stores the parsed rules of a host, and the validators for conditional requests. The state must know the rules already: these are the
-    /// same, in a form that can decide.
+    /// Stores the parsed rules of a host, and the validators for conditional requests. The host must have these rules already, without
+    /// their parsed form.
     pub(crate) fn fill(&mut self, hosts: &mut Hosts, id: HostId, robots: Robots, validators: Option<Box<Validators>>) {
         let host = &mut hosts[id];
         let RobotsFile::Known { rules: Some(rules), .. } = &mut host.robots else { return };

@@ -1,4 +1,4 @@
-//! What hosts have used of their budgets.
+//! The budgets of hosts, and what hosts have used of them.
 
 use super::HostId;
 use crate::gate::Refusal;
@@ -23,7 +23,7 @@ pub struct HostCost {
     pub(crate) bytes: u64,
 }
 
-/// What a host, or a group of hosts together, may have. The default is no bound.
+/// What a host, or all hosts of a group together, may have. The default is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostBudget {
     /// Pages with a record.
@@ -39,7 +39,7 @@ impl Usage {
         self.bytes = self.bytes.saturating_add(cost.bytes);
     }
 
-    /// Takes back what a lease used: its response was lost, and its page is asked for again.
+    /// Takes back what a lease used: its page's record was lost, and the page is asked for again.
     pub(crate) fn take_back(&mut self, cost: HostCost) {
         self.pages = self.pages.saturating_sub(cost.is_page.into());
         self.bytes = self.bytes.saturating_sub(cost.bytes);
@@ -79,8 +79,8 @@ impl HostBudget {
     }
 }
 
-/// The usage of the hosts in memory by their numbers, in segments like the hosts. It is not in the hosts, since a host is two full cache
-/// lines, and only returning leases need it. 16 bytes a host.
+/// The usage of the hosts in memory, by their numbers, in segments as the hosts are: 16 bytes a host. It is not stored in the hosts, since
+/// a host is two full cache lines, and mostly only returning leases need it.
 #[derive(Debug, Default)]
 pub(super) struct UsageTable(Vec<Vec<Usage>>);
 
