@@ -1,21 +1,22 @@
-//! One admission, as the journal keeps it, and its bytes: in memory, and in the journal on disk, whose format page draws them (kind 1).
+//! One admission, as the journal keeps it, and its bytes. They are the same in memory and in the journal on disk (kind 1 in
+//! `job::journal`).
 //!
 //! ```text
 //! flags      1 byte: bits 0, 1 and 7 how it was found, 0 seed, 1 link, 2 redirect, 3 it is a sitemap, 128 listed in a sitemap,
-//!            129 item of a feed; between, what there is of the rest
+//!            129 item of a feed; bits 2 to 6 which of the optional fields are there
 //! priority   1 byte
 //! redirects  1 byte
 //! depth      varint
-//! referrer   the step from this entry's position to that one's, where there is one
-//! replaces   the step, where it takes another's place
-//! time       microseconds, where it waits for one
-//! attempts   varint, where there were any
-//! metadata   its length, where there is any
-//! wire URL   its length
-//!            the bytes of both
+//! referrer   varint, the step from this entry's position to that of the page it was found on; optional
+//! replaces   varint, the step to the entry whose place it takes; optional
+//! time       varint, microseconds, the time that it waits for; optional
+//! attempts   varint, the tries used before; optional
+//! metadata   varint, its length; optional
+//! wire URL   varint, its length
+//!            the bytes of the metadata, then those of the wire URL
 //! ```
 //!
-//! An 85-byte URL takes about 94 bytes: its referrer is near, so the step to it is short. An absent field takes no bytes.
+//! An absent field takes no bytes. An entry with a URL of 85 bytes takes about 94: its referrer is near, so the step to it is short.
 
 use crate::bytes::{Fields, varint};
 use crate::frontier::Timestamp;
@@ -40,7 +41,7 @@ pub struct Entry<'a> {
     pub referrer: Option<Position>,
     /// The entry whose place in the queue it takes: the same page, at another spelling.
     pub replaces: Option<Position>,
-    /// It waits in the schedule, and is queued after this time; `None` to queue it at once.
+    /// It waits in the schedule, and is queued once this time has come; `None` to queue it at once.
     pub not_before: Option<Timestamp>,
     /// Its finder's own bytes; may be empty.
     pub metadata: &'a [u8],
@@ -78,14 +79,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Flags for the optional fields, besides how it was found.
+/// The flags of the optional fields. The other bits say how it was found.
 const REFERRER: u8 = 1 << 2;
 const REPLACES: u8 = 1 << 3;
 const NOT_BEFORE: u8 = 1 << 4;
 const ATTEMPTS: u8 = 1 << 5;
 const METADATA: u8 = 1 << 6;
 
-/// The most bytes before the metadata: three, and seven numbers.
+/// The most bytes before the metadata: three single bytes and seven numbers.
 const HEAD: usize = 3 + 7 * varint::MAX_BYTES;
 
 /// The bytes before the metadata, assembled first, so that an entry is appended in two or three pieces.
@@ -155,7 +156,8 @@ impl<'a> Entry<'a> {
     /// Reads an entry at this position. Its texts are borrowed from the bytes.
     ///
     /// # Errors
-    /// What is wrong with it, in words for the file's error. A journal checks its checksum first, so this is a bug or another version.
+    /// Says what is wrong with it, in words for the file's error. A journal on disk checks the checksum first, so the cause is a bug or
+    /// another version.
     pub(crate) fn read(fields: &mut Fields<'a>, at: Position) -> Result<Self, &'static str> {
         let [flags, priority, redirects] = fields.take()?;
         let via = match flags & !(REFERRER | REPLACES | NOT_BEFORE | ATTEMPTS | METADATA) {
@@ -181,5 +183,5 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The error for a damaged entry whose checksum fits, or an entry of a later version.
+/// The error if a number does not fit its type.
 const BEYOND: &str = "a number beyond its range";

@@ -1,4 +1,4 @@
-//! Hosts as bytes: what a checkpoint keeps of them, and how they are read back.
+//! Images: hosts as bytes, as checkpoints and the file of evicted hosts keep them.
 //!
 //! ```text
 //! host:   key       text
@@ -18,8 +18,8 @@
 //!
 //! All numbers are [`varint`]s.
 //!
-//! A checkpoint is a list of these, and so is the file of evicted hosts. Equal hosts have equal images, whether their pages were out or
-//! not, and whether they were built while running or by a resume. The tests of live against replay compare nothing else of a host.
+//! A chunk of hosts in a checkpoint is a list of images. Equal hosts have equal images, whether their pages were out or not, and whether
+//! the hosts were built while running or by a resume. The tests of live against replay compare nothing else of a host.
 
 use std::io;
 use std::time::Duration;
@@ -32,18 +32,18 @@ use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
 use crate::frontier::{Failure, Timestamp};
 use crate::gate::Position;
 
-/// The flags of a host; from bit [`ROBOTS`] on, what is known of its robots.txt. This one: it has answered.
+/// The first flag of a host: it has answered. From bit [`ROBOTS`] on, the flags say what is known of its robots.txt.
 const HAS_ANSWERED: u64 = 1;
 /// It failed too often, and is not asked again in this run.
 const IS_RETIRED: u64 = 2;
-/// A page was lent by its robots.txt: once stale, that is fetched again.
+/// Its robots.txt was used to lend a page: once stale, it is fetched again.
 const IS_USED: u64 = 4;
 /// It named the time of its rest itself, so the crawl's patience does not end it.
 const IS_PATIENT: u64 = 8;
 /// The number of bits below what is known of its robots.txt.
 const ROBOTS: u32 = 4;
 
-/// Appends a host and its queue. Equal hosts have equal bytes: an eviction compares them, to see whether the host has changed since.
+/// Appends a host and its queue. An eviction compares these bytes with an earlier image, to see whether the host has changed since.
 ///
 /// A URL that is lent out is written as queued. The seat and the parsed rules are not written, since they follow from the rest. Nor are the
 /// validators of a robots.txt: without them it is fetched in full once more.
@@ -109,8 +109,8 @@ pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
     }
 }
 
-/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` if they are not a host. Part of its queue may then be in
-/// `back` already, so the caller must give up the whole chunk.
+/// Takes a host off the front of the bytes, and puts its queue in `back`; `None` if the bytes are not a host. Part of its queue may then be
+/// in `back` already, so the caller must give up everything that it has loaded.
 pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<(Host, Usage)> {
     let mut queue = Queue::default();
     let (host, usage) = read(bytes, |queued, tries| {

@@ -1,17 +1,17 @@
-//! What a frontier writes, and what it is rebuilt from.
+//! What a frontier writes to its journal and to checkpoints, and is rebuilt from.
 //!
 //! A [`Record`] goes to the [`Journal`] before it changes the state. An *image* is one host as bytes, in a checkpoint; [`Counts`] are the
-//! sums of one moment. [`Receipt`]s tie a page that is done to its bytes in each output.
+//! sums of one moment, for a checkpoint. [`Receipt`]s tie a page that is done to its bytes in each output.
 //!
 //! There are two kinds of storage: an [`Arena`] in memory, which keeps only entries, and a job's journal on disk. A frontier cannot tell
 //! them apart: positions grow, an entry can be read while its URL waits, and an append either takes effect or fails with an error.
 //!
-//! The bytes of an entry, of a host and of a piece of the schedule are laid out here, for both kinds of storage; frames, checksums and
-//! files are the job's. A number is a varint, and a position mostly the step from the previous one, since URLs that wait together were
-//! found together.
+//! The bytes of an entry and of a host are laid out here, for both kinds of storage; those of a piece of the schedule in
+//! `queues::schedule`. Frames, checksums and files belong to the job. A number is a varint. A position is mostly the step from the previous
+//! one, since URLs that wait together were found together.
 //!
-//! This file has the journal, as a trait and in memory. `record` has what it is given: records, receipts, rounds of rules, counts. `entry`
-//! is an admission and its bytes, `image` the bytes of a host.
+//! Here is the journal, as a trait and in memory. `record` has records, receipts, rounds of rules and counts. `entry` is an admission and
+//! its bytes, `image` the bytes of a host.
 
 pub(crate) mod entry;
 pub(crate) mod image;
@@ -37,16 +37,15 @@ pub trait OwnJournal {}
 
 /// The append-only record of a crawl: queues hold positions in it, never texts.
 ///
-/// A frontier lives [in memory](crate::frontier::Frontier::new), over an [`Arena`], or [in a
-/// job](crate::frontier::Frontier::open). This trait is only for bounds: no other crate can implement it, since a frontier relies on more than
-/// a signature can say.
+/// A frontier lives [in memory](crate::frontier::Frontier::new), over an [`Arena`], or [in a job](crate::frontier::Frontier::open). This
+/// trait is only for bounds: no other crate can implement it, since a frontier relies on more than a signature can say.
 pub trait Journal: OwnJournal {
     /// Appends a record and returns its position. Each entry has one; `None` for any other record if the journal keeps only entries, as it
     /// does in memory, since the others serve to rebuild a frontier.
     ///
-    /// A journal that outlives its process keeps a record whole or not at all. So a record of both a returned lease and the entry that
-    /// takes the page's place ([`Record::Again`]) is never kept by half: otherwise a crash could leave a page that is never fetched again,
-    /// or fetched twice.
+    /// A journal that outlives its process keeps a record whole or not at all. [`Record::Again`] relies on it, a record of both a returned
+    /// lease and the entry that takes the page's place: if half of it were kept, the page would never be fetched again, or would be fetched
+    /// twice.
     ///
     /// # Errors
     /// If the storage fails; nothing was appended then.
@@ -71,8 +70,7 @@ pub trait Journal: OwnJournal {
         Ok(None)
     }
 
-    /// The newest image of an evicted host; `None` for a host that was never evicted. It is not called for a host that has come back: that
-    /// is in memory.
+    /// The newest image of an evicted host; `None` for a host that was never evicted. It is not called for a host in memory.
     ///
     /// # Errors
     /// If the storage fails.
@@ -124,7 +122,8 @@ pub trait Journal: OwnJournal {
     fn memory(&self) -> usize;
 }
 
-/// The wire URL of an entry; `None` if there is no entry: the positions in a [`Found`](crate::gate::Found) come from its maker, unchecked.
+/// The wire URL of an entry; `None` if there is no entry at this position. The positions in a [`Found`](crate::gate::Found) come from its
+/// maker, and are not checked.
 pub(crate) fn read_wire(journal: &mut impl Journal, position: Position) -> io::Result<Option<&str>> {
     match journal.read(position) {
         Ok(entry) => Ok(Some(entry.wire)),
@@ -138,8 +137,8 @@ const CHUNK: usize = 1 << 20;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// It keeps only entries. All other records serve to rebuild a frontier, and this one ends with its process. Nothing is ever freed, since a
-/// report may ask for the text of a page's referrer at any time.
+/// It keeps only entries. All other records serve to rebuild a frontier, and a frontier in memory ends with its process. Nothing is ever
+/// freed, since a report may ask for the text of a page's referrer at any time.
 ///
 /// A position is a chunk's number and a place in the chunk. No entry straddles two chunks; an entry that is too long for a chunk gets its
 /// own.

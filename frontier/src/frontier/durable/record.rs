@@ -1,5 +1,4 @@
-//! What a journal keeps of a crawl: its records, with the receipts of what each page wrote and the round of rules in which its URLs were
-//! judged; and the counts of one moment, for a checkpoint.
+//! The records of a journal, with the receipts of what each page wrote; rounds of rules; and the counts of one moment, for a checkpoint.
 //!
 //! # Bytes of receipts
 //!
@@ -11,8 +10,8 @@
 //!                   checksum  u32, of them
 //! ```
 //!
-//! Numbers are little-endian. After a crash the outputs are checked for these bytes, and a page whose bytes one of them lacks is queued
-//! again.
+//! Numbers are little-endian. After a crash the outputs are checked for the bytes that the receipts describe. If any output lacks them, the
+//! page is queued again.
 
 use std::fmt;
 use std::time::Duration;
@@ -121,7 +120,7 @@ pub struct Settled<'a> {
     pub attempts: u8,
     /// Whether the page leaves the queue; if not, it stays in its place.
     pub done: bool,
-    /// Where its bytes are in the outputs; empty if it has none, or none that could be read again.
+    /// Where its bytes are in the outputs; empty if it wrote none, or none that can be read again.
     pub receipts: Receipts<'a>,
     /// What it yielded, if it is done and that was looked at.
     pub yielded: Option<PageYield>,
@@ -174,13 +173,13 @@ pub enum RobotsRecord<'a> {
 
 /// The round of rules by which URLs were last judged.
 ///
-/// Each change of the rules begins a *round*. A URL admitted before it is judged again when its turn comes. If it is refused then, it is
-/// set aside: it keeps its entry, and the next round judges it once more.
+/// Each change of the rules begins a *round*. A URL that was admitted before the round is judged again when its turn comes. If it is
+/// refused then, it is set aside: it keeps its entry, and the next round judges it once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleRound {
     /// A digest that distinguishes these rules from others; 0 if none are known yet.
     pub digest: u64,
-    /// They judged each URL whose entry is at or after this position.
+    /// The rules judged each URL whose entry is at or after this position.
     pub since: Position,
     /// The number of rounds before this one.
     pub number: u32,
@@ -196,8 +195,8 @@ pub struct Aside {
 }
 
 impl RuleRound {
-    /// The next round, with other rules that hold from this position on. If the journal keeps no such records, there is no position: then
-    /// all queued URLs are judged again, whenever they came.
+    /// The next round, with other rules that hold from this position on. In a journal that keeps no such records there is no position: then
+    /// all queued URLs are judged again, whenever they were admitted.
     pub(crate) fn next(self, digest: u64, at: Option<Position>) -> Self {
         let since = at.unwrap_or(Position::from_u64(u64::MAX));
         Self { digest, since, number: self.number.saturating_add(1) }
@@ -233,12 +232,12 @@ pub(crate) struct Counts {
     pub evidence: Vec<(u32, u64)>,
 }
 
-/// What a page wrote to the outputs: a [`Receipt`] for each, under the output's name. Each page names the same output first: the order of
-/// records there is the order in which pages were done.
+/// What a page wrote to the outputs: a [`Receipt`] for each output, under its name. All pages name the same output first: the order of its
+/// records is the order in which pages were done.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Receipts<'a>(&'a [u8]);
 
-/// Bytes of the longest list. A record stores its length, together with its host's, in two bytes.
+/// The most bytes of a list. A record stores the length of the list and of its host's status, as one sum, in two bytes.
 const MOST: usize = 63 << 10;
 
 /// A list of receipts being built.
@@ -326,7 +325,7 @@ impl fmt::Debug for Receipts<'_> {
     }
 }
 
-/// A page's bytes in one output, which must be there for the page to count as done.
+/// Where a page's bytes are in one output. They must be there for the page to count as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The offset in the output at which they end.

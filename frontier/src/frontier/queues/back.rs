@@ -1,4 +1,4 @@
-//! The back queues: URLs by host.
+//! The back queues: URLs by host, as positions in the journal.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -16,14 +16,15 @@ use crate::gate::Position;
 ///
 /// # URLs that are lent out
 ///
-/// A URL that is lent out stays in its place until it is done, and is removed from there. Only other lent URLs can be before it, so a short
-/// search from the front finds it. The few before it are taken out with it, and put back. So the queue always looks as if nothing had been
-/// lent, and is saved as it is.
+/// A URL that is lent out stays in its place until it is done, and is then removed from there. Only other lent URLs can be before it, so a
+/// short search from the front finds it. To remove it, the few URLs before it are taken out and put back. So the queue always looks as if
+/// nothing had been lent, and is saved as it is.
 ///
 /// # Calls
 ///
-/// `push` is for found URLs, `push_front` for URLs that a crash lost. `remove`, `remove_run` and `replace` are for URLs that are done,
-/// dropped, or moved to another spelling. `first_but` is the next URL while some are out. The caller keeps the [`Queue`], in the host.
+/// `push` is for found URLs, `push_front` for pages whose records a crash lost. `remove`, `remove_run` and `replace` are for URLs that are
+/// done, dropped, or moved to another spelling. `first_but` is the next URL while some are out. The caller keeps the [`Queue`], in the
+/// host.
 #[derive(Debug, Default)]
 pub(crate) struct Back {
     levels: Pool<Level>,
@@ -35,13 +36,13 @@ pub(crate) struct Back {
 /// One host's share of the back queues, stored in the host. Only [`Back`], which has the rest, can change it.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// The level of the best priority; worse levels follow it in order. Undefined if nothing is queued.
+    /// The level of the best priority; the levels of worse priorities follow it in order. Undefined if nothing is queued.
     best: Level,
     /// URLs of all priorities, including lent ones.
     len: u32,
 }
 
-/// More than the URLs of its priority that can be before a lent URL: fewer leases of one host are out at once.
+/// A lent URL is among the first `REACH` of its priority: only other lent URLs are before it, and fewer leases of one host are out at once.
 const REACH: usize = 256;
 
 impl Queue {
@@ -65,7 +66,8 @@ impl Back {
         queue.len += 1;
     }
 
-    /// Queues a URL before all of the same priority. For pages that a crash put back: they were found before all URLs in the queue.
+    /// Queues a URL before all of the same priority. For pages that are queued again after a crash: they were found before all URLs in the
+    /// queue.
     pub(crate) fn push_front(&mut self, queue: &mut Queue, queued: Queued) {
         if let Some((level, chunks)) = self.level(queue, queued) {
             level.push_front(chunks, queued.position.to_u64());
@@ -84,7 +86,7 @@ impl Back {
         self.remove_run(queue, queued, 1) > 0
     }
 
-    /// Removes at most `urls` URLs of one priority, beginning with `from`; says how many.
+    /// Removes at most `urls` URLs of one priority, beginning with `from`; says how many it removed.
     pub(crate) fn remove_run(&mut self, queue: &mut Queue, from: Queued, urls: u32) -> u32 {
         let Some(before) = self.cut(queue, from) else { return 0 };
         let mut removed = 0;
@@ -160,8 +162,8 @@ impl Back {
         level.put_steps(&self.chunks, to);
     }
 
-    /// Appends the number of URLs from the first of a level to the last that has used a try, and the tries of each of them. Only URLs that
-    /// were lent out have any, and these are at the front.
+    /// Appends the number of URLs from the first of a level to the last that has used a try, and the used tries of each of them. Only URLs
+    /// that were lent out have used any, and these are at the front.
     pub(crate) fn put_tries(&self, level: &Level, to: &mut Vec<u8>) {
         let count = to.len();
         to.push(0);
@@ -173,7 +175,7 @@ impl Back {
         }
     }
 
-    /// Reads what [`pop`](Self::pop) will read, so that the cache line is loaded while other things are done.
+    /// Reads what [`pop`](Self::pop) will read, so that its cache lines are loaded while other things are done.
     pub(crate) fn prefetch(&self, queue: &Queue) {
         if queue.best.head != NONE {
             black_box(self.chunks[queue.best.head].next);
@@ -208,7 +210,7 @@ impl Back {
         before.iter().rev().for_each(|&position| self.push_front(queue, Queued { position, priority }));
     }
 
-    /// Forgets the tries of a URL that leaves its queue. Mostly no URL has any, and nothing is looked up.
+    /// Forgets the used tries of a URL that leaves its queue. Mostly no URL has any, and nothing is looked up.
     fn forget_tries(&mut self, position: Position) {
         if !self.tried.is_empty() {
             self.tried.remove(&position);
@@ -249,7 +251,7 @@ impl Back {
         Some(first)
     }
 
-    /// Takes a level out of the pool, which reuses its place. The caller repairs the list that it was in.
+    /// Takes a level out of the pool, which may reuse its place. The caller repairs the list that it was in.
     fn take_level(&mut self, id: u32) -> Option<Level> {
         (id != NONE).then(|| {
             let level = self.levels[id];
@@ -258,8 +260,8 @@ impl Back {
         })
     }
 
-    /// The level that `queued` belongs to, with the chunks to write to. `None` if there was none: it has been made with this URL alone, and
-    /// nothing is left to do. The levels of a queue are ordered by priority, so a new one is inserted in its place.
+    /// The level that `queued` belongs to, with the chunks to write to. If there is none, makes one with this URL alone, in its place among
+    /// the levels, which are ordered by priority; then returns `None`, since nothing is left to do.
     fn level<'a>(&'a mut self, queue: &'a mut Queue, queued: Queued) -> Option<(&'a mut Level, &'a mut Pool<Chunk>)> {
         let Self { levels, chunks, .. } = self;
         let alone = Level::of(queued);

@@ -1,8 +1,8 @@
-//! Turns by registrable domain.
+//! Turns by registrable domain, so that one domain with very many hosts does not have nearly all of them.
 //!
 //! A host is one name, and names cost nothing: the owner of a domain can make as many hosts as links to them. If each host had a turn, that
-//! domain would have nearly all turns. So turns are counted for each domain. A domain is *ahead* if its turns exceed the average of the
-//! domains with URLs waiting by more than the lead. Its hosts then give way:
+//! domain would have nearly all turns. So turns are counted by domain. A domain is *ahead* if its turns exceed the average of the domains
+//! with URLs waiting by more than the lead. Its hosts then give way:
 //!
 //! ```text
 //!   Front ──▶ is its domain ahead? ── no ──▶ its turn
@@ -12,15 +12,16 @@
 //!     new hosts:   a line ── the others have caught up
 //! ```
 //!
-//! A host that has answered has pages that are wanted, and goes when no other host could. A new host does not: while a good site rests
+//! A host that has answered has pages that are wanted, and goes when no other host is due. A new host does not: while a good site rests
 //! between two pages there is time for a hundred hosts of a link farm, and each would then have pages of its own. A domain that is alone is
 //! never ahead.
 //!
-//! The average is over the domains with a host that is out, due, or will be soon. A new domain begins with the average, so it is neither
-//! behind nor ahead. A domain that comes back keeps its turns, but is at most a few leads below the average. A domain that is far ahead
-//! because no other was due counts as two leads ahead: it does not wait for turns that no other domain lost.
+//! The average is over the domains that compete: those with a host that is out, is due, or will be due soon. A new domain begins with the
+//! average. A domain that competes again keeps its turns, but is at most a few leads below the average. While a domain is two leads ahead,
+//! its further turns are not counted. So a domain that goes on while all others rest does not wait afterwards for turns that none of them
+//! lost.
 //!
-//! None of this is state: after a restart all domains have had equally many turns.
+//! None of this is state: after a restart all domains count as having had equally many turns.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -45,12 +46,12 @@ pub(crate) struct Domains {
     /// The places by the hashes of the names.
     places: HashTable<u32>,
     hasher: RandomState,
-    /// The number of domains that compete for turns, and the turns that they have had.
+    /// The number of domains that compete for turns, and (below) all turns that they have had.
     rivals: u64,
     turns: u64,
     /// The average when a domain last stopped competing.
     last: u64,
-    /// Domains with hosts waiting, by their turns when noted; the fewest turns are the greatest.
+    /// Domains with hosts waiting, by their turns when they were noted; the one with the fewest turns is at the top.
     notes: BinaryHeap<Reverse<(u64, u32)>>,
     /// Domains with known hosts waiting, in the order in which these may go if no other host is due.
     spare: VecDeque<u32>,
@@ -64,11 +65,11 @@ pub(crate) struct Domains {
 #[derive(Clone, Copy, Debug, Default)]
 struct Member(u32);
 
-/// A domain with a host in memory that has had URLs.
+/// A domain of which a host in memory has competed.
 #[derive(Debug)]
 struct Domain {
-    /// The hash of its name, in place of the name. Two names with one hash would share their turns, once in 10¹² crawls of a million
-    /// domains each.
+    /// The hash of its name, in place of the name. Two names with one hash would share their turns: with a million domains, about one crawl
+    /// in 40 million has such a pair.
     hash: u64,
     turns: u64,
     /// Hosts in memory.
@@ -90,8 +91,8 @@ struct WaitQueues {
 
 const _: () = assert!(size_of::<Domain>() == 32);
 
-/// The most leads that a domain may be below the average when it comes back. A domain whose only host has one link a page comes and goes
-/// with each page, and must not lose by that the turns that others are ahead of it.
+/// The most leads that a domain may be below the average when it competes again. A domain whose only host has one link on each page stops
+/// competing and begins again with each page, and must still have the turns by which others are ahead of it.
 const SAVED: u64 = 4;
 
 impl Member {
@@ -239,7 +240,7 @@ impl Domains {
         }
     }
 
-    /// A host that gives way has a better URL: it goes after all others of that priority.
+    /// A host that gives way has a better URL: it moves after all other hosts of that URL's priority.
     pub(crate) fn promote(&mut self, seats: &mut HostSlots<'_>, host: HostId, (from, to): (u8, u8), is_new: bool) {
         if let Some(queues) = self.wait_queues_of(host) {
             queues.of(is_new).remove(seats, host, from);
@@ -289,7 +290,7 @@ impl Domains {
         }
     }
 
-    /// Removes and returns a known host that gives way, with its priority, for when no other host is due. The domains take these turns in
+    /// Removes and returns a known host that gives way, with its priority. For when no other host is due; the domains take these turns in
     /// rotation.
     pub(crate) fn take_spare(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
         while let Some(number) = self.spare.pop_front() {
@@ -389,7 +390,7 @@ impl Domains {
         self.turns -= self.all[place].turns;
     }
 
-    /// Cuts a domain's turns to the average.
+    /// Cuts a domain's turns to the average, so that it is no longer ahead.
     fn pardon(&mut self, place: usize) {
         let most = self.average();
         let domain = &mut self.all[place];

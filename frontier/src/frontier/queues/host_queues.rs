@@ -2,14 +2,15 @@
 //!
 //! # Front: hosts that may be asked now
 //!
-//! A priority is one byte, and 0 goes first. With 256 lists and one bit for each, the best host is found in four words of memory.
+//! A priority is one byte, and 0 goes first. There are 256 lists and one bit for each, so the best priority is found in four words of
+//! memory.
 //!
 //! # Wait queues: hosts that wait for their rate group or their domain
 //!
-//! By the priority of their best URLs. The lists run through the hosts, as those of [`Front`] do: a host in a wait queue is in no other queue. A wait queue has
-//! lists only for the priorities that it holds, since there may be many wait queues.
+//! They wait by the priority of their best URLs. The lists run through the hosts, as those of [`Front`] do, so a host in a wait queue is in
+//! no other queue. A wait queue has lists only for priorities that a host has, since there may be many wait queues.
 //!
-//! A wait queue holds no host itself. Each host's seat says which wait queue it is in and by which priority, and both change together.
+//! Each host's seat says which kind of wait queue it is in, and by which priority. Seat and queue change together.
 //!
 //! # Agenda: hosts by the time they may next be asked
 //!
@@ -19,8 +20,8 @@
 //!     └── pop_due(now) ──▶ Front
 //! ```
 //!
-//! Most rests have one length, so most hosts are noted at the end of the last list or close to it, and each is sorted once, among the hosts
-//! of its own day.
+//! Most rests have one length. So most hosts are noted in the last list or close to it, and each host is sorted once, among the hosts of
+//! its own day.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -36,13 +37,13 @@ use crate::frontier::hosts::{HostId, HostSlots};
 /// each host's best first, and the front queues hold each due host once: the best URL of all due hosts goes first, and only hosts that may
 /// be asked at once are ever looked at.
 ///
-/// Every operation is O(1). The queues are lists through the hosts, because a host moves up from the middle of its queue when
-/// a better URL is found for it.
+/// Every operation is O(1). The lists run through the hosts, because a host moves up from the middle of its list when a better URL is found
+/// for it.
 #[derive(Debug)]
 pub(crate) struct Front {
     /// A list of hosts for each priority.
     queues: Box<[ListLink; 256]>,
-    /// One bit for each priority: whether its list has a host. So the best priority is found in four words.
+    /// One bit for each priority: whether its list has a host.
     occupied: [u64; 4],
     /// The number of hosts in all lists.
     len: usize,
@@ -195,15 +196,15 @@ impl WaitQueue {
 
 /// Hosts with URLs queued that may not be asked yet, by the time they may.
 ///
-/// Time is cut into days of 16 milliseconds, as in a calendar queue (Brown 1988). Hosts of a later day are noted in no order, with one
-/// write at the end of its list; when the day comes, its hosts are ordered at once. So with a million resting hosts only the few thousand
-/// of one day are sorted, in cache, while a heap of all of them would be walked from top to bottom in memory for each.
+/// Time is cut into days of 16 milliseconds, as in a calendar queue (Brown 1988). A host of a later day is noted with one write at the end
+/// of that day's list, in no order; when the day comes, its hosts are ordered at once. So with a million resting hosts only the few
+/// thousand of one day are sorted, in cache. A heap of all of them would be walked from top to bottom, in memory, for each host.
 ///
-/// Only due hosts are removed, or hosts removed [by hand](Self::remove). A resting host with nothing lent out cannot change. A host with
-/// pages out may be told to rest longer meanwhile; it is then found too early, and put back.
+/// [`pop_due`](Self::pop_due) removes hosts that are due; only [`remove`](Self::remove), which is rare, removes others. A resting host with
+/// nothing lent out cannot change. A host with pages out may be told to rest longer meanwhile: it is then removed too early, and put back.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    /// The hosts of this day and of earlier ones; empty only if there are no later ones either.
+    /// The hosts of this day and of earlier ones; empty only if no host rests.
     today: BinaryHeap<Note>,
     /// The number of this day: microseconds, shifted by [`DAY`].
     day: u64,
@@ -215,8 +216,8 @@ pub(crate) struct Agenda {
     made: u32,
 }
 
-/// The earliest is the greatest; of notes due at the same time, the first made. Host numbers would not do to break ties: an evicted host
-/// comes back with another number. If 2³² notes were made in between, the order of such a pair is reversed.
+/// The earliest note is the greatest; of notes due at the same time, the one made first. Host numbers would not do to break ties: an
+/// evicted host comes back with another number. If the count of notes wraps between two of them, their order is reversed.
 type Note = Reverse<(Timestamp, u32, HostId)>;
 
 const _: () = assert!(size_of::<Note>() == 16);
@@ -252,7 +253,7 @@ impl Agenda {
         Some(host)
     }
 
-    /// Removes hosts, wherever they are. O(resting hosts): for operations that a user starts.
+    /// Removes hosts, wherever they are. O(resting hosts): for a host that is dropped, and for a group whose budget is spent.
     pub(crate) fn remove(&mut self, is_gone: impl Fn(HostId) -> bool) {
         let stays = |note: &Note| !is_gone(note.0.2);
         self.today.retain(stays);

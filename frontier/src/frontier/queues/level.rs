@@ -6,15 +6,17 @@
 //!                               head_at             tail_at
 //! ```
 //!
-//! A chunk is 28 bytes of steps and the number of the next chunk. Steps are varints and may straddle two chunks. Reading frees a chunk
-//! as it leaves it, so a queue that is read as fast as it is written keeps two chunks, however many URLs go through it.
+//! A chunk is 28 bytes of steps and the number of the next chunk. A step goes from one position to the next; it is a varint, and may
+//! straddle two chunks. A chunk is freed when its last byte has been read, so a queue that is read as fast as it is written keeps at most
+//! two chunks, however many URLs go through it.
 //!
 //! A level itself is 32 bytes, and [`Back`](super::Back) copies it freely between the host, which stores the best one, and the pool.
 //!
 //! # The pool
 //!
-//! Many small records of one size are freed and reused. A record's number takes half the bytes of a pointer, and a record has no header. Free records form a list through themselves, so giving
-//! one back and taking it again touches one cache line. The pool never shrinks: what a queue needed once it may need again.
+//! The pool has many small records of one size, which are freed and reused. A record's number takes half the bytes of a pointer, and a
+//! record has no header. Free records form a list through themselves, so giving one back and taking it again touches one cache line. The
+//! pool never shrinks: a queue may need again what it needed once.
 
 use std::ops::{Index, IndexMut};
 
@@ -23,17 +25,17 @@ use crate::gate::Position;
 
 /// The URLs of one priority of one host: the first and the last position in full, the others as steps.
 ///
-/// One or two URLs are the first and the last alone, and need no chunk: most hosts of a wide crawl have no more. With more, the chunks have
-/// every step from the first to the last. No URL follows itself, so a step is never 0.
+/// One or two URLs are the first and the last alone, and need no chunk: most hosts of a wide crawl have no more. With more URLs, the chunks
+/// have every step from the first to the last. No URL follows itself, so a step is never 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
     /// The position of the first URL.
     pub(crate) first: u64,
     /// The position of the last URL. The step of the next URL pushed is relative to it.
     pub(crate) last: u64,
-    /// The chunks of the steps from the first to the last; none if there are no others.
+    /// The first chunk of the steps; [`NONE`] if the first and the last are the only URLs.
     pub(crate) head: u32,
-    /// The chunk that is written to; the head, if there is one chunk.
+    /// The last chunk, which is written to; the head, if there is one chunk.
     tail: u32,
     /// The next worse level.
     pub(crate) next: u32,
@@ -78,8 +80,8 @@ impl Level {
         self.last = at;
     }
 
-    /// Adds a URL before the first. Its bytes are written backwards, into the free bytes before the head's or into a new chunk before the
-    /// head.
+    /// Adds a URL before the first. The bytes of its step are written backwards, into the free bytes at the head chunk's beginning or into
+    /// a new chunk before the head.
     pub(crate) fn push_front(&mut self, chunks: &mut Pool<Chunk>, at: u64) {
         if !self.is_one() || at == self.first {
             self.write_step(chunks);
@@ -89,7 +91,7 @@ impl Level {
         self.first = at;
     }
 
-    /// Goes on to the next URL; `false` if there is none, and the level is over. A chunk that has been read is given back.
+    /// Goes on to the next URL; `false` if there is none: the level is then over. A chunk that has been read is given back.
     #[inline]
     pub(crate) fn advance(&mut self, chunks: &mut Pool<Chunk>) -> bool {
         if self.is_one() {
@@ -152,8 +154,8 @@ impl Level {
         self.tail_at += 1;
     }
 
-    /// Writes a byte before the first. Only for URLs that a crash put back, and for the few URLs before one that is removed, so it need not
-    /// be fast.
+    /// Writes a byte before the first. Only for URLs that are queued again after a crash, and for the few URLs before one that is removed,
+    /// so it need not be fast.
     fn write_front(&mut self, chunks: &mut Pool<Chunk>, byte: u8) {
         if self.head == NONE {
             self.start(chunks, CHUNK);
@@ -165,7 +167,7 @@ impl Level {
         chunks[self.head].bytes[usize::from(self.head_at)] = byte;
     }
 
-    /// Removes and returns the first byte; only called while there is one. With its last byte the last chunk is given back too.
+    /// Removes and returns the first byte; only called while there is one. When a chunk's last byte has been read, the chunk is given back.
     fn read(&mut self, chunks: &mut Pool<Chunk>) -> u8 {
         let byte = chunks[self.head].bytes[usize::from(self.head_at)];
         self.head_at += 1;
@@ -233,7 +235,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Records in one segment: growing allocates one of them and copies nothing.
 const SEGMENT: usize = 4096;
 
-/// A record that has room for the number of another: its follower in a list, or the next free one.
+/// A record with a field for the number of another one: its follower in a list, or the next free record.
 pub(crate) trait Linked: Copy + Default {
     /// The number of its follower; [`NONE`] at the end.
     fn next(&self) -> u32;
@@ -241,8 +243,8 @@ pub(crate) trait Linked: Copy + Default {
     fn set_next(&mut self, next: u32);
 }
 
-/// Many small records of one kind, known by number and reused, without an allocation or an allocator's header for each. Memory is never
-/// freed: the record given back last is the next one taken.
+/// Many small records of one kind, known by number, without an allocation or an allocator's header for each. Memory is never freed; the
+/// record given back last is the next one taken.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     /// All records, in the order of their numbers.

@@ -2,8 +2,10 @@
 //!
 //! - [`Front`]: hosts that may be asked now, by the priority of their best URL.
 //! - [`Domains`]: registrable domains with the turns that they have had, and the hosts that give way to others.
+//! - [`RateGroups`]: hosts that share a clock (a group, a server's ports, an IP address), and the hosts that wait for it.
 //! - [`Agenda`]: hosts that rest, by the time their rest is over.
-//! - [`Back`]: the URLs of each host, by priority: 8 bytes or less each, as positions in the journal.
+//! - [`Back`]: the URLs of each host, by priority, as positions in the journal. `level` has the URLs of one priority, in chunks from a
+//!   [`Pool`].
 //! - [`Schedule`]: URLs that wait for a time of their own, or until they are asked for again.
 //!
 //! ```text
@@ -14,12 +16,12 @@
 //!      └──────────────────── the lease comes back, more is queued ─────────────┘
 //! ```
 //!
-//! A URL is in `Back` or in `Schedule`. A host is in `Front`, in `Agenda`, or in a `WaitQueue` of its rate group or its domain; in none of
-//! them if it has nothing queued or is lent out. The queues of URLs are part of the state; the queues of hosts belong to the machine, and
-//! are rebuilt on resume.
+//! A URL is in `Back` or in `Schedule`. A host is in a `Front` (of due hosts, or of hosts that are held), in `Agenda`, or in a `WaitQueue`
+//! of its rate group or its domain. It is in none of them if it has nothing queued, is lent out, or waits for another host to be asked for
+//! its robots.txt. The queues of URLs are part of the state. The queues of hosts belong to `machine`, and are rebuilt on resume.
 //!
-//! No queue holds a text, and none allocates per item: levels and chunks come from a [`Pool`], and the lists of `Front` run through the
-//! hosts. With ten million URLs waiting, their queues take two to four bytes each.
+//! No queue of URLs or hosts holds a text, and none allocates per item: levels and chunks come from a [`Pool`], and the lists of `Front`
+//! run through the hosts. With ten million URLs waiting, their queues take two to four bytes a URL.
 
 mod back;
 mod domains;

@@ -1,4 +1,4 @@
-//! Hosts that share a clock: the hosts of a group, the ports of one server, the hosts on one IP address.
+//! Rate groups: hosts that share a clock. They are the hosts of a group, the ports of one server, or the hosts on one IP address.
 //!
 //! ```text
 //!   a host's own rest is over ──▶ Front ──▶ its rate groups are free? ── yes ──▶ Leased: the rate groups are taken
@@ -9,17 +9,17 @@
 //!
 //! If a host's turn comes while one of its rate groups rests, or has as many requests out as it may, the host joins that rate group's wait
 //! queue. When the rate group is free, one host of the queue is *called*: it goes to the front queue, and its place in the rate group is
-//! reserved for it. A resting rate group is noted once, by the time when it is free, however many hosts wait. So a request costs no more
-//! with ten thousand hosts in a group than with two.
+//! reserved for it. However many hosts wait for a resting rate group, it is noted once, by the time when it is free. So a request costs no
+//! more with ten thousand hosts in a group than with two.
 //!
 //! A host may be in three rate groups: its group's, its server's and its address's. If one of them calls it and it must wait for another,
-//! the first calls its next host: no place is reserved for a host that cannot take it. A host that one rate group has called may take a
-//! place that another has reserved, since two hosts that each hold the place the other needs would wait for ever.
+//! the first calls its next host: no place stays reserved for a host that cannot take it. A host that one rate group has called may take a
+//! place that another has reserved. Otherwise two hosts, each with a reserved place that the other needs, would wait for ever.
 //!
 //! The rate groups of host groups are made at the start. The rate group of an address or a server lasts while a host in memory is in it, a
 //! request to it is out, or it rests.
 //!
-//! None of this is state: after a restart, each rate group rests first.
+//! None of this is state: after a restart, each rate group first rests.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +40,7 @@ use crate::frontier::hosts::{
 #[derive(Debug, Default)]
 pub(crate) struct RateGroups {
     all: Vec<RateGroup>,
-    /// Resting rate groups with hosts waiting, by the time when they are free; the earliest is the greatest.
+    /// Resting rate groups with hosts waiting, by the time when they are free; the earliest is at the top.
     notes: BinaryHeap<Reverse<(Timestamp, RateGroupId)>>,
     /// The number of hosts in all wait queues.
     waiting: usize,
@@ -49,9 +49,9 @@ pub(crate) struct RateGroups {
     servers: AHashMap<Box<str>, RateGroupId>,
     /// For each host in memory that is a port of a server, the server's rate group.
     ports: AHashMap<HostId, RateGroupId>,
-    /// Rate groups of servers and addresses that no host has, to be reused.
+    /// The numbers of rate groups that no host is in, to be reused.
     unused: Vec<RateGroupId>,
-    /// At this many rate groups, unused ones are searched for.
+    /// When there are this many rate groups, the next new one first searches for unused ones.
     sweeps_at: usize,
     /// The rest and the connections of each address.
     sharing: AddressSharing,
@@ -109,21 +109,21 @@ impl RateGroups {
         self[id].due
     }
 
-    /// A budget leaves this many pages to the hosts of a rate group, so no more requests may be out. If none is left, its hosts are not
-    /// asked, and need not wait: the budget sets no bound then.
+    /// A budget leaves this many pages to the hosts of a rate group, so at most this many requests may be out. If none is left, its hosts
+    /// are not asked and need not wait, so there is no bound.
     pub(crate) fn leave_pages(&mut self, id: RateGroupId, left: u64) {
         let left = u8::try_from(left).unwrap_or(u8::MAX);
         self[id].left = if left == 0 { u8::MAX } else { left };
     }
 
-    /// Whether a host of the rate group that was taken from the front queue may be asked now. If the rate group called it, its place was
-    /// reserved.
+    /// Whether the rate group lets a host that was taken from the front queue be asked now. If the rate group has called the host, its
+    /// reservation is over by then.
     pub(crate) fn is_free(&self, id: RateGroupId, now: Timestamp) -> bool {
         let rate_group = &self[id];
         rate_group.due <= now && rate_group.has_room(&self.sharing)
     }
 
-    /// Whether a host of the rate group that another rate group has called may be asked now. Reservations are ignored: otherwise two hosts,
+    /// Whether the rate group lets a host that another rate group has called be asked now. Reservations are ignored: otherwise two hosts,
     /// each called by the rate group that the other needs too, would give way to each other for ever.
     pub(crate) fn is_open(&self, id: RateGroupId, now: Timestamp) -> bool {
         let rate_group = &self[id];
@@ -135,7 +135,8 @@ impl RateGroups {
         self[id].called -= 1;
     }
 
-    /// Puts a host that is in no queue into the wait queue at this priority; if it is to be first, before all others of that priority.
+    /// Puts a host that is in no queue into the wait queue, after all others of its priority, or before them. `at` is the priority, and
+    /// whether the host goes first.
     pub(crate) fn stand(
         &mut self,
         id: RateGroupId,
@@ -155,7 +156,7 @@ impl RateGroups {
         self.waiting += 1;
     }
 
-    /// A waiting host has a better URL: it goes after all others of that priority.
+    /// A waiting host has a better URL: it moves after all other hosts of that URL's priority.
     pub(crate) fn promote(
         &mut self,
         id: RateGroupId,
@@ -171,7 +172,7 @@ impl RateGroups {
         seats[host].state = HostState::in_line(kind, to);
     }
 
-    /// Takes a host of this priority out of the wait queue. O(rate groups) if it was the last one.
+    /// Takes a host of this priority out of the wait queue. O(rate groups) if no other host waits there.
     pub(crate) fn leave(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let rate_group = &mut self[id];
         rate_group.line().remove(seats, host, priority);
@@ -227,7 +228,7 @@ impl RateGroups {
         }
         rate_group.due = until;
         if rate_group.is_noted {
-            // Its line may have been called empty since it was noted.
+            // All hosts of its wait queue may have been called since it was noted.
             rate_group.is_noted = rate_group.is_waited_for();
             let is_waited_for = rate_group.is_noted;
             self.notes.retain(|Reverse((_, noted))| *noted != id);
@@ -329,8 +330,8 @@ impl RateGroups {
         }
     }
 
-    /// A host with this delay is evicted. Its server still rests as if it were in memory, and the rate group stays as long as an address's
-    /// does.
+    /// A host with this delay is evicted. Its server still rests as if the host were in memory. The rate group stays until no host is in it
+    /// and it has rested, as an address's does.
     pub(crate) fn leave_server(&mut self, host: HostId, delay: Duration) {
         let Some(id) = self.ports.remove(&host) else { return };
         let rate_group = &mut self[id];
@@ -348,7 +349,8 @@ impl RateGroups {
         }
     }
 
-    /// Sets the rest of a server to this, the slowest of its hosts in memory. `asked` is when one of them was last asked, if it is known.
+    /// Sets the rest of a server to this, the longest of its hosts in memory, or to a longer one of an evicted host. `asked` is when one of
+    /// them has just answered, if one has.
     pub(crate) fn set_delay(&mut self, id: RateGroupId, delay: Duration, asked: Option<Timestamp>) {
         let since = self.since;
         let Bond::Server(server) = &mut self[id].bond else { return };
@@ -363,7 +365,7 @@ impl RateGroups {
     }
 
     fn add(&mut self, address: ServerAddress, now: Timestamp) -> RateGroupId {
-        // The process before may have asked it just before this one began.
+        // An earlier process may have asked it just before this one began.
         let due = self.since.map_or(Timestamp::default(), |since| since + self.sharing.delay);
         let id = self.put(RateGroup::new(Bond::Address(address), due), now);
         self.addresses.insert(address, id);
@@ -383,7 +385,7 @@ impl RateGroups {
         RateGroupId::at(self.all.len() - 1)
     }
 
-    /// Forgets addresses and servers that no host has. The rest may double before the next sweep.
+    /// Forgets addresses and servers that no host has. The number of the others may double before the next sweep.
     fn sweep(&mut self, now: Timestamp) {
         let (all, unused) = (&self.all, &mut self.unused);
         let mut stays = |id: RateGroupId| {
@@ -425,11 +427,11 @@ pub(super) struct ServerPorts {
     pub(super) sharing: Arc<Sharing>,
     /// Its hosts in memory.
     pub(super) ports: Vec<HostId>,
-    /// The slowest rest of its evicted hosts.
+    /// The longest rest of its evicted hosts.
     pub(super) gone: Duration,
 }
 
-/// Hosts that share a clock, and the clock. A crawl has as many as servers.
+/// Hosts that share a clock, and the clock.
 #[derive(Debug)]
 pub(crate) struct RateGroup {
     pub(super) bond: Bond,
@@ -443,13 +445,13 @@ pub(crate) struct RateGroup {
     pub(super) left: u8,
     /// Hosts in memory that have this address, or are ports of this server.
     pub(super) members: u32,
-    /// Boxed, since most servers have one host, which never waits for others.
+    /// The hosts that wait. Boxed, since most addresses have one host, which never waits for others.
     line: Option<Box<WaitQueue>>,
-    /// Whether it is noted by the time when it is free.
+    /// Whether it is among the notes, by the time when it is free.
     pub(super) is_noted: bool,
 }
 
-// There is one for each server of the crawl: with its place in the map of addresses it takes 75 bytes.
+// A crawl has one for each IP address: with its place in the map of addresses it takes 75 bytes.
 const _: () = assert!(size_of::<RateGroup>() == 40);
 
 impl Bond {
@@ -509,8 +511,8 @@ impl RateGroup {
         self.line.as_ref().is_some_and(|line| !line.is_empty())
     }
 
-    /// Whether this is an address or a server that no host in memory has and that need not rest, so that its place can be reused. A resting
-    /// one must stay, or a host that comes back would be asked too early.
+    /// Whether this is an address or a server that no host in memory has and that does not rest, so that its place can be reused. While it
+    /// rests it must stay, or a host that comes back would be asked too early.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         let is_group = matches!(self.bond, Bond::Group(_));
         !is_group && self.members == 0 && self.out == 0 && self.called == 0 && self.due <= now

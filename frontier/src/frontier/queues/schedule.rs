@@ -1,4 +1,4 @@
-//! URLs that wait for a time.
+//! URLs that wait for a time of their own, are set aside, or are parked.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,12 +15,12 @@ use crate::gate::{Position, Refusal};
 /// So no URL goes early, and none a second late. The URLs of a day are in at most 86,400 queues. These are like the queues of hosts:
 /// positions in the journal, two to four bytes each if many share a second, and about a hundred if one has it alone.
 ///
-/// URLs that were admitted and that later rules refuse are *set aside*: they come after all seconds, by the round of rules and the reason.
-/// Pages that were given up are *parked*: they come last. No time releases them: other rules release URLs that are set aside, and
-/// [`ask_again`](crate::frontier::Frontier::ask_again) releases parked pages.
+/// URLs that were admitted and that later rules or a budget refuse are *set aside*: they come after all seconds, by the round of rules and
+/// the reason. Pages that were given up are *parked*: they come last. No time releases either: a later round of rules releases URLs that
+/// are set aside, and [`ask_again`](crate::frontier::Frontier::ask_again) releases parked pages.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    /// One queue a second, by the second's number: seconds are counted by their ends from the Unix epoch. No queue is empty.
+    /// One queue for each second that has URLs. A second's number is its end, in seconds since the Unix epoch. No queue is empty.
     seconds: BTreeMap<u64, Queue>,
     /// The URLs of all seconds. All have one priority here.
     back: Back,
@@ -47,13 +47,13 @@ const PIECE: usize = 16 << 10;
 /// The first byte of a piece of the schedule. It distinguishes the piece from hosts, which begin with the length of a key, never 0.
 pub(crate) const SCHEDULE: u8 = 0;
 
-/// From this second on are the URLs that are set aside, after all times. The round of rules and the reason are in the lower bits.
+/// URLs that are set aside are in seconds from this one on, after all times. The lower bits are the round of rules and the reason.
 const ASIDE: u64 = 1 << 63;
 
 /// The second of parked URLs: after everything else.
 const PARKED: u64 = u64::MAX;
 
-/// The second of URLs that wait for this time: the first that ends at or after it.
+/// The second of URLs that wait for this time: the first second that ends at or after it.
 pub(crate) fn second(at: Timestamp) -> u64 {
     if at == JournalEntry::NEVER { PARKED } else { at.as_micros().div_ceil(SECOND) }
 }
@@ -153,7 +153,8 @@ impl Schedule {
         if first < ASIDE { self.pop_of(first) } else { None }
     }
 
-    /// Removes the first URL of a second, and the second with its last URL: an empty second would stay the next that is due, for ever.
+    /// Removes the first URL of a second, and the second itself if that was its last URL: an empty second would stay the next one due for
+    /// ever.
     fn pop_of(&mut self, second: u64) -> Option<Position> {
         let queue = self.seconds.get_mut(&second)?;
         let position = self.back.pop(queue)?;
@@ -249,7 +250,7 @@ impl Schedule {
 
     /// Notes a URL in a second, after its others.
     fn put(&mut self, second: u64, position: Position) {
-        // All have one priority here: the queues of their hosts order them.
+        // All have one priority here. The queues of their hosts order them later.
         self.back.push(self.seconds.entry(second).or_default(), Queued { position, priority: 0 });
         self.len += u64::from(second < ASIDE);
     }

@@ -1,7 +1,8 @@
-//! The rules of one group, in order of precedence, and how to find those that match a path.
+//! The rules of one group in order of precedence, how to find those that match a path, and the bounds on the work that a robots.txt can
+//! cause.
 //!
-//! A rule's number is its rank: the longest is 0, and among equally long ones an Allow comes first. So the rule that decides is the match
-//! with the least number, in whichever of these ways it is found:
+//! A rule's number is its rank: the longest rule is 0, and among equally long ones an Allow comes first. So the matching rule with the
+//! least number decides. The kinds of rules are searched in different ways:
 //!
 //! - without `*` and `$`: the patterns are sorted, each with a link to the longest other pattern that is a prefix of it. Every pattern that
 //!   is a prefix of the path is also a prefix of the greatest pattern not greater than the path; one binary search finds that;
@@ -10,17 +11,15 @@
 //!
 //! # Rules with `*`
 //!
-//! Each rule is in a table under one run of four octets that a path must contain to match it: of the runs in its literals, the one that the
-//! fewest of the file's rules have. Each run of a path is looked up there, and the rules found are tried. Rules without four literal octets
-//! in a row are always tried.
-//!
-//! Here are also the bounds on the work that a robots.txt can cause.
+//! Each of these rules is in a table under a run of four octets that a path must contain to match the rule: of the runs in its literals,
+//! the one that the fewest rules have. Each run of a path is looked up there, and the rules found are tried. Rules without four literal
+//! octets in a row are always tried.
 
 use std::cmp::Reverse;
 
 use super::normal::{self, Pattern};
 
-/// A part of the text that all rules share.
+/// A range of bytes in the one text that has all rules of a group.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -33,7 +32,7 @@ impl Span {
         Self { start: number(start), end: number(end) }
     }
 
-    /// The part of this text.
+    /// This range of the text.
     fn of(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]
     }
@@ -61,7 +60,7 @@ struct Rule {
 #[derive(Clone, Debug)]
 struct Prefix {
     pattern: Span,
-    /// The place of the longest other pattern that is a prefix of this one; its own place if there is none.
+    /// The place, among the prefixes, of the longest other pattern that is a prefix of this one; its own place if there is none.
     parent: u32,
     /// The least rule among this one and those whose patterns are prefixes of it.
     best: u32,
@@ -134,8 +133,8 @@ impl Index {
         let greatest = self.prefixes[place].pattern.of(&self.text);
         let shared = greatest.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
         *steps += shared;
-        // Each pattern on the way is a prefix of `greatest`, so its length alone tells whether it is a prefix of the path. The way has at
-        // most 1,011 steps: no more different patterns, each a prefix of the next, fit into MAX_BYTES.
+        // Each pattern along the links is a prefix of `greatest`, so its length alone tells whether it is a prefix of the path. There are
+        // at most 1,011 of them: no more different patterns, each a prefix of the next, fit into MAX_BYTES.
         loop {
             *steps += 1;
             let prefix = &self.prefixes[place];
@@ -328,9 +327,9 @@ fn slot(run: u32, slots: usize) -> usize {
     (run.wrapping_mul(0x9E37_79B1) >> (u32::BITS - slots.trailing_zeros())) as usize
 }
 
-/// Whether a pattern with `*` matches. Each piece is matched at its first occurrence after the previous piece: if there is a match with a
-/// later occurrence, there is one with the first. So no piece is searched for twice, and since the standard library searches in linear
-/// time, the steps are at most the length of the pattern plus that of the path.
+/// Whether a pattern with `*` matches. Each piece between stars is matched at its first occurrence after the previous piece: if there is a
+/// match with a later occurrence, there is one with the first. So no piece is searched for twice, and since the standard library searches
+/// in linear time, the steps are at most the length of the pattern plus that of the path.
 fn matches(pattern: &str, anchored: bool, path: &str, steps: &mut usize) -> bool {
     *steps += pattern.len();
     let mut pieces = pattern.split('*');
@@ -377,7 +376,8 @@ impl OutOfSteps {
     }
 }
 
-/// A file of at most [`MAX_BYTES`] has fewer rules, and less than ten times as much text.
+/// A count, offset or rule number in four bytes: a file of at most [`MAX_BYTES`] has fewer rules than bytes, and the text made from it is
+/// less than ten times as long.
 pub(super) fn number(count: usize) -> u32 {
     u32::try_from(count).expect("a robots.txt is cut long before 4 GiB")
 }

@@ -1,6 +1,6 @@
 //! robots.txt by RFC 9309: parsed once for one product token, matched in time that does not grow with the number of rules.
 //!
-//! `parse` splits the bytes into lines and finds the group that counts, `normal` gives paths the normal form in which they are compared, and
+//! `parse` splits the bytes into lines and finds the group that counts. `normal` gives paths the normal form in which they are compared.
 //! `index` finds the rule that decides, within bounds on what a hostile file can cost.
 
 mod index;
@@ -36,7 +36,7 @@ pub(super) use parse::relevant;
 ///
 /// Paths are compared in a normal form (section 2.2.2), so `/%7ejoe` equals `/~joe` and `/a%2Fb` differs from `/a/b`.
 ///
-/// Takes about 40 bytes a rule besides the rule's own text, and at most 3 MiB, for a file made to reach that.
+/// A rule takes about 40 bytes besides its own text. A file takes at most 3 MiB, if it is made to reach that.
 ///
 /// The default allows everything, as if there were no robots.txt or the answer were a 4xx.
 #[derive(Clone, Debug, Default)]
@@ -58,8 +58,8 @@ impl Robots {
 
     /// Whether this path and query may be fetched. The longest rule that matches decides; among equally long ones, an Allow.
     ///
-    /// A binary search among the rules without `*`, and a check of the rules with `*` whose rarest four octets in a row are in the path;
-    /// never more than about `MAX_STEPS` steps.
+    /// Costs a binary search among the rules without `*`, and a check of each rule with `*` whose rarest four octets in a row are in the
+    /// path. It takes at most about `MAX_STEPS` steps; a path that would take more counts as disallowed.
     pub fn ruling(&self, path_and_query: &str) -> Ruling<'_> {
         self.index.ruling(path_and_query).0
     }

@@ -1,4 +1,4 @@
-//! From bytes to lines, and from lines to the rules of one agent's group.
+//! Parses a robots.txt: from bytes to lines, and from lines to the rules of one agent's group.
 //!
 //! A group is one or more User-agent lines and the rules after them. All groups that name the agent count as one; groups for `*` count only
 //! if none does (RFC 9309 section 2.2.1). So the lines are walked twice: first to see whether any group names the agent, then to take the
@@ -6,9 +6,9 @@
 //!
 //! # Lines
 //!
-//! Bytes go in, fields and values come out. The reader accepts what servers really send: byte order marks, UTF-16, lines ended by CR, forgotten colons, misspelled names, HTML tags around
-//! everything. RFC 9309 section 2.2 asks for less, but a rule that its author meant is better kept than lost. A line without a known field
-//! is ignored, so an error page served as a robots.txt allows everything.
+//! Bytes become fields and values. Whatever servers really send is accepted: byte order marks, UTF-16, lines ended by CR, forgotten colons,
+//! misspelled names, HTML tags around everything. RFC 9309 section 2.2 asks for less, but a rule that its author meant is better kept than
+//! lost. A line without a known field is ignored, so an error page served as a robots.txt allows everything.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use super::Robots;
 use super::index::Builder;
 use super::index::{MAX_BYTES, MAX_SITEMAP_BYTES, MAX_SITEMAPS};
 
-/// A longer Crawl-delay counts as this one. `politeness.max_crawl_delay`, which is mostly shorter, bounds it further.
+/// A longer Crawl-delay counts as this one. `politeness.max_crawl_delay`, which is shorter by default, bounds it further.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
 
-/// One walk finds whether a group names the agent; a second one takes the rules of the groups that do, or of `*`.
+/// The rules and the Crawl-delay of the groups that count for this agent.
 pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     let text = decoded(body);
     let mut group = Group::of(&text, agent);
@@ -34,7 +34,7 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
                     rules.push(field == Field::Allow, value);
                 }
             }
-            // Of several, the slowest is what the host can bear.
+            // Of several, the longest counts: that is what the host can bear.
             Field::CrawlDelay if group.named => robots.crawl_delay = robots.crawl_delay.max(seconds(value)),
             Field::CrawlDelay | Field::Sitemap => {}
         }
@@ -231,7 +231,7 @@ fn line(line: &[u8]) -> Option<(Field, &[u8])> {
     known(name).map(|field| (field, value))
 }
 
-/// `disallow /x`: a blank counts as the forgotten colon only if it is the only blank in the line.
+/// A line such as `disallow /x` as its two words: a blank counts as the forgotten colon only if all other text is one word.
 fn two_words(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let is_blank = |at: &usize| line[*at].is_ascii_whitespace() || blank_at_start(&line[*at..]).is_some();
     let (name, value) = line.split_at((0..line.len()).find(is_blank)?);
