@@ -1,4 +1,4 @@
-//! Leases come back: what became of the page, and the new status of its host.
+//! Leases come back: what becomes of the page, and the new status of its host.
 //!
 //! Two things are decided: the *host's* new status, as a [`HostUpdate`] (its clock, its failures in a row, whether it is retired), and the
 //! *page's* fate, as an `After`:
@@ -9,14 +9,16 @@
 //! | again | as done, and is scheduled for a later visit |
 //! | later | leaves its queue for the schedule, until its next try |
 //! | parked | was given up: has a record, and waits until it is asked for again |
-//! | tried, untried | stays where it is, and goes next, with one try less or with all of them |
+//! | tried, untried | stays its host's next page, with one try less, or with all its tries |
 //!
-//! Both are in one record, `Settled`, or `Again` where the page waits for a time, so no crash can come between them. If the journal cannot
-//! take the record, nothing has changed, and the page goes next.
+//! Both are in one record, so no crash can come between them: in `Settled`, or in `Again` if the page waits for a time. If the journal
+//! cannot take the record, nothing has changed, and the page goes next. Only a page that moved to another spelling of its key takes two
+//! records: its host's status, then the entry that replaces the page's.
 //!
 //! # In an embedder's own loop
 //!
-//! URLs come in as texts, and whole replies come back. A crawl with many workers calls the [`Gate`](crate::gate::Gate) itself.
+//! [`seed`](Frontier::seed) and [`links`](Frontier::links) take URLs as texts, [`answer`](Frontier::answer) takes a whole reply. A crawl
+//! with many workers calls the [`Gate`](crate::gate::Gate) itself.
 //!
 //! # A slow host rests longer
 //!
@@ -24,8 +26,8 @@
 //! slow answer, and shrinks by half the difference with a quick one. Only a 2xx lets it shrink: an error often comes quickly because the
 //! host is overloaded.
 //!
-//! The learned rest is not state. A host's record has the time when it is due. After a restart or an eviction it rests by its `host_delay`,
-//! until its next answer.
+//! The learned rest is not state: a host's status has only the time when it is due. After a restart or an eviction the host rests as if
+//! nothing had been learned, until its next answer.
 
 use std::io;
 
@@ -66,8 +68,9 @@ impl<J: Journal> Frontier<J> {
         self.end_lease(lease, outcome, Receipts::default(), now)
     }
 
-    /// As [`complete`](Self::complete), for a page that is written to outputs. If it is [done](Completion::Done), now append the bytes that
-    /// its receipts describe, before those of any other page. After a crash, the page counts as done only if the outputs have these bytes.
+    /// As [`complete`](Self::complete), for a page that is written to outputs. If the page is [done](Completion::Done), the caller then
+    /// appends the bytes that the receipts describe, before those of any other page. After a crash, the page counts as done only if the
+    /// outputs have these bytes.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -96,9 +99,9 @@ impl<J: Journal> Frontier<J> {
         self.check_is_out(&lease)?;
         self.lent.all -= 1;
         self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
-        // The host's rest begins when it had answered the request, not when the page was read.
+        // The host's rest begins when the host had answered, not when the page had been read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
-        // Hosts in a wait queue go before this one.
+        // Hosts in a wait queue are called now, so that they go before this one.
         self.give_places_back(&lease, &outcome, answered_at, now);
         let news = self.server_news(&lease, &outcome);
         if lease.trouble.is_none() {
@@ -119,8 +122,8 @@ impl<J: Journal> Frontier<J> {
         Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
     }
 
-    /// Seats the host of a returned lease. A host with several connections may already have its place: there, a page that is to be tried
-    /// again may move it forward.
+    /// Seats the host of a returned lease. A host with several connections may already have a seat; a page that is to be tried again may
+    /// then move it up.
     fn take_seat(&mut self, lease: &Lease, now: Timestamp) {
         let lends_concurrently = self.lends_concurrently(lease.host);
         let seat = &mut self.state.seats()[lease.host];
@@ -169,7 +172,7 @@ impl<J: Journal> Frontier<J> {
         receipts: Receipts<'_>,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        // If the page is tried again, this is dropped: the next lease may set it anew.
+        // If the page is tried again, this time is dropped: the next lease may set another.
         let again = self.again.remove(&position);
         let mut update = HostUpdate::of(self.state.host(lease.host));
         if lease.trouble.is_some() {
@@ -206,7 +209,7 @@ impl<J: Journal> Frontier<J> {
             Blame::Host => After::Untried,
             Blame::Rate if !counts || update.is_retired() || !self.doubts_page(update.failures) => After::Untried,
             _ if is_last => done,
-            // Given up with its host's other pages.
+            // It is given up together with its host's other pages.
             _ if update.is_retired() => After::Tried,
             Blame::Fetcher => After::Tried,
             // The host rests for its Retry-After in any case, so the page may stay first.
@@ -218,14 +221,14 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
-    /// retirement. So one page that is always refused does not retire its host, and a host that refuses all pages costs one try of one page
-    /// in each row.
+    /// retirement. So one page that is always refused does not retire its host, and if a host refuses all pages, only one page in each such
+    /// row loses a try.
     fn doubts_page(&self, failures: u16) -> bool {
         u32::from(failures) == self.politeness.host_failures.div_ceil(2)
     }
 
-    /// Writes the fate of the page and the status of its host as one record. Only a page that is done names its receipts: the outputs have
-    /// nothing of others.
+    /// Writes the fate of the page and the status of its host as one record. Only a page that is done has receipts in it: the outputs have
+    /// nothing of other pages.
     fn settle(
         &mut self,
         lease: &Lease,
@@ -247,7 +250,7 @@ impl<J: Journal> Frontier<J> {
         match self.entry_after(lease, after)? {
             None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
             Some(entry) => {
-                // An entry that replaces another was remembered with it.
+                // The gate remembers the URL from the entry that this one replaces.
                 let url = match entry.replaces {
                     None => self.gate().canonicalizer().canonicalize(entry.wire).ok(),
                     Some(_) => None,
@@ -280,7 +283,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The page is asked for at another spelling of its key: a new entry replaces the old one, without a seen test. If it was redirected
-    /// too often, or to where no redirect of its key can lead, it is done instead.
+    /// too often, or to a URL that cannot have the same key, it is done instead.
     fn follow(
         &mut self,
         lease: &Lease,
@@ -322,7 +325,7 @@ impl<J: Journal> Frontier<J> {
 enum After {
     /// Its record is its last.
     Done,
-    /// Its record is its last for now: the page is to be fetched again at this time.
+    /// Its record is its last until it is fetched again, at this time.
     Again(Timestamp),
     /// Its next try is not before this time; other pages of its host go first.
     Later(Timestamp),
@@ -408,8 +411,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Queues what a page brought, and takes its lease back. If one of its links cannot be kept, the lease is released instead: if the page
-    /// were marked done, that link would never be found again.
+    /// Queues the URLs that a page brought, and takes its lease back. If one of them cannot be journaled, the lease is released instead:
+    /// were the page done, that link would never be found again.
     pub(crate) fn take_back(
         &mut self,
         lease: Lease,

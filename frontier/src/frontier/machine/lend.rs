@@ -1,40 +1,39 @@
-//! A host's turn becomes a lease.
+//! A host's turn becomes a lease, of its robots.txt or of a page; and the leases that are out.
 //!
 //! | the host | what is lent |
 //! |---|---|
 //! | is asked for the robots.txt of [others](super::robots) | that robots.txt |
 //! | has spent its [budget](super::recrawl) | nothing; its URLs are set aside |
 //! | is retired | its next URL, to be given up |
-//! | has no known robots.txt, or a stale one, or breaks page after page | its robots.txt |
-//! | else | the first URL of its best priority that robots.txt and today's rules allow |
+//! | has no known robots.txt, or a stale one, or its pages break one after another | its robots.txt |
+//! | any other | the first URL of its best priority that robots.txt and today's rules allow |
 //!
-//! URLs before that one that robots.txt or today's rules refuse, or whose budget is spent, are dropped on the way, up to a bound for each
-//! call, so that other hosts have their turn. They are judged here and not only when they are found, since the rules of a host are known
-//! only when its first page goes out, and may change while its pages wait; so may what pages like them have brought.
+//! URLs before that one that robots.txt or a budget refuses are dropped on the way, and URLs that today's rules refuse are set aside: up to
+//! a bound for each call, so that other hosts have their turn. URLs are judged here and not only when they are found, since the rules of
+//! robots.txt are known only when a host's first page goes out, and since rules and budgets change while URLs wait.
 //!
-//! A lease takes nothing out of a queue: a page stays there until it comes back, so that no record of outstanding leases is needed after a
-//! crash.
+//! A lease takes nothing out of a queue: a page stays there until it comes back. So outstanding leases need no record: after a crash their
+//! pages are still queued.
 //!
 //! # Several pages of one host at once
 //!
 //! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host goes back to the queues of hosts
-//! as soon as one of its pages is lent out. Meanwhile three things are kept for it, none of which is state: which pages are out, when its
-//! next request may start, and which outstanding requests were sent before it failed.
+//! as soon as one of its pages is lent out. Meanwhile three things are noted of it, and none of them is state: which pages are out, when
+//! its next request may start, and which outstanding requests were sent before it failed.
 //!
-//! A host has one request at a time until it has answered, while it fails, and for its robots.txt: that goes out when all pages have come
-//! back, and no page goes out until it has come back.
+//! A host has one request at a time until it has answered, while it fails, and for its robots.txt. The robots.txt goes out when all pages
+//! have come back, and no page goes out until it has come back.
 //!
 //! ## One outage is one failure
 //!
 //! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
-//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest;
-//! their answers are pages like any other, but make the host neither well nor due earlier.
+//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest.
+//! Their pages are as good as any other, but make the host neither well nor due earlier.
 //!
 //! # Leases that are out
 //!
-//! None of this is known after a crash, nor need it be. A lease is given to one caller and moved back into the call that completes it, so
-//! the counts here are of leases that callers hold. A lease that is never completed keeps its place for ever, and if its host has one
-//! connection, the host waits for ever.
+//! [`Lent`] counts the leases that callers hold. After a crash this is lost, and not needed. A lease that is never completed keeps its
+//! place for ever, and if its host has one connection, the host waits for ever.
 
 use std::hint::black_box;
 use std::io;
@@ -55,8 +54,8 @@ use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Gate, Position, Refusal, Via};
 
 impl<J: Journal> Frontier<J> {
-    /// A lease of a host that was taken from the front queue of this priority. `None` if its URLs were dropped up to one of another
-    /// priority, or up to the bound: the host must queue again.
+    /// A lease of a host that was taken from the front queue of this priority. `None` if there is none this time, because URLs were dropped
+    /// or set aside, or because its robots.txt is on another host: the host must be placed again.
     ///
     /// `drops` is how many URLs may still be dropped in this call of [`next`](Frontier::next), over all hosts that it looks at.
     ///
@@ -104,7 +103,7 @@ impl<J: Journal> Frontier<J> {
             self.note_lent(&mut robots);
             return Ok(Some(robots));
         }
-        // Without `robots`, rules known from a run that honored them no longer count.
+        // If robots.txt is not honored, rules that are known from a run that honored it do not count.
         if let Some(position) = host.robots.unread().filter(|_| obeys_robots)
             && !self.read_rules(id, position)?
         {
@@ -113,8 +112,8 @@ impl<J: Journal> Frontier<J> {
         self.lend_page(id, priority, None, now, drops)
     }
 
-    /// A lease of the host's next page, to be fetched or, with `trouble`, to be given up. Pages of the same priority before it that
-    /// robots.txt disallows are dropped, up to the bound; `None` if there is no other.
+    /// A lease of the host's next page, to be fetched or, with `trouble`, to be given up. Pages of the same priority before it that are
+    /// refused are dropped or set aside, up to the bound; `None` if no other page of this priority is left.
     ///
     /// The page's entry is read from the journal. The texts that the fetcher needs are copied into the lease, since the journal may move
     /// before it comes back. A page to be given up is not checked against robots.txt; a page that today's rules refuse is not given up but
@@ -167,9 +166,10 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(lease))
     }
 
-    /// Drops a host's next page if today's rules refuse it or its budget is spent, and in the second case the pages after it; says whether
-    /// it did. A host whose queued pages are all refused is not asked for its robots.txt: a wildcard domain would cost a request for each
-    /// of its names, and an owner who wants to be left alone is. It reads the page's entry, which is read once more when the page is lent.
+    /// Sets a host's next page aside if today's rules refuse it, or drops it, with the pages after it, if its budget is spent; says whether
+    /// it did. So a host whose queued pages are all refused is not asked for its robots.txt: otherwise a wildcard domain would cost a
+    /// request for each of its names, and a dropped host would still be asked. The page's entry is read here, and once more when the page
+    /// is lent.
     fn drops_first(&mut self, id: HostId, priority: u8, drops: &mut u32) -> io::Result<bool> {
         let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority) else {
             return Ok(false);
@@ -204,7 +204,7 @@ impl<J: Journal> Frontier<J> {
         self.drops.note(&mut self.journal, position, refusal)
     }
 
-    /// Drops a host's next URL and those after it that are refused for the same reason: up to one of another priority, one that is lent
+    /// Drops a host's next URL and those after it that are refused for the same reason: up to a URL of another priority, one that is lent
     /// out, or the bound. One record says how many: a replay drops as many, without looking at the rules, which may have changed by then.
     /// The sample of waits and the list of drops are updated after the record is written.
     fn drop_refused(&mut self, id: HostId, priority: u8, obeys_robots: bool, drops: &mut u32) -> io::Result<()> {
@@ -238,10 +238,9 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Reads and parses a host's rules from the journal: they were dropped from memory, or not yet needed since a resume. `false` if the
-    /// journal has lost them with an old segment. Then a record says that they are unknown, so that the host is asked for them again, and
-    /// the host goes back to its place.
+    /// journal has lost them with an old segment. Then a record says that they are unknown, so that the host is asked for them again.
     fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
-        // Dropped before the read, since the rules read now must stay until a page has been lent by them.
+        // Other rules are dropped before the read, since the rules that are read now must stay until a page has been lent by them.
         self.state.drop_rules(self.politeness.robots_memory);
         if let Some(text) = self.journal.rules(position)? {
             self.state.cache_rules(id, Robots::parse(text, &self.politeness.agent), None);
@@ -255,8 +254,8 @@ impl<J: Journal> Frontier<J> {
         Ok(false)
     }
 
-    /// With a million hosts, a lease reads half a dozen places that are in no cache, some of them found only through another. So each lease
-    /// also reads the next host's places, and the state of the host after it, without waiting for them.
+    /// Prefetches for the next lease. With a million hosts, a lease reads half a dozen places that are in no cache, and some of them can be
+    /// found only through another. So each lease also begins to read the places of the next host, and the hosts after it.
     pub(crate) fn look_ahead(&mut self) {
         let mut resting = self.agenda.first_three();
         let (next, second, third) = match self.front.first() {
@@ -277,8 +276,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A lease with what is known of the host, and nothing of a page. It is not counted and takes no places: [`note_lent`](Self::note_lent)
-    /// does both, once nothing can fail any more.
+    /// A lease with what is known of the host, and nothing of a page. It is not counted and takes no places in rate groups:
+    /// [`note_lent`](Self::note_lent) does both, once nothing can fail any more.
     pub(super) fn blank_lease(&self, id: HostId, now: Timestamp) -> Lease {
         let host = self.state.host(id);
         Lease {
@@ -349,8 +348,8 @@ pub(super) fn is_judged_again(gate: &Gate, rules: RuleRound, position: Position)
     position < rules.since || gate.drops_any()
 }
 
-/// Why a page whose turn has come is not fetched: its budget first, which costs one load while none is spent, then robots.txt. A URL has
-/// one reason, and this is the one that is counted in place of its admission.
+/// Why a page whose turn has come is not fetched: its budget first, which costs one load while none is spent, then robots.txt. The reason
+/// is counted in place of the URL's admission.
 fn refusal(gate: &Gate, host: &Host, obeys_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
     if let Some(refusal) = unproductive(gate, host, entry) {
         return Some(refusal);
@@ -358,8 +357,8 @@ fn refusal(gate: &Gate, host: &Host, obeys_robots: bool, entry: &Entry<'_>) -> O
     (obeys_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
 }
 
-/// The refusal of a page whose budget is spent. Seeds and sitemaps have no budget: the user asked for seeds, and sitemaps only name pages,
-/// each of which is judged by itself.
+/// The refusal of a page if the budget of pages like it is spent. Seeds and sitemaps have no budget: the user asked for seeds, and sitemaps
+/// only name pages, each of which is judged by itself.
 fn unproductive(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
     let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
     let judge = || gate.judge_turn(host.key.host(), entry.wire).err();
@@ -434,8 +433,8 @@ pub(crate) struct Lent {
     pub(crate) pages: u64,
     /// Leases that are first contacts with their hosts.
     pub(crate) first_contacts: u64,
-    /// The outstanding pages of each host that may have several out. For other hosts the seat says everything, and this stays empty: a
-    /// polite crawl pays nothing for it.
+    /// The outstanding pages of each host that may have several out. For other hosts the seat says everything, so this stays empty in a
+    /// crawl with one connection a host.
     beside: AHashMap<HostId, InFlight>,
     /// How many of a host's outstanding pages are only to be given up: they are no requests.
     given_up: AHashMap<HostId, u8>,
@@ -448,7 +447,7 @@ pub(crate) struct InFlight {
     pages: Vec<Position>,
     /// When its next request may start: the start of the last, plus the delay.
     pub(crate) next: Timestamp,
-    /// How often it has failed since the first of them went out.
+    /// How often it has failed since it last had no page out.
     pub(crate) failure_epoch: u32,
 }
 
@@ -510,7 +509,7 @@ impl Lent {
         }
     }
 
-    /// A host has failed: requests sent before that say nothing new.
+    /// A host has failed: this begins a failure epoch, and requests that were sent before say nothing new.
     pub(crate) fn begin_wave(&mut self, host: HostId) {
         if let Some(beside) = self.beside.get_mut(&host) {
             beside.failure_epoch += 1;

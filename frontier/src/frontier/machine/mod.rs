@@ -1,34 +1,34 @@
 //! The frontier as a state machine: it decides what to do now, and journals each change before it makes it.
 //!
-//! [`Frontier`] has the state, the queues of hosts that follow from it, and the outstanding leases. Here are its options, its errors and the
-//! turn of the next host; each other file is one thing that it does:
+//! [`Frontier`] has the state, the queues of hosts that follow from it, and the outstanding leases. Here URLs are submitted, and
+//! [`next`](Frontier::next) takes the host whose turn it is. All changes of the state go through `commit`, which is here too: the journal
+//! takes the record, then the state applies it. The other modules are one task each:
 //!
-//! - this file: URLs come in, and [`next`](Frontier::next) takes the host whose turn it is. All changes go through `commit`: the journal
-//!   takes the record, then the state applies it.
 //! - `seating`: a host goes to the agenda, the front queue or the held hosts. Hosts give way to hosts of other domains. Hosts that fail are
-//!   waited for, retired, and asked again. Idle hosts leave memory, and come back with their next URL.
-//! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page; what robots.txt disallows is dropped here. Which leases are out,
-//!   several pages of one host among them.
-//! - `rate_groups`: hosts of one group, or on one IP address, share a clock and wait for it in a queue; so do the ports of one name.
+//!   waited for, retired, and asked again. Idle hosts are evicted, and come back with their next URL.
+//! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page. URLs that robots.txt disallows are dropped here. It also keeps
+//!   the leases that are out, among them several pages of one host.
+//! - `rate_groups`: hosts of one group, on one server or on one IP address share a clock, and wait for it in a queue.
 //! - `rate`: requests and bytes a second of the whole crawl.
-//! - `complete`: a lease comes back. The outcome decides what becomes of the page and of its host. Seeds and links by their texts.
-//! - `robots`: a robots.txt comes back, or is on another host, which is asked by its own clock.
-//! - `recrawl`: queued URLs are scheduled, forgotten, or judged again: by rules that change while they wait, and by the budgets of hosts.
-//! - `statistics`: the frontier in numbers, how long a sample of URLs and hosts wait, what was dropped, and why a URL was not fetched.
+//! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host. Seeds and links are taken as texts.
+//! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
+//! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
+//!   of hosts.
+//! - `statistics`: the frontier in numbers, how long a sample of URLs and hosts wait, which URLs were dropped, and why a URL was not
+//!   fetched.
 //!
 //! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, or, if the
 //! journal's storage fails, back into the same one.
 //!
 //! # Options
 //!
-//! Options are plain data that an embedder fills in, starting from [`Default`]. They are read once: later changes do not reach a frontier
-//! already made. A resume may use other options than the run before: queued URLs are judged again by the new ones, which also hold for the
-//! hosts.
+//! Options are plain data that an embedder fills in, starting from [`Default`]. They are read once, when a frontier is made. A resume may
+//! use other options than the run before: they then hold for all hosts, and queued URLs are judged again by them.
 //!
 //! # Errors
 //!
-//! A call that fails has changed nothing unless it says so; the same call may be tried again. All errors but one are the caller's to fix. A
-//! storage failure is not: the crawl then ends, rather than know what its journal does not.
+//! A call that fails has changed nothing unless its documentation says so, and may be tried again. All errors but one are the caller's to
+//! fix. If the storage fails, a crawl ends: its state must not go on without its journal.
 
 mod complete;
 mod lend;
@@ -96,7 +96,8 @@ pub use statistics::FrontierStatistics;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Frontier<J: Journal = Arena> {
-    /// All that is known. The fields below are the queues of hosts, the outstanding leases, and options.
+    /// All that is known. Of the fields below, only the journal must outlive the process: the others are queues of hosts, outstanding
+    /// leases, options and statistics.
     pub(crate) state: State,
     /// Keeps what is appended, and reads it back on resume.
     pub(crate) journal: J,
@@ -109,13 +110,13 @@ pub struct Frontier<J: Journal = Arena> {
     pub(crate) id: u64,
     /// Hosts that may be asked now.
     pub(crate) front: Front,
-    /// Hosts that are due and have never answered, held because as many such hosts as allowed are lent out.
+    /// Hosts that are due and have never answered, held because the maximum of such hosts is lent out.
     pub(crate) held: Front,
     /// The most first contacts that may be lent out at once.
     first_contacts: u64,
     /// Hosts that rest.
     pub(crate) agenda: Agenda,
-    /// Groups and addresses whose hosts share a clock, and the hosts that wait for it.
+    /// Groups, servers and addresses whose hosts share a clock, and the hosts that wait for it.
     pub(crate) rate_groups: RateGroups,
     /// The registrable domains of hosts with the turns they have had, and the hosts that give way.
     pub(crate) domains: Domains,
@@ -212,7 +213,7 @@ impl<J: Journal> Frontier<J> {
         &self.journal
     }
 
-    /// The journal, to look after its storage; the frontier does not see what is appended to it directly.
+    /// The journal, to look after its storage. The frontier does not see records that are appended to it directly.
     pub fn journal_mut(&mut self) -> &mut J {
         &mut self.journal
     }
@@ -399,7 +400,8 @@ impl FrontierOptions {
         RateLimits { requests: self.request_rate, bytes: self.byte_rate }
     }
 
-    /// Checks what no other part checks for itself. Reports the first option out of its range, by its path in the settings.
+    /// Checks the options that no other part checks for itself. Reports the first one that is out of its range, by its path in the
+    /// settings.
     ///
     /// The agent must be a product token, since it selects the groups of a robots.txt. A number whose 0 would silently stop the crawl is
     /// refused here, and so is one too large for a lease or a queue.

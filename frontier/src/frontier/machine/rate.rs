@@ -2,9 +2,9 @@
 //!
 //! Each limit is a clock. The start of a request moves it on by the request's cost, and no request starts before it. With a limit of n
 //! requests a second, a request costs 1/n second; with a limit of n bytes a second, so does a byte. The size of a response is not known
-//! before it is back. So its request is charged for about as many bytes as the last responses had, and the difference is settled when it
-//! comes back. No body is read more slowly than its host sends it, so the limit makes no deadline run out; a large page delays the requests
-//! after it.
+//! before it is back. So a request is charged with about as many bytes as the last responses had, and the difference is settled when the
+//! response is back. No body is read more slowly than its host sends it, so the limit makes no deadline run out. A large page delays the
+//! requests after it.
 //!
 //! None of this is state. A restart begins with both clocks at its own start.
 
@@ -33,9 +33,9 @@ pub(crate) struct Rate {
     expected: u64,
 }
 
-/// A timer may be late by up to this, and that is caught up.
+/// A timer may be late by up to this; a delay of this length is made up for.
 const LATE: Duration = Duration::from_millis(10);
-/// Bytes of the first response, before any is known.
+/// The expected bytes of a response before any is known.
 const FIRST: u64 = 32 << 10;
 /// The most bytes that one response adds to the mean.
 const MOST: u64 = 1 << 50;
@@ -46,7 +46,7 @@ impl RateLimits {
     /// Checks that each limit lets anything through.
     ///
     /// # Errors
-    /// The first that does not, by its path in the settings.
+    /// Names the first limit that does not, by its path in the settings.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let refused = |option, value: &dyn fmt::Display, reason: &str| {
             Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
@@ -77,7 +77,7 @@ impl Rate {
         self.requests_due.max(self.bytes_due)
     }
 
-    /// A request starts now. Returns the bytes that it is charged for.
+    /// A request starts now. Returns the bytes that it is charged with.
     pub(crate) fn begin(&mut self, now: Timestamp) -> u64 {
         if !self.is_limited() {
             return 0;

@@ -1,17 +1,16 @@
-//! Hosts that share a clock, because they are in one group, on one server or on one IP address, and whose turn it is among them.
+//! Rate groups at work: whose turn it is among hosts that share a clock, because they are in one group, on one server or on one IP address.
 //!
-//! A host passes its clocks one after the other: its own, on the agenda, and then those of its rate groups, in their wait queues. All of
-//! them hold at once, since a host comes to a wait queue only when its own rest is over, and is lent out only when its rate groups are
-//! free.
+//! A host waits for its clocks one after the other: for its own on the agenda, then for those of its rate groups in their wait queues. It
+//! comes to a wait queue only when its own rest is over, and is lent out only when all its rate groups are free.
 //!
-//! A retired host passes none: it is not asked.
+//! A retired host waits for none of them: it is not asked.
 //!
 //! # First pages come first
 //!
-//! A host whose robots.txt has come goes before all others of its priority until it has been asked for a page. Otherwise a thousand names
-//! on one address would all be asked for their robots.txt before any is asked for a page, and a domain whose names all serve the same would
-//! be found out only after that cost. Each robots.txt delays the other hosts by at most one page: no host is asked for its robots.txt while
-//! such a host is in the wait queue.
+//! In a wait queue, a host whose robots.txt has come goes before all others of its priority until it has been asked for a page. Otherwise a
+//! thousand names on one address would all be asked for their robots.txt before any is asked for a page, and if all of them serve the same
+//! pages, that would be noticed only then. Each robots.txt delays the other hosts by at most one page: no host is asked for its robots.txt
+//! while such a host is in the wait queue.
 //!
 //! # Addresses are reported
 //!
@@ -25,18 +24,19 @@
 //!
 //! # The default ports of one name are one server
 //!
-//! A robots.txt belongs to an origin (RFC 9309 section 2.3), and so do queues and rules. But the default ports of a name, 80 of http and
-//! 443 of https, are one server to its owner: they share a clock. Its rest is the slower of the two, and a request out to one counts for
-//! the other. Other ports are hosts of their own. A host rule can join all ports of a name, or separate them
+//! A robots.txt belongs to an origin (RFC 9309 section 2.3), and so do queues and rules. But to its owner, the default ports of a name, 80
+//! of http and 443 of https, are one server: they share a clock. The server's rest is the longer of the two, and a request that is out to
+//! one port counts for the other. Other ports are hosts of their own. A host rule can join all ports of a name, or separate them
 //! ([`one_server`](crate::frontier::HostRule::one_server)).
 //!
 //! They also share failures that are the server's: no answer in time, a status of too much load, a name that cannot be resolved. Such a
-//! failure of one port counts as one more in a row for each port. A good answer resets the count of its own port alone: if https answers
-//! and http never does, http is retired in the end, and each of its failures is the first in a row for https. A port that takes no
+//! failure of one port counts as one more in a row for each port. A good answer resets only the count of its own port: if https answers and
+//! http never does, http is retired in the end, while each of its failures counts as the first in a row for https. A port that takes no
 //! connection, or has a bad certificate, says nothing about the others. If one port asks for a rest, all of them take it.
 //!
-//! A server's rate group is made when its second host comes into memory: most hosts never have one. A host of a default port brings the
-//! other back if that was evicted, so that the slower rest holds. Everything that must outlive the process is stored in the hosts.
+//! A server's rate group is made when its second host comes into memory, or with its first if a rule joins all ports of the name: most
+//! hosts never have one. When the host of one default port comes into memory, the other is brought back if it was evicted, so that the
+//! longer rest holds. Everything that must outlive the process is stored in the hosts.
 
 use std::io;
 use std::net::IpAddr;
@@ -88,7 +88,7 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Resolved, FrontierError> {
         self.check_is_out(lease)?;
         let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
-        // Waiting hosts whose address has rested meanwhile go before this one.
+        // Hosts that wait for an address that has rested go before this one.
         self.wake(now);
         if let Some(before) = lease.address.take() {
             self.rate_groups.take_back(before.rate_group, false, now);
@@ -150,8 +150,8 @@ impl<J: Journal> Frontier<J> {
         caller
     }
 
-    /// Puts a host that was taken from the front queue into a rate group's wait queue, if it has to wait; says whether it did. A host that
-    /// is retired or has spent its budget does not wait: its pages are given up or set aside, and it is not asked.
+    /// Puts a host that was taken from the front queue into a rate group's wait queue, if it has to wait; says whether it has to. A host
+    /// that is retired or has spent its budget does not wait: its pages are given up or set aside, and it is not asked.
     pub(crate) fn stands_in_line(
         &mut self,
         id: HostId,
@@ -188,7 +188,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Calls the next host of a rate group to the front queue, if the group is free and one waits; says whether it did.
+    /// Calls the next host of a rate group to the front queue, if the rate group is free and a host waits; says whether it called one.
     pub(crate) fn call(&mut self, rate_group: RateGroupId, kind: GroupKind, now: Timestamp) -> bool {
         let seats = &mut self.state.seats();
         let Some((host, priority)) = self.rate_groups.call(rate_group, seats, now) else { return false };
@@ -198,7 +198,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Takes a due host out of its queue; `false` if it is in none. It is then in no list, and has to be [placed](Self::place). A resting
-    /// host stays on the agenda, which cannot remove one from its middle.
+    /// host stays on the agenda, which cannot cheaply remove one from its middle.
     pub(crate) fn leaves_its_queue(&mut self, id: HostId) -> bool {
         let state = self.state.host(id).seat.state;
         let kind = state.caller().or(state.line().map(|(kind, _)| kind));
@@ -252,8 +252,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A request is back, and frees its places. If the response asks for a rest, the whole group and the server take it; the address does
-    /// not, since one of its hosts does not speak for the others.
+    /// A request is back, and frees its places. If the response asks for a rest, the whole group and the server rest; the address does not,
+    /// since one host does not speak for the other hosts there.
     pub(crate) fn give_places_back(
         &mut self,
         lease: &Lease,
@@ -284,7 +284,8 @@ impl<J: Journal> Frontier<J> {
 }
 
 impl<J: Journal> Frontier<J> {
-    /// The host of the other default port, brought back to memory if it was evicted; `None` if there is none, or if the two share nothing.
+    /// The host of the other default port, brought back to memory if it was evicted; `None` if there is none, or if a rule separates the
+    /// two.
     pub(super) fn twin_of(&mut self, key: &HostKey, now: Timestamp) -> io::Result<Option<HostId>> {
         let Some(twin) = twin_origin(key) else { return Ok(None) };
         let number = self.politeness.number_for(key);
@@ -300,7 +301,7 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(self.state.bring_back(host, usage)))
     }
 
-    /// A host has come into memory: it shares the clock of its server's other ports, if there are any.
+    /// A host has come into memory. It shares the clock of its server's other ports, if there are any.
     pub(super) fn join_server(&mut self, id: HostId, twin: Option<HostId>, now: Timestamp) {
         let policy = *self.policy(id);
         let is_joined = policy.one_server == Some(true);
@@ -333,8 +334,8 @@ impl<J: Journal> Frontier<J> {
         self.rate_groups.rest_until(rate_group, rested);
     }
 
-    /// When the rest after a host's last answer is over, as far as its clock tells. The longer rest of a failing host is its own, not the
-    /// server's.
+    /// When the rest after a host's last answer is over, as far as its clock tells. If the host rests longer because it fails, that longer
+    /// rest is not the server's.
     fn rested(&self, host: &Host) -> Timestamp {
         let delay = host.delay(&self.politeness);
         match &host.ill {
@@ -346,14 +347,14 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The slowest rest of a server's ports.
+    /// The longest rest of a server's ports.
     fn server_delay(&self, rate_group: RateGroupId) -> Duration {
         let delays = self.rate_groups.ports(rate_group).iter().map(|id| self.state.host(*id).delay(&self.politeness));
         delays.max().unwrap_or_default()
     }
 
     /// A lease is back, and has changed the status of its host. Changes the status of the server's other ports too, as far as the outcome
-    /// concerns them. A port whose record the journal cannot take keeps its status until the next failure.
+    /// concerns them. If the journal cannot take a record, the ports that are left keep their status until the next failure.
     pub(super) fn share_standing(
         &mut self,
         lease: &Lease,
@@ -430,7 +431,7 @@ pub(super) struct ServerNews {
     asks: Option<Duration>,
 }
 
-/// Whether a failure is the server's, and not one port's.
+/// Whether a failure is the server's, and not only one port's.
 const fn is_servers(failure: Failure) -> bool {
     matches!(failure, Failure::Dns | Failure::NoSuchHost | Failure::Timeout)
 }

@@ -1,23 +1,24 @@
-//! What becomes of URLs after they were admitted: they are fetched again at a given time, whether they were seen or not, or forgotten; and
-//! they are set aside and judged again, by rules that change and by the budgets of hosts.
+//! What becomes of URLs after they were admitted. They are fetched again at a given time, or forgotten; and they are set aside and judged
+//! again, by rules that change and by the budgets of hosts.
 //!
 //! # Rounds of rules
 //!
-//! Rules change while URLs wait: a later run has other settings, or a host is dropped. Each change begins a *round* of rules. A URL admitted in an earlier round is judged again when its turn comes. If it is refused then, it
-//! is set aside with its reason, and counts as refused and not as admitted. It keeps its entry in the journal. The next round judges it
-//! once more: it goes back to its queue, or is set aside for that round.
+//! Rules change while URLs wait: a later run has other settings, or a host is dropped. Each change begins a *round* of rules. A URL that
+//! was admitted in an earlier round is judged again when its turn comes. If it is refused then, it is set aside with the reason, and counts
+//! as refused and not as admitted. It keeps its entry in the journal. The next round judges it once more: it goes back to its queue, or is
+//! set aside in that round.
 //!
-//! Nothing is walked when the rules change. A URL that came since is not judged twice: its journal position tells.
+//! When the rules change, no queue is walked. A URL that was admitted after the change is not judged twice: its journal position tells.
 //!
 //! # Budgets
 //!
-//! Hosts, and groups of hosts, have a maximum of pages and bytes in all. Usage is state, so it outlives the process. An outstanding page counts as used until it is back: a host has no more pages out than its
-//! budget leaves, and a group's rate group no more requests. The bytes of a response are not known before it ends: when the bytes are
-//! spent, outstanding requests are still completed.
+//! Hosts, and groups of hosts, may have a budget: the most pages and bytes in all. Usage is state, so it outlives the process. A host has
+//! at most as many pages out as its budget leaves, and a group at most as many requests. The bytes of a response are not known before it
+//! ends: when the bytes are spent, outstanding requests are still completed.
 //!
-//! A host whose budget is spent is asked nothing, so it neither rests nor waits in a queue. Its URLs are set aside as its turn comes, like
-//! URLs that rules refuse: each has a record and a reason, and the next round of rules, which a change of budgets begins,
-//! judges it again. The host is still asked for the robots.txt of others, by its clock.
+//! A host whose budget is spent is not asked for its own URLs, so it neither rests nor waits in a queue. Its URLs are set aside as its turn
+//! comes, like URLs that rules refuse: each has a record and a reason, and the next round of rules judges it again. A change of the budgets
+//! begins a round. The host is still asked for the robots.txt of others, by its clock.
 
 use std::io;
 
@@ -36,8 +37,8 @@ const RELEASES: u32 = 128;
 
 impl<J: Journal> Frontier<J> {
     /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL is added to the seen set, but not tested
-    /// against it. If the gate refuses it for another reason, says why. It is found anew, like a seed: at depth 0, and it widens the scope.
-    /// A page that keeps its depth is scheduled by [its lease](Self::schedule_again).
+    /// against it. If the gate refuses it for another reason, says why. It counts as found anew, like a seed: at depth 0, and it widens the
+    /// scope. [`schedule_again`](Self::schedule_again) schedules the page of a lease, which keeps its depth.
     ///
     /// It goes to the end of its host's queue within a second of its time, at the next call of [`next`](Self::next); robots.txt and
     /// politeness then apply as to any other. A URL that is scheduled twice is fetched twice.
@@ -99,8 +100,8 @@ impl<J: Journal> Frontier<J> {
     /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that recrawling brings no page nearer to a seed.
     ///
     /// Call it before the lease is completed. The page is then done and scheduled in one record, so whenever the process dies, it is queued
-    /// exactly once. If the completion leads to another try, or to another spelling of the page, nothing is scheduled: call it again with
-    /// the next lease. A robots.txt is never scheduled: it is fetched again by itself.
+    /// exactly once. If the lease ends with another try, nothing is scheduled: call this again with the next lease. The same holds if it
+    /// ends with a redirect to another spelling of the page. A robots.txt is never scheduled: it is fetched again by itself.
     ///
     /// # Errors
     /// [`ForeignLease`](FrontierError::ForeignLease) if another frontier lent it.
@@ -124,7 +125,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. In the counting layout, forgetting a URL that was
     /// never found may make another one new, at the filter's false-positive rate. If the journal is durable, so is this. The call waits
-    /// while a checkpoint writes the URL's shard. The URL must not be admitted and not yet submitted at that moment.
+    /// while a checkpoint writes the URL's shard. Do not call it while the URL is admitted but not yet submitted.
     ///
     /// ```
     /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Timestamp};
@@ -153,7 +154,7 @@ impl<J: Journal> Frontier<J> {
         Ok(self.state.forget(fingerprint)?)
     }
 
-    /// Checks a URL by the rules of the gate, but not the seen test, and schedules it. Applying the record adds it to the seen set.
+    /// Checks a URL by the rules of the gate, without the seen test, and schedules it. The seen set gets it when the record is applied.
     fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
         if let Err(refusal) = self.gate().check(found) {
             self.gate().refuse(refusal);
@@ -178,7 +179,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Moves one URL from the schedule to its host's queue. The entry is read for the URL's text, since its host may be evicted, or new.
+    /// Moves one URL from the schedule to its host's queue. The entry is read for the URL's text: its host may be evicted or new.
     fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
         let Entry { wire, priority, .. } = self.journal.read(position)?;
         let url = canonicalizer.canonicalize(wire);
@@ -194,7 +195,7 @@ impl<J: Journal> Frontier<J> {
 const RETURNS: u32 = 128;
 /// The most URLs that are set aside at once when a host is dropped. The others are set aside as their turn comes.
 const DROPPED_AT_ONCE: usize = 1 << 16;
-/// The most URLs that `judged_again` looks at.
+/// The most URLs that [`judged_again`](Frontier::judged_again) looks at.
 const LOOKED_AT: usize = 1 << 20;
 
 /// What today's rules say of URLs that earlier rules judged.
@@ -249,8 +250,8 @@ impl<J: Journal> Frontier<J> {
         Ok(self.set_aside_dropped(now)?)
     }
 
-    /// Takes a drop back; says whether there was one. URLs that it refused while queued are queued again, unless another rule refuses them.
-    /// URLs found meanwhile are new when they are next found.
+    /// Takes a drop back; says whether there was one. Queued URLs that it set aside are queued again, unless another rule refuses them.
+    /// URLs that were found meanwhile are new when they are next found.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage).
@@ -266,7 +267,7 @@ impl<J: Journal> Frontier<J> {
         Ok(true)
     }
 
-    /// Gives the new list to the journal's owner first, then to the gate. This begins a round.
+    /// Stores the new list with the journal first, then gives it to the gate, and begins a round.
     fn change_dropped(&mut self, rules: &[DropRule]) -> Result<(), FrontierError> {
         self.journal.keep_dropped(rules)?;
         self.gate().set_dropped(rules)?;
@@ -282,7 +283,8 @@ impl<J: Journal> Frontier<J> {
         let mut emptied = Vec::new();
         for id in ids {
             let host = self.state.host(id);
-            // For a host with one connection, which page is out is not recorded. It comes back soon, and the others are set aside then.
+            // For a host with one connection it is not known which of its pages is out. That page comes back soon, and the others are set
+            // aside then.
             let is_out = host.seat.out > 0 && !self.lends_concurrently(id);
             if host.queue.len() == 0 || is_out || !self.gate().drops_host(&host.key) {
                 continue;
@@ -356,7 +358,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// What today's rules say of the URLs that earlier rules judged: those still queued, and those set aside. Changes nothing. Reads the
-    /// entry of each of them, at most a million.
+    /// entry of each of these URLs, of at most a million.
     ///
     /// # Errors
     /// If the journal's storage fails.
@@ -416,7 +418,8 @@ impl<J: Journal> Frontier<J> {
         host.is_retired() || (self.spent(id).is_some() && self.errands.errand_of(id).is_none())
     }
 
-    /// Pages of a host that may be out at once, by its budget. A spent budget sets no bound: its pages are set aside, not lent.
+    /// Pages of a host that may be out at once, by its budget. A spent budget sets no bound, since the host's pages are set aside and not
+    /// lent.
     #[inline]
     pub(crate) fn pages_left(&self, id: HostId) -> u64 {
         if !self.politeness.has_budgets() {
@@ -428,7 +431,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Sets aside URLs of a host whose budget is spent, beginning with the next: up to one of another priority, or the bound.
+    /// Sets aside URLs of a host whose budget is spent, beginning with its next: up to a URL of another priority, or the bound.
     pub(super) fn set_aside_spent(
         &mut self,
         id: HostId,
@@ -445,7 +448,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Tells the rate groups of host groups what their budgets leave. Once, before anything is lent.
+    /// Tells the rate groups of host groups what their budgets leave. Called once, before anything is lent.
     pub(crate) fn leave_pages(&mut self) {
         for (number, group) in (0..).zip(self.politeness.groups()) {
             let left = group.budget.pages_left(self.state.group_usage(number));
@@ -453,9 +456,9 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. Tells the rate group of its group what
-    /// is left. If nothing is, resting hosts of the group need not rest any more: a failing one would delay the end of the crawl by its
-    /// rest. That is O(hosts in memory), once.
+    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. Tells the rate group of its group how
+    /// many pages are left. If the group's budget is now spent, its resting hosts need not rest any more: a failing one would delay the end
+    /// of the crawl by its rest. That is O(hosts in memory), once for each group.
     pub(super) fn note_spent(&mut self, id: HostId, was_spent: bool, now: Timestamp) {
         let Some(number) = self.policy(id).group.filter(|_| self.politeness.has_budgets()) else { return };
         let left = self.politeness.groups()[usize::from(number)].budget.pages_left(self.state.group_usage(number));

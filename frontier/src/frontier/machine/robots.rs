@@ -1,18 +1,18 @@
-//! A host's robots.txt comes back: what is known of it from now on (RFC 9309 section 2.3.1).
+//! A host's robots.txt comes back, from the host or from another one, and decides what is known of it from now on (RFC 9309 section 2.3.1).
 //!
 //! | the answer | what is known from now on |
 //! |---|---|
 //! | 2xx | its rules, for `politeness.robots_ttl` |
-//! | 3xx | where to ask next, up to five times; after that it counts as missing |
+//! | 301, 302, 303, 307, 308 | where to ask next, up to five times; after that it counts as missing |
 //! | 304 | what was known, for `robots_ttl` again |
-//! | 4xx, but 408, 425, 429 | there is none and everything is allowed, for `robots_ttl` |
+//! | other 3xx, 4xx but 408, 425, 429 | there is none and everything is allowed, for `robots_ttl` |
 //! | 408, 425, 429, 5xx, no response | what was known, up to 30 days beyond its time; if nothing was known, the host waits |
 //!
 //! A redirect is followed for the host that was asked: the rules found there are this host's. Each hop is a lease of its own, with the
 //! host's rest between them. A redirect does not end a host's failures: only the answer at its end does.
 //!
-//! Known rules are never thrown away for an answer that says nothing about them. While nothing is known, no page of the host is fetched,
-//! and the host is treated as unreachable: it rests longer each time, and is retired in the end.
+//! While nothing is known, no page of the host is fetched, and the host is treated as unreachable: it rests longer each time, and is
+//! retired in the end.
 //!
 //! # On another host
 //!
@@ -24,15 +24,15 @@
 //!                       └──▶ A has its rules ◀── each of them takes the copy ┘
 //! ```
 //!
-//! A redirect within a host's own origin, or from its http to its https, is followed in the host's own turn. Any other leads to a server
-//! with its own clock, group and IP address, and perhaps its own blocklist entry. So that host, B, is lent out for it, by its own rest and
-//! with nothing else of it out, and a page of A goes out only once the answer is there. The rules found count for A alone (RFC 9309 section
-//! 2.3.1.2); if the URL is B's own robots.txt, they count for B too.
+//! A redirect within a host's own origin, or from its http to its https, is followed in the host's own turn. Any other redirect leads to a
+//! server with its own clock, group and IP address, and perhaps its own blocklist entry. So that host, B, is lent out for it, by its own
+//! rest and with nothing else of it out, and a page of A goes out only once the answer is there. The rules found count for A alone (RFC
+//! 9309 section 2.3.1.2); if the URL is B's own robots.txt, they count for B too.
 //!
 //! A host on a blocklist is not asked. The file then counts as missing, like one after too many redirects.
 //!
-//! None of this is state. A's record says where its robots.txt is; after a restart A waits again when its turn comes. Copies are for hosts
-//! redirected there later, and are bounded: a dropped copy costs a request.
+//! None of this is state. A's record says where its robots.txt is, and after a restart A waits again when its turn comes. Answers are kept
+//! as copies for hosts that are redirected there later. Copies are bounded: a dropped copy costs a request.
 
 use std::collections::VecDeque;
 use std::io;
@@ -49,7 +49,7 @@ use crate::frontier::lease::{Blame, Setback, Texts};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
 
-/// Redirects of a robots.txt that are followed, as many as RFC 9309 section 2.3.1.2 asks for at least.
+/// Redirects of a robots.txt that are followed: the least that RFC 9309 section 2.3.1.2 asks for.
 const ROBOTS_HOPS: u8 = 5;
 
 /// What an answer says about the file, apart from what it says about the host.
@@ -88,7 +88,7 @@ impl<J: Journal> Frontier<J> {
                 detour.map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
             Outcome::Failed(trouble) => RobotsNews::Failed(Setback::failed(trouble)),
-            // A file whose body is missing must not be taken for an empty one.
+            // A response without its body must not be taken for an empty file.
             Outcome::Response { status: 200..300, .. } => {
                 RobotsNews::Failed(Setback::failed(Trouble::new(Failure::Incomplete, "its body was left out")))
             }
@@ -188,8 +188,8 @@ impl<J: Journal> Frontier<J> {
     /// Records that the file cannot be had.
     ///
     /// Known rules stay in force, and the file is asked for again after `politeness.max_backoff`. If the host answers at all, its pages go
-    /// on meanwhile, unless they break too. If nothing was known, or the rules have expired, any kind of failure is the host's: without a
-    /// robots.txt no page of the host goes out. `was_asked` is true if it was the host itself that failed.
+    /// on meanwhile, unless they break too. If nothing was known, or the rules have expired, any kind of failure counts against the host:
+    /// without a robots.txt no page of it goes out. `was_asked` is true if the host itself failed, not another host that has its file.
     pub(super) fn robots_failed(
         &mut self,
         id: HostId,
@@ -376,7 +376,7 @@ impl<J: Journal> Frontier<J> {
         self.learn(id, update, answer, (stale_at, false), now).map(drop)
     }
 
-    /// A host's turn has come, and others wait for a robots.txt from it.
+    /// The lease of a host whose turn has come and from which others wait for a robots.txt; `None` if it is retired.
     pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> Option<Lease> {
         let host = self.state.host(id);
         let (url, waits) = self.errands.first(id)?;
@@ -394,8 +394,8 @@ impl<J: Journal> Frontier<J> {
         Some(lease)
     }
 
-    /// The hosts that wait for this URL go on: each takes the answer when its turn comes. If the answer is of no use to others, the URL is
-    /// asked for again.
+    /// The hosts that wait for this URL go on: each takes the answer when its turn comes. Without an answer that is of use to them, they
+    /// wait on, and the URL is asked for again.
     pub(super) fn answer_others(
         &mut self,
         server: HostId,
@@ -415,8 +415,8 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Whether a host itself asks for its robots.txt at this URL: at its own origin, and also at https for a host of http, if both use the
-/// default port and share a clock.
+/// Whether this URL is asked for in the host's own turn: it is at the host's own origin; or it is at https and the host at http, and both
+/// use the default port and share a clock.
 fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
     let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));
@@ -430,10 +430,10 @@ fn before(time: Timestamp, by: std::time::Duration) -> Timestamp {
 
 /// The most copies that are kept.
 const MOST_COPIES: usize = 1024;
-/// The most bytes of their lines.
+/// The most bytes of the lines of all copies.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Hosts that are asked for the robots.txt of others, and what they have answered lately.
+/// Hosts that are to be asked for the robots.txt of others, and copies of what they answered lately.
 #[derive(Debug, Default)]
 pub(crate) struct Errands {
     /// By the host that is to be asked.
@@ -462,7 +462,7 @@ struct Errand {
 #[derive(Debug)]
 pub(super) struct RobotsCopy {
     pub(super) answer: SharedRobots,
-    /// When it was asked for.
+    /// When it came.
     pub(super) at: Timestamp,
     /// Until when other hosts may take it.
     pub(super) fresh_until: Timestamp,
@@ -492,7 +492,7 @@ impl Errands {
         self.waiting
     }
 
-    /// A host waits for a URL of another one.
+    /// A host waits until `server` has been asked for this URL.
     pub(super) fn wait(&mut self, server: HostId, url: &str, id: HostId, priority: u8) {
         self.waiting += 1;
         let errands = self.asked.entry(server).or_default();

@@ -1,5 +1,5 @@
-//! A host gets its seat: idle, on the agenda, due, giving way, or held back. It gives way to hosts of other domains, is retired
-//! if it fails, and is evicted if it is idle.
+//! A host gets its seat: idle, on the agenda, due, giving way, or held back. It is retired if it fails too often, and evicted if it is
+//! idle.
 //!
 //! | what happens | the host goes |
 //! |---|---|
@@ -10,29 +10,30 @@
 //! | it is due, and its domain had more turns than others | to the wait queue of its domain |
 //! | it is due, and has never answered | to the held hosts, if the maximum of such hosts is out |
 //!
-//! A host is in one list at a time, and its seat says in which. List and seat change together here, and never differ between two calls.
-//! None of this is journaled, since it follows from queues and clocks: a resume places all hosts once.
+//! A host is in at most one list, and its seat says in which. List and seat change together here, and never differ between two calls. None
+//! of this is journaled, since it follows from queues and clocks: a resume places all hosts once.
 //!
 //! # Turns of domains
 //!
-//! Hosts give way to hosts of other registrable domains, if their own has had more turns. A host gives way when it is taken from the front queue, so the turns counted at that moment decide. When the others have caught up, it
-//! goes back there, one host with each call of [`next`](Frontier::next). A host that has answered is also taken directly when no other host
-//! is due. [`Domains`](crate::frontier::queues::Domains) has the counts and the wait queues.
+//! A host gives way to hosts of other registrable domains if its own domain has had more turns. This is decided when the host is taken from
+//! the front queue. When the other domains have caught up, hosts go back to the front queue, one with each call of
+//! [`next`](Frontier::next). A host that has answered is also taken directly from its wait queue when no other host is due.
+//! [`Domains`](crate::frontier::queues::Domains) has the counts and the wait queues.
 //!
-//! | host | gives way |
+//! | a host | gives way |
 //! |---|---|
 //! | of a seed | never: the user named it |
 //! | whose URLs are given up | never: it is not asked |
 //! | that is to be asked for the robots.txt of others | never: they wait for it |
-//! | that has answered | if another host is due |
-//! | any other | until others have caught up, or nothing else is left to do |
+//! | that has answered | while another host is due |
+//! | any other | until the others have caught up, or nothing else is left to do |
 //!
 //! # Failing hosts
 //!
 //! A failing host rests longer each time, while others are asked. It is *retired* once it has failed too often in a row, or once only
 //! failing hosts are left and the crawl's patience with them is over. Each of its URLs then comes up as
-//! [`Next::GiveUp`](crate::frontier::Next::GiveUp): it has a record of its own, and is *parked*, until [`Frontier::ask_again`] queues it
-//! anew.
+//! [`Next::GiveUp`](crate::frontier::Next::GiveUp). The URL gets a record of its own, and is *parked* until [`Frontier::ask_again`] queues
+//! it again.
 //!
 //! ```text
 //!   well ── a failure that counts ──▶ fails ── host_failures in a row, or patience is over ──▶ retired
@@ -44,12 +45,12 @@
 //!
 //! # Evicted hosts
 //!
-//! A host with nothing queued or lent need not be in memory. The owner of a checkpoint keeps the images of such hosts from its chunks, and
-//! evicts the hosts once the checkpoint is safe. A host that has changed since stays. An evicted host comes back with the next URL that is
-//! queued for it: its image is then read from the journal.
+//! A host with nothing queued or lent need not be in memory. The job takes the images of such hosts from the chunks of a checkpoint, and
+//! evicts the hosts once the images are safe on disk. A host that has changed since stays. An evicted host comes back with the next URL
+//! that is queued for it: its image is then read through the journal.
 //!
 //! ```text
-//!   checkpoint: slice ──▶ images of idle hosts ──▶ on disk, safe ──▶ evict: still the same? then it leaves
+//!   checkpoint: chunk ──▶ images of idle hosts ──▶ on disk, safe ──▶ evict: is it still the same? then it leaves
 //!   later:      a URL of it ──▶ its image from the journal ──▶ back in memory, with its clock and rules
 //! ```
 //!
@@ -67,8 +68,8 @@ use crate::frontier::queues::Agenda;
 use crate::gate::domain;
 
 impl<J: Journal> Frontier<J> {
-    /// A URL has come to the queue of a host, which may move the host up. A host that is on the agenda, or lent out without further
-    /// connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) in a wait queue.
+    /// A URL has come to the queue of a host: an idle host is placed, and a due host may move up. A host that rests, or is lent out without
+    /// further connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) in a wait queue.
     pub(crate) fn arrived(&mut self, host: HostId, priority: u8, now: Timestamp) {
         match self.state.host(host).seat.state {
             HostState::Idle => self.place(host, now),
@@ -108,8 +109,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Seats a host that is in no list, by its queue and its clock: idle, resting or due. A host with pages out rests or is due for a
-    /// further one, or stays leased.
+    /// Seats a host that is in no list, by its queue and its clock: idle, on the agenda or due. A host with pages out rests or is due for a
+    /// further page, or stays leased.
     pub(crate) fn place(&mut self, id: HostId, now: Timestamp) {
         let host = self.state.host(id);
         if host.seat.state == HostState::RobotsElsewhere {
@@ -153,13 +154,13 @@ impl<J: Journal> Frontier<J> {
         self.count_outlook(id);
     }
 
-    /// The priority of a host's next lease: the robots.txt of others that it is asked for goes first.
+    /// The priority of a host's next lease. If it is to be asked for the robots.txt of others, that goes first.
     #[inline]
     fn best(&self, host: &Host, id: HostId) -> Option<u8> {
         self.errands.errand_of(id).or_else(|| self.first_free(host, id).map(|first| first.priority))
     }
 
-    /// Places all hosts, which are in no list yet. Once, at the end of a resume.
+    /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
     ///
     /// # Errors
     /// If the journal cannot be read.
@@ -169,7 +170,8 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Hosts with URLs queued that are not lent out. If there are none and nothing is out, the frontier has drained but for its schedule.
+    /// Hosts with URLs queued that are not lent out. If there are none and nothing is out, the frontier has drained, except for its
+    /// schedule.
     pub(crate) fn active_hosts(&self) -> usize {
         self.agenda.len() + self.front.len() + self.held.len() + self.waiting_in_line()
     }
@@ -219,8 +221,8 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Moves hosts that have become due from the agenda to the front, in the order of their times; then calls hosts from the wait queues of
-    /// rate groups that have rested. O(log hosts) for each. Each call that may lend or seat a host comes here first, so that hosts due for
-    /// longer go before one that becomes due now.
+    /// rate groups that have rested. O(log hosts) for each. Called before any host is lent or becomes due, so that hosts that have been due
+    /// for longer go first.
     #[inline]
     pub(crate) fn wake(&mut self, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
@@ -241,7 +243,7 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// A host that rests for longer than this does not compete: hosts that go first take no turn from it.
+/// A host that rests for longer than this does not compete for turns: others that go meanwhile take no turn from it.
 pub(super) const RIVAL_REST: Duration = Duration::from_secs(10);
 
 impl<J: Journal> Frontier<J> {
@@ -251,8 +253,8 @@ impl<J: Journal> Frontier<J> {
         self.front.len() > 0 || self.domains.spare() > 0
     }
 
-    /// Takes off the host whose turn it is. Returns it with its priority and whether it has to give way: its domain is ahead of others, and
-    /// it is new or another host is due.
+    /// Takes the host whose turn it is from the front queue; if that is empty, a known host that gives way. Returns it with its priority,
+    /// and whether it has to give way: its domain is ahead, and it is new or another host is due.
     #[inline]
     pub(super) fn turn(&mut self) -> Option<(HostId, u8, bool)> {
         let seats = &mut self.state.seats();
@@ -263,8 +265,8 @@ impl<J: Journal> Frontier<J> {
         Some((id, priority, gives_way))
     }
 
-    /// Whether a host whose domain is ahead lets others go first. A host that is given up is not asked, and a host to be asked for the
-    /// robots.txt of others would keep these waiting.
+    /// Whether a host whose domain is ahead lets others go first. A host whose URLs are given up is not asked, so it does not; nor does a
+    /// host that is to be asked for the robots.txt of others, which wait for it.
     fn may_give_way(&self, id: HostId) -> bool {
         let host = self.state.host(id);
         let has_others = !host.has_answered || self.is_any_due();
@@ -298,7 +300,7 @@ impl<J: Journal> Frontier<J> {
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Queues all URLs that were given up, as if nothing had ever been wrong with their hosts, and says how many.
+    /// Queues all URLs that were given up, as if nothing had ever been wrong with their hosts, and says how many there were.
     ///
     /// A resumed crawl begins with it: the cause of a host's failures may be gone.
     ///
@@ -326,8 +328,8 @@ impl<J: Journal> Frontier<J> {
         Ok(asked)
     }
 
-    /// Asks a retired host again, as if it had never failed. It rests no longer than after a response, unless it said itself when it may be
-    /// asked. Any other host is left as it is, even a failing one.
+    /// A retired host is to be asked again, as if it had never failed. It rests no longer than after a response, unless it said itself when
+    /// it may be asked. Any other host is left as it is, even if it fails.
     fn forgive(&mut self, id: HostId, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
         if !host.is_retired() {
@@ -340,7 +342,7 @@ impl<J: Journal> Frontier<J> {
         }
         update.recover();
         self.note_host(id, &update, false)?;
-        // It could be given up without a rest; now it must rest.
+        // Its URLs were given up without a rest; now it must rest.
         if self.leaves_its_queue(id) {
             self.wake_groups(id, now);
             self.place(id, now);
@@ -383,7 +385,8 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Retires all hosts with URLs queued: each of them fails, and nothing is out. Their URLs are given up one by one, as their turn comes,
-    /// so that each has a record. If the journal cannot take a record, the hosts recorded so far are retired, and the call is tried again.
+    /// so that each gets a record. If the journal cannot take a record, only the hosts recorded so far are retired, and the crawl waits for
+    /// the others again.
     fn retire_all(&mut self, now: Timestamp) -> io::Result<()> {
         self.struggle.since = None;
         let mut noted = Ok(());
@@ -411,8 +414,8 @@ impl<J: Journal> Frontier<J> {
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Evicts the hosts of these images that have not changed since, and says how many. From now on, the journal must keep each of these
-    /// images as its host's newest.
+    /// Evicts the hosts of these images that have not changed since, and says how many it evicted. The journal must have each of these
+    /// images as its host's newest from now on.
     ///
     /// Costs about two microseconds a host.
     pub(crate) fn evict(&mut self, images: &[u8]) -> usize {
@@ -437,7 +440,7 @@ impl<J: Journal> Frontier<J> {
         evicted
     }
 
-    /// The host of a URL. An evicted host is brought back first; a new one is added. Only reading an image costs more than a lookup.
+    /// The host of a URL. If it was evicted, it is brought back; if it is new, it is added. Only reading an image costs more than a lookup.
     pub(crate) fn host_of(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<HostId> {
         let origin = url.origin();
         if let Some(id) = self.state.look_up(origin) {
@@ -460,7 +463,7 @@ impl<J: Journal> Frontier<J> {
         Ok(id)
     }
 
-    /// Joins each host in memory to the clock of its server's other ports. Once, at the end of a resume.
+    /// Joins each host in memory to the clock of its server's other ports. Called once, at the end of a resume.
     pub(super) fn join_servers(&mut self, now: Timestamp) -> io::Result<()> {
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);

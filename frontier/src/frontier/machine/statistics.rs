@@ -1,24 +1,28 @@
-//! The frontier in numbers, and questions to it.
+//! The frontier in numbers, questions to it, samples of how long URLs and hosts wait, and a list of dropped URLs.
 //!
-//! All sums are kept as things change, so a progress line may ask each second, however large the crawl. The lists walk over the hosts in
-//! memory, for reports and dashboards. A URL that is lent out counts as leased and not as queued, though it stays in its queue.
+//! All sums are updated with each change, so a progress line may ask for them each second, however large the crawl. Lists of hosts take a
+//! walk over the hosts in memory, for reports and dashboards. A URL that is lent out counts as leased and not as queued, though it stays in
+//! its queue.
 //!
 //! # How long URLs and hosts wait
 //!
-//! [`Waits`] measures on a sample how long URLs and hosts wait before they are lent out. None of this is state: a restart begins with an empty sample, without what already waits.
+//! [`Waits`] measures on a sample how long URLs and hosts wait before they are lent out. None of this is state: a restart begins with an
+//! empty sample, in which nothing that already waits is.
 //!
-//! Bits of the number decide what is in the sample, so a URL is in it both when it is queued and when it is lent out, or neither time, and
-//! nothing is kept for the others. When it is full, the next bit decides which half is dropped. At most 4,096 URLs and 1,024 hosts are
-//! known, some 200 KB, however many wait; a call for one that is not in the sample costs a multiplication or two.
+//! Bits of a URL's position, or of a host's number, decide whether it is in the sample. So the answer is the same when the URL is queued
+//! and when it is lent out, and nothing is kept for the others. When the sample is full, one more bit decides which half is dropped. The
+//! sample has at most 4,096 URLs and 1,024 hosts, some 200 KB, however many wait; a call for one that is not in it costs a multiplication
+//! or two.
 //!
 //! # URLs that were dropped
 //!
-//! [`Drops`] keeps queued URLs that robots.txt or a budget turned away at their turn, to be listed. When the gate refuses a link, the caller that found it is told and lists it. A URL dropped here was found long before, on a page that is
-//! done. So the frontier keeps it, with the page that it was found on, until the crawl's loop takes it. The list is bounded, since an
-//! embedder may never take it.
+//! [`Drops`] keeps queued URLs that were dropped or set aside at their turn, by robots.txt, a budget or today's rules, so that they can be
+//! listed. When the gate refuses a link, the caller that found the link is told, and can list it. But a URL dropped here was found long
+//! before, on a page that is done. So the frontier keeps it, with the page that it was found on, until the caller takes it. The list is
+//! bounded, since a caller may never take it.
 //!
-//! Embedders do not have the calls that take them: they see the links they find, and for the rest `explain` tells what robots.txt says. A crawl with
-//! `--skipped` takes the list after each lease, so that it stays short.
+//! Nothing is kept before [`Frontier::keep_dropped`] is called. A crawl with `--skipped` takes the list after each lease, so that it stays
+//! short.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -42,7 +46,7 @@ use crate::gate::{Position, Refusal};
 pub struct FrontierStatistics {
     /// URLs waiting.
     pub queued: u64,
-    /// URLs whose [time](Frontier::schedule) has not come, and URLs that earlier rules refused and today's are still to judge.
+    /// URLs whose [time](Frontier::schedule) has not come, and URLs that earlier rules refused and that today's rules have not judged yet.
     pub scheduled: u64,
     /// URLs lent out.
     pub leased: u64,
@@ -95,7 +99,7 @@ impl FrontierStatistics {
     }
 }
 
-/// The numbers only: in full it would be a line for each byte of its queues.
+/// Only the numbers: all fields would fill a line for each byte of the queues.
 impl<J: Journal> fmt::Debug for Frontier<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frontier").field("statistics", &self.statistics()).finish_non_exhaustive()
@@ -258,7 +262,7 @@ struct Rest {
     due: Timestamp,
 }
 
-/// Values for a sample of numbers: for all while they are few, for every second, fourth, eighth as they become more.
+/// Values for a sample of numbers: for all numbers while they are few, then for every second, fourth or eighth as they become more.
 #[derive(Debug)]
 struct Sample<V> {
     /// By their numbers.
@@ -268,9 +272,9 @@ struct Sample<V> {
     one_in: u64,
 }
 
-/// The most URLs that are known.
+/// The most URLs in the sample.
 const URLS: usize = 4096;
-/// The most hosts that are known.
+/// The most hosts in the sample.
 const HOSTS: usize = 1024;
 
 impl Default for Waits {
@@ -292,8 +296,8 @@ impl Waits {
         self.urls.take(url.to_u64());
     }
 
-    /// A host with URLs may be asked from `due` on. If it already waits, its first `due` counts: moving between queues does not change how
-    /// long a host waits.
+    /// A host with URLs may be asked from `due` on. If it already waits, its first `due` counts: when a host moves between queues, its wait
+    /// goes on.
     #[inline]
     pub(crate) fn placed(&mut self, host: HostId, due: Timestamp, now: Timestamp) {
         self.hosts.note(host.number().into(), Rest { since: now, due });
@@ -351,16 +355,16 @@ impl<V> Sample<V> {
     }
 }
 
-/// Whether a number is the one in `one_in`, a power of two, that is sampled, by bits that look random.
+/// Whether a number is in a sample of one in `one_in`, a power of two. Bits that look random decide.
 #[inline]
 fn is_one_in(one_in: u64, number: u64) -> bool {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).reverse_bits() & (one_in - 1) == 0
 }
 
-/// The most URLs that are kept; further ones are only counted.
+/// The most dropped URLs that are kept; further ones are only counted.
 const MOST: usize = 4096;
 
-/// A URL that was admitted, and then disallowed by its host's robots.txt or refused because its budget is spent.
+/// A URL that was admitted, and then refused when its turn came: by its host's robots.txt, because a budget was spent, or by today's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
     /// The wire URL.
@@ -403,12 +407,13 @@ impl Drops {
 }
 
 impl<J: Journal> Frontier<J> {
-    /// From now on, URLs that robots.txt turns away at their turn are kept for [`take_dropped`](Self::take_dropped).
+    /// From now on, URLs that are refused at their turn, by robots.txt, a budget or today's rules, are kept for
+    /// [`take_dropped`](Self::take_dropped).
     pub fn keep_dropped(&mut self) {
         self.drops.is_kept = true;
     }
 
-    /// The URLs turned away since the last call, at most 4,096, and how many more there were.
+    /// The URLs refused since the last call, at most 4,096, and how many more there were.
     pub fn take_dropped(&mut self) -> (Vec<Dropped>, u32) {
         (std::mem::take(&mut self.drops.kept), std::mem::take(&mut self.drops.further))
     }

@@ -1,4 +1,4 @@
-//! Evicting hosts and bringing them back does not change a crawl; and limits on hosts that have never answered.
+//! Tests: a crawl is the same whether hosts are evicted and brought back or not; the limit on hosts that have never answered.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -78,8 +78,8 @@ fn options() -> FrontierOptions {
     options.politeness.robots_ttl = Duration::from_secs(600);
     // Room for the rules of about two hosts.
     options.politeness.robots_memory = 600;
-    // When all hosts of a domain were evicted and one comes back, the domain counts as having had as many turns as the others: its turn may
-    // differ.
+    // If all hosts of a domain were evicted and one comes back, the domain counts as having had as many turns as the others, so its turn
+    // may come at another time.
     options.traps.domain_lead = 0;
     options
 }
@@ -119,7 +119,7 @@ impl Crawl {
         self.frontier.seed(&url(host, page), self.now).unwrap();
     }
 
-    /// The URL lent, or until when to wait.
+    /// What was lent: URL, delay, try and referrer; or the time to wait for, if there is one.
     fn lease(&mut self) -> Result<(String, Duration, u8, String), Option<Timestamp>> {
         match self.frontier.next(self.now).unwrap() {
             Next::Fetch(lease) | Next::GiveUp(lease) => {
@@ -157,7 +157,8 @@ impl Crawl {
         let url = self.frontier.gate().canonicalizer().canonicalize(&url(host, 1)).unwrap();
         let mut explanation = self.frontier.explain(&url, self.now).unwrap();
         if let Some(host) = &mut explanation.host {
-            // Of an evicted host, the clock of its server is known from its own, which may be later.
+            // The clock of an evicted host's server is not compared: without the server's rate group, it can only be told from the host's
+            // own clock.
             host.rate_groups.retain(|(name, _)| !name.starts_with("server "));
         }
         format!("{:?} {:?}", explanation.host, explanation.robots)
@@ -198,8 +199,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One crawl evicts all hosts that it may, the other none: they lend the same, wait for the same, and say the same. Time passes in
-    /// whole seconds, so that hosts are often due at one moment.
+    /// One crawl evicts all hosts that it may, the other none: both lend the same leases, wait for the same times, and give the same
+    /// answers. Time passes in whole seconds, so that hosts are often due at the same moment.
     #[test]
     fn a_crawl_whose_hosts_leave_lends_the_same(acts in acts()) {
         let [mut here, mut away] = [Crawl::new(), Crawl::new()];
