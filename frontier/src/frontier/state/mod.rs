@@ -1,19 +1,19 @@
 //! What a frontier knows, and how it changes.
 //!
-//! Only [`State::apply`] changes a [`State`]. A [`Change`] is a record with what the state cannot look up for itself. [`Resume`] rebuilds a
-//! state: [`SavedAt`](save::SavedAt) has the one rule on which records a checkpoint already has, and [`Lost`](resume::Lost) the one on
-//! pages whose records the output lost.
+//! Only [`State::apply`] changes what a [`State`] knows. A [`Change`] is a record with what the state cannot look up by itself. `save`
+//! writes a state in chunks: [`SavedAt`](save::SavedAt) has the one rule on which records a chunk already has. `resume` rebuilds a state
+//! from chunks and records: [`Lost`](resume::Lost) has the one rule on pages whose records the output lost.
 //!
 //! # The rule
 //!
-//! A state follows from its records, and from nothing else. So `apply` reads no clock, draws no random number and reads no option: where
-//! one of them matters, the machine has decided by it, and the record has the decision. Two states that applied the same records are equal
-//! to the bit, whether the records came from the machine, from a checkpoint and the journal after it, or from the whole journal; `job`'s
-//! tests check that.
+//! A state follows from its records. So `apply` reads no clock, draws no random number and decides nothing by an option: `machine` has
+//! decided, and the record has the decision. (Options matter for sums only: which group a host's usage is added to, and how far a seed
+//! opens the scope.) With the same options, two states that applied the same records are equal to the bit, whether the records came from a
+//! running frontier, from a checkpoint and the journal after it, or from the whole journal. The tests of `job` check that.
 //!
 //! # What always holds
 //!
-//! - A URL that was admitted and is not done is in one place: the queue of its host, or the schedule.
+//! - A URL that was admitted and is neither done nor dropped is in one place: the queue of its host, or the schedule.
 //! - An evicted host has nothing queued, so all queues are in memory.
 //! - What a checkpoint saves of a state follows from the records before its position.
 //!
@@ -61,9 +61,10 @@ pub(crate) use save::StateChunk;
 
 /// Everything that a frontier knows: the hosts with their queues, the schedule, the evicted hosts, the gate and the counts.
 ///
-/// Only [`apply`](Self::apply) changes it, while running and on resume. So a frontier rebuilt from its records equals the original.
+/// Only [`apply`](Self::apply) changes what it knows, while running and on resume. So a frontier rebuilt from its records equals the
+/// original.
 ///
-/// Three things in it are not knowledge, and change without records: the [seats](Self::seats) of the hosts, which belong to the machine;
+/// Three things in it are not knowledge, and change without records: the [seats](Self::seats) of the hosts, which belong to `machine`;
 /// parsed robots rules, whose text the journal has; and which hosts are in memory.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -102,8 +103,8 @@ impl State {
 
     /// Applies a record. O(log hosts); for dropped URLs, O(their number).
     ///
-    /// It cannot fail, and it decides nothing: the machine has looked up the host and decided, and the journal has the record. Parts of the
-    /// state that are not [`PendingParts`] already have the record, from a checkpoint.
+    /// It cannot fail, and it decides nothing: the caller has looked up the host and decided, and the journal has the record. Parts of the
+    /// state that are not among the [`PendingParts`] already have the record, from a checkpoint.
     ///
     /// # Panics
     /// If the URL of a returned lease is not queued, in a build with assertions.
@@ -159,7 +160,7 @@ impl State {
     }
 
     /// A URL is queued or scheduled. If a page moved to another spelling of its key, its new entry takes the place of the old one in the
-    /// queue: the page is lent out, and comes back there.
+    /// queue.
     fn admitted(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         self.remember(entry, change);
         let position = change.at.expect("a journal says where an admission stands");
@@ -181,7 +182,7 @@ impl State {
         }
     }
 
-    /// A URL is no longer set aside. Records name its host if the host's budget is the reason.
+    /// A URL is no longer set aside. If a host's budget was the reason, the record names the host, and its usage changes.
     fn leaves_aside(&mut self, from: Aside, host: Option<HostId>, fresh: PendingParts) {
         if fresh.counts {
             self.gate.readmit(from.refusal, 1);
@@ -218,8 +219,8 @@ impl State {
         }
     }
 
-    /// Tells the gate of a URL that has not passed the seen test: during resume every URL; while running only scheduled ones. Other URLs
-    /// admitted while running have passed the gate before, and have no `remember`.
+    /// Tells the gate of a URL that has not passed its seen test: on resume each URL, while running only scheduled ones. Other URLs that
+    /// are admitted while running have passed the gate before, and have no `remember`.
     fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         if let Some(url) = change.remember {
             self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
@@ -229,7 +230,8 @@ impl State {
     /// A page's lease came back. The page leaves its queue if it is done, or if it waits for a time by the entry `again`; otherwise it
     /// stays in its place, with its used tries.
     ///
-    /// A checkpoint saves counts, schedule and host at separate positions, so each of the three checks whether the record is new to it.
+    /// A checkpoint saves counts, schedule and host at separate positions, so it is checked for each of the three whether the record is new
+    /// to it.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
         let Settled { position, priority, attempts, done, receipts, yielded, cost, .. } = *settled;
         if change.fresh.counts {
@@ -288,7 +290,7 @@ impl State {
         }
     }
 
-    /// Queues a URL after all of the same priority. The machine seats the host afterwards; a resume seats all hosts once, at its end.
+    /// Queues a URL after all of the same priority. The caller seats the host afterwards; a resume seats all hosts once, at its end.
     fn queue(&mut self, host: HostId, queued: Queued) {
         self.back.push(&mut self.hosts[host].queue, queued);
         self.count.queued += 1;
@@ -405,8 +407,8 @@ impl State {
         self.hosts.note_recent(host);
     }
 
-    /// Adds a new host, which must be neither in memory nor evicted. The caller has looked for it in both places: a second host with one
-    /// key would be asked at twice its rate.
+    /// Adds a new host, which must be neither in memory nor evicted. The caller has looked for it in both places: two hosts with one key
+    /// would be asked at twice the rate.
     pub(crate) fn add_host(&mut self, host: Host) -> HostId {
         self.hosts.add(host).expect("it was not there")
     }
@@ -475,7 +477,7 @@ impl State {
         self.groups.get_mut(policy).into_iter().for_each(|usage| usage.take_back(cost));
     }
 
-    /// The schedule, for a piece of a checkpoint, and for pages whose records are lost.
+    /// The schedule, to load pieces of a checkpoint, and for pages whose records are lost.
     fn schedule_mut(&mut self) -> &mut Schedule {
         &mut self.schedule
     }
@@ -502,7 +504,8 @@ impl State {
         self.count.queued += 1;
     }
 
-    /// Sets the clock of each host in memory, and prepares that of evicted hosts for when they come back: a resume knows the current time.
+    /// Limits the times of each host in memory, and notes how to limit those of evicted hosts when they come back. For a resume, which
+    /// knows the current time.
     fn set_clocks(&mut self, since: Option<Timestamp>, was_ahead: bool, now: Timestamp) {
         (self.evicted.since, self.evicted.was_ahead) = (since, was_ahead);
         let politeness_table = Arc::clone(self.hosts.politeness_table());
@@ -530,7 +533,7 @@ pub(crate) struct Change<'a> {
 }
 
 /// The parts of the state, besides the host, to which a record is new. A record that was just written is new to all of them. On resume, a
-/// record is new to the parts that the checkpoint saved before it was written: see [`SavedAt`](save::SavedAt).
+/// record is new to the parts that the checkpoint had saved before the record was written: see [`SavedAt`](save::SavedAt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each part answers for itself")]
 pub(crate) struct PendingParts {
@@ -538,7 +541,7 @@ pub(crate) struct PendingParts {
     pub(crate) counts: bool,
     /// The schedule of URLs that wait for a time.
     pub(crate) schedule: bool,
-    /// The round and reason by which this URL was set aside before.
+    /// The place in the schedule where this URL was set aside before.
     pub(crate) aside: bool,
     /// The URL's shard of the seen set.
     pub(crate) seen: bool,

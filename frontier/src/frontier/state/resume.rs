@@ -3,25 +3,27 @@
 //! The owner of the files makes these calls, in this order:
 //!
 //! 1. [`Resume::new`], with the checkpoint's seen set.
-//! 2. [`load`](Resume::load) for each chunk, then where the shards were saved, the counts, and the images of evicted hosts.
-//! 3. [`record`](Resume::record) for each record of the journal from the beginning of the checkpoint on. It goes to [`State::apply`], as it
-//!    did when it was written, but not to parts of the state that already have it.
+//! 2. Where the shards were saved; [`load`](Resume::load) for each chunk, in order; then the addresses, the images of evicted hosts, the
+//!    contents and the counts.
+//! 3. [`record`](Resume::record) for each record of the journal from the beginning of the checkpoint on. [`State::apply`] applies it as
+//!    when it was written, except to parts of the state that already have it. If the rules have changed since, the owner then journals the
+//!    [record of a new round](Resume::changed_rules).
 //! 4. [`finish`](Resume::finish), which places the hosts and makes a frontier.
 //!
 //! Without a checkpoint the second step is skipped, and the journal is read from its beginning.
 //!
-//! Three things differ from a change while running. A host may be evicted, and is brought back from its image. A piece of the checkpoint
-//! may already have the record: see [`SavedAt`]. And a page that is done may have lost its record in an output, and is then queued again:
-//! see [`Lost`].
+//! Three things differ from a change while running. The record's host may be evicted, and is then brought back from its image. A piece of
+//! the checkpoint may already have the record: see [`SavedAt`]. And the record of a page that is done may be missing in an output; the page
+//! is then queued again: see [`Lost`].
 //!
 //! # Lost pages
 //!
 //! A page is done once two things are on disk: the journal's record that says so, and the page's own record in each output. A crash may
-//! keep the first and lose the second. So on resume, for each page that the journal calls done, the outputs are checked for the bytes of
-//! its receipts. If they do not have them, the page was never done, and is queued again.
+//! keep the first and lose the second. So on resume, for each page that the journal calls done, the outputs are checked for the bytes that
+//! its receipts describe. If they are not there, the page counts as not done, and is queued again.
 //!
-//! A frontier that was opened after an earlier crash did the same, and queued its lost pages then. So the replay queues them at the same
-//! place: at the record that the journal was opened again.
+//! An earlier resume after an earlier crash did the same. So the replay queues those pages where that resume did: at the record that says
+//! that the journal was opened again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,28 +45,28 @@ use crate::seen::SeenSet;
 
 /// A frontier being rebuilt: a checkpoint's chunks first, then the journal's records after it, then [`finish`](Self::finish).
 ///
-/// Each record changes the state as it did when it was written, except for parts that have it from the checkpoint. And a page counts as
-/// done only if the outputs have what it wrote.
+/// Each record changes the state as it did when it was written, except for parts that have it from the checkpoint. A page counts as done
+/// only if the outputs have its bytes.
 #[derive(Debug)]
 pub(crate) struct Resume {
     state: State,
-    /// The gate's, without its limits: admitted URLs stay admitted even if the limits are lower now.
+    /// As the gate's, but without the limit on bytes: admitted URLs stay admitted even if the limit is lower now.
     canonicalizer: Canonicalizer,
     options: FrontierOptions,
     /// Where each piece of the checkpoint was saved.
     pieces: SavedAt,
     /// Pages that are done, and pages whose records the outputs do not have.
     lost: Lost,
-    /// The number of records read. If there were none, and nothing was lent out, the checkpoint is complete: each host keeps its clock as
-    /// it was.
+    /// The number of records read. If there were none, and nothing was lent out when the checkpoint was written, each host keeps its clock
+    /// as it was.
     records: u64,
-    /// Whether anything was lent out when the checkpoint was written, so that it is not known when its host was asked.
+    /// Whether anything was lent out when the checkpoint was written: then it is not known when each host was last asked.
     was_busy: bool,
-    /// The fingerprints of page contents, until the counts come: the gate takes both at once.
+    /// The fingerprints of page contents, until the counts are loaded: the gate takes both at once.
     contents: Option<SeenSet>,
     /// The address of each host of the chunks, in their order, as [`Frontier::save_addresses`] writes them.
     addresses: Vec<u8>,
-    /// How far the clock has been set back since.
+    /// By how much the clock was ahead, if it was and has been set right since.
     went_back: Option<Duration>,
 }
 
@@ -90,8 +92,8 @@ impl Resume {
         })
     }
 
-    /// Loads the next chunk, saved when the journal ended at `position`. Call it in the order in which chunks were saved: that gives hosts
-    /// their numbers. Records after `position` are new to the hosts of this chunk; each chunk has its own position.
+    /// Loads the next chunk, which was saved when the journal ended at `position`. Call it in the order in which chunks were saved: that
+    /// gives hosts their numbers. Records from `position` on are new to the hosts of this chunk; each chunk has its own position.
     ///
     /// # Errors
     /// If it is not valid.
@@ -137,8 +139,8 @@ impl Resume {
         gate.budgets_mut().restore(&counts.evidence, self.contents.take());
     }
 
-    /// Loads the newest image of a host that was evicted at some time. It is still evicted if no chunk has it. Call it after the chunks,
-    /// once for each host.
+    /// Loads the newest image of a host that was evicted at some time. If no chunk has the host, it is still evicted. Call it after the
+    /// chunks, once for each host.
     ///
     /// # Errors
     /// If it is not a host, or the host is not idle.
@@ -171,7 +173,8 @@ impl Resume {
             Record::Settled(settled) => self.settled(at, record, settled, None, has, evicted)?,
             Record::Again { settled, entry } => self.settled(at, record, settled, Some(entry), has, evicted)?,
             Record::Due(due) => {
-                // If it is not in the schedule, that was saved after the URL had left, and its host even later.
+                // If the URL is not there, the schedule was saved after the URL had left it, and the chunk of its host even later: both
+                // have the record.
                 let schedule = self.state.schedule();
                 let is_there = match due.from {
                     Some(from) => !self.pieces.has_second(queues::second_of(from), at),
@@ -245,7 +248,7 @@ impl Resume {
 
     /// Widens the scope by a seed that this journal does not have, such as one of another partition.
     pub(crate) fn widen(&self, seed: &Found) {
-        // Only the judging matters, which widens the scope, not the verdict.
+        // The check widens the scope; its verdict does not matter.
         let _ = self.state.gate().check(seed);
     }
 
@@ -284,7 +287,7 @@ impl Resume {
             self.state.schedule_mut().hasten(by);
         }
         let mut frontier = Frontier::of(self.state, &self.options, journal);
-        // Which of their hosts was asked last, and when, is not known. The address of each host is reported when it is asked.
+        // It is not known when a host of each group was last asked. The address of each host is reported when it is next asked.
         frontier.rate_groups = RateGroups::new(&politeness_table, (!is_new).then_some(now));
         frontier.leave_pages();
         frontier.place_all(now)?;
@@ -305,15 +308,16 @@ impl Resume {
         self.state.apply(&Change { record, at: Some(at), host, remember, fresh });
     }
 
-    /// A URL was queued or scheduled. It may replace a page that was lent out. If the record of that page was lost, the page is first
-    /// queued again: it must be in the queue to be replaced.
+    /// A URL was queued or scheduled. Its entry may replace that of a page that was lent out. If the record of that page was lost, the page
+    /// is first queued again: only a queued page can be replaced.
     fn admitted(
         &mut self,
         at: Position,
         entry: &Entry<'_>,
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
-        // It was canonical when it was admitted. Only other key rules could change that, and a job refuses these.
+        // It was a valid URL when it was admitted. Only other key rules could change that, and a job refuses to be opened with other key
+        // rules.
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let host = match entry.not_before {
             Some(_) => None,
@@ -348,7 +352,7 @@ impl Resume {
     /// A page's lease came back. Three cases need care, and none is an error:
     ///
     /// - Its output record is missing, lost in a crash. The page is [noted as lost](Lost::add) and queued again, whatever it waited for.
-    /// - It is not queued, though its lease came back: an earlier return of its lease, whose record is in the output, already made it done.
+    /// - It is not queued, though its lease came back: an earlier lease of it, whose record is in the output, already made it done.
     /// - Its host already has the record, from a chunk of the checkpoint.
     ///
     /// In the first two cases the host was still asked, so its status is applied. `again` is the entry by which the page waits, if it does.
@@ -382,7 +386,7 @@ impl Resume {
         if let Some(host) = new_to
             && (!is_queued(host) || (done && !is_there))
         {
-            // Done before, or its record is lost: only the host's status counts.
+            // The page was done before, or its record is lost: only the host's status counts.
             if is_queued(host) {
                 self.state.unqueue(host, queued);
                 self.lost.add(page(host));
@@ -430,11 +434,11 @@ impl Resume {
     }
 }
 
-/// Pages whose records the output may not have: a resume may have cut the output before a record's end.
+/// Pages whose records the outputs may not have: a crash may have lost the records, or a resume may have cut the output before their ends.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
-    /// Pages whose records are lost. They are queued before all others, at the point of the replay at which the frontier queued them: when
-    /// it was opened again, or at the end of this resume.
+    /// Pages whose records are lost. They are queued before all others, at the point of the replay where they were queued before: where the
+    /// journal was opened again, or else at the end of this resume.
     pages: BTreeMap<Position, LostPage>,
     /// Pages that are done, unless the output later proves to have been cut before their records.
     done: Vec<Done>,
@@ -500,12 +504,12 @@ impl Lost {
         }
     }
 
-    /// The frontier was opened again here, and the output cut to `output` bytes: pages whose records ended after that were queued then. The
-    /// bytes that are there now may be of other pages.
+    /// The journal was opened again here, and the first output was cut to `output` bytes: pages whose records ended after that were queued
+    /// then. The bytes that are there now may be those of other pages.
     pub(super) fn cut(&mut self, output: u64, state: &mut State) {
         while let Some(Done { page, again }) = self.done.pop_if(|done| done.page.end > output) {
             match again {
-                // It was given up and asked for again since, which has queued it.
+                // It was given up, and has been asked for again since: it is queued already.
                 Some(Again { at, position, is_parked: true }) if !state.schedule_mut().remove(at, position) => continue,
                 Some(Again { at, position, is_parked: false }) if state.schedule_mut().remove(at, position) => {
                     state.gate().retract(1);

@@ -1,4 +1,4 @@
-//! A frontier in chunks, for a checkpoint, and which chunk already has which record.
+//! Saving a frontier in chunks, for a checkpoint; and the rule on which chunk already has which record.
 //!
 //! A chunk is what one call writes while the frontier is locked; between two calls the crawl goes on. So a checkpoint is not of one moment.
 //! Each chunk is exact at the position where the journal ended then, and a resume applies the records after that to it: see
@@ -19,7 +19,7 @@ use crate::gate::Position;
 /// Host numbers in one chunk: the frontier is locked while one is written.
 const SLICE: u32 = 2048;
 
-/// The part of a frontier that is saved next. The default is the first.
+/// A chunk of a frontier that is to be saved. The default is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateChunk(Part);
 
@@ -39,7 +39,7 @@ impl Default for StateChunk {
 }
 
 impl State {
-    /// Appends a chunk; returns the next one. The schedule goes first: a URL that leaves it during the checkpoint is then in its host's
+    /// Appends a chunk; returns the next one. The schedule goes first: a URL that leaves it before its piece is saved is in its host's
     /// chunk, which is saved later. An empty schedule has no piece.
     fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         let hosts = self.hosts();
@@ -120,8 +120,8 @@ impl<J: Journal> Frontier<J> {
 
 /// The end of the journal when each piece of a checkpoint was saved.
 ///
-/// A checkpoint does not stop the crawl: its pieces are saved one after another while it goes on, each at its own position. So there is one
-/// rule on resume: *a record is new to a piece that was saved before it was written, and to no other.*
+/// A checkpoint does not stop the crawl: its pieces are saved one after another while the crawl goes on, each at its own position. So there
+/// is one rule on resume: *a record is new to the pieces that were saved before it was written, and to no others.*
 ///
 /// The order is schedule, hosts, seen set, counts. A URL that left the schedule before its piece was saved is in its host's chunk, which
 /// was saved later.
@@ -138,7 +138,8 @@ pub(super) struct SavedAt {
 }
 
 impl SavedAt {
-    /// The parts that do not have a record that neither schedules nor remembers a URL. Besides the host, only the counts can have it.
+    /// The parts to which a record is new that neither schedules nor remembers a URL. Of the parts besides the host, only the counts can
+    /// have it already.
     pub(super) fn fresh(&self, at: Position) -> PendingParts {
         PendingParts { counts: at >= self.counts, ..PendingParts::ALL }
     }
