@@ -1,7 +1,7 @@
-//! Everything that is known of one URL.
+//! An explanation: everything that is known of one URL.
 //!
-//! Each part is the answer of one stage to one question, asked now: no stage keeps notes for explanations. So an explanation is of today. A
-//! rule that changed since the URL was found is shown as it is now; the verdict says first what happened, and only then what would happen.
+//! Each part is the answer of one stage to one question, asked now: no stage keeps notes for explanations. So a rule that changed since the
+//! URL was found is shown as it is now. The verdict says first what happened, and only then what would happen.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Explanation {
     pub fingerprint: Fingerprint,
     /// The answer of the scope. A URL that was never admitted is judged as a link of a seed.
     pub scope: Ruled,
-    /// The most links from a seed: a URL that is only found deeper is refused, and not remembered.
+    /// The most links from a seed: a URL that is found only deeper is refused, and not remembered.
     pub max_depth: Option<u32>,
     /// The answer of the limits on traps.
     pub trap: Ruled,
@@ -117,12 +117,12 @@ pub struct HostAccount {
 pub enum History {
     /// It was admitted.
     Admitted(Remembered),
-    /// It has no admission of this URL.
+    /// The journal has no admission of this URL.
     None {
-        /// Whether its oldest part is gone, which may have had one.
+        /// Whether the journal's oldest part is gone, which may have had one.
         is_cut: bool,
     },
-    /// It was not asked.
+    /// The journal was not asked.
     Unasked,
 }
 
@@ -156,7 +156,7 @@ pub struct Remembered {
 /// The place of an admitted URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Its last try came back.
+    /// Its last try came back, with an answer or a last failure.
     Done,
     /// No longer queued, and never fetched: when its turn came, robots.txt disallowed it or a budget was spent.
     Dropped,
@@ -188,14 +188,14 @@ pub struct Fetched {
     pub error: Option<String>,
     /// The failure's own words.
     pub message: Option<String>,
-    /// RFC 3339, UTC, milliseconds.
+    /// When it was fetched: RFC 3339, UTC, with milliseconds.
     pub at: String,
     /// How it compares with its previous visit, and when that was, in words.
     pub recrawled: Option<String>,
 }
 
 impl Remembered {
-    /// Admitted, with nothing more known.
+    /// Admitted, with nothing more known. Its place counts as [`Dropped`](Place::Dropped) until a queue has it.
     pub(crate) fn new(position: Position, entry: &Entry<'_>) -> Self {
         Self {
             position,
@@ -219,12 +219,12 @@ impl Remembered {
         self.place = if settled.done { Place::Done } else { Place::Dropped };
     }
 
-    /// Whether it is over with this URL: done, dropped or set aside.
+    /// Whether this URL is done, dropped or set aside.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.place, Place::Aside { .. } | Place::Done | Place::Dropped)
     }
 
-    /// Its record was lost, so it was queued again.
+    /// Its record was lost, so it was queued again; the inquiry finds its place.
     pub(crate) fn reopen(&mut self) {
         self.receipt = None;
         self.attempts = self.attempts.saturating_sub(1);
@@ -278,7 +278,7 @@ impl fmt::Display for RobotsAnswer {
 }
 
 impl HostAccount {
-    /// When it may be asked, by its own clock and those that it shares.
+    /// When it may be asked, by its own clock, its hours and the clocks that it shares.
     pub(crate) fn may_be_asked(&self) -> Timestamp {
         let opens = self.hours.and_then(|(_, opens)| opens);
         self.rate_groups.iter().filter_map(|(_, due)| *due).chain(opens).fold(self.due, Timestamp::max)
@@ -356,12 +356,12 @@ impl fmt::Display for Rest {
     }
 }
 
-/// A small probability.
+/// A small probability, for people.
 pub(crate) struct Chance(pub(crate) f64);
 
 impl fmt::Display for Chance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The estimate for a nearly empty filter is no more precise than that.
+        // For a nearly empty filter the estimate is no more precise than this.
         if self.0 < 1e-9 { f.write_str("less than 1e-9") } else { write!(f, "{:.0e}", self.0) }
     }
 }

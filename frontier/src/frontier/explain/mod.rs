@@ -1,6 +1,6 @@
-//! "Why was this URL not fetched?"
+//! Answers to "why was this URL not fetched?".
 //!
-//! An [`Inquiry`] asks each stage that a URL passes again, without changing anything. The [`Explanation`] has all the answers, the
+//! An [`Inquiry`] asks each stage that a URL passes once more, and changes nothing. The [`Explanation`] has all the answers, the
 //! [`Verdict`] what follows from them.
 //!
 //! | stage | what it is asked |
@@ -13,13 +13,12 @@
 //! | journal | what happened to it, as a [`History`] |
 //! | output | its record |
 //!
-//! A running frontier knows all but the last two, which the job adds. Nothing is counted,
-//! remembered, brought back to memory or written for an answer, so you can ask at any time, even about a job that another process is
-//! crawling.
+//! A running frontier knows all but the last two, which the job adds. For an answer nothing is counted, remembered, written or brought back
+//! to memory. So you can ask at any time, even about a job that another process is crawling.
 //!
-//! An answer holds for its moment. Today's rules may refuse what yesterday's admitted; the answer says first what happened.
+//! An answer holds for the moment. Today's rules may refuse a URL that yesterday's admitted; the answer first says what happened.
 //!
-//! This file has the inquiry; `explanation` has the answers, and `verdict` draws the conclusion from them.
+//! The inquiry is here; `explanation` has the answers, and `verdict` draws the conclusion from them.
 
 pub(crate) mod explanation;
 mod verdict;
@@ -44,7 +43,7 @@ pub use explanation::Explanation;
 pub(crate) use explanation::{Chance, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, times};
 pub use verdict::Verdict;
 
-/// A question about a state. It borrows only the state, so that a resume can ask it before there is a frontier.
+/// A question about a state. It needs no [`Frontier`](crate::frontier::Frontier), so that a resume can ask it before there is one.
 pub(crate) struct Inquiry<'a> {
     /// The state. No answer changes it.
     pub(crate) state: &'a State,
@@ -130,8 +129,8 @@ impl Inquiry<'_> {
         self.state.schedule().each_aside().find(|(aside, _)| *aside == position).map(|(_, refusal)| refusal)
     }
 
-    /// Asks the host's robots.txt about a path. Rules that are not in memory are read from the journal, and not kept. Stale rules are asked
-    /// too, and the answer has the time when they went stale: the next lease would fetch the file first.
+    /// Asks the host's robots.txt about a URL's path. Rules that are not in memory are read from the journal, and not kept. Stale rules are
+    /// asked too, and the answer has the time when they went stale; the next lease would fetch the file again first.
     fn robots(&self, journal: &mut impl Journal, host: Option<&Host>, url: &CanonicalUrl) -> io::Result<RobotsAnswer> {
         let is_honored = match host {
             Some(host) => self.politeness_table().policy(host.policy).robots,
@@ -167,8 +166,8 @@ impl Inquiry<'_> {
         self.state.hosts().politeness_table()
     }
 
-    /// The group of a host, and when it may be asked. In a frontier that is not running, the group's clock is not known, and is derived
-    /// from the latest clock of its hosts: O(hosts).
+    /// The group of a host, and when the group may be asked. In a frontier that is not running, the group's clock is not known. It is then
+    /// told from the latest clock of its hosts: O(hosts).
     fn group(&self, host: &Host) -> Option<(String, Timestamp)> {
         let politeness_table = self.politeness_table();
         let group_of = |host: &Host| politeness_table.policy(host.policy).group;

@@ -1,15 +1,17 @@
-//! Why a URL was not fetched, or that it was.
+//! The verdict on a URL: why it was not fetched, or that it was.
 //!
 //! Many things may be true of a URL at once. The verdict is the first of these that holds:
 //!
-//! 1. It is done and has a record: fetched, or failed for good.
-//! 2. It was admitted, and its host is retired or gave it up: unreachable.
-//! 3. It was admitted and is queued, and the budget of its host is spent: refused.
-//! 4. It was admitted, and today's rules refuse it, or robots.txt disallows it and it does not wait for a time: refused.
-//! 5. It was admitted: scheduled, waiting in its queue, or turned away when its turn came, by a budget or by the robots.txt of that day.
-//! 6. It was never admitted, and the gate refuses it: by which rule.
-//! 7. The seen set does not have it: never found.
-//! 8. The seen set has it: seen already, or a false positive, with its chance.
+//! 1. It has a record, and does not wait to be fetched again: fetched, or failed for good.
+//! 2. It is done, and no record of it was found: no record.
+//! 3. It was admitted, and then set aside: refused.
+//! 4. It was admitted and is queued, and the budget of its host is spent: refused.
+//! 5. It was admitted, and its host is retired, or it was given up with its host: unreachable.
+//! 6. It was admitted, and today's rules refuse it, or robots.txt disallows it and it does not wait for a time: refused.
+//! 7. It was admitted: scheduled, waiting in its queue, or refused when its turn came, by a budget or by the robots.txt of that day.
+//! 8. It was never admitted, and the gate refuses it: refused, and by which rule.
+//! 9. The seen set does not have it: refused, if a list of refused links has it; else never found.
+//! 10. The seen set has it: seen already, or a false positive, with its chance.
 
 use std::fmt;
 
@@ -39,14 +41,14 @@ pub enum Verdict {
         /// Whether the journal says that there was one: it is not written yet, or was lost in a crash, and the URL will be fetched again.
         is_missing: bool,
     },
-    /// New: no fetched page links to it, or only pages too deep, or links that are not followed.
+    /// It is new: no fetched page links to it, or only pages that are too deep do, or only links that are not followed.
     NotFound {
         /// The most links from a seed.
         max_depth: Option<u32>,
         /// The rule that would refuse it even if it were found.
         unless: Option<String>,
     },
-    /// Not for this crawl.
+    /// A rule, a budget or robots.txt refuses it.
     Refused {
         /// Why.
         refusal: Refusal,
@@ -60,7 +62,7 @@ pub enum Verdict {
     },
     /// The seen set has it, but no admission of it is known.
     Seen {
-        /// The chance that it is new and was taken for seen; `None` for a seen set that is never wrong.
+        /// The chance that it is new and is taken for seen; `None` for a seen set that is never wrong.
         chance: Option<f64>,
         /// Whether the journal's oldest part is gone, which may have had the admission.
         is_cut: bool,
@@ -118,11 +120,11 @@ impl Verdict {
         }
     }
 
-    /// The verdict that follows from everything known, in the order of the [module](self). A record is a fact, so it goes before what the
-    /// queues say, except for a URL that waits to be fetched again.
+    /// The verdict that follows from all answers, in the order of the [module](self). A record goes before what the queues say, except for
+    /// a URL that waits to be fetched again.
     pub(crate) fn of(of: &Explanation) -> Self {
         match (&of.history, &of.page) {
-            // If it has a record, that is from when it was given up.
+            // If it has a record, that is of an earlier visit, or of when it was given up.
             (History::Admitted(remembered), _) if !remembered.is_over() => Self::of_admitted(of, remembered),
             (_, Some(Fetched { status, error, .. })) => Self::Fetched { status: *status, error: error.clone() },
             (History::Admitted(remembered), None) => Self::of_admitted(of, remembered),
@@ -130,13 +132,13 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a URL that the journal has: done, waiting, or held back by its host or robots.txt.
+    /// The verdict on a URL that the journal has admitted.
     fn of_admitted(of: &Explanation, remembered: &Remembered) -> Self {
         let attempts = remembered.attempts;
         if remembered.place == Place::Done {
             return Self::NoRecord { attempts, is_missing: remembered.receipt.is_some() };
         }
-        // What robots.txt will say when its turn comes is not known.
+        // It is not known what robots.txt will say when its turn comes.
         let is_scheduled = matches!(remembered.place, Place::Scheduled { .. });
         let is_given_up = remembered.place == Place::GivenUp;
         if let Place::Aside { refusal } = remembered.place {
@@ -175,7 +177,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a URL without an admission in the journal: refused, never found, or a false positive.
+    /// The verdict on a URL without an admission in the journal: refused, never found, seen already, or a false positive.
     fn of_others(of: &Explanation) -> Self {
         let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
         if let Some((refusal, rule)) = ruled {
@@ -202,7 +204,7 @@ fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
     Some(Verdict::Unreachable { host: key.clone(), failures: *failures, trouble: trouble.clone() })
 }
 
-/// The verdict that today's rules refuse it, though it was admitted. A budget is judged when its turn comes.
+/// The verdict that today's rules refuse it, though it was admitted. Budgets do not count here: they are judged when its turn comes.
 fn ruled_out(of: &Explanation) -> Option<Verdict> {
     let ruled = [&of.scope, &of.trap].into_iter().find_map(|ruled| Some((ruled.refusal?, ruled.rule.clone())));
     let (refusal, rule) = ruled.filter(|(refusal, _)| !refusal.is_of_budget())?;
