@@ -90,7 +90,7 @@ pub(crate) enum HostState {
     RobotsElsewhere,
 }
 
-/// One of the three rate groups that a host may be in.
+/// The kind of a rate group. A host may be in one of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
     Group,

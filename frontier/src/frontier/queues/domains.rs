@@ -8,8 +8,8 @@
 //!   Front ──▶ is its domain ahead? ── no ──▶ its turn
 //!                   │ yes                       ▲
 //!                   ▼                           │
-//!     known hosts: a line ── no other host is due, or the others have caught up
-//!     new hosts:   a line ── the others have caught up
+//!     known hosts: wait queue ── no other host is due, or the others have caught up
+//!     new hosts:   wait queue ── the others have caught up
 //! ```
 //!
 //! A host that has answered has pages that are wanted, and goes when no other host is due. A new host does not: while a good site rests
@@ -17,9 +17,9 @@
 //! never ahead.
 //!
 //! The average is over the domains that compete: those with a host that is out, is due, or will be due soon. A new domain begins with the
-//! average. A domain that competes again keeps its turns, but is at most a few leads below the average. While a domain is two leads ahead,
-//! its further turns are not counted. So a domain that goes on while all others rest does not wait afterwards for turns that none of them
-//! lost.
+//! average. A domain that competes again keeps its turns, but is at most a few leads below the average. While a domain is more than two
+//! leads ahead, its turns are not counted. So a domain that goes on while all others rest does not wait afterwards for turns that none of
+//! them lost.
 //!
 //! None of this is state: after a restart all domains count as having had equally many turns.
 

@@ -4,7 +4,7 @@
 //!   a host's own rest is over ──▶ Front ──▶ its rate groups are free? ── yes ──▶ Leased: the rate groups are taken
 //!                                   ▲                 │ one is not              │ complete
 //!                                   │                 ▼                         ▼
-//!                              called, one ◀──────── Line ◀── the rate group rests, then is free
+//!                              called, one ◀── wait queue ◀── the rate group rests, then is free
 //! ```
 //!
 //! If a host's turn comes while one of its rate groups rests, or has as many requests out as it may, the host joins that rate group's wait
