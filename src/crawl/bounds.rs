@@ -1,4 +1,4 @@
-//! What a crawl may use: pages, fetches at once, disk, memory, open files.
+//! The limits of a crawl: pages, fetches at once, free disk space, memory, open files.
 
 use std::io;
 use std::path::Path;
@@ -78,8 +78,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Limits the fetches under way. After a shortage of open files, ports or buffers, or a proxy's failure, the limit is a quarter less than
-/// were under way, and no fetch begins for a while. Each round of fetches that end well restores an eighth.
+/// Limits the fetches under way. After a shortage of open files, ports or buffers, or a proxy's failure, the limit becomes three quarters
+/// of the fetches that were under way, and no fetch begins for a while. Whenever as many fetches as the limit have ended well, the limit
+/// rises by an eighth.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimit {
     most: usize,
@@ -101,12 +102,12 @@ impl ConcurrencyLimit {
         self.size
     }
 
-    /// Whether the limit is lower than at first.
+    /// Whether the limit is lower than it was at the beginning.
     pub(super) fn is_short(&self) -> bool {
         self.size < self.most
     }
 
-    /// Until when no fetch may begin, if that is in the future.
+    /// The end of the pause during which no fetch may begin; `None` if there is no pause now.
     pub(super) fn paused(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| *until > now)
     }
@@ -160,12 +161,12 @@ const STEP: u64 = 64 << 10;
 /// grows (2), its links and the set that deduplicates them (3).
 const READING: u64 = 8;
 
-/// A budget of bytes. A task that needs more than is left waits, so the process does not grow.
+/// A budget of bytes. A task that needs more bytes than are left waits, so the process does not grow.
 ///
-/// A quarter of it is for bodies. They grow piece by piece, so they could all wait for each other; to prevent that, one of them at a time
-/// goes on without room. Another quarter is for reading. A page reserves everything that it needs there at once, and reserves nothing more
-/// before it releases that. The rest is for freed memory that the system has not got back yet. As many pages are read at once as there are
-/// cores.
+/// A quarter of it is for bodies. They grow piece by piece, so they could all wait for each other; to prevent that, one body at a time goes
+/// on without room. Another quarter is for reading pages. A page reserves all the memory that reading it needs at once, and reserves
+/// nothing more before it releases that. Idle connections may take a third quarter, by [`ResourceLimits::idle_memory`]. The rest is for
+/// freed memory that the system has not got back yet. At most as many pages are read at once as there are cores.
 #[derive(Clone, Debug)]
 pub(super) struct Memory(Arc<Pools>);
 
@@ -220,7 +221,7 @@ impl Memory {
     /// Waits until a page with a body of `body` bytes may be read.
     pub(super) async fn reader(&self, body: usize) -> ReadPermit {
         let pools = &self.0;
-        // A page that needs more than there is takes everything, and is read alone.
+        // A page that needs more than the whole pool takes all of it, and is read alone.
         let need = steps((body as u64).saturating_mul(READING)).clamp(1, pools.most_reading);
         let core = Arc::clone(&pools.readers).acquire_owned().await;
         let memory = Arc::clone(&pools.reading).acquire_many_owned(need).await;
@@ -230,7 +231,7 @@ impl Memory {
 }
 
 impl Share {
-    /// Changes what it holds to `bytes`: releases the surplus, or waits for what is missing. Returns the time waited.
+    /// Makes this share `bytes` bytes: releases the surplus, or waits for the missing bytes. Returns the time waited.
     pub(super) async fn resize(&mut self, bytes: u64) -> Duration {
         if self.alone.is_some() {
             return Duration::ZERO;
@@ -273,7 +274,8 @@ fn steps(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(STEP)).unwrap_or(u32::MAX)
 }
 
-/// Open files that are not for connections: journal, outputs, checkpoints, seen files, the runtime's own, the command's streams.
+/// Open files that are not for connections: the journal, outputs, checkpoints, the files of the seen set, the runtime's and the command's
+/// own.
 const RESERVED: u64 = 64;
 /// The number of open files assumed if the system does not say.
 #[cfg(not(unix))]

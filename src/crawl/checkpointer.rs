@@ -1,9 +1,10 @@
-//! The thread that writes a crawl's checkpoints and watches the job's files and disk; and the thread that syncs what the crawl writes between
-//! two checkpoints.
+//! The thread that writes a crawl's checkpoints and watches the job's files and disk; and the thread that syncs the outputs between two
+//! checkpoints.
 //!
-//! A resume counts a page if it finds its bytes in each output, and its body, whether a checkpoint mentions them or not. So a sync between
-//! checkpoints need not be recorded: a power cut takes what came after it, and a page that has lost anything is fetched again. The journal
-//! syncs itself as often. The order does not matter, since a page needs both.
+//! A resume counts a page if it finds the page's bytes in each output, and its body, whether a checkpoint mentions them or not. So a sync
+//! between checkpoints need not be recorded: a power cut takes only bytes written after the last sync, and a page that has lost any bytes
+//! is fetched again. The journal syncs itself as often as the outputs are synced. The order of the two does not matter, since a page needs
+//! both.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -27,9 +28,9 @@ use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, 
 use crate::job::journal::SyncPolicy;
 use crate::job::{FileError, Job, Lock, Manifest, replace_with};
 
-/// How often it checks files, disk and clock.
+/// How often the thread checks files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);
-/// Checkpoints may take at most one part in this many of the time, and so may writing cookies.
+/// Writing checkpoints may take at most one part in this many of the time. The same holds for writing cookies.
 const SHARE: u32 = 33;
 
 /// Writes a crawl's checkpoints. Stops the crawl before the disk is full, or if another program has changed its files.
@@ -47,11 +48,11 @@ pub(super) struct Checkpointer {
     lock: Option<Arc<Lock>>,
     /// The job's manifest, and its directory.
     manifest: (Manifest, PathBuf),
-    /// Another thread syncs them between two checkpoints.
+    /// The files of the outputs. Another thread syncs them between two checkpoints.
     outputs: Arc<Mutex<OutputFiles>>,
     /// Where bodies are kept, if they are kept.
     pub(super) bodies: Option<Arc<Bodies>>,
-    /// What happened to an output, if that ends the crawl.
+    /// The disturbance of an output that ends the crawl, if there was one.
     disturbed: Option<CheckpointError>,
     /// The totals that the checkpoint under way will keep, as of its counts.
     carried: Carried,
@@ -204,7 +205,7 @@ impl Checkpointer {
         self.disturbed.map_or(Ok(self.costs), Err)
     }
 
-    /// Checks that the job is still ours alone, and that its outputs are still the files that we write to.
+    /// Checks that this process still holds the job's lock, and that the job's outputs are still the files that the crawl writes to.
     fn check_files(&mut self) -> Result<(), CheckpointError> {
         if let Some(lock) = &self.lock {
             lock.check()?;
@@ -264,7 +265,7 @@ impl Checkpointer {
 }
 
 impl CheckpointerThread {
-    /// Has the last checkpoint written, and waits for it. Blocks.
+    /// Asks for the last checkpoint, and waits until it is written. Blocks.
     pub(super) fn end(self) -> Result<CheckpointCosts, CheckpointError> {
         drop(self.end);
         let costs = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -272,7 +273,7 @@ impl CheckpointerThread {
     }
 }
 
-/// What is synced. Each round syncs everything written before it began.
+/// The outputs and bodies that are synced. Each round syncs everything written before the round began.
 #[derive(Debug)]
 struct OutputSync {
     outputs: Arc<Mutex<OutputFiles>>,
@@ -288,7 +289,7 @@ struct OutputSyncThread {
 }
 
 impl OutputSync {
-    /// Starts it; `None` if nothing is synced between checkpoints. It calls `failed` if it cannot go on.
+    /// Starts the thread; `None` if nothing is synced between checkpoints. The thread calls `failed` if it cannot go on.
     fn start(self, policy: SyncPolicy, failed: impl FnOnce() + Send + 'static) -> io::Result<Option<OutputSyncThread>> {
         let Some(every) = policy.interval() else { return Ok(None) };
         let (end, ended) = mpsc::channel();

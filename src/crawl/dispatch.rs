@@ -20,8 +20,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// One loop starts tasks while something is due and there is room. A task that has settled its lease continues with the next due one; it
-/// ends if there is none. So a busy crawl has as many tasks as hosts that can be asked, and starts few. No task waits for another: a host
-/// that never answers takes a task and a connection, but delays no other host.
+/// ends if there is none. So a busy crawl has as many tasks as hosts that may be requested, and starts few new tasks. No task waits for
+/// another: a host that never answers takes a task and a connection, but delays no other host.
 #[derive(Debug)]
 pub(super) struct Dispatcher<J: Journal> {
     worker: Arc<Worker<J>>,
@@ -30,7 +30,7 @@ pub(super) struct Dispatcher<J: Journal> {
     is_draining: bool,
     /// Nothing new is leased until the crawl is resumed.
     is_paused: bool,
-    /// Set once it was logged that all hosts sleep until then.
+    /// The time until which all hosts sleep, once it was logged.
     slept_until: Option<Timestamp>,
     /// The storage's first error.
     failed: Option<io::Error>,
@@ -107,7 +107,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         }
     }
 
-    /// Logs that nothing is asked if all remaining hosts are outside their hours, and until when. Logged once for each such time.
+    /// If all remaining hosts are outside their hours, logs that nothing is requested, and until when. Each such time is logged once.
     fn log_sleep(&mut self) {
         let frontier = &self.worker.shared.frontier;
         let sleep = frontier.with(|frontier| frontier.sleeps_until());
@@ -168,7 +168,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         self.update_leasing();
     }
 
-    /// Sets whether tasks may continue with what is due next. They may not while their number is reduced: each task that ends frees
+    /// Sets whether tasks may continue with the next due URL. They may not while their number is reduced: each task that ends frees
     /// resources.
     fn update_leasing(&self) {
         let is_leasing = !self.is_draining && !self.is_paused && !self.room.is_short();

@@ -57,7 +57,7 @@ pub enum CrawlError {
     Totals {
         /// Where the checkpoint is.
         directory: PathBuf,
-        /// What is wrong with them.
+        /// The reason.
         source: io::Error,
     },
     /// The output has records, but the job has no journal of them.

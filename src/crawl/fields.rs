@@ -1,7 +1,7 @@
 //! Fields that users select from pages by CSS, for the records.
 //!
 //! A [`FieldRule`] is what the user wrote. A [`FieldSet`] is all rules of a crawl, compiled; it builds a tree of a page and takes a
-//! [`FieldValue`] for each rule. A crawl without fields uses none of this: links, title and directives are scanned, and no tree is built.
+//! [`FieldValue`] for each rule. A crawl without fields uses none of this: links, title and directives are read without a tree.
 
 use std::collections::BTreeMap;
 

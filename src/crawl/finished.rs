@@ -1,4 +1,4 @@
-//! A finished crawl in numbers.
+//! A crawl in numbers, once it has finished, or as far as it has come.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use crate::gate::Gate;
 /// The number of hosts in [`Finished::top_hosts`].
 const TOP_HOSTS: usize = 10;
 
-/// A finished crawl in numbers.
+/// A crawl in numbers, once it has finished, or as far as it has come ([`FinishReason::Unfinished`]).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Finished {
@@ -34,11 +34,12 @@ pub struct Finished {
     pub spent_hosts: Vec<HostStatistics>,
     /// For each range of request counts, the number of hosts in it.
     pub hosts_by_requests: Vec<(RangeInclusive<u64>, u64)>,
-    /// How fairly hosts with waiting URLs were asked, by Jain's index of their requests, 1/n to 1; `None` if fewer than two wait.
+    /// How evenly requests were spread over the n hosts with waiting URLs, by Jain's fairness index, 1/n to 1; `None` if fewer than two
+    /// hosts have waiting URLs.
     pub fairness: Option<f64>,
-    /// How long a host that may be asked has waited for its turn, the longest of a sample; `None` if none is due.
+    /// The longest time that a host of a sample has waited for its turn since its rest ended; `None` if no host is due.
     pub longest_due: Option<Duration>,
-    /// Requests of all runs: how many were checked, and how many came too early.
+    /// How many requests of all runs were checked for politeness, and how many came too early.
     pub politeness: PolitenessCounts,
     /// The request of the last run that came too early by the most.
     pub worst_violation: Option<Violation>,
@@ -69,7 +70,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Takes the numbers of its frontier and its tally. The other fields are blank.
+    /// The numbers of a crawl's frontier and its tally. The other fields are blank.
     pub fn of<J: Journal>(frontier: &Frontier<J>, tally: Tally, ended: Timestamp) -> Self {
         Self {
             reason: FinishReason::Stopped,

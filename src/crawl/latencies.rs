@@ -1,4 +1,4 @@
-//! How long things took.
+//! A histogram of durations.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// How long things took, as a histogram: any quantile to three significant digits. Its memory grows with the longest time, not with the
-/// number of times: 16 KiB for milliseconds, 260 KiB for 30 days, the longest time it distinguishes.
+/// Durations, as a histogram: any quantile to three significant digits. Its memory grows with the longest time, not with the number of
+/// times: 16 KiB for milliseconds, 260 KiB for 30 days, the longest time it distinguishes.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latencies(Histogram<u64>);

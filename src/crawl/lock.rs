@@ -1,4 +1,4 @@
-//! Locks of counters, which stay right even if their holder panics.
+//! Locks a mutex even if a holder has panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -7,15 +7,19 @@
 //! | [`Crawl`] starts the parts, and builds [`Finished`] from them at the end | `run`, `resume` for a job |
 //! | one loop leases what is due, and starts a task for it; a task that has settled its lease continues with the next | `dispatch` |
 //! | the task fetches the URL, within the limits of memory and open files | `worker`, `http`, `bounds` |
-//! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html`, `fields` |
+//! | the response becomes an outcome, links and a [`PageRecord`] | `visit`, by the lease's `source`; `html`, `sitemap`, `fields` |
 //! | links pass the gate, the lease goes back, the record goes out | `worker`, in `commit` |
 //! | numbers are counted: for one run, and for a job across its runs | `numbers` |
 //! | each output has its own writer thread; bodies are written as files before their records are made | `records` |
 //! | pages that were visited before are fetched conditionally, to see whether they have changed | `recrawl` |
-//! | another thread writes checkpoints, and watches the disk and the job's files; and another syncs what was written, as often as the journal is synced | `checkpointer` |
+//! | one thread writes checkpoints, and watches the disk and the job's files; another syncs the outputs as often as the journal is synced | `checkpointer` |
 //! | if this crawl is one partition of a distributed crawl, links to other partitions are sent there | `visit`, `part` |
 //!
-//! A lease is for a page, a sitemap or a robots.txt. Only `source` knows what each kind means: each kind is one file there.
+//! A lease is for a page, a sitemap or a robots.txt. Only `source` distinguishes these kinds: each kind is one type there.
+//!
+//! The other modules: `options` has the settings, `shared` the state of all tasks, `stop` the handle that ends or pauses a crawl, `observer`
+//! looks into an unfinished one, `finished` has its numbers, `error` the reasons why it cannot begin or go on. `media_types`, `latencies` and
+//! `lock` are used by several of these.
 //!
 //! # The order of its writes
 //!
@@ -34,8 +38,9 @@
 //! If step 2 or 3 fails, the crawl is marked as broken before another page may pass, and writes no further checkpoint: the last checkpoint,
 //! which has neither the links nor the seen set that holds them, stays the last.
 //!
-//! A kill takes the last group of the journal and of each output. Any of them may be ahead of the others then, and a resume goes by the
-//! shortest. Losing the end of the journal is harmless: the only writes that depend on it are records of pages, and they are cut off.
+//! A kill takes the last group of the journal and of each output. Any of them may then be ahead of the others, and a resume goes by the one
+//! that has the fewest pages. Losing the end of the journal is harmless: the only writes that depend on it are records of pages, and they
+//! are cut off.
 //!
 //! A **checkpoint** must see all of a page or nothing. It waits until no page is between steps 2 and 4, reads the counts and lets the pages
 //! go on. It counts only when everything that it names is safe on disk: first hosts and seen set, then the journal, then each output up to
@@ -47,7 +52,7 @@
 //!
 //! # Locks
 //!
-//! They are taken in this order: `quiesce` (shared by pages, exclusively by a checkpoint), `output_ends`, an output's tail, the frontier.
+//! Locks are taken in this order: `quiesce` (shared by pages, exclusively by a checkpoint), `output_ends`, an output's tail, the frontier.
 //! `tally` comes before `carried`. `politeness` is held alone. No lock is held while a task waits.
 
 mod bounds;

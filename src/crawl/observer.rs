@@ -1,4 +1,4 @@
-//! Looks into an unfinished crawl: one that runs in this process, or one as its job has it.
+//! Looks into an unfinished crawl: one that runs in this process, or one that another process runs or has left, from its job's files.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -31,7 +31,7 @@ pub struct Observer<J: Journal = Arena> {
     pub(super) known: Option<u64>,
 }
 
-/// Hosts read under one lock.
+/// At most this many hosts are read under one lock.
 #[cfg(feature = "cli")]
 const HOSTS_AT_ONCE: u32 = 4096;
 
@@ -74,8 +74,8 @@ impl<J: Journal> Observer<J> {
         list
     }
 
-    /// Stops fetching whatever this rule names, in this run and later ones; with `is_undone`, fetches it again. Returns what is dropped
-    /// after that.
+    /// Stops fetching the URLs that a rule matches, in this run and later ones; with `is_undone`, fetches them again. Returns the rules
+    /// that are in force after that.
     ///
     /// # Errors
     /// If the rule is not valid, or the job's storage fails.
@@ -89,7 +89,7 @@ impl<J: Journal> Observer<J> {
         Ok(self.dropped())
     }
 
-    /// What is [dropped](Self::drop_by), in the order in which it was dropped.
+    /// The [drop rules](Self::drop_by) in force, in the order in which they were given.
     pub fn dropped(&self) -> Vec<DropRule> {
         self.shared.frontier.gate().dropped()
     }
@@ -173,8 +173,8 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     Ok(Underway { frontier, finished, checkpoint, records, damaged })
 }
 
-/// Counts the page records between two positions of their file, and notes where they say that the other outputs end. A missing file has no
-/// records.
+/// Counts the page records between two positions of their file, and updates `ends` by the places that the records name in other outputs. A
+/// missing file has no records.
 pub(super) fn tally(path: &Path, from: u64, to: u64, ends: &mut OutputEnds) -> io::Result<Tally> {
     let mut tally = Tally::default();
     each_record(path, from, to, |record| {

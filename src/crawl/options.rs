@@ -109,7 +109,7 @@ impl Default for RecrawlOptions {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JobOptions {
-    /// How its frontier is kept.
+    /// How the frontier is kept.
     pub open: OpenOptions,
     /// Time between two checkpoints. It is longer if checkpoints would take more than a thirty-third of it.
     pub checkpoint_interval: Duration,
@@ -128,7 +128,7 @@ impl Default for JobOptions {
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct FetchOptions {
-    /// Which client fetches. To use your own, see [`Crawl::client`](super::Crawl::client).
+    /// The client that fetches. To use your own, see [`Crawl::client`](super::Crawl::client).
     pub client: ClientChoice,
     /// The whole User-Agent header.
     pub user_agent: String,
@@ -153,9 +153,11 @@ pub struct FetchOptions {
     /// Hosts that are asked without the proxy: `example.org` stands for the host and all below it, `10.0.0.0/8` for hosts that are
     /// addresses in that block, `*` for all.
     pub no_proxy: Vec<String>,
-    /// How long a proxy may fail before the crawl ends. Its failures do not count against pages or hosts, and the crawl can be resumed.
+    /// The crawl ends after a proxy has failed for this long. The proxy's failures do not count against pages or hosts, and the crawl can
+    /// be resumed.
     pub proxy_patience: Duration,
-    /// Connections to one proxy at once, including idle ones. Requests beyond that wait, and no time limit of a host runs meanwhile.
+    /// At most this many connections to one proxy at once, including idle ones. Further requests wait, and no time limit of a host runs
+    /// meanwhile.
     pub proxy_connections: usize,
     /// PEM files of certificates that are trusted beside the system's.
     pub ca_files: Vec<PathBuf>,
@@ -165,13 +167,14 @@ pub struct FetchOptions {
     pub connect_timeout: Duration,
     /// Time from the request sent to the response's head.
     pub first_byte_timeout: Duration,
-    /// Time for both together, for a host that has never answered, so that one that accepts and says nothing costs no more.
+    /// Time for connecting and the response's head together, for a host that has never answered. So a host that accepts connections and
+    /// never answers costs no more.
     pub first_contact_timeout: Duration,
     /// Time between two pieces of a body.
     pub idle_timeout: Duration,
-    /// Bytes a second that a body must reach on the wire, on average. A slower one is given up.
+    /// A body must have at least this many bytes a second on the wire, on average. A slower one is given up.
     pub min_bytes_per_second: u32,
-    /// How long a body may be slower at first.
+    /// How long a body may be slower than that at first.
     pub rate_grace: Duration,
     /// Time for the whole request.
     pub total_timeout: Duration,
@@ -190,11 +193,11 @@ pub struct FetchOptions {
     pub allow_networks: Vec<Network>,
     /// Address blocks never to connect to, whatever else is allowed.
     pub deny_networks: Vec<Network>,
-    /// Use only HTTP/1.1. Otherwise, a host that may be asked several things at once, and offers HTTP/2 over TLS, is asked over HTTP/2, on
-    /// one connection. A host that is asked one thing at a time is asked over HTTP/1.1 anyway, and so is one that may have several
-    /// connections only by a rule of its own.
+    /// Use only HTTP/1.1. Otherwise, if hosts may get several requests at once, a host that offers HTTP/2 over TLS gets them over HTTP/2,
+    /// on one connection. If hosts get one request at a time, HTTP/1.1 is used anyway, even for a host that may have several connections by
+    /// a rule of its own.
     pub http1_only: bool,
-    /// Every name resolves to this address: the simulated web. The port is used for URLs that name none.
+    /// Every name resolves to this address, such as that of a simulated web. The port is used for URLs that name none.
     pub resolve_all_to: Option<SocketAddr>,
 }
 

@@ -1,4 +1,4 @@
-//! A crawl of one partition of a distributed crawl.
+//! The crawl of one partition of a distributed crawl, and the handle by which the partition takes links from others.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -22,10 +22,10 @@ use crate::job::journal::Cut;
 use crate::job::{Job, JobJournal};
 use crate::lending::Clock;
 
-/// What a partition's crawl is given by its owner.
+/// The parts of a partition's crawl that the process that owns the partition provides.
 #[derive(Debug)]
 pub(crate) struct CrawlPart<'a> {
-    /// What it fetches with.
+    /// The client and memory that it fetches with.
     pub(crate) means: &'a FetchResources,
     /// The other partitions.
     pub(crate) elsewhere: Arc<dyn RemotePartitions>,
@@ -43,17 +43,17 @@ pub(crate) struct CrawlPart<'a> {
     pub(crate) logs_all: bool,
 }
 
-/// Takes what other partitions have found into a partition's crawl. Cheap to clone.
+/// A handle to a running partition: takes links that other partitions have found, and looks into the crawl. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct PartitionHandle {
     shared: Arc<Shared<JobJournal>>,
 }
 
 impl Crawl<JobJournal> {
-    /// Opens one partition of a distributed crawl, which continues where its journal ends. It writes to outputs that other partitions
-    /// share, and every page that its journal calls done is done. It does not end when it is drained, since other partitions may find more
-    /// for it. URLs that were given up with their hosts are not retried: the crawl goes on, and nobody has asked for another try. Also
-    /// returns what was cut off the end of the journal.
+    /// Opens one partition of a distributed crawl, which continues where its journal ends. It writes to outputs that it shares with other
+    /// partitions. Every page that its journal calls done counts as done, without a look into the outputs. It does not end when it is
+    /// drained, since other partitions may find more for it. URLs that were given up with their hosts are not retried: this is no new run
+    /// of the crawl. Also returns what was cut off the end of the journal.
     ///
     /// # Errors
     /// If an option is out of range, or one that the job's files depend on has changed; if the job's files are damaged; if the file system
@@ -107,8 +107,8 @@ impl Crawl<JobJournal> {
 }
 
 impl PartitionHandle {
-    /// Passes links from other partitions through the gate, and gives the new ones to the journal's storage. Calls `then` while nothing
-    /// else can be written to the journal.
+    /// Passes links from other partitions through the gate, and submits the new ones to the frontier. Calls `then` while nothing else can
+    /// be written to the journal.
     ///
     /// # Errors
     /// If the journal's storage fails.
@@ -129,21 +129,21 @@ impl PartitionHandle {
         Ok(frontier.submit_and(new, then)?)
     }
 
-    /// Adds to the scope what a seed adds.
+    /// Widens the scope as a seed does.
     pub(crate) fn widen(&self, found: &Found) {
         // Only the check matters, not its verdict.
         let _ = self.shared.frontier.gate().check(found);
     }
 
-    /// Goes by this list of what is dropped from here on. Says whether anything was taken back.
+    /// Puts these drop rules in force, and no others. Returns whether a rule that was in force was undone.
     ///
     /// # Errors
-    /// Where a rule cannot be, or the journal's storage fails: the rules before it hold then.
+    /// If a rule is invalid, or the journal's storage fails. The rules before it are then in force.
     pub(crate) fn go_by_drops(&self, rules: &[DropRule]) -> Result<bool, FrontierError> {
         let frontier = &self.shared.frontier;
         let before = frontier.gate().dropped();
         let (was, is): (HashSet<_>, HashSet<_>) = (before.iter().collect(), rules.iter().collect());
-        // What is dropped by another rule from here on is asked nothing between the two.
+        // New rules come first: a URL that an old and a new rule match is not requested in between.
         for rule in rules.iter().filter(|rule| !was.contains(rule)) {
             frontier.drop_by(rule.clone())?;
         }
@@ -154,17 +154,17 @@ impl PartitionHandle {
         Ok(is_undone)
     }
 
-    /// Hands the journal's storage what waits for it. Where it fails, the crawl ends by its own next try.
+    /// Writes waiting records to the journal's storage. If that fails, the crawl's own next write fails too, and ends the crawl.
     pub(crate) fn flush(&self) {
         let _ = self.shared.frontier.flush();
     }
 
-    /// Calls `act` while the journal has no page whose record is not made yet.
+    /// Calls `act` under the frontier's lock: the journal then has no page whose record is not made yet.
     pub(crate) fn between_pages<R>(&self, act: impl FnOnce() -> R) -> R {
         self.shared.frontier.with(|_| act())
     }
 
-    /// Whether nothing waits, for its turn, for a time or to be judged by new rules, and nothing is out.
+    /// Whether no URL is leased, and none waits: for its turn, for a time, or to be judged by new rules.
     pub(crate) fn is_drained(&self) -> bool {
         self.shared.frontier.with(|frontier| frontier.statistics().is_drained() && !frontier.has_to_bring_back())
     }

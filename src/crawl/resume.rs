@@ -35,7 +35,7 @@ pub struct Resumed {
     pub pages: u64,
     /// URLs waiting.
     pub queued: u64,
-    /// How many of them have hosts that could not be reached before, and are tried again.
+    /// How many of them belong to hosts that could not be reached before, and are tried again.
     pub asked_again: u64,
     /// Records of the journal that were replayed after the checkpoint.
     pub replayed: u64,
@@ -110,7 +110,7 @@ impl Crawl<JobJournal> {
         open.went_back = went_back;
         let mut frontier = Frontier::open_in(job, &options.frontier, &open, has, clock.now())?;
         let carried = read_totals(job, &frontier.opening().extra)?;
-        // The host or this machine may be working again.
+        // URLs given up with their hosts are queued again: the host or this machine may be working again.
         let asked_again = frontier.ask_again(clock.now()).map_err(|error| CrawlError::Storage(error.into()))?;
         let opening = frontier.opening();
         let mut resumed =
@@ -123,7 +123,7 @@ impl Crawl<JobJournal> {
             let frontier = job.frontier_directory();
             carried.catch_up(Spent::read(&frontier).map_err(FileError::of("read", &SpentFile::path(&frontier)))?);
         }
-        // The checkpoint has not counted what came after it.
+        // The checkpoint has not counted the pages that came after it.
         let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
         carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);
         carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
@@ -169,7 +169,7 @@ impl Crawl<JobJournal> {
         Ok((crawl, resumed))
     }
 
-    /// Returns once a power cut cannot take the seeds: a crawl without seeds would finish at once.
+    /// Syncs the journal. After that, a power cut cannot take the seeds: a crawl without seeds would finish at once.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -178,15 +178,15 @@ impl Crawl<JobJournal> {
     }
 
     /// Keeps the body of each successful page (2xx) in a directory, under its digest: `DIR/ab/cdef...`, each once, and always complete
-    /// under that name. The page's record has the digest (`body_digest`). Bodies are stored decoded, up to the size that is taken
-    /// ([`FetchOptions::max_body_bytes`](super::FetchOptions::max_body_bytes)).
+    /// under that name. The page's record has the digest (`body_digest`). Bodies are stored decoded, cut at
+    /// [`FetchOptions::max_body_bytes`](super::FetchOptions::max_body_bytes).
     ///
     /// # Errors
     /// If the file system refuses.
     pub fn keep_bodies(&mut self, job: &Job, directory: &Path) -> io::Result<()> {
         let bodies = Arc::new(Bodies::open(directory, job.manifest().id)?);
         if let Some(checkpointer) = &mut self.checkpointer {
-            // Bodies of the last run that no checkpoint has confirmed.
+            // These are bodies of the last run that no checkpoint has confirmed.
             if let Some(earlier) = checkpointer.bodies.replace(Arc::clone(&bodies)) {
                 earlier.sync()?;
             }
@@ -205,7 +205,7 @@ impl Crawl<JobJournal> {
     }
 }
 
-/// Loads the cookies that the job keeps, then those of files that were written later.
+/// Loads the cookies that the job keeps, then the cookies of given files that were written later.
 fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Result<(), CrawlError> {
     let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
     let (Some(jar), Some(at)) = (crawl.shared.fetcher.cookies(), modified(kept)) else { return Ok(()) };
@@ -248,9 +248,10 @@ fn check(file: &Output, ends: &OutputEnds) -> Result<(), CrawlError> {
 }
 
 impl Crawl<JobJournal> {
-    /// Queues each page whose last record in `pages` is a failure: no whole response, 408, 425, 429 or 5xx. Returns how many there are.
+    /// Queues each URL whose last record in `pages` has an error, or the status 408, 425, 429 or 5xx. URLs that were given up with their
+    /// hosts are left out, since each resume retries them. Returns how many were queued.
     ///
-    /// If URLs are still waiting, nothing is queued: these pages may be among them. Reads the file once, and holds 16 bytes for each
+    /// If URLs are still waiting, nothing is queued: the failed URLs may be among them. Reads the file once, and holds 16 bytes for each
     /// failure.
     ///
     /// # Errors
@@ -281,7 +282,7 @@ impl Crawl<JobJournal> {
     }
 }
 
-/// Where the last records of failed pages begin.
+/// Where the last records of failed pages begin, in the order of the file.
 fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
     let hasher = RandomState::new();
     let (mut failed, mut line, mut offset) = (AHashMap::new(), Vec::new(), 0);
@@ -311,7 +312,7 @@ fn has_failed(record: &PageRecord) -> bool {
     record.error.is_some() || record.status.is_some_and(is_asked_again)
 }
 
-/// Whether a page with this status is fetched again.
+/// Whether a page with this status is retried.
 pub(crate) const fn is_asked_again(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }

@@ -1,4 +1,4 @@
-//! One run of a crawl, from seeds to drained.
+//! One run of a crawl: how it is made, seeded, and run until it is drained.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -39,7 +39,7 @@ use crate::lending::SharedFrontier;
 pub struct Crawl<J: Journal = Arena> {
     pub(super) shared: Arc<Shared<J>>,
     pub(super) checkpointer: Option<Checkpointer>,
-    /// What is written of each page in addition to its record.
+    /// The outputs to which each page adds bytes, beside the page records.
     pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
     /// The outputs that a partition shares with others.
@@ -56,9 +56,9 @@ pub struct Crawl<J: Journal = Arena> {
     places: ResourceLimits,
 }
 
-/// How often the counts may be sampled for the report.
+/// How often to check whether a sample of the counts is due for the report.
 const MOMENT: Duration = Duration::from_secs(1);
-/// At most every second fetch may be the first contact with its host.
+/// At most one in this many fetches at once may be the first contact with its host.
 const FIRST_CONTACTS: usize = 2;
 
 impl<J: Journal> fmt::Debug for Crawl<J> {
@@ -158,7 +158,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     /// If the journal's storage fails.
     pub fn seed_again(&self, url: CanonicalUrl) -> Result<Option<Refusal>, CrawlError> {
         let gate = self.gate();
-        // Comes first: it opens the scope, which may be of another kind than before.
+        // This comes first: it opens the scope, which may be of another kind than in the last run.
         let verdict = gate.check(&Found::seed(url.clone()));
         if gate.seen().contains(url.fingerprint(gate.fingerprint_key())) {
             return Ok(Some(Refusal::Seen));
@@ -182,7 +182,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     #[cfg(feature = "cli")]
-    /// What the current rules say about waiting URLs, and about URLs that earlier rules refused. Call it once the seeds are added again.
+    /// How the current rules judge waiting URLs, and URLs that earlier rules refused. Call it once the seeds are added again.
     ///
     /// # Errors
     /// If the journal's storage fails.
@@ -219,8 +219,9 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         self.logs_all = true;
     }
 
-    /// Asks the pages that another job has visited whether they have changed, and says in each record how. Pages that have not changed have
-    /// the same links as then. This crawl's job should keep [`Visits`](super::Visits) too: then the next crawl needs only this job.
+    /// Requests the pages that another job has visited only if they have changed, and says in each record how they have changed. A page
+    /// that has not changed has the links that it had at that visit. This crawl's job should keep [`Visits`](super::Visits) too: then the
+    /// next crawl needs only this job.
     pub fn recrawl(&mut self, old: KnownPages) {
         self.known = Some(old.pages());
         self.recrawl.old = Some(old);
@@ -231,7 +232,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         self.shared.frontier.gate()
     }
 
-    /// How many fetches, connections and lookups it will have at once.
+    /// How many fetches, connections and lookups the crawl will have at once.
     pub fn places(&self) -> ResourceLimits {
         self.places
     }
@@ -296,7 +297,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
                 }
             })
         };
-        // It has its own task, which a thread of the runtime's pool can wake cheaply. The task ends with this future.
+        // The dispatcher has its own task, which a thread of the runtime's pool can wake cheaply. The task ends with this future.
         let mut dispatching = JoinSet::new();
         dispatching.spawn(Dispatcher::new(worker, self.places.fetches).run());
         while let Some(ended) = dispatching.join_next().await {

@@ -1,4 +1,5 @@
-//! State that all tasks of a crawl share; and what the partitions of a crawl share: what they fetch with, and each other.
+//! State that all tasks of a crawl share; what the partitions of a crawl in one process share to fetch with; and the trait by which a
+//! partition reaches the others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
@@ -43,11 +44,11 @@ pub(super) struct Shared<J: Journal> {
     pub(super) quiesce: RwLock<()>,
     /// Where the outputs end.
     pub(super) output_ends: Arc<Mutex<OutputEnds>>,
-    /// Something could not be kept. The seen set may hold URLs that the journal does not have: saving it now would lose them for ever.
+    /// A write has failed. The seen set may hold URLs that the journal does not have: a checkpoint now would lose them for ever.
     pub(super) broken: AtomicBool,
     /// The outputs can be read again after a crash, so a page is done only if its record is there.
     pub(super) has_receipts: bool,
-    /// Records, not the journal, say where the outputs have a page's bytes: the journal may be continued with other outputs.
+    /// Records, not the journal, say where a page's bytes are in the outputs: another process may continue the journal with other outputs.
     pub(super) has_places: bool,
     /// Makes the warning that the filter is full appear once.
     pub(super) warned_full: Once,
@@ -79,7 +80,7 @@ impl<J: Journal> Shared<J> {
         }
     }
 
-    /// Samples the counts for the report if a sample is due or the run ends. Takes no lock while holding another.
+    /// Samples the counts for the report if a sample is due or the run ends. Takes no lock while it holds another.
     pub(super) fn note_moment(&self, is_end: bool) {
         let (mut moment, is_due) = {
             let carried = lock(&self.carried);
@@ -98,7 +99,8 @@ impl<J: Journal> Shared<J> {
         lock(&self.carried).timeline.keep(moment);
     }
 
-    /// Where the outputs end, if they can be read again or records name places: then each page's record says where they have its bytes.
+    /// Where the outputs end; `None` if no receipts or places are needed. With ends, each page's record says where its bytes are in each
+    /// output.
     pub(super) fn ends(&self) -> Option<&Mutex<OutputEnds>> {
         (self.has_receipts || self.has_places).then(|| &*self.output_ends)
     }
@@ -134,7 +136,7 @@ impl<J: Journal> Shared<J> {
         Spent { elapsed_us, cost }
     }
 
-    /// Does what the user has chosen for a full filter, which loses more pages than promised.
+    /// Acts on a full filter, which loses more pages than promised, as the user has chosen.
     pub(super) fn check_fill(&self) {
         let seen = self.frontier.gate().seen();
         if !seen.is_full() {
@@ -159,13 +161,13 @@ pub(crate) fn used(seen: &SeenSet) -> f64 {
     inserted as f64 / capacity.max(1) as f64
 }
 
-/// A time as records have it.
+/// A duration in microseconds, as records have it.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What a crawl fetches with: connections, and memory for pages in flight. The partitions of a crawl in one process share it. Cheap to
-/// clone.
+/// The fetcher of a crawl, with its connections, and the memory for pages in flight. The partitions of a crawl in one process share it.
+/// Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchResources {
     pub(super) fetcher: Arc<Fetcher>,
@@ -173,7 +175,7 @@ pub(crate) struct FetchResources {
 }
 
 impl FetchResources {
-    /// With room for as many fetches at once as the options say.
+    /// Makes room for as many fetches at once as the options say.
     ///
     /// # Errors
     /// If an option is out of range, or the HTTP client cannot be built.
@@ -186,16 +188,16 @@ impl FetchResources {
     }
 }
 
-/// The rest of a distributed crawl. A crawl of one partition fetches its own URLs, and sends the others there. If it may not ask any more,
-/// the partition may have another owner by now.
+/// The rest of a distributed crawl. A crawl of one partition fetches its own URLs, and sends the other URLs there. If the [`RequestPermit`]
+/// refuses, the partition may have another owner by now.
 pub(crate) trait RemotePartitions: RequestPermit {
     /// Whether another partition owns this URL.
     fn has(&self, url: &CanonicalUrl) -> bool;
 
-    /// Takes URLs of other partitions. They are safe from a crash before the journal has the page they were found on. Returns how many were
-    /// sent not long ago, and are not sent again.
+    /// Takes URLs of other partitions. They are safe from a crash before the journal has the page on which they were found. Returns how
+    /// many were sent recently, and are therefore not sent again.
     fn send(&self, found: Vec<(Found, Fingerprint)>) -> u64;
 
-    /// The place of the next record.
+    /// The place of the next record in the distributed crawl.
     fn place(&self) -> ClusterPlace;
 }

@@ -39,8 +39,8 @@ impl Stop {
         self.now_because(FinishReason::Stopped);
     }
 
-    /// Leases nothing new until [`resume`](Self::resume). Requests in flight finish. Rests of hosts and checkpoints go on, and so does
-    /// [`max_duration`](super::CrawlOptions::max_duration). A paused crawl can be stopped.
+    /// Leases nothing new until [`resume`](Self::resume). Requests in flight finish. Meanwhile hosts' rests run on, checkpoints are
+    /// written, and time counts towards [`max_duration`](super::CrawlOptions::max_duration). A paused crawl can be stopped.
     pub fn pause(&self) {
         self.paused.send_replace(true);
     }

@@ -1,6 +1,6 @@
 //! The result of one lease: an outcome for the frontier, links for the gate, a record for the outputs.
 //!
-//! It is also asked what its page yielded, which the budgets use to judge similar pages, and what belongs to other partitions.
+//! Here too: what a page yielded, by which the budgets judge similar pages; and the links that are sent to other partitions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const TREE: usize = 16;
 /// A packed sitemap may unpack to this many times its bytes.
 const UNPACKED: usize = 16;
 
-/// Titles of pages that ask visitors to show that they are not robots, for challenges that the headers do not reveal.
+/// Titles of challenges, which ask visitors to show that they are not robots. The headers do not reveal these.
 const CHALLENGES: [&str; 7] = [
     "Attention Required! | Cloudflare",
     "Client Challenge",
@@ -45,7 +45,7 @@ const CHALLENGES: [&str; 7] = [
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) outcome: Outcome,
-    /// When the host was done with it, and how long its answer took; `None` if no response came.
+    /// When the response ended, and how long its head took; `None` if no response came.
     pub(super) answered: Option<(Timestamp, Duration)>,
     /// The links of its page.
     pub(super) links: Links,
@@ -60,11 +60,11 @@ pub(super) struct Visit {
     pub(super) exchange: Option<Box<Exchange>>,
     /// The links of its page, if an output needs them.
     pub(super) edges: Vec<Edge>,
-    /// What is compared with its last visit.
+    /// The parts of the response that are compared with the page's last visit.
     pub(super) answer: PageAnswer,
     /// Its body, if bodies are kept.
     pub(super) body: Option<Vec<u8>>,
-    /// What is known about it, once it was compared.
+    /// What is known of the page after the comparison.
     pub(super) visited: Option<Visited>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Reader<'a> {
     pub(super) base: BaseUrl,
     pub(super) gate: &'a Arc<Gate>,
     pub(super) options: &'a ReadOptions,
-    /// Whether its next visit needs the contents of this one.
+    /// Whether this visit is kept for the page's next one.
     pub(super) keeps_visit: bool,
     /// Its state at its last visit.
     pub(super) known: Option<&'a KnownPage>,
@@ -95,7 +95,7 @@ impl Visit {
         Self::without_response(lease, Outcome::Failed(trouble), record)
     }
 
-    /// The URL was not asked for: its host is unreachable.
+    /// The URL was not requested: its host is unreachable.
     pub(super) fn given_up(lease: &Lease, key: &str, trouble: &Trouble) -> Self {
         let record = PageRecord { attempts: lease.attempt() - 1, given_up: true, ..record_of(lease, key, trouble) };
         Self::without_response(lease, Outcome::GivenUp, record)
@@ -167,7 +167,8 @@ impl Visit {
         visit
     }
 
-    /// A redirect is a page with one link. A redirect to itself is a loop, unless the page is asked for with other cookies then.
+    /// A redirect is a page with one link. A redirect to the same URL is a loop, unless it has set new cookies, with which the URL is
+    /// requested again.
     fn redirect(&mut self, reader: &Reader<'_>, location: &str, has_new_cookies: bool) {
         let Reader { lease, url, gate, base, .. } = reader;
         let redirect = match Redirect::join(gate, lease, url, base, location) {
@@ -200,7 +201,7 @@ impl Visit {
         }
     }
 
-    /// Takes the links that it had at its last visit.
+    /// Takes the links that the page had at its last visit.
     async fn read_known(&mut self, known: &KnownPage, reader: Reader<'_>) {
         let Reader { lease, base, gate, share, keeps_links, .. } = reader;
         let mut extract = Extract::new(Arc::clone(gate), Links::of(lease), std::mem::take(&mut self.skips));
@@ -277,7 +278,7 @@ impl Visit {
     }
 }
 
-/// Whether a body is a page's, and is complete up to the size that is taken.
+/// Whether a body is that of a successful page, and is complete up to the size limit.
 fn is_worth_keeping(response: &Response) -> bool {
     response.is_success() && response.incomplete.is_none() && response.refused.is_none() && !response.body.is_empty()
 }
@@ -299,8 +300,8 @@ fn blank_record(lease: &Lease, key: &str) -> PageRecord {
     }
 }
 
-/// What a page yielded: what it says, or nothing if there is no page at its URL; and which page said it first. `None` if that is not known:
-/// for files that are not read, for a page that will be tried again, and if its host said when to come back.
+/// What a page yielded: whether its content is new, or that there is no page at its URL; and which page had that content first. `None` if
+/// that is not known: for a file that is not read, for a page that will be tried again, and if its host said when to come back.
 ///
 /// `redirect` is the verdict on the redirect's target: a target refused as seen, or by a budget, is nothing new.
 pub(super) fn yield_of(
@@ -341,8 +342,8 @@ pub(super) fn leads_on(lease: &Lease, admitted: &[Admitted]) -> bool {
     admitted.iter().map(|new| new.found().url.wire()).any(|url| &url[..path(url)] != own)
 }
 
-/// Whether a page leads to new hosts of its own domain and nowhere else: all its new URLs are on such hosts. Links that the domain's budget
-/// refused count too; otherwise, later pages would lift a spent budget again.
+/// Whether a page leads to new hosts of its own domain and nowhere else: all its new URLs are on other hosts of that domain. Links that the
+/// domain's budget refused count too; otherwise, later pages would lift a spent budget again.
 pub(super) fn relays(lease: &Lease, admitted: &[Admitted], refused: &RefusalCounts) -> bool {
     let host = host_of(lease.origin());
     let own = domain(host);
@@ -351,7 +352,7 @@ pub(super) fn relays(lease: &Lease, admitted: &[Admitted], refused: &RefusalCoun
         && hosts.all(|other| other != host && domain(other) == own)
 }
 
-/// Takes URLs of other partitions out of a visit, and sends them there. URLs that were sent not long ago count as seen.
+/// Takes URLs of other partitions out of a visit, and sends them there. URLs that were sent recently count as seen.
 pub(super) fn send_away(remote: &dyn RemotePartitions, gate: &Gate, visit: &mut Visit) {
     let mut away = visit.links.split_off(|url| remote.has(url));
     if let Some(found) = visit.redirect.take_if(|found| remote.has(&found.url)) {

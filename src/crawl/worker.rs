@@ -36,7 +36,8 @@ pub(super) enum Ended {
 
 /// The result of a lease that was given back.
 struct Settled<J: Journal> {
-    /// A page has its record. False if the lease was for something else, or will be tried again.
+    /// A page has got its record, and counts towards `max_pages`. False if the lease was for a sitemap or a robots.txt, if the URL will be
+    /// tried again, or if it was given up with its host.
     is_recorded: bool,
     /// The next lease, with the page that was reserved for it.
     next: Option<(HeldLease<J>, Reservation)>,
@@ -58,7 +59,7 @@ pub(super) struct Worker<J: Journal> {
 }
 
 impl<J: Journal> Worker<J> {
-    /// Fetches the given lease, and then whatever is due, until nothing is.
+    /// Fetches the given lease, and then each URL that is due, until none is.
     pub(super) async fn run(&self, mut lease: HeldLease<J>, mut page: Reservation) -> io::Result<Ended> {
         loop {
             let Some(settled) = self.process(lease).await? else { return Ok(Ended::Released) };
@@ -68,7 +69,7 @@ impl<J: Journal> Worker<J> {
             let Some(next) = settled.next else { return Ok(Ended::Well) };
             (lease, page) = next;
             self.list_dropped().await;
-            // While hosts are given up, nothing else in this loop yields.
+            // URLs given up with their hosts need no request, so nothing else in this loop would yield to other tasks.
             tokio::task::consume_budget().await;
         }
     }
@@ -88,7 +89,7 @@ impl<J: Journal> Worker<J> {
         let known = if source.is_page() { self.recrawl.known(&lease, &key)? } else { None };
         let page_known = known.as_ref().and_then(|known| known.page.as_ref());
         let visit = match page {
-            // Cannot happen: it was parsed when it was admitted.
+            // This cannot happen: the URL was parsed when it was admitted.
             Err(error) => Some(Visit::failed(&lease, &key, Trouble::new(Failure::BadResponse, &error.to_string()))),
             // A panic counts against this page, not the crawl.
             Ok(page) => AssertUnwindSafe(self.visit(&lease, source, page, page_known, &mut share))
@@ -104,7 +105,7 @@ impl<J: Journal> Worker<J> {
         self.complete(lease, source, visit).await.map(Some)
     }
 
-    /// Looks up the host's name, tells the frontier its addresses, and returns whether they may be asked now.
+    /// Looks up the host's name, tells the frontier its addresses, and returns whether they may be connected to now.
     async fn may_connect(&self, lease: &mut HeldLease<J>, url: &CanonicalUrl) -> bool {
         if !lease.counts_by_address() {
             return true;
@@ -114,7 +115,8 @@ impl<J: Journal> Worker<J> {
         self.shared.fetcher.tell_addresses(url, is_first_contact, report).await == Resolved::Connect
     }
 
-    /// Returns a lease and takes the next one: the host must join the wait queue of its address.
+    /// Returns a lease without a request, and takes the next one: the host must wait for a turn at its IP address, or this partition may
+    /// have another owner by now.
     fn give_back(&self, lease: HeldLease<J>) -> io::Result<Settled<J>> {
         let shared = &self.shared;
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
@@ -123,7 +125,7 @@ impl<J: Journal> Worker<J> {
         Ok(Settled { is_recorded: false, next: next.zip(page) })
     }
 
-    /// Fetches and reads. `None` if this machine was short of something, or a proxy failed, which is not the host's fault.
+    /// Fetches and reads a URL. `None` if this machine was short of something, or a proxy failed, which is not the host's fault.
     async fn visit(
         &self,
         lease: &Lease,
@@ -231,11 +233,11 @@ impl<J: Journal> Worker<J> {
 
     /// Waits for room in each output, and commits.
     async fn complete(&self, lease: HeldLease<J>, source: &dyn UrlSource, mut visit: Visit) -> io::Result<Settled<J>> {
-        // The room comes first: from the gate on, nothing waits.
+        // Room is reserved first: from the gate on, nothing waits.
         let (mut additions, mut exchange) = (None, visit.exchange.take());
         let is_recorded = source.is_recorded() && source.is_worth_a_record(&lease, &visit.record);
         if !is_recorded || matches!(visit.outcome, Outcome::Moved { .. }) {
-            // It has no record of its own: it goes before the next page's.
+            // This response gets no record of its own: its exchange is written before that of the next page.
             if let Some(exchange) = exchange.take() {
                 self.outputs.hold(&visit.record, &exchange);
             }
@@ -289,8 +291,8 @@ impl<J: Journal> Worker<J> {
         }
     }
 
-    /// Passes links through the gate, gives the lease back and takes the next one, writes the records and counts: all of it or nothing. The
-    /// [module](super) gives the reason for this order.
+    /// Passes links through the gate, gives the lease back and takes the next one, writes the record and counts the page: all of it or
+    /// nothing. The [crawl module](super) gives the reason for this order.
     fn commit(
         &self,
         mut lease: HeldLease<J>,
