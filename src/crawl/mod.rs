@@ -17,9 +17,9 @@
 //!
 //! A lease is for a page, a sitemap or a robots.txt. Only `source` distinguishes these kinds: each kind is one type there.
 //!
-//! The other modules: `options` has the settings, `shared` the state of all tasks, `stop` the handle that ends or pauses a crawl, `observer`
-//! looks into an unfinished one, `finished` has its numbers, `error` the reasons why it cannot begin or go on. `media_types`, `latencies` and
-//! `lock` are used by several of these.
+//! The other modules: `options` has the settings, `shared` the state of all tasks, `stop` the handle that ends or pauses a crawl,
+//! `observer` looks into an unfinished one, `finished` has its numbers, `error` the reasons why it cannot begin or go on. Several of these
+//! use `media_types`, `latencies` and `lock`.
 //!
 //! # The order of its writes
 //!

@@ -1,4 +1,5 @@
-//! What particular hosts are sent in addition to what all hosts are sent: headers, a sign-in, a certificate.
+//! Compiles the access rules: what particular hosts are sent in addition to what all hosts are sent, namely headers, a sign-in, a
+//! certificate.
 //!
 //! [`AccessRules`](super::AccessRules) are the rules as a user writes them, by host name. [`Accesses`] compiles them once, when the client is
 //! made, into one [`HostHeaders`] for each name, with all headers of a request. So a request costs one lookup of its host's name, or none if
@@ -8,14 +9,14 @@
 //!
 //! A secret comes from a file or an environment variable, and is read once. From then on it is in one place, the [`HostHeaders`] of its
 //! name, as a header marked as sensitive: `Debug` does not show it, and HTTP/2 keeps it out of its tables. The request's own origin decides
-//! whether it is added. Redirects are links here, so a redirect to another origin is another request, with only what that origin may have.
-//! The same holds for another port, and for http where https has the secret.
+//! whether it is added. The crawl treats a redirect as a link, so a redirect to another origin is another request, with only what that
+//! origin may have. The same holds for another port, and for http if the secret is for https.
 //!
 //! A client certificate is shown only to the hosts of its rule, on any port; its key never leaves the process's memory. A host's TLS
 //! settings are kept with its headers, as a [`Connector`](super::tls::Connector).
 //!
 //! Outputs see a request as an [`Exchange`](super::Exchange), which has the header's name and `(not kept)` for its value. If a request had
-//! a secret, or its connection a certificate, so has the `Set-Cookie` of its response: a session is as good as a password.
+//! a secret, or its connection a certificate, the value of its response's `Set-Cookie` is replaced too: a session is as good as a password.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
@@ -33,7 +34,7 @@ use crate::crawl::FetchOptions;
 use crate::driver::{HostPattern, HostTable};
 use crate::frontier::Validators;
 
-/// The access rules, compiled. The entry of the longest name that fits a host has everything.
+/// The access rules, compiled. The entry under the longest name that matches a host has everything that the host is sent.
 #[derive(Debug)]
 pub(super) struct Accesses {
     /// For hosts without a rule.
@@ -181,7 +182,7 @@ impl CompiledRule {
     }
 }
 
-/// What a host is sent that these rules apply to, the nearest first.
+/// What a host is sent if these rules apply to it. The nearest rule comes first.
 fn access_of(
     fitting: &[&Vec<CompiledRule>],
     plain: &HostHeaders,
@@ -267,7 +268,7 @@ pub(super) struct HostHeaders {
     sign_in: Option<Credentials>,
     /// The TLS settings for it, if a rule sets them.
     tls: Option<Connector>,
-    /// It is shown a client certificate.
+    /// Whether the host is shown a client certificate.
     is_identified: bool,
 }
 
@@ -277,7 +278,7 @@ struct Credentials {
     name: HeaderName,
     /// Marked as sensitive.
     value: HeaderValue,
-    /// The origins that get it. If empty: any host of the rule by https on its default port.
+    /// The origins that get the header. If empty: any host of the rule, by https on its default port.
     origins: Vec<Box<str>>,
     /// Set once the user was warned that another origin does not get it.
     warned: Arc<Once>,
@@ -322,7 +323,7 @@ impl Credentials {
     }
 }
 
-/// Headers that only the client may set, and why.
+/// Headers that a user may not set, each with the reason.
 const OWNED: &[(&[&str], &str)] = &[
     (
         &["authorization", "cookie", "cookie2", "proxy-authorization"],

@@ -49,7 +49,7 @@ pub struct HostAccess {
     pub headers: Vec<String>,
     /// How the crawl signs in at it.
     pub sign_in: Option<SignIn>,
-    /// The origins that `sign_in` is sent to, such as `http://127.0.0.1:8080`. If empty: the host by https on its default port.
+    /// The origins that `sign_in` is sent to, such as `http://127.0.0.1:8080`. If empty: the host, by https on its default port.
     pub sign_in_to: Vec<String>,
     /// As [`FetchOptions::insecure`](crate::crawl::FetchOptions::insecure).
     pub insecure: Option<bool>,

@@ -1,13 +1,13 @@
-//! Certificates: ours and the roots, read from PEM files (RFC 7468), and how those of servers are verified; the cryptography of all
-//! connections.
+//! Certificates: client certificates and roots, read from PEM files (RFC 7468); how servers' certificates are verified; and the
+//! cryptography of all connections.
 //!
 //! # Hosts whose names rustls does not accept
 //!
 //! Some sites under a wildcard have a first label that is not valid in a host name: `-a.blog.example`, `a-.blog.example` (RFC 1123 section
 //! 2.1). No authority certifies such a name, so only a wildcard makes a certificate valid for it: a wildcard that fits `-a.blog.example`
 //! fits every label before `.blog.example`. So the certificate is verified for a random label that is never sent: no certificate can name
-//! it. The greeting has another random label, by which the server finds its certificate, and the request names the host itself. A server
-//! that does not accept both on one connection answers 421 (RFC 9110 section 15.5.20).
+//! it. The greeting (TLS's ClientHello, with the server name) has another random label, by which the server finds its certificate, and the
+//! request names the host itself. A server that does not accept both on one connection answers 421 (RFC 9110 section 15.5.20).
 
 use std::fmt::Write;
 use std::fs;
@@ -67,7 +67,7 @@ impl Identity {
 pub(super) struct Renewed {
     certificate: PathBuf,
     key: PathBuf,
-    /// The pair that was read last: used again when the files cannot be read.
+    /// The pair that was read last. It is used again if the files cannot be read.
     last: Mutex<Arc<CertifiedKey>>,
 }
 
@@ -125,8 +125,8 @@ fn is_encrypted(key: &[u8]) -> bool {
     String::from_utf8_lossy(key).contains("ENCRYPTED")
 }
 
-/// The suites that are offered first in each kind, so that most servers choose them. They derive keys with SHA-256, which processors have
-/// instructions for: a handshake takes 25 microseconds less than with the AES-256 suites.
+/// The cipher suites that are offered first, so that most servers choose them. They derive keys with SHA-256, for which processors have
+/// instructions: a handshake takes 25 microseconds less than with the AES-256 suites.
 const PREFERRED: [CipherSuite; 3] = [
     CipherSuite::TLS13_AES_128_GCM_SHA256,
     CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
@@ -134,7 +134,7 @@ const PREFERRED: [CipherSuite; 3] = [
 ];
 
 /// The cryptography of all our connections. It does not depend on the rustls features that an embedder enables: `prefer-post-quantum` would
-/// add a kilobyte to each greeting. `src/design.rs` has the figures.
+/// add a kilobyte to each greeting. `src/design.rs` has the reasons.
 pub(super) fn provider() -> CryptoProvider {
     use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519};
     let mut provider =

@@ -1,4 +1,4 @@
-//! The seam for clients: a client takes a request, and returns the head and the pieces of the body as they came.
+//! The seam for clients: [`Client`] takes a request, and returns the head of the response and the pieces of its body as they come.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -27,7 +27,7 @@ pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Sends one request, and returns the response.
 ///
-/// Everything common to all clients is done before and after it, by the crawl: which URLs may be requested, cookies and sign-ins, the
+/// The crawl does everything that is common to all clients, before and after it: which URLs may be requested, cookies and sign-ins, the
 /// clocks, the limits of a body, decoding, digests, records.
 ///
 /// It follows no redirect: the target is a page of its own, which has its turn like any other. It decodes no content coding: the crawl
@@ -110,7 +110,7 @@ pub trait ClientBody: fmt::Debug + Send {
     /// The next piece; `None` after the last.
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>>;
 
-    /// The length of the body in bytes, if the head states it.
+    /// Bytes of the body that are still to come, if the head states its length.
     fn length(&self) -> Option<u64> {
         None
     }
@@ -120,7 +120,7 @@ pub trait ClientBody: fmt::Debug + Send {
         false
     }
 
-    /// A clock ran out: the connection may be dead.
+    /// Called when a clock runs out: the connection may be dead.
     fn ran_out(&mut self) {}
 }
 
@@ -147,14 +147,14 @@ pub struct ClientRequest<'a> {
     cookies: Option<&'a CookieJar>,
     permission: Option<&'a dyn RequestPermit>,
     keeps_bytes: bool,
-    /// The limit on the time until the head, for a host that has never answered.
+    /// The limit on the time until the head. Only a host that has never answered has a short one.
     patience: Duration,
     options: &'a FetchOptions,
     times: &'a Mutex<ConnectionTimes>,
     reports: Mutex<ClientReports>,
 }
 
-/// The client's reports.
+/// What the client reports while it works on a request.
 struct ClientReports {
     begun: Instant,
     sent_at: Option<Instant>,
@@ -260,7 +260,7 @@ impl<'a> ClientRequest<'a> {
         lock(self.times).tls.record(took);
     }
 
-    /// Starts its clocks now. Time spent waiting for a place does not count against the host.
+    /// Starts the request's clocks now. Time spent waiting for a place at a proxy does not count against the host.
     pub(super) fn begin(&self) {
         lock(&self.reports).begun = Instant::now();
     }

@@ -1,4 +1,5 @@
-//! The content codings that can be decoded, each by its crate: member by member, one step of output at a time.
+//! The content codings that can be decoded: gzip, deflate, brotli and zstd, each by its own crate, member by member, one step of output at
+//! a time.
 
 use std::fmt;
 use std::mem::{size_of, size_of_val};
@@ -172,7 +173,7 @@ impl Codec {
         }
     }
 
-    /// Bytes of memory that it may take with the next byte, its window aside.
+    /// Bytes of memory that it may take in addition with the next byte, not counting its window.
     pub(super) fn growth(&self) -> usize {
         match self {
             Self::Brotli(state) => BROTLI_TABLES.saturating_sub(tables(state)),
@@ -181,7 +182,7 @@ impl Codec {
         }
     }
 
-    /// Bytes of memory that the input alone makes it take, without any output.
+    /// Bytes of memory that its tables take. Input alone can make them grow, without any output.
     pub(super) fn tables(&self) -> usize {
         match self {
             Self::Brotli(state) => tables(state),

@@ -1,5 +1,5 @@
-//! The connections of requests: a request has a whole one or one stream of a shared one; idle ones are kept for the next request to their
-//! host.
+//! The connections of requests. A request has a connection of its own (HTTP/1.1), or one stream of a shared connection (HTTP/2). Idle
+//! connections are kept for the next request to their host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -48,7 +48,7 @@ impl Connection {
         self.is_reused
     }
 
-    /// The address at its other end.
+    /// The address of its other end.
     pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
         match &self.protocol {
             Protocol::Http1(connection) => connection.remote_addr(),
@@ -73,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// The length of the body, if the head states it.
+    /// Bytes of the body still to come (by HTTP/2, its whole length), if the head states the length.
     pub(super) fn body_length(&self) -> Option<u64> {
         match &self.protocol {
             Protocol::Http1(connection) => connection.body_length(),
@@ -128,12 +128,13 @@ pub(super) struct IdleConnections {
 
 #[derive(Default)]
 struct Idle {
-    /// The ages of each host's connections, the youngest last.
+    /// The sequence numbers of each origin's connections, the newest last.
     by_origin: AHashMap<Arc<str>, VecDeque<u64>>,
+    /// All connections by sequence number, so the longest idle one comes first.
     by_age: BTreeMap<u64, Kept>,
     /// Bytes that all connections take.
     memory: u64,
-    /// The age of the next connection.
+    /// The sequence number of the next connection that is put back.
     age: u64,
     /// Requests that wait for a place. While there are any, no connection is kept.
     wanted: usize,
@@ -204,7 +205,7 @@ impl IdleConnections {
     /// connection put back while the returned guard lives.
     pub(super) fn make_room(&self) -> Option<RoomWanted<'_>> {
         let mut idle = lock(&self.idle);
-        // It is closed after the lock is released.
+        // The connection is closed after the lock is released.
         let closed = idle.take_oldest();
         if closed.is_none() {
             idle.wanted += 1;
@@ -218,7 +219,7 @@ impl IdleConnections {
         if !connection.is_ready() {
             return;
         }
-        // They are closed after the lock is released.
+        // These connections are closed after the lock is released.
         let mut closed = Vec::new();
         let mut idle = lock(&self.idle);
         if idle.wanted > 0 {
@@ -315,13 +316,13 @@ struct Used {
     streams: usize,
 }
 
-/// Which request connects to a host.
+/// The answer to which of several requests connects to a host.
 pub(super) enum Turn {
     /// This one. The others wait until this value is dropped.
     Mine(#[expect(dead_code, reason = "what it does it does when it is dropped")] Connecting),
-    /// Another request has tried.
+    /// Another request has tried to connect.
     Over,
-    /// Any request: the host speaks HTTP/1.1.
+    /// Each request makes its own connection: the host speaks HTTP/1.1.
     Everybody,
 }
 
@@ -379,7 +380,7 @@ impl SharedConnections {
             };
             Arc::clone(other)
         };
-        // It never has permits, so this waits until it is closed.
+        // The semaphore never has permits, so this waits until it is closed.
         let _closed = other.acquire().await;
         Turn::Over
     }
@@ -393,7 +394,7 @@ impl GiveBack for SharedConnections {
     fn give_back(&self, connection: &Arc<Http2>) {
         let mut hosts = lock(&self.hosts);
         let Some(used) = hosts.used.get_mut(connection.origin()) else { return };
-        // A newer connection has replaced this one, which takes no more requests. It is closed with its last stream.
+        // If a newer connection has replaced this one, this one takes no more requests, and is closed with its last stream.
         if !Arc::ptr_eq(&used.connection, connection) {
             return;
         }
@@ -513,7 +514,7 @@ mod tests {
         let (connection, end) = server.connect("http://a.test").await;
         pool.put(connection, Instant::now());
         drop(end);
-        // The runtime notices it only between two turns.
+        // The runtime notices the close only between two turns.
         let taken = async {
             while let Some(connection) = pool.take("http://a.test") {
                 pool.put(connection, Instant::now());

@@ -1,4 +1,5 @@
-//! A cookie: how a server sets it, with its date, and how it is written in the `cookies.txt` format of browser extensions, curl and wget.
+//! A cookie: how it is read from `Set-Cookie`, with its date, and how it is read and written in the `cookies.txt` format of browser
+//! extensions, curl and wget.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -19,7 +20,7 @@ pub(super) struct Cookie {
     pub(super) value: Box<str>,
     pub(super) domain: Box<str>,
     pub(super) path: Box<str>,
-    /// Its number among all the cookies that the jar has created. A cookie that replaces another keeps that one's number.
+    /// Its number among all the cookies that the jar has created. A cookie that replaces another keeps the other's number.
     pub(super) created: u64,
     /// In seconds since 1970; `None` for the end of the session, which is the end of the job.
     pub(super) expires: Option<i64>,
@@ -30,9 +31,9 @@ pub(super) struct Cookie {
 }
 
 impl Cookie {
-    /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` if it is to be ignored, by the rules there or by its successor's on
-    /// prefixes and secure origins. A cookie that a line of `cookies.txt` cannot hold is ignored too: one with control characters, of which
-    /// the successor allows the tab.
+    /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` if the cookie is to be ignored, by the rules there or by those of RFC
+    /// 6265's successor on prefixes and secure origins. A cookie that a line of `cookies.txt` cannot hold is ignored too: one with control
+    /// characters. The successor allows only the tab among these.
     pub(super) fn set(header: &str, url: &CanonicalUrl, now: i64) -> Option<Self> {
         if header.contains(|c: char| c.is_ascii_control() && c != '\t') {
             return None;
@@ -66,7 +67,7 @@ impl Cookie {
                 _ => {}
             }
         }
-        // Nor can the path contain tabs. No URL has a tab in its path, so no request would have this cookie.
+        // The path cannot contain tabs either. No URL has a tab in its path, so no request would have this cookie.
         if path.contains('\t') {
             return None;
         }
@@ -106,7 +107,7 @@ impl Cookie {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Whether a request for this URL has it, given that its domain is the host or a parent domain (RFC 6265 section 5.4).
+    /// Whether a request for this URL gets this cookie, given that its domain is the host or a parent domain (RFC 6265 section 5.4).
     pub(super) fn is_for(&self, url: &CanonicalUrl) -> bool {
         let path = url.path_and_query().split('?').next().unwrap_or_default();
         (!self.is_host_only || *self.domain == *url.host())
@@ -218,7 +219,7 @@ fn days_in(month: i64, year: i64) -> i64 {
     }
 }
 
-/// Days since 1970. Years begin in March here, so that a leap day is the last of its year.
+/// Days since 1970. A year counts from March, so that a leap day is its last day.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

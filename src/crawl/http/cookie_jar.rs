@@ -1,8 +1,8 @@
-//! Cookies: what servers set, and what they get back.
+//! The cookie jar: the cookies that servers set, and get back.
 //!
 //! A crawl has one jar, or none if the options ask for no cookies. A response's `Set-Cookie` headers are taken as soon as its head is
-//! there, whatever its status; a request has the cookies at the time that it is made. By RFC 6265, with public suffixes and the additions
-//! of its successor: names that begin with `__Host-` and `__Secure-`, and `Secure` for https alone.
+//! there, whatever its status; a request has the cookies at the time that it is made. The jar follows RFC 6265, with public suffixes, and
+//! the additions of its successor: names that begin with `__Host-` and `__Secure-`, and `Secure` for https alone.
 //!
 //! A crawl in a job writes its jar to the job's `cookies.txt`, which only its owner can read, before each checkpoint if anything has
 //! changed. A kill loses the cookies set since then: the server sets them again, or the page is fetched without them. Session cookies are
@@ -25,9 +25,9 @@ use crate::crawl::FetchOptions;
 use crate::crawl::lock::lock;
 use crate::driver::suffixes;
 
-/// The most cookies of a domain: as many as RFC 6265 section 6.1 asks for. An expired one makes room, or else the one created first.
+/// The most cookies of a domain: as many as RFC 6265 section 6.1 asks for. Beyond that, an expired cookie is dropped, or else the oldest.
 const PER_DOMAIN: usize = 50;
-/// The most bytes of all cookies. The least recently used domain makes room.
+/// The most bytes of all cookies. Beyond that, the least recently used domain is dropped.
 const MOST_BYTES: usize = 16 << 20;
 /// The most bytes of cookies in one request. Servers refuse longer heads.
 const MOST_SENT: usize = 16 << 10;
@@ -97,7 +97,7 @@ impl CookieJar {
     /// Adds the cookies of a file.
     ///
     /// # Errors
-    /// When it cannot be read, or a line is not a cookie; the message has nothing of the line.
+    /// When the file cannot be read, or a line is not a cookie. The message has nothing of the line.
     pub(in crate::crawl) fn load(&self, path: &Path) -> Result<(), String> {
         let (read, now) = (read_cookies_txt(path)?, now());
         let mut cookies = lock(&self.0);
@@ -129,7 +129,7 @@ impl CookieJar {
 }
 
 impl Cookies {
-    /// Stores a cookie, or removes an existing one if this one has expired. Returns whether anything has changed.
+    /// Stores a cookie, or removes the one that it replaces if it has expired. Returns whether anything has changed.
     fn put(&mut self, mut cookie: Cookie, is_https: bool, now: i64) -> bool {
         let known = self.by_domain.get_mut(&cookie.domain);
         let at = known.as_ref().and_then(|domain| domain.cookies.iter().position(|other| cookie.replaces(other)));
@@ -230,7 +230,7 @@ mod tests {
         Canonicalizer::new(&KeyRules::default()).canonicalize(text).unwrap()
     }
 
-    /// A jar in which these were set, each by a URL.
+    /// A jar with these cookies, each set by a URL.
     fn jar(set: &[(&str, &str)]) -> Cookies {
         let mut cookies = Cookies::default();
         for (from, header) in set {

@@ -11,13 +11,13 @@ use crate::frontier::Failure;
 const GZIP: u8 = 0x1f;
 /// At most this many codings in a row are decoded (RFC 9110 section 8.4 sets no bound).
 const MAX_CODINGS: usize = 3;
-/// The ratio counts from this many bytes of output on.
+/// [`MAX_RATIO`] applies from this many bytes of output on.
 const RATIO_FROM: u64 = 1 << 20;
-/// The most bytes of room that are made on the word of a Content-Length.
+/// At most this many bytes are allocated because a Content-Length announces them.
 const MAX_EXPECTED: usize = 64 * 1024;
-/// Bytes on the wire between two requests for room.
+/// Bytes on the wire between two requests for memory.
 const PART: usize = 1024;
-/// Decoded bytes per byte on the wire. Only a bomb needs more: deflate reaches 1,032.
+/// At most this many decoded bytes per byte on the wire. Only a bomb has more; the most that deflate reaches is 1,032.
 const MAX_RATIO: u64 = 1_000;
 
 /// Decodes a body's content codings piece by piece. Whatever the input, it holds at most the output up to its limit, and for each coding 32
@@ -62,14 +62,14 @@ impl Decoder {
         self.stages.first().is_some_and(is_gzip) && piece.first().is_some_and(|first| *first != GZIP)
     }
 
-    /// Announces that `bytes` are to come on the wire. If they need no decoding, room for them is made at once, up to a bound.
+    /// Announces that `bytes` bytes are to come on the wire. If they need no decoding, memory for them is allocated at once, up to a bound.
     pub(super) fn expect(&mut self, bytes: u64) {
         if self.stages.is_empty() {
             self.output.expected = usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_EXPECTED);
         }
     }
 
-    /// With a digest of the decoded bytes, kept or not, if that is wanted.
+    /// Also computes a digest of the decoded bytes, kept or not, if it is wanted.
     pub(super) fn with_digest(mut self, is_wanted: bool) -> Self {
         self.output.digest = is_wanted.then(RunningChecksum::default);
         self
@@ -80,7 +80,7 @@ impl Decoder {
         self.output.digest.as_ref().map(RunningChecksum::finish)
     }
 
-    /// The coding because of which nothing is decoded.
+    /// The unknown or surplus coding, if there is one: nothing is decoded then.
     pub(super) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
@@ -141,7 +141,7 @@ impl Decoder {
         output + self.stages.iter().map(|stage| stage.codec.growth()).sum::<usize>()
     }
 
-    /// From here on keeps only the first `kept` bytes, and counts the others.
+    /// From now on keeps only the first `kept` bytes, and counts the others.
     pub(super) fn only_count(&mut self, kept: usize) {
         self.output.is_kept = false;
         self.output.bytes.truncate(kept);
@@ -157,7 +157,7 @@ impl Decoder {
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,
-    /// Room that is made at the first byte.
+    /// Bytes to allocate when the first byte comes.
     expected: usize,
     /// Decoded bytes, kept or not.
     taken: usize,

@@ -1,4 +1,4 @@
-//! Names to addresses: the resolver and its cache, the dialer that connects to names, and how long it took to reach servers.
+//! DNS: the resolver and its cache, the dialer that connects to names, and how long it took to reach servers.
 
 use std::error::Error;
 use std::io;
@@ -54,7 +54,8 @@ impl Names {
         }
     }
 
-    /// Passes the addresses of a host's name to `tell`; an empty slice if they are unknown. A host that is an address has itself.
+    /// Passes the addresses of a host's name to `tell`; an empty slice if they are unknown. A host that is an address has just this
+    /// address.
     pub(super) async fn tell_addresses<T>(
         &self,
         host: &str,
@@ -110,7 +111,7 @@ impl Service<Name> for Names {
 
 /// How long addresses are kept. The system's resolver does not report a record's time to live.
 const TTL: Duration = Duration::from_secs(300);
-/// How long a failure is kept.
+/// How long a failed lookup is kept.
 const NEGATIVE_TTL: Duration = Duration::from_secs(30);
 /// The longest wait for the system's resolver.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -124,7 +125,8 @@ const MAX_NAMES: usize = 16_384;
 #[derive(Debug)]
 pub(super) struct Resolver {
     guard: Guard,
-    /// Permits for lookups. Hosts that have never answered have their own: thousands that hang do not hold up the others.
+    /// Permits for lookups. Hosts that have never answered have permits of their own, so that thousands of hanging lookups do not hold up
+    /// the other hosts.
     first_contacts: Arc<Semaphore>,
     known_hosts: Arc<Semaphore>,
     names: Mutex<AHashMap<Box<str>, Arc<OnceCell<Answer>>>>,
@@ -311,7 +313,7 @@ impl Dialer {
     }
 }
 
-/// How long it took to reach servers, counting those reached. A reused connection is counted once.
+/// How long it took to reach servers; only successes are counted. A reused connection is counted once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

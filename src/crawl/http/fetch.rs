@@ -38,9 +38,10 @@ use crate::frontier::Failure;
 const MAX_ERROR_BODY: usize = 64 * 1024;
 /// How long such a body may take.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
-/// A body may be short of its stated length by this many bytes, or by an eighth of what came, where the request reads it as far as it came.
+/// If a request takes a body as far as it came ([`Ask::reads_so_far`]), this many bytes may be missing at its end, or an eighth of what
+/// came.
 const SHORT: u64 = 64;
-/// After this many pieces of a body, their size counts.
+/// After this many pieces of a body, their average size is bounded.
 const MANY_PIECES: u64 = 16 * 1024;
 /// The least average size of many pieces, in bytes: a piece costs as much as a kilobyte.
 const MIN_PIECE: u64 = 32;
@@ -48,11 +49,11 @@ const MIN_PIECE: u64 = 32;
 /// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects. A secret is sent only to the origin that it is
 /// for, and never shown. Cheap to clone; clones share connections and the name cache.
 ///
-/// It brings its own cryptography, and leaves alone any provider that the process has installed for rustls.
+/// It has its own cryptography, and ignores any provider that the process has installed for rustls.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Arc<dyn Client>,
-    /// An embedder's client, which replaces it.
+    /// An embedder's client, which replaces `client`.
     own: Arc<OnceLock<Arc<dyn Client>>>,
     names: Names,
     times: Arc<Mutex<ConnectionTimes>>,
@@ -74,8 +75,8 @@ impl Fetcher {
         Self::within(options, ResourceLimits::fit(None, u64::MAX), true)
     }
 
-    /// As [`new`](Self::new), with idle connections and lookups limited by `limits`. `asks_beside`: a host may be sent several requests at
-    /// once.
+    /// As [`new`](Self::new), with idle connections and lookups limited by `limits`. `asks_beside`: whether a host may be sent several
+    /// requests at once.
     pub(in crate::crawl) fn within(
         options: &FetchOptions,
         limits: ResourceLimits,
@@ -158,7 +159,7 @@ impl Fetcher {
         self.client().is_lost()
     }
 
-    /// Passes the addresses of a URL's host to `tell`; an empty slice if they are not known here.
+    /// Passes the addresses of a URL's host to `tell`; an empty slice if this machine does not know them.
     pub(in crate::crawl) async fn tell_addresses<T>(
         &self,
         url: &CanonicalUrl,
@@ -177,7 +178,7 @@ impl Fetcher {
         let is_found_elsewhere = self.client().finds_host(url);
         self.guard.check(url, is_found_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
         let access = self.accesses.of(url.host());
-        // This comes before any deadline: waiting for a turn to look a name up does not count against the host.
+        // The lookup comes before any deadline: waiting for a permit to look a name up does not count against the host.
         if !is_found_elsewhere {
             self.names.look_up_ahead(url.host(), ask.is_first_contact).await;
         }
@@ -212,7 +213,7 @@ impl Fetcher {
         Ok(response)
     }
 
-    /// Has the client send the request, and waits for the head. An error says when the request was sent.
+    /// Makes the client send the request, and waits for the head. An error says when the request was sent.
     async fn head(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
         let client = self.client();
         let asked = client.ask(request);
@@ -325,7 +326,7 @@ impl Fetcher {
             }
             let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
             ask.make_room(decoder.held() + wire).await;
-            // A body that will not be read is not loaded to its end: a new connection costs less. A short rest is loaded, so that the
+            // A body that will not be read is not loaded to its end: a new connection costs less. But a short rest is loaded, so that the
             // connection can be reused.
             let rest = body.length().unwrap_or(response.wire_bytes);
             if is_unread && pushed.is_ok() && rest > MAX_ERROR_BODY as u64 {
@@ -440,11 +441,12 @@ mod tests {
         (opened, seen.len() - opened)
     }
 
-    /// "keeps the connections of the hosts that were asked last, as many as may be kept": direct alone; neither keeps more.
+    /// Only the direct client keeps the connections of the hosts that were requested last, as many as may be kept. Neither client keeps
+    /// more.
     #[test]
     fn kept_connections_have_a_bound_over_all_hosts() {
         assert_eq!(opened_and_closed(ClientChoice::DIRECT), [(12, 4), (0, 0)]);
-        // Each generation makes two.
+        // Each generation of reqwest clients makes two connections.
         assert_eq!(opened_and_closed(ClientChoice::REQWEST), [(12, 10), (1, 2)]);
     }
 }

@@ -1,5 +1,5 @@
-//! Why there is no response, or only part of one: the error in a few plain words, what the connection reported, and the deadlines and
-//! limits that may have ended it.
+//! Why there is no response, or only part of one: [`FetchError`]; the errors of connections behind it; and the deadlines and limits that
+//! may have ended the fetch.
 
 use std::error::Error;
 use std::io;
@@ -37,13 +37,13 @@ pub struct FetchError {
     pub message: String,
     /// When the request was sent; `None` if it was not.
     pub sent_at: Option<Instant>,
-    /// This machine was short of open files, buffers, ports or memory. The host is not to blame, and nothing was sent.
+    /// This machine was short of open files, buffers, ports or memory, or it may no longer send the request. The host is not to blame.
     pub is_local: bool,
     pub(super) source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl FetchError {
-    /// An error of a client, which names the kind of failure. Control characters are escaped, and the message is cut at 1 kB.
+    /// An error of a client that knows the kind of failure. Control characters are escaped, and the message is cut at 1 kB.
     pub fn new(failure: Failure, message: impl AsRef<str>) -> Self {
         Self { failure, message: legible(message.as_ref()), sent_at: None, is_local: false, source: None }
     }
@@ -60,7 +60,7 @@ impl FetchError {
         Self { is_local: true, ..Self::new(Failure::Lost, "this machine may not ask any more") }
     }
 
-    /// The error of something that went wrong at a proxy.
+    /// The error of a request that failed at a proxy.
     pub(super) fn of_proxy(error: ProxyError) -> Self {
         let failure = match error.fault {
             ProxyFault::Own => Failure::Proxy,
@@ -103,7 +103,7 @@ impl FetchError {
             None => Failure::Incomplete,
         };
         let is_local = matches!(resolve, Some(ResolveError::Local(_)));
-        // The system's messages name a cause. The client's do not.
+        // The system's messages name a cause. The messages of hyper do not.
         let is_named =
             causes(&error).any(<dyn Error>::is::<io::Error>) || matches!(error, NoHead::Broken(Broken::Http2(_)));
         let is_too_large = error.is_too_large();
@@ -139,7 +139,7 @@ impl FetchError {
         unanswered
     }
 
-    /// The message for a head that is over a limit. The client does not say which limit.
+    /// The message for a head that is over a limit. hyper does not say which limit.
     pub(super) fn too_large() -> String {
         let head = MAX_HEAD >> 10;
         format!(
@@ -148,7 +148,7 @@ impl FetchError {
     }
 }
 
-/// Whether something went wrong at a proxy.
+/// Whether an error comes from a proxy.
 pub(super) fn is_of_proxy(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     error.is::<ProxyError>()
 }
@@ -208,8 +208,8 @@ impl Broken {
     }
 }
 
-/// The same for an HTTP/1.1 error. Only hyper's own decoder makes errors of these kinds without a number: the system's have one, and those
-/// of TLS are excluded.
+/// Whether an HTTP/1.1 error is one of framing. Only hyper's own decoder makes errors of these kinds without a number: the system's have
+/// one, and those of TLS are excluded.
 pub(super) fn is_misframed(error: &hyper::Error) -> bool {
     let Some(error) = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>) else { return false };
     let is_decoders = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
@@ -244,7 +244,7 @@ impl From<h2::Error> for NoHead {
 }
 
 impl NoHead {
-    /// Whether the server has said that it did not process the request. It may then be repeated, whichever connection it was on.
+    /// Whether the server has said that it did not process the request. The request may then be repeated, whichever connection it was on.
     pub(super) fn is_refused(&self) -> bool {
         self.reset().is_some_and(|reason| reason == Reason::REFUSED_STREAM || reason == Reason::HTTP_1_1_REQUIRED)
     }
@@ -255,7 +255,7 @@ impl NoHead {
         error.reason() == Some(Reason::HTTP_1_1_REQUIRED)
     }
 
-    /// Whether the connection ended, and not this request alone. A server may close a connection just as it is reused.
+    /// Whether the whole connection broke, not only this request's stream. A server may close a connection just as it is reused.
     pub(super) fn is_of_connection(&self) -> bool {
         matches!(self, Self::Broken(_)) && self.reset().is_none()
     }
@@ -310,7 +310,7 @@ impl Deadline {
         FetchError::new(Failure::Timeout, format!("the {} clock ran out after {:?}", self.name, self.length))
     }
 
-    /// Waits no longer than this.
+    /// Waits for an answer, but no longer than this.
     pub(super) async fn limit<T>(self, answer: impl Future<Output = Result<T, NoHead>>) -> Result<T, NoHead> {
         tokio::time::timeout_at(self.until().into(), answer).await.unwrap_or(Err(NoHead::RanOut(self)))
     }

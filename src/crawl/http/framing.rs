@@ -38,7 +38,7 @@ pub(super) struct Framing<T> {
     is_mended: Arc<AtomicBool>,
 }
 
-/// What the next bytes are.
+/// The meaning of the next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The lines and bytes of a chunked body.

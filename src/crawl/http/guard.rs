@@ -1,4 +1,4 @@
-//! Which addresses belong to the public internet.
+//! The guard: which addresses and ports may be connected to, and which addresses belong to the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::frontier::Failure;
 
-/// The end of a denied address's message.
+/// How the message about a denied address ends.
 pub(crate) const DENIED: &str = "is denied by fetch.deny_networks";
 
 /// Which addresses may be connected to.
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// Nutch's filter lets only included addresses through; here public addresses need no permission.
+    /// Unlike Nutch's filter, which passes only included addresses, this one passes public addresses without permission.
     #[test]
     fn networks_are_allowed_and_denied() {
         let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();

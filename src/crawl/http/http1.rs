@@ -28,7 +28,7 @@ type Driver = http1::Connection<TokioIo<Framing<Transport>>, Empty<Bytes>>;
 /// together with the response's head and with each piece of its body. Dropping it closes it.
 pub(super) struct Http1 {
     sender: SendRequest<Empty<Bytes>>,
-    /// Moves bytes between the stream and the fields around it. `None` once the connection is closed.
+    /// hyper's connection: moves bytes between the transport, `sender` and `body`. `None` once it is closed.
     driver: Option<Driver>,
     quiet: Quiet,
     /// Set when the response was framed wrongly.
@@ -78,7 +78,7 @@ impl Http1 {
         &self.origin
     }
 
-    /// The address at its other end.
+    /// The address of its other end.
     pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
         self.remote_addr
     }
@@ -112,7 +112,7 @@ impl Http1 {
         Ok(Response::from_parts(parts, ()))
     }
 
-    /// The length of the body, if the head states it.
+    /// Bytes of the body still to come, if the head states the length.
     pub(super) fn body_length(&self) -> Option<u64> {
         self.body.as_ref()?.size_hint().exact()
     }
@@ -163,7 +163,7 @@ struct Interim(AtomicU32);
 
 impl Interim {
     fn count(&self) {
-        // Each counts as work for this task, so that a task that would drop the connection gets a turn before more is read.
+        // Each response counts as work of this task, so that a task that would drop the connection gets a turn before more is read.
         if let Poll::Ready(work) = coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
             work.made_progress();
         }
@@ -175,19 +175,19 @@ impl Interim {
     }
 }
 
-/// The task does not poll: a wake-up is passed on to it.
+/// The task does not poll. A wake-up is passed on to it.
 const WAITING: u8 = 0;
-/// The task polls. A wake-up now is looked at once the poll has returned.
+/// The task polls. A wake-up is handled once the poll has returned.
 const POLLING: u8 = 1;
 /// The task was woken while it polled.
 const WOKEN: u8 = 2;
 
-/// At most this many polls in a row when the task is woken while it polls. Then other tasks get a turn: it may have been woken because its
+/// At most this many polls in a row if each poll wakes the task. Then other tasks get a turn: the task may have been woken because its
 /// budget is used up.
 const TURNS: u32 = 4;
 
-/// Two futures of one task that wake each other would each put the task back into the runtime's queue, which wakes another thread for it.
-/// This polls them again in place.
+/// Polls two futures of one task that wake each other. Otherwise, each of them would put the task back into the runtime's queue, which
+/// wakes another thread for it. `Quiet` polls them again in place.
 #[derive(Debug, Default)]
 struct Quiet(Arc<Inner>);
 

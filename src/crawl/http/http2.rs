@@ -57,7 +57,7 @@ impl Http2 {
             .enable_push(false)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .initial_window_size(STREAM_WINDOW)
-            // One, until the server says how many it takes.
+            // One stream, until the server says how many it takes.
             .initial_max_send_streams(1)
             .max_header_list_size(MAX_HEAD)
             .handshake(FrameGuard::of(transport))
@@ -82,7 +82,7 @@ impl Http2 {
         &self.origin
     }
 
-    /// The address at its other end.
+    /// The address of its other end.
     pub(super) fn remote_addr(&self) -> Option<SocketAddr> {
         self.remote_addr
     }
@@ -110,7 +110,7 @@ impl Http2 {
         !self.is_distrusted.load(Ordering::Relaxed) && !refused
     }
 
-    /// It takes no more requests.
+    /// Marks it as dead: it takes no more requests.
     pub(super) fn distrust(&self) {
         self.is_distrusted.store(true, Ordering::Relaxed);
     }
@@ -217,7 +217,7 @@ impl Http2Stream {
         Ok(Response::from_parts(parts, ()))
     }
 
-    /// The length of the body, if the head states it.
+    /// The length of the whole body, if the head states it.
     pub(super) fn body_length(&self) -> Option<u64> {
         self.length
     }
@@ -226,7 +226,7 @@ impl Http2Stream {
         let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
         let piece = ready!(body.poll_data(context)).transpose()?;
         if let Some(piece) = &piece {
-            // The server may send as much again.
+            // From now on the server may send as many bytes again.
             body.flow_control().release_capacity(piece.len())?;
         }
         Poll::Ready(Ok(piece))
@@ -239,7 +239,7 @@ impl Http2Stream {
 
 impl Drop for Http2Stream {
     fn drop(&mut self) {
-        // These must end before the connection counts as unused.
+        // The request's handles must go before the connection counts as unused.
         (self.response, self.body) = (None, None);
         self.shared.give_back(&self.connection);
     }
@@ -255,8 +255,8 @@ const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 
 /// Counts the frames of a connection as they pass. PING, SETTINGS, `WINDOW_UPDATE`, PRIORITY, GOAWAY, unknown and empty DATA frames cost a
-/// server nothing and h2 a microsecond each. Code that waits for a page does not see them, so no other limit would end them before a clock
-/// runs out.
+/// server nothing and h2 a microsecond each. Code that waits for a page does not see them, so no other limit would end a flood of them
+/// before a clock runs out.
 struct FrameGuard<S> {
     below: S,
     count: FrameCount,
@@ -297,8 +297,8 @@ impl FrameCount {
                 self.known = 0;
                 let [high, middle, low, kind, ..] = self.header;
                 self.payload = u32::from_be_bytes([0, high, middle, low]) as usize;
-                // These need no bound here: h2 bounds the fields of a head, and we bound interim responses and how small pieces of a body
-                // may be.
+                // Frames that bring something need no bound: h2 bounds the fields of a head, and other limits bound interim responses and
+                // the smallness of a body's pieces.
                 let brings = matches!(kind, HEADERS | CONTINUATION) || kind == DATA && self.payload > 0;
                 self.idle = if brings { self.idle.saturating_sub(2) } else { self.idle + 1 };
                 if self.idle > MOST_IDLE_FRAMES {
@@ -370,7 +370,7 @@ mod tests {
             for payload in [0, 1, 8, 300] {
                 let idle = |count: u32| frame(kind, payload).repeat(count as usize);
                 assert!(takes(&idle(MOST_IDLE_FRAMES), 4096) && !takes(&idle(MOST_IDLE_FRAMES + 1), 4096), "{kind}");
-                // A busy connection has some with each page, all its life.
+                // A busy connection has some of these frames with each page, all its life.
                 assert!(takes(&[frame(HEADERS, 40), idle(2), frame(DATA, 500)].concat().repeat(9_000), 4096), "{kind}");
             }
         }

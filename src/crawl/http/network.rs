@@ -1,4 +1,4 @@
-//! A block of addresses.
+//! A block of IP addresses, as users write it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -23,7 +23,7 @@ use ipnet::IpNet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network(IpNet);
 
-/// A text that is not a block of addresses, or a block that cannot be meant.
+/// A text that is not a block of addresses, or a block that the user cannot have meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {

@@ -1,5 +1,5 @@
-//! A request: what a crawl asks for, the GET that is sent, with the same headers for all URLs of a host, and the exchange as it came, for
-//! outputs that want it.
+//! A request: [`Ask`], what the crawl wants to fetch and how; the GET that is sent, with the same headers for all URLs of a host; and
+//! [`Exchange`], request and response as they were sent, for outputs that want them.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use crate::crawl::FetchOptions;
 use crate::crawl::bounds::Share;
 use crate::frontier::{Failure, Validators};
 
-/// Decides by a body's type and first bytes whether it will be read.
+/// Decides by a body's Content-Type and first bytes whether it will be read.
 pub(in crate::crawl) type TakesBody = fn(Option<&str>, &[u8]) -> bool;
 
-/// Decides whether a request may be sent now. It is asked right before sending, since connecting takes time.
+/// Decides whether a request may be sent now. It is called right before sending, since connecting takes time.
 pub(crate) trait RequestPermit: fmt::Debug + Send + Sync {
     /// Whether a request may be sent now.
     fn may_ask(&self) -> bool;
@@ -33,8 +33,8 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) changed: Option<&'a Validators>,
     /// Its host has never answered: shorter deadlines apply.
     pub(in crate::crawl) is_first_contact: bool,
-    /// Decides by type and first bytes whether the body will be read. Only the start is kept of a body that will not be, and of a response
-    /// that is not the requested page. `None` keeps every body.
+    /// Decides by type and first bytes whether the body will be read. Of a body that will not be read, and of a response that is not the
+    /// requested page, only the start is kept. `None` keeps every body.
     pub(in crate::crawl) takes: Option<TakesBody>,
     /// The most bytes of the body to take; `None` for the options' limit.
     pub(in crate::crawl) max_bytes: Option<usize>,
@@ -49,7 +49,7 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) keeps_exchange: bool,
     /// The share of memory that the body's room is taken from. `None` means no limit.
     pub(in crate::crawl) share: Option<&'a mut Share>,
-    /// Asked right before sending whether the request still may be sent.
+    /// Decides right before sending whether the request may still be sent.
     pub(in crate::crawl) permission: Option<&'a dyn RequestPermit>,
 }
 
@@ -158,8 +158,8 @@ pub(super) fn not_sent(error: impl std::fmt::Display) -> FetchError {
     FetchError::new(Failure::BadResponse, format!("not sent: {error}"))
 }
 
-/// A request as it was sent and its response as it came, with two exceptions. The response's header names are in lower case, and headers of
-/// one name stand together. Secrets are left out: credentials are replaced by `(not kept)`, and so are the cookies that came back for them.
+/// A request as it was sent and its response as it came, with two exceptions. Header names of the response are in lower case, and headers
+/// of one name stand together. Secrets are replaced by `(not kept)`: credentials, and the cookies that come back for them.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exchange {

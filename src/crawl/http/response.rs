@@ -1,4 +1,5 @@
-//! A response: how its headers are read, the links in them (`Link` of RFC 8288, and `Refresh`), and which pages are taken, judged by them.
+//! A response: how its headers are read, the links in its headers (`Link` of RFC 8288, and `Refresh`), and which pages are wanted, by their
+//! headers.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -43,8 +44,8 @@ pub struct Response {
     pub validators: Option<Box<Validators>>,
     /// The decoded body, up to the limit. With a status other than 2xx, at most 64 KiB or one second of it is taken.
     pub body: Vec<u8>,
-    /// Bytes of the decoded body, as far as it was loaded. Of a body that it will not read, a crawl keeps only the start, so that
-    /// [`body`](Self::body) has fewer. If such a body is long, it does not load the rest either.
+    /// Bytes of the decoded body, as far as it was loaded. Of a body that it will not read, a crawl keeps only the start, so
+    /// [`body`](Self::body) has fewer bytes. If such a body is long, the crawl does not load the rest either.
     pub body_bytes: u64,
     /// The body is in a content coding that cannot be decoded, and is not text. Text is read as it is, as in browsers.
     pub raw: bool,
@@ -54,14 +55,14 @@ pub struct Response {
     pub truncated: bool,
     /// Why the body broke off. The bytes that had come are kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection
     /// closed. [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it
-    /// is not in the coding that the header names, or in an unknown one, its chunks are framed wrongly, or it came in crumbs. `None` for a
-    /// status other than 2xx.
+    /// is not in the coding that the header names, or in an unknown one, its chunks are framed wrongly, or it came in crumbs. For a status
+    /// other than 2xx it is `None`.
     pub incomplete: Option<FetchError>,
-    /// It was not framed or coded as its head says, and was read as in browsers.
+    /// The body was not framed or coded as its head says, and was read as in browsers.
     pub(in crate::crawl) is_lenient: bool,
     /// Why its body was not taken: the page is not wanted.
     pub(in crate::crawl) refused: Option<Unwanted>,
-    /// It has set a cookie, or changed one.
+    /// The response has set a cookie, or changed one.
     pub(in crate::crawl) has_new_cookies: bool,
     /// When the request was sent.
     pub sent_at: Instant,
@@ -233,7 +234,7 @@ pub(super) fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Ve
     codings
 }
 
-/// The validators of a response. Those that are too long are ignored.
+/// The validators of a response. Validators that are too long are ignored.
 fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
     let text = |name: &HeaderName| {
         let text = headers.get(name).and_then(|value| value.to_str().ok());

@@ -26,15 +26,15 @@ use tokio_rustls::client::TlsStream;
 use super::certificates::Renewed;
 use super::certificates::{ByWildcard, Identity, InvalidTlsName, NoWildcard, Unverified, greeting, provider, roots};
 
-/// At most this many hosts have their sessions kept, which saves the next connection the certificates and their signatures. A session
-/// includes the host's certificates, and takes about 6 kB with them.
+/// TLS sessions of at most this many hosts are kept. A kept session saves the next connection the certificates and their signatures. A
+/// session includes the host's certificates, and takes about 6 kB with them.
 const HOSTS: usize = 4096;
 /// The same for the hosts of each rule that has its own TLS settings.
 const HOSTS_OF_RULE: usize = 64;
 /// rustls counts sessions, and assumes eight per host.
 const SESSIONS: usize = 8;
 
-/// Makes connectors. The cryptography is chosen here, so nothing is installed for the whole process.
+/// Makes connectors. It has its own cryptography, so nothing is installed for the whole process.
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
     /// `None` on a system without certificates: every handshake then fails, and only http works.
@@ -69,12 +69,12 @@ impl Tls {
         Ok(Self { provider, verifier })
     }
 
-    /// For hosts without a rule of their own.
+    /// The connector for hosts without a rule of their own.
     pub(super) fn connector(&self, is_insecure: bool) -> Result<Connector, rustls::Error> {
         self.connector_with(is_insecure, None, HOSTS)
     }
 
-    /// For the hosts of a rule. `is_insecure` accepts every certificate; `identity` is the certificate that hosts are shown.
+    /// The connector for the hosts of a rule. `is_insecure` accepts every certificate; `identity` is the certificate that hosts are shown.
     pub(super) fn connector_of_rule(
         &self,
         is_insecure: bool,
@@ -227,9 +227,9 @@ pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
 pub(super) enum Transport {
     /// To a host.
     Plain(TcpStream),
-    /// To a proxy, in one of its places.
+    /// To a proxy, with the place that the connection takes there.
     Proxied(TcpStream, #[expect(dead_code, reason = "it is free again when this is dropped")] ProxyPlace),
-    /// TLS over any of these. To a host through a proxy that speaks TLS itself, it is TLS over TLS.
+    /// TLS over any of these: even over TLS, for a host through a proxy that itself speaks TLS.
     Tls(Box<TlsStream<Transport>>),
 }
 

@@ -1,4 +1,4 @@
-//! The crawl's own client: connections by hyper and h2, with our own DNS, pool and TLS. It depends on nothing installed for the whole
+//! The crawl's own client: HTTP by hyper and h2, with the crawl's own DNS, pool and TLS. It depends on nothing installed for the whole
 //! process.
 
 use std::error::Error;
@@ -35,7 +35,7 @@ pub(super) struct Direct {
     times: Arc<Mutex<ConnectionTimes>>,
     proxies: Proxies,
     idle: Arc<IdleConnections>,
-    /// `None` where HTTP/2 is not spoken.
+    /// `None` if HTTP/2 is not spoken.
     shared: Option<Arc<SharedConnections>>,
 }
 
@@ -178,7 +178,7 @@ impl Direct {
         }
     }
 
-    /// A kept connection, or a shared one that takes one more request. `None` where a proxy forwards the request.
+    /// A kept connection, or a shared one that takes one more request. `None` if a proxy forwards the request.
     fn kept(&self, url: &CanonicalUrl) -> Option<Connection> {
         if self.proxies.of(url).is_some_and(|proxy| proxy.forwards(url)) {
             return None;
@@ -191,7 +191,7 @@ impl Direct {
     }
 
     /// Makes a connection, or waits for one that another request is making, if both can use it. TLS and a proxy's answer are part of
-    /// connecting. A proxy has until `until`. `place` is a place at the proxy. `tls` is set where a rule names TLS for this host.
+    /// connecting. A proxy has until `until`. `place` is a place at the proxy. `tls` is set if a rule has TLS settings for this host.
     async fn connect(
         &self,
         url: &CanonicalUrl,
@@ -220,7 +220,7 @@ impl Direct {
         Ok(Connection::new(Protocol::Http1(Http1::over(transport, origin).await?)))
     }
 
-    /// From now on this host gets HTTP/1.1 requests.
+    /// Remembers that this host speaks HTTP/1.1: its next requests are HTTP/1.1.
     fn speaks_http1(&self, origin: &str) {
         if let Some(shared) = self.sharing(origin) {
             shared.speaks_http1(origin);
@@ -282,7 +282,7 @@ impl Client for Direct {
     }
 }
 
-/// A body on one of our own connections. The connection is kept once the body ends.
+/// A body on a connection of the direct client. The connection is kept once the body ends.
 #[derive(Debug)]
 struct DirectBody {
     /// `None` once the body has ended.

@@ -1,4 +1,4 @@
-//! The built-in clients, and why a fetcher cannot be made. To add a client, write its file and name it here.
+//! The built-in clients, and why a fetcher cannot be made. To add a client, write its module, and name it in `ClientChoice` and `make`.
 
 mod direct;
 #[cfg(feature = "reqwest")]
@@ -43,7 +43,7 @@ impl ClientChoice {
 pub(super) struct ClientParts<'a> {
     pub(super) options: &'a FetchOptions,
     pub(super) limits: ResourceLimits,
-    /// A host may be sent several requests at once, over HTTP/2.
+    /// Whether a host may be sent several requests at once, over HTTP/2.
     pub(super) multiplexes: bool,
     pub(super) tls: &'a Tls,
 }

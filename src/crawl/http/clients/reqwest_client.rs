@@ -1,4 +1,4 @@
-//! reqwest as a client, and how its connector tells a request about its connection.
+//! reqwest as a client, and how its connector tells a request about the connection that it makes.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -35,7 +35,7 @@ use crate::frontier::Failure;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes that an idle TLS connection takes, as for the crawl's own client.
 const IDLE_MEMORY: u64 = 46 << 10;
-/// Idle connections are closed a generation at a time: one generation is in use, and the requests of the others are running out.
+/// Idle connections are closed a generation at a time. One generation of clients is in use; the older ones wait for their last requests.
 const GENERATIONS: usize = 4;
 
 /// [reqwest](https://docs.rs/reqwest) as a client: the built-in one, set up as a crawl needs it, or your own with its proxies, certificates
@@ -60,9 +60,9 @@ const GENERATIONS: usize = 4;
 pub struct Reqwest(Kind);
 
 enum Kind {
-    /// Set up by the crawl.
+    /// A client that the crawl has set up.
     Ours(Box<Ours>),
-    /// An embedder's.
+    /// An embedder's client.
     Theirs {
         client: reqwest::Client,
         /// Its connector reports connections.
@@ -108,7 +108,7 @@ struct Generation {
 }
 
 impl Reqwest {
-    /// A client that resolves hosts by `names`, and trusts them as the options say.
+    /// A client that resolves hosts by `names`, and verifies their certificates as the options say.
     pub(super) fn ours(
         options: &FetchOptions,
         limits: ResourceLimits,
@@ -209,7 +209,7 @@ fn for_a_crawl(builder: reqwest::ClientBuilder, made: &Arc<AtomicUsize>) -> reqw
     builder
         .redirect(Policy::none())
         .referer(false)
-        // reqwest's features are shared by the whole build: another crate may enable them, so they are switched off here.
+        // reqwest's features are shared by the whole build. Another crate may enable these, so they are switched off.
         .no_gzip()
         .no_brotli()
         .no_zstd()
@@ -253,7 +253,7 @@ impl Ours {
         }
         let client = generations.now.clients[&tls.id()].clone();
         drop(generations);
-        // Its connections are closed after the lock is released.
+        // The old generation's connections are closed after the lock is released.
         drop(old);
         Ok(client)
     }
@@ -367,7 +367,7 @@ tokio::task_local! {
 const QUIET: u8 = 0;
 /// A connection is being made.
 const BEGUN: u8 = 1;
-/// The connection is made and waits for leave to be used.
+/// The connection is made, and waits for permission to be used.
 const MADE: u8 = 2;
 
 /// Links the connector and its request: once a connection is made, the request asks for permission again before it is sent.
@@ -416,7 +416,7 @@ impl ConnectorWatch {
     }
 }
 
-/// Closes the semaphore on drop: a connection whose request has gone is not held back but goes to the pool.
+/// Closes the semaphore on drop: a connection whose request has gone then goes to the pool.
 struct Release<'a>(&'a ConnectorWatch);
 
 impl Drop for Release<'_> {

@@ -35,7 +35,7 @@ pub(super) enum ProxyKind {
     Http,
     /// HTTP over TLS.
     Https,
-    /// SOCKS 5. Names are resolved here.
+    /// SOCKS 5. Names are resolved by this machine.
     Socks5,
     /// SOCKS 5. Names are resolved by the proxy.
     Socks5h,
@@ -64,7 +64,7 @@ impl ProxyAddress {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Whether the proxy resolves host names, so that their addresses are unknown here.
+    /// Whether the proxy resolves host names, so that this machine does not know their addresses.
     pub fn resolves_names(&self) -> bool {
         self.kind != ProxyKind::Socks5
     }

@@ -1,4 +1,4 @@
-//! What went wrong at a proxy, and whose fault it is, by the record of its answers and failures.
+//! Errors at a proxy, and the proxy's health: a record of its answers and failures that decides whose fault a missing answer is.
 
 use std::error::Error;
 use std::sync::Mutex;
@@ -38,7 +38,7 @@ impl ProxyError {
     }
 }
 
-/// From this many requests in a row without a valid answer on, the fault is the proxy's own. A few may be the fault of hosts that it waits
+/// If this many requests in a row get no valid answer, the fault is the proxy's own. Fewer may be the fault of hosts that the proxy waits
 /// for.
 const MOST_SILENT: u32 = 8;
 
@@ -66,7 +66,7 @@ impl ProxyHealth {
         Self { is_healthy: AtomicBool::new(false), failures: Mutex::default(), patience }
     }
 
-    /// It has answered like a proxy, whatever the answer.
+    /// The proxy has answered like a proxy, whatever the answer.
     pub(super) fn answered(&self) {
         if self.is_healthy.load(Ordering::Relaxed) {
             return;
@@ -85,8 +85,8 @@ impl ProxyHealth {
         failures.failing_since.get_or_insert(now);
     }
 
-    /// It has not answered, or not validly. Returns whether that is its own fault: it is if the proxy has not answered since it was last
-    /// unreachable, or ever, or has left [`MOST_SILENT`] requests in a row unanswered. Otherwise it is the host's.
+    /// The proxy has not answered, or not validly. Returns whether that is its own fault: it is if the proxy has never answered, has not
+    /// answered since it was last unreachable, or has left [`MOST_SILENT`] requests in a row unanswered. Otherwise the fault is the host's.
     pub(super) fn unanswered(&self, now: Instant) -> bool {
         self.is_healthy.store(false, Ordering::Relaxed);
         let mut failures = lock(&self.failures);

@@ -1,6 +1,6 @@
 //! Proxies: HTTP, HTTP over TLS, and SOCKS 5.
 //!
-//! [`Proxies`] chooses the proxy for each URL: the one that the options name, or those of the environment, or none for some hosts. A
+//! [`Proxies`] chooses the proxy for each URL: the one that the options name, or one of the environment's, or none for some hosts. A
 //! [`Proxy`] connects.
 //!
 //! | proxy | URL | what it is sent |
@@ -9,14 +9,14 @@
 //! | HTTP, HTTPS | https | `CONNECT`, and TLS with the host through that |
 //! | SOCKS | both | a request for a connection to the host, by name (`socks5h`) or by address (`socks5`) |
 //!
-//! A connection is closed after one forwarded request. Some proxies, tinyproxy among them, pass on all that follows the first request as it
-//! is: a host that did not close its connection would get the request meant for the next host, with our sign-in at the proxy.
+//! A connection is closed after one forwarded request. Some proxies, such as tinyproxy, pass everything after the first request on
+//! unchanged: a host that did not close its connection would get the request meant for the next host, with our sign-in at the proxy.
 //!
 //! # Names
 //!
-//! All but `socks5` resolve host names themselves. The addresses are then unknown here: politeness by address does not count them, no
-//! archive has them, and they are not checked for being private. Names that mean the proxy's own machine are refused, and a crawl that
-//! denies networks does not begin. Hosts that are addresses are checked as always.
+//! All but `socks5` resolve host names themselves. This machine then does not know the addresses: politeness by address does not count
+//! them, no archive has them, and they are not checked for being private. Names that mean the proxy's own machine are refused, and a crawl
+//! that denies networks does not begin. Hosts that are addresses are checked as always.
 //!
 //! # Failures
 //!
@@ -25,13 +25,13 @@
 //! resource. When the proxy has failed for [`FetchOptions::proxy_patience`](crate::crawl::FetchOptions::proxy_patience), or does not take
 //! our sign-in, the crawl ends, and can be resumed.
 //!
-//! If the proxy answers that a host cannot be reached, or must not be, that is the host's failure. A missing answer may be either's fault;
-//! [`ProxyHealth`](fault::ProxyHealth) decides which.
+//! If the proxy answers that a host cannot or must not be reached, that is the host's failure. A missing answer may be the fault of either;
+//! [`ProxyHealth`](fault::ProxyHealth) decides.
 //!
 //! # Bounds
 //!
 //! Connecting to a proxy, its answer and TLS with the host together have the time limit of connecting. An answer has at most 16 KiB, and
-//! nothing may follow it: a host does not speak before it is spoken to.
+//! nothing may follow it: a host does not send anything before it gets a request.
 
 mod address;
 mod fault;

@@ -1,4 +1,4 @@
-//! One proxy: the requests to it, the connections through it, and the limit on them.
+//! One proxy: the requests that it forwards, the connections through it, and the limit on its connections.
 
 use std::error::Error;
 use std::io;
@@ -72,7 +72,7 @@ impl Proxy {
         self.address.resolves_names()
     }
 
-    /// Addresses a request to this proxy, which forwards it (RFC 9112 section 3.2.2), and makes it the only one of its connection.
+    /// Addresses a request to this proxy, which forwards it (RFC 9112 section 3.2.2), and asks that the connection be closed after it.
     pub(in crate::crawl::http) fn address(&self, request: &mut Get, url: &CanonicalUrl) {
         if let Ok(uri) = format!("{}{}", url.origin(), url.path_and_query()).parse() {
             *request.uri_mut() = uri;

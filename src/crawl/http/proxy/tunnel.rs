@@ -38,7 +38,7 @@ pub(super) async fn open_tunnel(transport: &mut Transport, authority: &str, head
         let status = status_of(&head[..end]).ok_or_else(nonsense)?;
         head.drain(..end);
         match status {
-            // The host does not speak before it is spoken to.
+            // The host does not send anything before it gets a request.
             200..300 if head.is_empty() => return Ok(status),
             200..300 => return Err(nonsense()),
             100..200 => {}
