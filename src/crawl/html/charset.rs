@@ -1,6 +1,6 @@
-//! A page's encoding: where it was found, the body as text, and queries as bytes again.
+//! A page's encoding: where it was found, the body decoded to text, and the queries of its links encoded to bytes.
 //!
-//! The encoding that a page's first bytes declare is found by the letter of the HTML standard: "prescan a byte stream to determine its
+//! The encoding that a page's first bytes declare is found exactly as in the HTML standard: "prescan a byte stream to determine its
 //! encoding", "get an attribute", "get an XML encoding" and "extracting a character encoding from a meta element".
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ pub enum EncodingSource {
     Detection,
     /// The `charset` of the Content-Type header.
     Header,
-    /// A `<meta>`: in the first 1,024 bytes, or anywhere that the parser met it.
+    /// A `<meta>`: in the first 1,024 bytes, or wherever the parser met it.
     Meta,
     /// The `encoding` of an XML declaration.
     XmlDeclaration,
@@ -126,7 +126,7 @@ fn declared(body: &[u8], content_type: Option<&str>) -> Option<(&'static Encodin
     })
 }
 
-/// The encoding for a label in a page. The label was read as ASCII, so the page cannot be in UTF-16.
+/// The encoding for a label in a page. The label was read as ASCII, so the page cannot be in UTF-16, whatever the label says.
 fn for_meta(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).map(|encoding| match encoding {
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
@@ -181,7 +181,7 @@ fn encode<'q>(encoding: &'static Encoding, query: &'q str) -> Cow<'q, [u8]> {
     }
 }
 
-/// A declaration before parsing counts only in the first bytes: this many.
+/// Declarations are looked for in this many first bytes before the page is parsed.
 const PRESCAN: usize = 1024;
 
 /// The type of a declaration.
@@ -193,7 +193,7 @@ pub(super) enum Declaration {
 
 /// The first `<meta>` that declares an encoding with a known label, or else an XML declaration that does.
 ///
-/// A construct that the bytes end within declares nothing, and nothing after it does.
+/// A construct that is cut by the end of the bytes declares nothing.
 pub(super) fn prescan<E>(body: &[u8], known: impl Fn(&[u8]) -> Option<E>) -> Option<(E, Declaration)> {
     let head = &body[..body.len().min(PRESCAN)];
     let meta = meta(head, &known).map(|encoding| (encoding, Declaration::Meta));

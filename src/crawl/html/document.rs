@@ -1,4 +1,4 @@
-//! Reads an HTML text with the standard's tree builder, but keeps no tree: each element is looked at when it is created.
+//! Reads an HTML text with the standard's tree builder (html5ever), but keeps no tree: each element is read when it is created.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,8 +15,8 @@ use super::tokenizer::End;
 use super::tokenizer::is_block;
 use super::tokenizer::{Bounded, PIECE, feed, held};
 
-/// Reads a document by the HTML standard, with scripting off. html5ever looks through all open elements for most tags, reopens formatting
-/// elements in each block, and compares all attributes of a tag with each other. Stopping early bounds all of this, so that time stays
+/// Reads a document by the HTML standard, with scripting off. html5ever searches all open elements for most tags, reopens formatting
+/// elements in each block, and compares all attributes of a tag with each other. Reading stops at limits on these, so that time stays
 /// linear. Memory is that of the open elements.
 ///
 /// Calls `declares` with the label of each encoding that the document declares. If it returns true, the text must be decoded differently,
@@ -120,7 +120,7 @@ struct LinkSink<'h, 'o> {
     document: Node,
     /// Elements created so far.
     made: Cell<u64>,
-    /// Templates that may be open, innermost last. Only the tree builder holds them, and it does not report when it drops them.
+    /// Templates that may be open, innermost last. Only the tree builder holds templates, and it does not report when it drops one.
     templates: RefCell<Vec<Weak<(QualName, bool)>>>,
     /// The open title, and its text.
     title: RefCell<Option<(Node, String)>>,
@@ -147,7 +147,7 @@ impl<'h, 'o> LinkSink<'h, 'o> {
         }
     }
 
-    /// Separates a link's words at a block tag.
+    /// Separates the words of a link's text at a block tag.
     fn part_words(&self, name: &str) {
         if let Some((_, kept)) = &mut *self.link.borrow_mut()
             && kept.len() < PIECE
@@ -210,7 +210,7 @@ impl TreeSink for LinkSink<'_, '_> {
         let is_template = is_html && name.local == local_name!("template");
         let node = Rc::new((name, flags.mathml_annotation_xml_integration_point));
         if is_template {
-            // Removes templates that are closed.
+            // This removes closed templates from the list.
             self.is_in_template();
             self.templates.borrow_mut().push(Rc::downgrade(&node));
         }
@@ -276,7 +276,7 @@ impl TreeSink for LinkSink<'_, '_> {
 
     fn append_before_sibling(&self, _: &Node, _: NodeOrText<Node>) {}
 
-    /// A second `<body>` creates no element.
+    /// Takes the attributes of a second `<body>`, which creates no element.
     fn add_attrs_if_missing(&self, target: &Node, attributes: Vec<Attribute>) {
         if let Some(kind) = kind(&target.0, &attributes) {
             self.harvest.borrow_mut().add_element(&element(kind, &target.0, &attributes));

@@ -1,4 +1,4 @@
-//! Links, title and directives, collected element by element.
+//! The harvest of a page: links, title and directives, collected element by element.
 
 use ahash::RandomState;
 use hashbrown::HashTable;
@@ -116,7 +116,7 @@ impl<'a> Harvest<'a> {
         self.add_link(href.filter(|href| !spelling(href).is_empty()), kind, false);
     }
 
-    /// Whether resources or link texts are wanted, which most crawls ignore.
+    /// Whether resources or link texts are wanted. Most crawls want neither.
     pub(super) fn wants_more(&self) -> bool {
         self.options.resources || self.options.link_texts
     }
@@ -148,7 +148,7 @@ impl<'a> Harvest<'a> {
         self.add_link(Some(href), LinkKind::Anchor, rel.is_some_and(|rel| has_token(rel, &["nofollow"])));
     }
 
-    /// Takes the text of a title; the first non-empty one is kept.
+    /// Sets the title. Call it only while [`has_title`](Self::has_title) is false: the first title with a text counts.
     pub(super) fn add_title(&mut self, text: impl Iterator<Item = char>) {
         self.title = folded(text);
     }
@@ -206,7 +206,7 @@ impl<'a> Harvest<'a> {
     }
 }
 
-/// The elements that matter here.
+/// The elements that give links or directives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementKind {
     Anchor,
@@ -223,7 +223,7 @@ pub(super) enum ElementKind {
     Script,
 }
 
-/// An element, with the attributes that matter here.
+/// An element, with the attributes that give links or directives.
 #[derive(Debug)]
 pub(super) struct Element<'e> {
     pub(super) kind: ElementKind,
@@ -234,13 +234,13 @@ pub(super) struct Element<'e> {
     pub(super) http_equiv: Option<&'e str>,
     /// It is in a template or in foreign content: its links count, but it says nothing else about the page.
     pub(super) is_inert: bool,
-    /// Its `name`.
+    /// Its attribute `name`.
     pub(super) meta_name: Option<&'e str>,
     pub(super) poster: Option<&'e str>,
     pub(super) rel: Option<&'e str>,
     /// The address of its file, whatever its attribute is called: `data` on an `<object>`, `background` on a `<td>`.
     pub(super) src: Option<&'e str>,
-    /// The same for each size; `imagesrcset` on a `<link>`.
+    /// The addresses of its file in several sizes: `srcset`, or `imagesrcset` on a `<link>`.
     pub(super) srcset: Option<&'e str>,
 }
 
@@ -285,15 +285,15 @@ impl Element<'_> {
     }
 }
 
-/// Whether one of these is among the tokens. The standard separates tokens only by white space; many pages use commas, and search engines
-/// accept them.
+/// Whether one of the wanted words is among the tokens. The standard separates tokens only by white space; many pages use commas, and
+/// search engines accept them.
 fn has_token(tokens: &str, wanted: &[&str]) -> bool {
     let mut tokens = tokens.as_bytes().split(|byte| byte.is_ascii_whitespace() || *byte == b',');
     tokens.any(|token| wanted.iter().any(|wanted| wanted.as_bytes().eq_ignore_ascii_case(token)))
 }
 
 /// An href without surrounding white space (HTML standard, "valid URL potentially surrounded by spaces") and without its fragment, which is
-/// never sent: a page may link to many parts of itself or of another page, and they are all one URL.
+/// never sent: links to many parts of one page are all one URL.
 fn spelling(href: &str) -> &str {
     let href = href.trim_ascii();
     match memchr(b'#', href.as_bytes()) {

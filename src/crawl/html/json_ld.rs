@@ -17,12 +17,13 @@ const LINKS: [&str; 9] =
 /// The keys of images, media and files.
 const PARTS: [&str; 5] = ["contentUrl", "downloadUrl", "image", "logo", "thumbnailUrl"];
 
-/// Marks around a script that hide it from very old browsers or from XML.
+/// Marks before a script that hide it from very old browsers or from XML.
 const BEFORE: [&[u8]; 8] = [b"\xef\xbb\xbf", b"<!--", b"-->", b"<![CDATA[", b"//", b"/*", b"*/", b">"];
+/// Marks after a script.
 const BEHIND: [&[u8]; 7] = [b"-->", b"]]>", b"//", b"/*", b"*/", b"<!", b";"];
 
-/// Calls `each` with each URL in a page's structured data, as written, and whether it is part of the page. A script has no URLs if it is
-/// incomplete, is not JSON, is longer than 1 MiB, or nests deeper than 128 levels. Common mistakes of people and templates are tolerated.
+/// Calls `each` with each URL in a page's structured data, as written, and whether the URL is of a part of the page. A script has no URLs
+/// if it is incomplete, is not JSON, is longer than 1 MiB, or nests deeper than 128 levels. Common mistakes are tolerated.
 pub(in crate::crawl) fn each_json_ld(body: &[u8], mut each: impl FnMut(&str, bool)) {
     let mut rest = body;
     for script in std::iter::from_fn(|| next_script(&mut rest)).take(SCRIPTS).filter(|script| script.len() <= MOST) {
@@ -82,7 +83,7 @@ fn walk(data: &Value, is_part: bool, each: &mut impl FnMut(&str, bool)) {
     }
 }
 
-/// Takes the strings that are in the place of a URL.
+/// Takes the strings where a URL belongs.
 fn take(value: &Value, is_part: bool, each: &mut impl FnMut(&str, bool)) {
     match value {
         Value::Array(list) => list.iter().filter(|one| one.is_string()).for_each(|one| take(one, is_part, each)),
@@ -96,7 +97,7 @@ fn take(value: &Value, is_part: bool, each: &mut impl FnMut(&str, bool)) {
     }
 }
 
-/// The text of the next such script; moves past it. Skips comments and other scripts.
+/// The text of the next script of structured data. Moves past it, and past comments and other scripts.
 fn next_script<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     loop {
         let text = *rest;

@@ -1,4 +1,14 @@
 //! Reads a page: its encoding, links, title, and directives for robots.
+//!
+//! | part | where |
+//! |---|---|
+//! | [`parse`] finds the encoding and lets one of two engines read the text | `charset`, `tokenizer` ([`Engine`]) |
+//! | one pass over the tags, the default engine | `stream` |
+//! | the standard's tree builder, without a tree | `document` |
+//! | both give elements to the harvest, which becomes a [`Page`] | `harvest`, `page` |
+//! | whether a body is HTML | `sniff` |
+//! | URLs in structured data | `json_ld` |
+//! | a page's words, by which similar pages are recognized | `words` |
 
 mod charset;
 mod document;
@@ -29,22 +39,22 @@ pub(super) use words::{KnownWords, Words, words};
 
 /// Takes links, title and robots directives from an HTML body.
 ///
-/// Time is linear in the body's length, whatever the body contains. Memory is the decoded text if the body is not UTF-8, the links, and the
-/// elements open at once if the tree builder reads; the stack is as deep for any page as for an empty one. `benches/parse.rs` has the cost
-/// of an ordinary page and of the worst, for both engines.
+/// Time is linear in the body's length, whatever the body contains. Memory is the decoded text if the body is not UTF-8, the links, and, if
+/// the tree builder reads, the elements open at once. The stack does not grow with the page. `benches/parse.rs` has the cost of an ordinary
+/// page and of the worst, for both engines.
 pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
     let mut coding = Coding::find(body, content_type);
     loop {
         let text = coding.text();
         let mut harvest = Harvest::new(options);
-        // At most once, a page turns out to be in another encoding.
+        // This loop runs at most twice: a page turns out to be in another encoding at most once.
         if let Some(reading) = read(&text, &mut coding, options, &mut harvest) {
             return harvest.into_page(coding.name(), coding.source(), reading);
         }
     }
 }
 
-/// `None` if the page declares another encoding for its text.
+/// Reads a text with the chosen engine, and with the other if that gives up. `None` if the page declares another encoding for its text.
 fn read<'o>(
     text: &str,
     coding: &mut Coding<'_>,

@@ -1,4 +1,4 @@
-//! What is taken from a page: its links, where each was found and with what text, and its directives for robots.
+//! What is taken from a page: its links, with the place and the text of each, and its directives for robots.
 
 use super::charset::{EncodingSource, query_encoder};
 use crate::address::QueryEncoder;
@@ -10,9 +10,9 @@ use crate::crawl::records::is_unsafe;
 pub struct Page {
     /// Its links, each spelling once, in the order of the page; at most [`ParseOptions::max_links`](crate::crawl::ParseOptions::max_links).
     pub links: PageLinks,
-    /// The number of other distinct links, which are not in [`Self::links`].
+    /// The number of further distinct links, which are not in [`Self::links`].
     pub links_over_limit: u32,
-    /// The number of links of more than 64 KiB, which cannot be URLs; not in [`Self::links`] either.
+    /// The number of links of more than 64 KiB, which cannot be URLs. They are not in [`Self::links`] either.
     pub links_too_long: u32,
     /// The texts of its links, in the order of [`Self::links`]; empty without
     /// [`ParseOptions::link_texts`](crate::crawl::ParseOptions::link_texts).
@@ -240,8 +240,8 @@ impl RobotsTag {
         }
     }
 
-    /// Adds the directives of one `<meta name content>` for all robots and for `agent`. Only its name says which robot it is for. So a word
-    /// in its content that looks like a robot's name is an unknown directive with a value, and is ignored up to the next comma.
+    /// Adds the directives of one `<meta name content>` for all robots and for `agent`. Only the `name` says which robot it is for. So a
+    /// word in `content` that looks like a robot's name is an unknown directive with a value, and is ignored up to the next comma.
     pub(super) fn add_meta(&mut self, name: &str, content: &str, agent: &str) {
         if !concerns(name.trim_ascii(), agent) {
             return;
@@ -265,7 +265,7 @@ impl RobotsTag {
     }
 }
 
-/// The text before the first word with a colon, the word, and the text after the colon.
+/// Splits a text at its first colon: the text before the word with the colon, that word, and the text after the colon.
 fn valued(text: &str) -> Option<(&str, &str, &str)> {
     let (before, behind) = text.split_once(':')?;
     let before = before.trim_ascii_end();

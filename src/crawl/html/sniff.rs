@@ -1,10 +1,10 @@
-//! Whether a body is HTML, from its header and its beginning.
+//! Sniffing: whether a body is HTML, from its Content-Type and its first bytes.
 
 use crate::crawl::media_types::{essence, is_page_type};
 
 /// The namespace of an XHTML page.
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
-/// Bytes looked at (WHATWG MIME Sniffing, "resource header").
+/// At most this many first bytes are looked at (WHATWG MIME Sniffing, "resource header").
 pub(in crate::crawl) const SNIFFED: usize = 1445;
 
 /// The beginnings of HTML, after white space. A space or `>` must follow, except after the comment.
@@ -82,7 +82,7 @@ fn begins_as_html(head: &[u8]) -> bool {
     })
 }
 
-/// In UTF-16, every second byte of such a text is a NUL.
+/// Whether the first element is XHTML's. NULs are skipped: in UTF-16, every second byte of such a text is one.
 fn begins_as_xhtml(head: &[u8]) -> bool {
     let ascii = |byte: &&u8| byte.is_ascii() && **byte != 0;
     let text: String = head.iter().filter(ascii).map(|byte| char::from(*byte)).collect();

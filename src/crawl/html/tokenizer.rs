@@ -1,5 +1,5 @@
-//! The standard's tokenizer, within limits: how a text is fed to it, which of the parsers for pages does so, and the tree from which fields
-//! are selected.
+//! The HTML standard's tokenizer (html5ever's), fed within limits; the choice of an engine for pages; and the tree from which fields are
+//! selected.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -20,7 +20,7 @@ pub enum Engine {
     /// [`ParseOptions::max_nesting`](crate::crawl::ParseOptions::max_nesting) is read as a stream.
     Dom,
     /// One pass over the tags, many times as fast. A page is left to the tree builder if its links depend on which elements are open: if it
-    /// has HTML within `<svg>` or `<math>`, or unmatched tags there.
+    /// has HTML within `<svg>` or `<math>`, unmatched tags there, or a `<col>` in a `<template>`.
     #[default]
     Stream,
 }
@@ -40,8 +40,8 @@ impl Engine {
 pub(super) enum End {
     /// Up to a `<meta>` that changes how the text is decoded.
     Declared,
-    /// Up to what it cannot read: for the stream, a tag whose meaning only a tree can tell; for the tree builder, a text that nests too
-    /// deep, creates too many elements for its size, or has too many attributes.
+    /// Up to a place that it cannot read: for the stream, a tag whose meaning only a tree can tell; for the tree builder, a text that nests
+    /// too deep, creates too many elements for its size, or has too many attributes.
     GivenUp,
     /// To its end.
     Whole,
@@ -63,11 +63,11 @@ pub(super) trait Bounded: TokenSink {
     /// Elements so far, and whether the limit is reached.
     fn made(&self) -> (u64, bool);
 
-    /// What the tree builder holds: open elements, and formatting elements that it would open again.
+    /// The number of elements that the tree builder holds: open elements, and formatting elements that it would open again.
     fn open(&self) -> usize;
 }
 
-/// Counts what a tree builder holds.
+/// Counts the elements that a tree builder holds.
 pub(super) fn held<H: Clone, S: TreeSink<Handle = H>>(builder: &TreeBuilder<H, S>) -> usize {
     let count = Count { held: Cell::new(0), handle: PhantomData };
     builder.trace_handles(&count);
@@ -131,7 +131,7 @@ pub(super) fn feed<S: Bounded>(
     End::Whole
 }
 
-/// The last boundary of a character up to `at`.
+/// The last character boundary at or before `at`.
 pub(in crate::crawl) fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
@@ -212,7 +212,7 @@ pub(in crate::crawl) fn tree(body: &[u8], encoding: &str, max_nodes: usize, max_
     tokenizer.sink.sink.sink.finish()
 }
 
-/// Counts tokens.
+/// Builds a tree, and counts tokens and nodes.
 struct BoundedTree {
     sink: TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>,
     tokens: Cell<u64>,

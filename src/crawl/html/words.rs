@@ -1,6 +1,6 @@
-//! The words of a page as numbers: its content without markup.
+//! The words of a page as hashes: its content without markup, by which similar pages are recognized.
 //!
-//! Some words do not distinguish pages: the names of months and weekdays, the numbers of days, and the words of the host's own name.
+//! Some words do not tell pages apart: the names of months and weekdays, the numbers of days, and the words of the host's own name.
 
 #![expect(
     clippy::inline_always,
@@ -46,15 +46,15 @@ pub(in crate::crawl) struct Words {
 }
 
 /// The words of a text in order, hashed, with ASCII letters in lower case. Markup, scripts, styles and comments are left out, and so are
-/// the words of the host's own name: a thousand hosts may greet with it. All names of months and weekdays are one word. A word that begins
-/// with a digit is a number, and all numbers are one word unless there are many. So two months of a calendar are alike, and two tables are
-/// not. The many days of a calendar's grid are recognized by their order and left out.
+/// the words of the host's own name: a thousand hosts of one domain may each greet with theirs. All names of months and weekdays are one
+/// word. A word that begins with a digit is a number, and all numbers are one word unless there are many. So two months of a calendar are
+/// alike, and two tables are not. The many days of a calendar's grid are recognized by their order and left out.
 ///
 /// One pass over the bytes, whatever their encoding. It does not distinguish tags from text that looks like tags, so it must not be used to
 /// read a page.
 pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords) -> Words {
     let mut words = Words { hashes: Vec::with_capacity(text.len().min(WINDOW) / 2 + 1), ..Words::default() };
-    // The bytes still to read, and the end of markup that may reach beyond a window.
+    // The number of bytes still to read, and the end of markup that may reach beyond the window.
     let (mut left, mut behind) = (READ, 0);
     while words.read < text.len() && left > 0 {
         let begin = words.read;
@@ -124,7 +124,7 @@ impl Words {
     }
 }
 
-/// Bytes of a window up to the last word that is surely complete; the whole window if it is one long word.
+/// The number of bytes of a window without a word at its end that may go on after it; the whole window if it is one long word.
 fn whole_words(bits: &Bits, length: usize) -> usize {
     let is_set = |at: &usize| bits[at / BLOCK] & 1 << (at % BLOCK) != 0;
     let letters = (0..length).rev().take_while(is_set).count();
@@ -195,7 +195,7 @@ fn clear(bits: &mut Bits, range: Range<usize>) {
 fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
     let (mut last, mut begin) = (0, None);
     for (block, &bits) in bits.iter().enumerate().take(length.div_ceil(BLOCK)) {
-        // The bits that differ from the bit before.
+        // Set for each bit that differs from the bit before it.
         let mut turns = bits ^ (bits << 1 | last >> (BLOCK - 1));
         last = bits;
         while turns != 0 {
@@ -259,12 +259,12 @@ pub(super) fn is_date(hash: u32) -> bool {
     known().dates.binary_search(&hash).is_ok()
 }
 
-/// Whether a word is an empty cell: `&nbsp;`.
+/// Whether the word with this hash is that of an empty cell, `&nbsp;`.
 pub(super) fn is_blank(hash: u32) -> bool {
     hash == known().blank
 }
 
-/// The hashes of all these words.
+/// The hashes of all these names, and of the empty cell.
 pub(super) fn names() -> impl Iterator<Item = u32> {
     known().dates.iter().copied().chain([known().blank])
 }
@@ -274,7 +274,7 @@ struct Known {
     blank: u32,
 }
 
-/// Hashed once.
+/// The hashes of [`NAMES`] and of the empty cell, computed once.
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| {
@@ -300,7 +300,7 @@ pub(super) fn day(number: &[u8]) -> u8 {
 const MOST: usize = 16;
 
 /// Words in which pages with the same content may differ: names of months and weekdays, and the words of the host's own name, since a
-/// thousand hosts of one domain may greet with it. `my-shop.example` is three words.
+/// thousand hosts of one domain may each greet with theirs. `my-shop.example` is three words.
 #[derive(Debug)]
 pub(in crate::crawl) struct KnownWords {
     own: [u32; MOST],

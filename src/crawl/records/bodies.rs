@@ -1,11 +1,11 @@
-//! The bodies of pages as files that are named by their digests.
+//! The bodies of pages as files, each named by its digest.
 //!
 //! ```text
 //!   DIR/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824      a body, stored once for all its pages
 //!   DIR/.0123456789abcdef-17.part                                              a body that is being written
 //! ```
 //!
-//! A file gets its name once it is complete, before the page's record names it, and a checkpoint waits until the disk has it. Between two
+//! A file gets its name once it is complete, before the page's record names it. A checkpoint waits until the disk has the file. Between two
 //! checkpoints, files are synced as `job.sync` says. A power cut may leave a name without its bytes, so a resume checks the length of every
 //! body named by a record since the last checkpoint, and fetches the page again if it is wrong. So every body that a record names is there,
 //! whatever kills the crawl. Half-written files are removed on resume. A body is not written again if a file with its name and length
@@ -31,16 +31,17 @@ use crate::job::Job;
 const PART: &str = ".part";
 /// At most this many bodies wait for a checkpoint; the call that adds one more syncs them itself.
 const MOST_UNSAFE: usize = 1 << 14;
-/// Files synced at once, since a file system syncs several together: 400 bodies took 0.09 s this way, and 1.8 s one after the other.
+/// This many threads sync files at once, since a file system syncs several together: 400 bodies took 0.09 s this way, and 1.8 s one after
+/// the other.
 const AT_ONCE: usize = 8;
-/// Precedes the digest in a record.
+/// The text before a digest in a record.
 const SHA256_IS: &str = "sha256:";
 
 /// A directory of bodies.
 #[derive(Debug)]
 pub(in crate::crawl) struct Bodies {
     directory: PathBuf,
-    /// The names of files that this job is writing begin with it.
+    /// The beginning of the names of files that this job is writing.
     prefix: String,
     next: AtomicU64,
     /// Hexadecimal digests of the bodies that a power cut may still take.
@@ -63,7 +64,7 @@ impl Bodies {
         Ok(bodies)
     }
 
-    /// The bodies of an earlier run; `None` where the directory is gone.
+    /// The bodies of an earlier run; `None` if the directory is gone.
     pub(in crate::crawl) fn find(directory: &Path, job: u64) -> Option<Self> {
         directory.is_dir().then(|| Self::at(directory, job))
     }
@@ -90,8 +91,8 @@ impl Bodies {
         Ok(())
     }
 
-    /// Whether the body that a record names exists with the recorded length (any length but 0 if it was truncated). It is still to be
-    /// synced: a kill may have come before the disk had it. True of a record that names no body.
+    /// Whether the body that a record names exists with the recorded length (any length but 0 if it was truncated). Marks the body as still
+    /// to be synced: a kill may have come before the disk had it. True of a record that names no body.
     pub(in crate::crawl) fn has(&self, record: &PageRecord) -> bool {
         let Some(digest) = &record.body_digest else { return true };
         let Some(hex) = digest.strip_prefix(SHA256_IS).filter(|hex| hex.len() == 64 && hex.is_ascii()) else {
@@ -132,7 +133,7 @@ impl Bodies {
         lock(&self.failure).take()
     }
 
-    /// Returns once a power cut cannot take any body stored before.
+    /// Syncs all bodies stored so far: after that, a power cut cannot take them.
     pub(in crate::crawl) fn sync(&self) -> io::Result<()> {
         let _alone = lock(&self.syncing);
         let not_safe = std::mem::take(&mut *lock(&self.not_safe));
@@ -191,7 +192,7 @@ impl EarlierBodies {
         self.0.as_ref().map_or(record.body_digest.is_none(), |bodies| bodies.has(record))
     }
 
-    /// The bodies that a power cut may still take, for the next checkpoint to sync; `None` if there are none.
+    /// The directory, if a power cut may still take bodies in it that the next checkpoint must sync.
     pub(in crate::crawl) fn into_unsafe(self) -> Option<Arc<Bodies>> {
         self.0.filter(|bodies| !lock(&bodies.not_safe).is_empty()).map(Arc::new)
     }

@@ -1,4 +1,4 @@
-//! Texts from the web, made safe for records: they cannot control a terminal or mislead a reader.
+//! Makes texts from the web safe for records: they cannot control a terminal or mislead a reader.
 
 /// At most this many bytes of a text are kept.
 const MAX_BYTES: usize = 1024;

@@ -1,4 +1,4 @@
-//! Page records and refused links, read back: for `explain`, for outputs that remember earlier pages, and for a repair.
+//! Reads page records and refused links back: for `explain`, for outputs that remember earlier pages, and for a repair.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -71,7 +71,7 @@ pub fn look_up_refused(path: &Path, explanations: &mut [Explanation]) -> io::Res
     Ok(())
 }
 
-/// Reads the whole file once, and keeps the last record of each of these.
+/// Reads the whole file once, and keeps the last record of each of these URLs.
 fn search<'a>(mut file: File, of: impl Iterator<Item = &'a mut Explanation>) -> io::Result<()> {
     let mut sought: Vec<_> = of.map(|of| (needle(&of.key), of)).collect();
     if sought.is_empty() {
@@ -110,7 +110,7 @@ fn at(file: &mut File, receipt: Receipt) -> io::Result<Option<PageRecord>> {
     Ok(if Receipt::checksum(&line) == receipt.checksum { record(&line) } else { None })
 }
 
-/// A key as written in the line of its record. The backslash is the only character that a URL may hold and JSON escapes.
+/// A key as it is written in the line of its record. The backslash is the only character that both may be in a URL and is escaped in JSON.
 fn needle(key: &str) -> String {
     format!("\"{}\"", key.replace('\\', r"\\"))
 }
@@ -124,7 +124,7 @@ fn brief(record: PageRecord) -> Fetched {
     Fetched { status, error, message, at, recrawled }
 }
 
-/// At most this many bytes of page records are shown to outputs.
+/// At most this many bytes at the end of the page records are shown to outputs.
 const REMEMBERED: u64 = 256 << 20;
 
 /// Shows outputs the pages that they already hold, up to this position in the page records.

@@ -1,4 +1,16 @@
-//! What a crawl writes, and how it is read back: page records, other outputs, and the list of refused links.
+//! What a crawl writes, and how it is read back: page records, other outputs, bodies, and the list of refused links.
+//!
+//! | part | where |
+//! |---|---|
+//! | one line of `pages.jsonl` | `page_record`; `legible` makes texts from the web safe for it |
+//! | other outputs: the trait [`Sink`], the list of links | `sink` |
+//! | web archives | `warc` |
+//! | while a crawl runs: what each page adds to each output, and the thread that writes it | `outputs`, `writer` |
+//! | an output's files; all outputs of a job, for checkpoints and resumes | `output`, `output_files` |
+//! | outputs that the partitions of one process share | `part_outputs` |
+//! | bodies as files | `bodies` |
+//! | refused links | `skipped` |
+//! | reading back | `lookup` |
 
 mod bodies;
 mod legible;

@@ -5,8 +5,8 @@
 //!                    pages-000001073700112.warc.gz.open       from there on
 //! ```
 //!
-//! In a series, a file's name says where it begins in the output, so no list is kept, and earlier files can be moved away. A file that ends in
-//! `.open` may still be written to, or cut by a resume. It loses that ending once a checkpoint confirms all of it.
+//! In a series, a file's name says where it begins in the output, so no list is kept, and earlier files can be moved away. A file that ends
+//! in `.open` may still be written to, or cut by a resume. It loses that ending once a checkpoint confirms all of it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -42,24 +42,24 @@ impl Output {
         Ok(OutputPart::find(path)?.map(|part| Self::of(path, vec![part], None)))
     }
 
-    /// Makes an output of lines.
+    /// Makes a new output of lines.
     pub(in crate::crawl) fn create(path: &Path) -> io::Result<Self> {
         Ok(Self::of(path, vec![OutputPart::create(path)?], None))
     }
 
-    /// Opens another output that is one file, or makes it.
+    /// Opens an output of a sink that is one file, or makes it.
     pub(in crate::crawl) fn other(path: &Path) -> io::Result<Self> {
         Ok(Self::of(path, vec![OutputPart::other(path)?], None))
     }
 
-    /// Opens another output that is a series of files.
+    /// Opens an output of a sink that is a series of files.
     pub(in crate::crawl) fn series(path: &Path) -> io::Result<Self> {
         let series = Series::new(own::parent(path), &name_of(path));
         let parts = series.find()?;
         Ok(Self::of(path, parts, Some(series)))
     }
 
-    /// Opens the unfinished series among the other outputs in a directory.
+    /// Opens the series in a directory whose last file is unfinished.
     pub(in crate::crawl) fn left_open(directory: &Path) -> io::Result<Vec<Self>> {
         left_open(directory)?.iter().map(|path| Self::series(path)).collect()
     }
@@ -74,7 +74,7 @@ impl Output {
         &self.name
     }
 
-    /// The path of its last file, or `NAME` if it has none.
+    /// The path of its last file; that of `NAME` if it has no file.
     pub(in crate::crawl) fn path(&self) -> &Path {
         self.parts.last().map_or(&self.path, |last| &last.path)
     }
@@ -95,7 +95,7 @@ impl Output {
         self.parts.iter_mut().rfind(|part| part.start <= start)?.find_bytes(receipt)
     }
 
-    /// Cuts it to its confirmed length. The bytes cut off are appended to `NAME.cut`. Returns their number. From here on, finished files of
+    /// Cuts it to its confirmed length. The bytes cut off are appended to `NAME.cut`. Returns their number. From now on, finished files of
     /// a series are left alone.
     pub(in crate::crawl) fn cut(&mut self, length: u64) -> io::Result<u64> {
         let kept = own::with_end(&self.path, ".cut");
@@ -117,7 +117,7 @@ impl Output {
         Ok(cut)
     }
 
-    /// Returns once a power cut cannot take what is in it.
+    /// Syncs its files: after that, a power cut cannot take what is in them.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.parts.iter().try_for_each(OutputPart::sync)
     }
@@ -197,7 +197,7 @@ pub(in crate::crawl) struct OutputPart {
     is_lines: bool,
 }
 
-/// Another program has changed a file.
+/// What is wrong with a file that another program has changed.
 const OTHERS: &str = "another program has cut it or written to it while the crawl did";
 
 impl OutputPart {
@@ -214,7 +214,7 @@ impl OutputPart {
         Self::of(path, own::create(path)?, 0, true)
     }
 
-    /// Opens a file of another output, or makes it.
+    /// Opens the file of a sink's output, or makes it.
     fn other(path: &Path) -> io::Result<Self> {
         Self::of(path, own::open_or_create(path)?, 0, false)
     }
@@ -268,7 +268,7 @@ impl OutputPart {
         Ok(cut)
     }
 
-    /// Whether it is a file of a series that is the last one so far or is not yet confirmed.
+    /// Whether it is a file of a series that may still change: the last one so far, or one that no checkpoint has confirmed yet.
     fn is_open(&self) -> bool {
         self.path.extension().is_some_and(|ending| ending == OPEN)
     }
@@ -289,7 +289,7 @@ impl OutputPart {
         Ok(())
     }
 
-    /// Says what is wrong with the file. `written` is the number of bytes that all runs together have written to it.
+    /// What is wrong with the file, if anything is. `written` is the number of bytes that all runs together have written to it.
     pub(super) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
         let named = self.inode.at(&self.path)?;
         let is_ours = self.file.metadata()?.len() >= written && (!self.is_lines || self.ends_line(written));
@@ -300,7 +300,7 @@ impl OutputPart {
         })
     }
 
-    /// Whether the name is gone or belongs to another file. In that case, everything written is still there.
+    /// Whether the name is gone or belongs to another file. In that case, everything written is still in the open file.
     pub(super) fn is_elsewhere(&mut self) -> io::Result<bool> {
         Ok(self.inode.at(&self.path)? != Named::This)
     }
@@ -323,13 +323,13 @@ impl OutputPart {
         Ok(path)
     }
 
-    /// Whether a line ends there. True at the file's beginning.
+    /// Whether a line ends at `end`. True at the file's beginning.
     fn ends_line(&mut self, end: u64) -> bool {
         let Some(last) = end.checked_sub(1) else { return true };
         self.read(last, 1).is_some_and(|last| last == b"\n")
     }
 
-    /// Returns once a power cut cannot take what was written.
+    /// Syncs the file: after that, a power cut cannot take what was written.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -349,7 +349,7 @@ impl OutputPart {
     }
 }
 
-/// Digits of a position in an output.
+/// At least this many digits of a position in a file's name.
 const DIGITS: usize = 15;
 
 /// Where the files of a series are, and which ones this run has begun.
@@ -390,7 +390,7 @@ impl Series {
         Ok(part)
     }
 
-    /// Records that a file was made, for [`begun`](Self::begun) to return.
+    /// Records that a file was made. [`begun`](Self::begun) returns it.
     fn add_begun(&self, part: OutputPart) {
         lock(&self.begun).push(part);
     }
@@ -400,7 +400,7 @@ impl Series {
         std::mem::take(&mut lock(&self.begun))
     }
 
-    /// Returns when a power cut cannot take the names of its files.
+    /// Syncs the directory: after that, a power cut cannot take the names of its files.
     fn sync_names(&self) -> io::Result<()> {
         own::sync_names(&self.directory)
     }

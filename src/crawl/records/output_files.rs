@@ -1,4 +1,5 @@
-//! The files of a job's outputs: whether they belong to its journal, whether they are still ours, and how much of them is synced.
+//! The files of all outputs of a job: whether they agree with its journal, whether another program has changed them, and how much of them
+//! is synced.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(in crate::crawl) struct OutputFiles(Vec<Kept>);
 struct Kept {
     output: Output,
     written: Written,
-    /// How many of the written bytes a power cut cannot take.
+    /// The number of written bytes that are synced, so that a power cut cannot take them.
     synced: u64,
 }
 
@@ -79,8 +80,8 @@ impl OutputFiles {
         Ok(true)
     }
 
-    /// Syncs what is written by now, if that is more than last time. No checkpoint is needed for it: a resume counts every page whose bytes
-    /// are there.
+    /// Syncs the bytes written so far, if there are more than last time. No checkpoint is needed for it: a resume counts every page whose
+    /// bytes are there.
     pub(in crate::crawl) fn sync_written(&mut self) -> Result<(), CheckpointError> {
         for Kept { output, written, synced } in &mut self.0 {
             let bytes = written.bytes();
@@ -104,7 +105,7 @@ impl OutputFiles {
         Ok(())
     }
 
-    /// Call it when the crawl ends: it writes a file that has lost its name again under that name, and reports what happened.
+    /// Call it when the crawl ends. If a file has lost its name, it is written again under that name; returns what had happened.
     pub(in crate::crawl) fn save(&mut self, ends: &OutputEnds) -> Result<Option<CheckpointError>, CheckpointError> {
         let mut saved = None;
         for (output, written, end) in self.with_ends(ends) {
@@ -130,7 +131,7 @@ fn save(part: &mut OutputPart, length: u64) -> Result<Option<CheckpointError>, C
     let path = part.path.clone();
     let Some(problem) = part.problem(length).map_err(FileError::of("look at", &path))? else { return Ok(None) };
     if !part.is_elsewhere().map_err(FileError::of("look at", &path))? {
-        // Confirmed bytes are gone, or not where the receipts say. No checkpoint may confirm them.
+        // Bytes that the receipts describe are gone, or in another place. No checkpoint may confirm them.
         return Err(disturbed(&path, problem, ""));
     }
     let saved = part.save().map_err(FileError::of("save", &path))?;
@@ -145,8 +146,8 @@ fn disturbed(path: &Path, problem: &str, done: &str) -> CheckpointError {
     CheckpointError::Disturbed { path: path.to_owned(), problem: format!("{problem}{done}") }
 }
 
-/// Outputs that earlier runs of a job wrote to, but this run does not. If a kill left bytes at an output's end that no record describes,
-/// they are cut off now: the next run that names the output must find what the records say. Missing files and finished series are ignored.
+/// Outputs that earlier runs of a job wrote, but this run does not. If a kill left bytes at an output's end that no record describes, they
+/// are cut off now: the next run that names the output must find what the records say. Missing files and finished series are ignored.
 #[derive(Debug)]
 pub(in crate::crawl) struct EarlierOutputs<'a> {
     directory: &'a Path,
@@ -166,8 +167,8 @@ impl<'a> EarlierOutputs<'a> {
         self.find(name).ok().flatten().is_none_or(|file| file.has(receipt))
     }
 
-    /// Cuts each output that is longer than its confirmed length. A shorter one is refused once a run names it. The next checkpoint
-    /// confirms these outputs without another check, so they are synced here.
+    /// Cuts each output that is longer than its confirmed length. A shorter one is refused once a run names it. Also syncs them: the next
+    /// checkpoint confirms these outputs without another check.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -197,7 +198,7 @@ impl<'a> EarlierOutputs<'a> {
 }
 
 /// Checks a job's files before they are touched, and returns how many bytes of page records a checkpoint confirms. `output` is the file of
-/// page records, if it exists. It is looked at only if `is_kept`: if page records go to it.
+/// page records, if it exists. It is looked at only if `is_kept`, that is, if page records go to it.
 ///
 /// Bytes that are not confirmed may be cut off: their pages are fetched again. Confirmed bytes may not. So an output that is shorter is
 /// refused, and so is one whose journal is gone, or is damaged with no checkpoint to bound the damage.
@@ -241,7 +242,7 @@ fn check_never_written(job: &Job) -> Result<(), CrawlError> {
     if expected > 0 { Err(CrawlError::Output { path: job.pages_path(), found: 0, expected }) } else { Ok(()) }
 }
 
-/// Refuses a journal or output with a damaged record before whole ones: a crash damages only the end.
+/// Refuses a journal or output with a damaged record before intact ones: a crash damages only the end.
 fn check_records(job: &Job, output: &mut Output) -> Result<(), CrawlError> {
     let (mut missing, mut damaged): (Option<Receipt>, Option<Receipt>) = (None, None);
     let mut disk = Disk::for_reading(&job.frontier_directory());

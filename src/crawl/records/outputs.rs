@@ -1,4 +1,4 @@
-//! The outputs of a crawl while it runs: the page records, and what each [`Sink`] adds per page.
+//! The outputs of a running crawl: the page records, and the bytes that each [`Sink`] adds per page.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,9 +18,9 @@ use crate::driver::PAGES;
 use crate::driver::ReceiptsBuf;
 use crate::frontier::Receipt;
 
-/// Space reserved for the line of a page.
+/// Bytes reserved for the line of a page.
 const LINE: usize = 1024;
-/// For a larger body, sinks run on another thread: one of this size takes them two or three milliseconds.
+/// For a larger body, sinks run on another thread. A body of this size takes them two or three milliseconds.
 const INLINE_BODY: usize = 128 * 1024;
 /// At most this many bytes of an output wait for the next page.
 const MAX_HELD: usize = 4 << 20;
@@ -33,12 +33,12 @@ pub(in crate::crawl) struct Outputs {
     pub(in crate::crawl) sinks: Vec<SinkOutput>,
 }
 
-/// What a sink writes to.
+/// A sink, and the writer of its output.
 #[derive(Debug)]
 pub(in crate::crawl) struct SinkOutput {
     pub(in crate::crawl) sink: Arc<dyn Sink>,
     writer: Writer,
-    /// In the lock order, it comes after the ends of the outputs.
+    /// In the lock order, this lock comes after that of the outputs' ends.
     tail: Mutex<Tail>,
 }
 
@@ -47,11 +47,11 @@ pub(in crate::crawl) struct SinkOutput {
 struct Tail {
     /// Where the last file of a series begins; `None` if the next page begins one.
     begins: Option<u64>,
-    /// Records of non-page responses. They go before the next page.
+    /// Bytes of responses without a page record, such as a robots.txt. They go before the next page.
     held: Vec<u8>,
 }
 
-/// What sinks get of a page beside its record, if one of them wants it.
+/// The parts of a page beside its record, each kept only if a sink wants it.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct PageExtras {
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,
@@ -66,7 +66,7 @@ impl PageExtras {
         links + self.exchange.as_ref().map_or(0, |exchange| exchange.body.len())
     }
 
-    /// Lets these sinks add to the page's record first, then returns the bytes that each makes of the page.
+    /// Lets these sinks add to the page's record. Then returns the bytes that each of them makes of the page.
     fn ask<'s>(&self, sinks: impl Iterator<Item = &'s dyn Sink> + Clone, record: &mut PageRecord) -> Vec<Vec<u8>> {
         if let Some(exchange) = &self.exchange {
             sinks.clone().for_each(|sink| sink.describe(exchange, record));
@@ -95,7 +95,7 @@ struct Addition<'a> {
     output: &'a SinkOutput,
     bytes: Vec<u8>,
     slot: Slot<'a>,
-    /// It begins a file; this is where the file begins in the output.
+    /// Where a new file of a series begins in the output, if this addition begins one.
     begins: Option<u64>,
 }
 
@@ -110,7 +110,7 @@ pub struct OutputEnd {
     pub pages: u64,
 }
 
-/// Where each output ends, by name. Bytes on the way to the writer count.
+/// Where each output ends, by name. Bytes that are still on the way to the file count.
 pub(in crate::crawl) type OutputEnds = BTreeMap<String, OutputEnd>;
 
 impl SinkOutput {
@@ -121,7 +121,7 @@ impl SinkOutput {
 }
 
 impl Outputs {
-    /// Whether a sink wants responses as they came: those of pages, or others.
+    /// Whether a sink wants responses as they came: of pages, or, without `is_page`, of other URLs.
     pub(in crate::crawl) fn need_exchange(&self, is_page: bool) -> bool {
         self.sinks.iter().any(|SinkOutput { sink, .. }| sink.needs_exchange() && (is_page || sink.wants_others()))
     }
@@ -179,14 +179,14 @@ impl Outputs {
         }
     }
 
-    /// Buffers the records of non-page responses until the next page is written.
+    /// Keeps the bytes of a response without a page record until the next page is written.
     pub(in crate::crawl) fn hold(&self, record: &PageRecord, exchange: &Exchange) {
         for SinkOutput { sink, tail, .. } in self.sinks.iter().filter(|output| output.sink.wants_others()) {
             let (mut bytes, mut record) = (Vec::new(), record.clone());
             sink.describe(exchange, &mut record);
             sink.write(&DonePage { record: &record, exchange: Some(exchange), links: &[], visit: &[] }, &mut bytes);
             let held = &mut lock(tail).held;
-            // A site with more of them and no page in between is not worth keeping.
+            // If more of them come with no page in between, they are not worth keeping.
             if held.len() + bytes.len() <= MAX_HELD {
                 held.append(&mut bytes);
             }
@@ -195,14 +195,15 @@ impl Outputs {
 }
 
 impl PendingWrites<'_> {
-    /// Makes the page's record, and receipts for everything that it adds after these ends. Without ends there are no receipts: the outputs
-    /// cannot be read again. Hold the ends until the page is in the journal, so that the outputs and the journal have the same order.
+    /// Makes the line of the page's record, and receipts for all bytes that the page adds after these ends. Without ends there are no
+    /// receipts: the outputs cannot be read again. Hold the ends until the page is in the journal, so that the outputs and the journal have
+    /// the same order.
     pub(in crate::crawl) fn finish<'a>(
         &mut self,
         record: &mut PageRecord,
         ends: Option<&'a Mutex<OutputEnds>>,
     ) -> (ReceiptsBuf, Option<MutexGuard<'a, OutputEnds>>) {
-        // Most crawls have no other outputs, so their pages need not wait for each other here.
+        // Most crawls have no other outputs. They make the line before the lock, so that pages do not wait for each other.
         self.record = self.others.is_empty().then(|| line(record));
         let ends = ends.map(lock);
         let mut receipts = ReceiptsBuf::default();
@@ -245,7 +246,7 @@ impl PendingWrites<'_> {
 }
 
 impl Addition<'_> {
-    /// Puts the bytes that belong before the page's in front of them, and says where all are in an output that ends at `end`.
+    /// Puts bytes that belong before the page's own in front of them, and returns the place of all of them in an output that ends at `end`.
     fn place(&mut self, end: u64, record: &PageRecord) -> (String, OutputPlace) {
         let SinkOutput { sink, tail, .. } = self.output;
         let tail = lock(tail);

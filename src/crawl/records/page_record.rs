@@ -1,4 +1,4 @@
-//! One line of `pages.jsonl`: what became of one URL; and the same as a line of the log.
+//! [`PageRecord`]: one line of `pages.jsonl`, which says what became of one URL; and the same as a line of the log.
 
 use std::collections::BTreeMap;
 
@@ -227,7 +227,7 @@ impl OutputPlace {
         Receipt::of(bytes, offset).into()
     }
 
-    /// The receipt that says the same.
+    /// The receipt for this place.
     pub(in crate::crawl) fn receipt(self) -> Receipt {
         Receipt { end: self.offset + u64::from(self.length), length: self.length, checksum: self.checksum }
     }
@@ -261,12 +261,12 @@ pub(in crate::crawl) fn record(line: &[u8]) -> Option<PageRecord> {
     read_line(line).filter(|record: &PageRecord| !record.url.is_empty())
 }
 
-/// What a line holds, if it is of this type.
+/// The value in a line, if it is of this type.
 pub(super) fn read_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     serde_json::from_slice(line).ok()
 }
 
-/// What a [repair](crate::job::repair::look) needs of a line of `pages.jsonl`; `None` if it is not a page record.
+/// The parts of a line of `pages.jsonl` that a [repair](crate::job::repair::look) needs; `None` if it is not a page record.
 pub(super) fn page_line(line: &[u8]) -> Option<PageLine> {
     let PageRecord { url, depth, referrer, kind, links, outputs, revisit_of, wire_bytes: bytes, given_up, .. } =
         record(line)?;

@@ -1,11 +1,11 @@
 //! The outputs that the partitions of a crawl in one process share.
 //!
-//! When this process ends, a partition goes on elsewhere, so its journal does not mention files that are here. The page records themselves
-//! decide: each names the places of its page's bytes in the other outputs, and all outputs have the same order. After a kill, the last
-//! record whose bytes are complete in all outputs counts. Anything after it was not yet in the log: it is cut off, kept in another file,
-//! and fetched again.
+//! When this process ends, a partition continues in another process, so its journal does not mention this process's files. The page records
+//! themselves decide how much of them counts: each record names the places of its page's bytes in the other outputs, and all outputs have
+//! the same order. After a kill, the last record whose bytes are complete in all outputs is the last that counts. Pages after it were not
+//! yet in the partition's log. Their bytes are cut off and kept in another file, and the pages are fetched again.
 //!
-//! Each partition has its own checkpoints. The outputs have a keeper, a thread that syncs their files.
+//! Each partition has its own checkpoints. The shared outputs have a keeper, a thread that syncs their files.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -31,7 +31,7 @@ use crate::driver::PAGES;
 use crate::job::FileError;
 use crate::job::checkpoint::CheckpointError;
 
-/// What is kept of each page beside its record.
+/// What is kept of each page in addition to its record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartKeeps {
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
@@ -92,7 +92,7 @@ impl PartOutputs {
         }
         let started = pages.handle().and_then(Writer::start);
         let (writer, thread) = started.map_err(FileError::of("write", &path))?;
-        // Without sinks, the end of the records is not counted, and what is written is synced as it is.
+        // Without sinks, the records' end is not tracked in `ends`, so a sync must not wait for the writer: it syncs what is in the file.
         let written = if sinks.is_empty() { Written::default() } else { writer.written() };
         files.add(pages, written);
         threads.push(thread);
@@ -116,7 +116,8 @@ impl PartOutputs {
         self.outputs.writers().map(Writer::received).collect()
     }
 
-    /// Returns once everything that was [made](Self::made) by then is with the operating system; `false` if it never will be.
+    /// Waits until these numbers of bytes, which [`made`](Self::made) returned, are with the operating system; `false` if they never will
+    /// be.
     pub(crate) async fn catch_up(&self, made: &[u64]) -> bool {
         for (writer, received) in self.outputs.writers().zip(made) {
             if !writer.written().reached(*received).await {
@@ -151,11 +152,11 @@ fn confirmed(pages: &Output, others: &[Output]) -> Result<OutputEnds, CrawlError
     Ok(ends)
 }
 
-/// How often it checks files and disk space.
+/// How often the keeper checks files and disk space.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Syncs the outputs as often as a journal is synced, or, if it never is, as often as a job has checkpoints. Gives complete files of a
-/// series their final names. Stops the crawl before a disk is full, or if another program has changed its files.
+/// series their final names. Stops the crawl if another program has changed its files, or before the disk of the bodies is full.
 #[derive(Debug)]
 pub(crate) struct OutputsKeeper {
     files: OutputFiles,
@@ -182,7 +183,7 @@ impl OutputsKeeper {
         Self { files, ends, bodies, threads }
     }
 
-    /// Starts it. If it cannot go on, it stops the crawl.
+    /// Starts the keeper. If it cannot go on, it stops the crawl.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -217,7 +218,7 @@ impl OutputsKeeper {
                 }
             }
         }
-        // All writers are dropped by now, and everything they had is written.
+        // All writers are dropped by now, so their threads end once everything is written.
         for thread in std::mem::take(&mut self.threads) {
             thread.join().map_err(FileError::of("write", Path::new("the outputs")))?;
         }
@@ -247,7 +248,7 @@ impl KeeperThread {
 /// Bytes read at once.
 const STEP: u64 = 64 << 10;
 
-/// The complete lines of a file, last line first. Keeps the longest line and one step in memory.
+/// The complete lines of a file, last line first. Holds one line and one step in memory.
 #[derive(Debug)]
 struct LinesBackward {
     file: File,

@@ -1,4 +1,5 @@
-//! Other outputs of a crawl: some bytes for each page that is done. One of them is the list of links, `links.jsonl`.
+//! Sinks: outputs of a job beside `pages.jsonl`, to which each page that is done adds some bytes; and one of them, the list of links,
+//! `links.jsonl`.
 
 use std::fmt::Debug;
 
@@ -17,24 +18,25 @@ pub trait Sink: Debug + Send + Sync + 'static {
     /// output where the file begins: `pages-000001073700112.warc.gz` is a file of `pages.warc.gz`.
     fn name(&self) -> &str;
 
-    /// Whether it wants responses as they came. They are kept only if an output does.
+    /// Whether it wants responses as they came. These are kept only if a sink wants them.
     fn needs_exchange(&self) -> bool {
         false
     }
 
-    /// Whether it wants the links of pages. They are kept only if an output does.
+    /// Whether it wants the links of pages. These are kept only if a sink wants them.
     fn needs_links(&self) -> bool {
         false
     }
 
-    /// Whether it also wants responses that have no page record: a host's robots.txt, a redirect to another spelling of the same key. What
-    /// they add goes before what the next page adds. It is written at most once: a kill may take it, and so may the end of a crawl if no
+    /// Whether it also wants responses that have no page record: a host's robots.txt, a redirect to another spelling of the same key. Their
+    /// bytes go before those of the next page. They are written at most once: a kill may take them, and so may the end of a crawl if no
     /// page follows.
     fn wants_others(&self) -> bool {
         false
     }
 
-    /// Whether it keeps what a later crawl needs to ask if pages have changed, as [`Visits`](crate::crawl::Visits) does.
+    /// Whether it keeps what a later crawl needs in order to request pages only if they have changed, as [`Visits`](crate::crawl::Visits)
+    /// does.
     fn keeps_visits(&self) -> bool {
         false
     }
@@ -51,8 +53,8 @@ pub trait Sink: Debug + Send + Sync + 'static {
         let _ = record;
     }
 
-    /// Adds to a page's record what this sink knows of the response. It is called before [`write`](Self::write) of this output and all
-    /// others, and must not block either.
+    /// Adds to a page's record what this sink knows of the response. It is called before [`write`](Self::write) of this sink and of all
+    /// others. It must not block.
     fn describe(&self, exchange: &Exchange, record: &mut PageRecord) {
         let _ = (exchange, record);
     }
@@ -79,7 +81,7 @@ pub trait Sink: Debug + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DonePage<'a> {
-    /// Its record, which does not yet say what happened to its links.
+    /// The page's record, which does not yet say what became of its links.
     pub record: &'a PageRecord,
     /// The response as it came, if there is one and an output [needs it](super::Sink::needs_exchange).
     pub exchange: Option<&'a Exchange>,

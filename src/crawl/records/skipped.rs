@@ -20,12 +20,12 @@ use crate::driver::own;
 use crate::frontier::Lease;
 use crate::gate::Refusal;
 
-/// Bytes of the list with the same rate: all links in the first part, one in eight in the second, one in 64 in the third. So the list of a
-/// trillion links has less than 300 MiB.
+/// The rate is the same for this many bytes of the list: it has all links in its first part, one in eight in the second, one in 64 in the
+/// third. So the list of a trillion links has less than 300 MiB.
 const PART: u64 = 32 << 20;
 /// The rate falls by this power of two with each part.
 const RARER: u32 = 3;
-/// Half a line has at most this many bytes: two texts of 1 kB, each escaped twice.
+/// A half-written line has at most this many bytes: two texts of 1 kB, each escaped twice.
 const MAX_LINE: u64 = 64 * 1024;
 
 /// One line of `skipped.jsonl`: a link that was found and refused. Every key is present in every line.
@@ -113,7 +113,7 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
     Ok(end.map_or(start, |end| start + end as u64 + 1))
 }
 
-/// The refused links of one page, as far as they are listed.
+/// The refused links of one page that are drawn for the list.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Skips {
     drawn: Option<Arc<Drawn>>,
@@ -135,7 +135,7 @@ impl Skips {
         Self { drawn: list.map(|list| Arc::clone(&list.drawn)), logs, ..Self::default() }
     }
 
-    /// URLs that robots.txt refused when their turn came, and `further` more without their texts.
+    /// The URLs that robots.txt refused when their turn came, and `further` more without their texts.
     pub(in crate::crawl) fn dropped(list: Option<&SkipList>, logs: bool, dropped: Vec<Dropped>, further: u32) -> Self {
         let mut skips = Self::into(list, logs);
         for Dropped { url, referrer, depth, refusal } in dropped {

@@ -22,9 +22,9 @@ const QUEUE: usize = 8 << 20;
 /// Room is reserved in steps of this many bytes.
 const STEP: usize = 1 << 10;
 const ROOM: usize = QUEUE / STEP;
-/// The first record of a group waits this long for more,
+/// The first record of a group waits for more records for at most this long.
 const GROUP_TIME: Duration = Duration::from_millis(10);
-/// or until the group has this many bytes.
+/// A group with this many bytes does not wait for more.
 const GROUP_BYTES: usize = 256 << 10;
 
 /// Begins the next file of a series, at this position of the output.
@@ -46,7 +46,7 @@ pub struct WriterThread {
     thread: JoinHandle<io::Result<u64>>,
 }
 
-/// Room for one record on the way to the writer: its owner need not wait.
+/// Reserved room for one record on the way to the writer. Its owner can send the record without waiting.
 #[derive(Debug)]
 pub(in crate::crawl) struct Slot<'a> {
     room: SemaphorePermit<'a>,
@@ -77,7 +77,7 @@ struct Gathered {
 struct Batch {
     bytes: Vec<u8>,
     records: u64,
-    /// The room that they take.
+    /// The steps of room that they take.
     room: usize,
     /// Where files of a series begin: in `bytes`, and in the output.
     files: Vec<(usize, u64)>,
@@ -103,7 +103,7 @@ impl Writer {
         Self::start_series(Some(to), Box::new(|_| Err(io::ErrorKind::Unsupported.into())))
     }
 
-    /// Starts the writer of a series of files. `open` is the file that it continues.
+    /// Starts the writer of a series of files. `open` is the file that it continues, if there is one.
     pub(super) fn start_series<W>(open: Option<W>, next: NextFile<W>) -> io::Result<(Self, WriterThread)>
     where
         W: Write + Send + 'static,
@@ -141,7 +141,7 @@ impl Slot<'_> {
     /// Sends a record to the writer. With `begins`, the record begins a file of a series at that position of the output.
     pub(in crate::crawl) fn put(self, record: &[u8], begins: Option<u64>) {
         let room = self.room.num_permits();
-        // The writer releases it.
+        // The writer releases the room once the record is written.
         self.room.forget();
         self.group.put(record, room, begins);
     }
@@ -200,7 +200,7 @@ impl WriterThread {
     }
 }
 
-/// The writer's side. However the writer ends, all waiting stops.
+/// The writer's side of a group. However the writer ends, all waiting for it stops.
 struct WriterLoop {
     group: Arc<Group>,
     written: Written,
@@ -220,7 +220,7 @@ impl WriterLoop {
             self.written.add(batch.bytes.len() as u64);
             self.group.room.add_permits(batch.room);
             batch.bytes.clear();
-            // After records longer than a group.
+            // The buffer may have grown by records that are longer than a group.
             batch.bytes.shrink_to(2 * GROUP_BYTES);
             (batch.records, batch.room) = (0, 0);
         }

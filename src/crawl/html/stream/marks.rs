@@ -1,7 +1,7 @@
 //! The characters that delimit tags, found 64 bytes at a time.
 //!
-//! Tags are short, and a processor cannot predict where the next one ends. So nothing here goes byte by byte: a word has a bit for each of
-//! the next bytes, and a few operations on such words recognize a tag in the usual form.
+//! Tags are short, and a processor cannot predict where the next one ends. So nothing is read byte by byte: a 64-bit word has a bit for
+//! each of the next bytes, and a few operations on such words recognize a tag in the usual form.
 
 #![expect(
     clippy::inline_always,
@@ -15,9 +15,9 @@ use fearless_simd::{Level, Simd, dispatch, u8x64};
 
 /// Bytes compared at once.
 const BLOCK: usize = 64;
-/// Bytes looked at together. If text is jumped over, as scripts are, the rest of the window was looked at in vain.
+/// Bytes looked at together. If a long text such as a script is jumped over, the rest of the window was looked at in vain.
 const WINDOW: usize = 32 * BLOCK;
-/// Bytes of a class: a bit for each byte of the window, plus one more block for looking across its end.
+/// Bytes of a class's bits: a bit for each byte of the window, plus one more block for looking across its end.
 const BITS: usize = (WINDOW + BLOCK) / 8;
 
 /// The classes of characters.
@@ -41,8 +41,7 @@ enum Class {
 
 const CLASSES: usize = 7;
 
-/// The marks of a text from one place on, as far as they have been looked for. Places should be asked for in ascending order: to go back,
-/// the text must be looked at again.
+/// The marks of a text within a window. Ask for places in ascending order: for a place before the window, the text is looked at again.
 #[derive(Debug)]
 pub(super) struct Marks<'t> {
     bytes: &'t [u8],
@@ -93,7 +92,7 @@ impl<'t> Marks<'t> {
         }
     }
 
-    /// Whether the tag with its name here has the usual form, `name key="value"`, and ends soon, before a `<`.
+    /// Whether the tag whose name begins at `name` has the usual form, `name key="value"`, and ends soon, before a `<`.
     #[inline(always)]
     pub(super) fn is_plain_tag(&self, name: usize) -> bool {
         let place = name.wrapping_sub(self.start);
@@ -145,7 +144,7 @@ impl<'t> Marks<'t> {
         classes.into_iter().fold(0, |words, class| words | word(class)) >> (place % 8)
     }
 
-    /// Looks at the window that begins with the block of this place.
+    /// Moves the window to the block of this place, and finds the marks in it.
     #[cold]
     fn look(&mut self, from: usize) {
         self.start = from - from % BLOCK;

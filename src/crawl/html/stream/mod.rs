@@ -5,7 +5,7 @@
 //!
 //! | step | where |
 //! |---|---|
-//! | find the next `<`, and skip nearly all tags without looking at their letters | here, `marks` |
+//! | find the next `<`, and skip nearly all tags without looking at their letters | `Scan`, `marks` |
 //! | read a tag's name as one number | `name` |
 //! | read the attributes of a tag that may have a link, skip all others | `tag` |
 //! | skip comments, and the text of scripts, styles and the like | `text` |
@@ -73,7 +73,7 @@ pub(super) fn read(
 /// Why reading stops. A text that ends within a tag, a comment or the like has nothing more in it.
 type Step<T = ()> = Result<T, End>;
 
-/// With `MORE`, it also looks at the tags of resources and the texts of links; without, these cost nothing.
+/// A scan of one text. With `MORE`, it also looks at the tags of resources and the texts of links; without `MORE`, these cost nothing.
 struct Scan<'t, 'h, 'o, D, const MORE: bool> {
     text: &'t str,
     marks: Marks<'t>,
@@ -149,14 +149,14 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         }
     }
 
-    /// Takes text that affects the outline of the page.
+    /// Takes text that may change the outline of the page.
     #[cold]
     fn hear(&mut self, from: usize, to: usize) {
         let raw = &self.text[from..to];
         if !raw.contains('&') {
             return self.outline.text(raw);
         }
-        // In the outline, a NUL is different from U+FFFD, which `decode` would make of it.
+        // The outline tells a NUL from U+FFFD, which `decode` would make of it.
         for piece in raw.split_inclusive('\0') {
             let (letters, nul) = piece.strip_suffix('\0').map_or((piece, ""), |letters| (letters, "\0"));
             let mut text = String::new();
@@ -337,20 +337,20 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         self.close()
     }
 
-    /// Skips the end tag that begins here.
+    /// Skips the end tag that begins at the current place.
     fn close(&mut self) -> Option<()> {
         self.at += 2;
         self.skip()
     }
 
-    /// Skips the tag whose name begins here.
+    /// Skips the tag whose name begins at the current place.
     fn skip(&mut self) -> Option<()> {
         (self.at, _) = tag::skip(self.text.as_bytes(), &mut self.marks, self.at)?;
         Some(())
     }
 }
 
-/// Where the name of an `<a>` ends, if one begins here.
+/// The end of the name of an `<a>`, if one begins at `name`.
 fn anchor(bytes: &[u8], name: usize) -> Option<usize> {
     match bytes[name..] {
         [b'a' | b'A', behind, ..] if tag::is_space(behind) || behind == b'>' => Some(name + 1),

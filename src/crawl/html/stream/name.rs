@@ -9,7 +9,7 @@ pub(super) struct Name(u128);
 /// At most this many bytes of a name are not hashed.
 const WHOLE: usize = 15;
 
-/// Marks the bytes that end a name; this byte occurs in no text.
+/// Stands for the bytes that end a name. No UTF-8 text has this byte.
 const END: u8 = 0xff;
 
 /// Each byte of a name in lower case, or [`END`].
@@ -61,8 +61,8 @@ const fn bit(letter: u8) -> u32 {
     if letter.is_ascii_alphabetic() { 1 << (letter & 0x1f) } else { ENDED }
 }
 
-/// For each letter of a name, the second letters that it may occur with in a name that counts. So a few operations without branches tell
-/// nearly all tags of a page from the few that count.
+/// For each of the first three letters of a name, a bit for each second letter that it may stand with in a name that counts. So a few
+/// operations without branches tell nearly all tags of a page from the few that count.
 struct Letters {
     first: [u32; 256],
     second: [u32; 256],
@@ -118,7 +118,7 @@ pub(super) fn may_count<const MORE: bool>([first, second, third]: [u8; 3]) -> bo
 }
 
 impl Name {
-    /// A name from the code, in lower case.
+    /// A name that is written in the code, in lower case.
     pub(super) const fn new(name: &str) -> Self {
         let bytes = name.as_bytes();
         assert!(bytes.len() <= WHOLE);

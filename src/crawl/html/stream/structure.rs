@@ -21,7 +21,7 @@ enum Phase {
 #[derive(Debug)]
 pub(super) struct Outline {
     phase: Phase,
-    /// Nothing in the body so far rules out that a `<frameset>` replaces it.
+    /// Whether a `<frameset>` may still replace the body: nothing in it so far forbids that.
     may_have_frames: bool,
     /// The number of open templates: their contents say nothing about the page.
     templates: u32,
@@ -52,7 +52,7 @@ impl Outline {
         self.templates > 0
     }
 
-    /// Takes text in which references are already decoded.
+    /// Takes text whose references are already decoded.
     pub(super) fn text(&mut self, text: &str) {
         let has_ink = text.bytes().any(|byte| !is_space(byte) && byte != b'\0');
         if self.templates == 0 && self.phase < Phase::Body && (has_ink || text.contains('\0')) {
@@ -179,8 +179,8 @@ fn forbids_frames(name: Name, is_hidden: bool) -> bool {
     }
 }
 
-/// At most this many elements are kept. A deeper one makes the page [unclear](Kind::Unclear); when guessing, it counts as closed. Drawings
-/// nest less, and browsers stop at 512.
+/// At most this many open elements are kept. A deeper element makes the page [unclear](Kind::Unclear); when the stream guesses, it counts
+/// as closed. Drawings nest less, and browsers stop at 512.
 const MAX_DEPTH: usize = 256;
 
 /// How to read a tag.
@@ -211,7 +211,7 @@ struct Element {
 pub(super) struct Foreign(Vec<Element>);
 
 impl Foreign {
-    /// Whether the text is HTML.
+    /// Whether no foreign element is open, so that the text is HTML.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -260,7 +260,7 @@ impl Foreign {
                 self.0.truncate(at);
                 Kind::Foreign
             }
-            // It may close an element around this content, and this content with it.
+            // The tag may close an element around the foreign content, and the content with it.
             None => Kind::Unclear,
         }
     }
@@ -288,7 +288,7 @@ impl Element {
     }
 }
 
-/// Whether an HTML element in foreign content leaves the open elements unchanged.
+/// How to read an HTML element inside foreign content: as HTML if it leaves the open elements unchanged.
 fn kind_within(name: Name) -> Kind {
     match name {
         Name::AREA

@@ -1,7 +1,7 @@
 //! The bytes of a tag, by the states of the HTML standard's tokenizer: its attributes, and where it ends.
 //!
-//! Of the attributes that matter here, the first of each name counts, with its value decoded: character references such as `&amp;`, `&#38;`
-//! and `&#x26;`; also line ends and NULs, which the standard handles in the same step.
+//! Of the attributes in [`AttributeName`], the first of each name counts, with its value decoded: character references such as `&amp;`,
+//! `&#38;` and `&#x26;`; also line ends and NULs, which the standard handles in the same step.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const ENDS_NAME: [bool; 256] = {
     ends
 };
 
-/// What follows the name in a tag.
+/// A part of a tag, after its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// An attribute: the ranges of its name and its value. The value is empty if there is none.
@@ -63,8 +63,8 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
     Some((Part::Attribute(start..end, value), behind))
 }
 
-/// The value of an attribute in the usual form, `name="value"`. Its `=` is the first mark from `at` on, and `at` is after the tag's name or
-/// the last attribute. `None` if it has another form.
+/// The value of an attribute in the usual form, `name="value"`. `mark` is the place of its `=`, the first mark from `at` on; `at` is after
+/// the tag's name or the last attribute. `None` if it has another form.
 #[inline]
 pub(super) fn quoted(bytes: &[u8], marks: &mut Marks<'_>, at: usize, mark: usize) -> Option<Range<usize>> {
     let quote = *bytes.get(mark + 1)?;
@@ -117,7 +117,7 @@ fn skip_by_letters(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// White space within a tag; `\r` becomes `\n` before the tokenizer sees it.
+/// White space within a tag. It includes `\r`, which becomes `\n` before the standard's tokenizer sees it.
 pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r')
 }
@@ -210,7 +210,7 @@ impl Attributes {
                 self.take(name, text, value, marks);
                 continue;
             }
-            // Go on byte by byte up to the mark, instead of searching for it again after each part.
+            // This goes on byte by byte up to the mark, instead of searching for a mark again after each part.
             while at <= mark {
                 match next_part(bytes, at)? {
                     (Part::Attribute(name, value), behind) => {
@@ -239,14 +239,15 @@ impl Attributes {
         self.places[name] = value;
     }
 
-    /// Where the element leads; `text` is the text that it was read from. In foreign content, `xlink:href` counts if there is no `href`.
+    /// The address of the element's link; `text` is the text from which the tag was read. In foreign content, `xlink:href` counts if there
+    /// is no `href`.
     #[inline]
     pub(super) fn href<'a>(&'a self, text: &'a str, is_foreign: bool) -> Option<&'a str> {
         let href = self.get(AttributeName::Href, text);
         if is_foreign { href.or_else(|| self.get(AttributeName::XlinkHref, text)) } else { href }
     }
 
-    /// The value of an attribute; `text` is the text that it was read from.
+    /// The value of an attribute; `text` is the text from which the tag was read.
     #[inline]
     pub(super) fn get<'a>(&'a self, name: AttributeName, text: &'a str) -> Option<&'a str> {
         let (name, bit) = (name as usize, 1 << name as u32);
@@ -302,7 +303,7 @@ fn reference<'t>(rest: &'t str, context: Context, text: &mut String) -> &'t str 
             rest
         });
     }
-    // The longest matching name: the table also has the prefixes of names, as NUL.
+    // The longest matching name counts. The table also has the prefixes of names, with a NUL as their character.
     let mut found = None;
     let letters = rest.bytes().take(MAX_NAME).take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b';').count();
     for end in 1..=letters {

@@ -1,4 +1,4 @@
-//! Text between tags: where text ends in which tags do not count (comments, scripts, styles, titles), and the text of an `<a>`.
+//! Text between tags: the end of comments and of texts in which tags do not count (scripts, styles, titles), and the text of an `<a>`.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -85,7 +85,7 @@ fn is_end_tag(rest: &[u8], name: &str) -> bool {
     rest.starts_with(b"</") && begins(&rest[2..], name)
 }
 
-/// Whether a tag with this name begins here.
+/// Whether `rest` begins with this tag name and its end.
 fn begins(rest: &[u8], name: &str) -> bool {
     rest.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name.as_bytes()))
         && rest.get(name.len()).is_some_and(|byte| matches!(byte, b'/' | b'>') || is_space(*byte))
@@ -117,21 +117,21 @@ pub(super) fn anchor_text(text: &str, at: usize) -> String {
     found
 }
 
-/// Whether an `<a>` begins or ends here.
+/// Whether the bytes begin with a start or end tag of an `<a>`.
 fn is_end(bytes: &[u8]) -> bool {
     let name = bytes.strip_prefix(b"</").or_else(|| bytes.strip_prefix(b"<")).unwrap_or_default();
     matches!(name, [b'a' | b'A', behind, ..] if is_space(*behind) || matches!(behind, b'>' | b'/'))
 }
 
-/// The name of the tag that begins here; empty if none does.
+/// The name of the tag with which the bytes begin; empty if they begin with none.
 fn name(bytes: &[u8]) -> &[u8] {
     let name = bytes.strip_prefix(b"</").or_else(|| bytes.strip_prefix(b"<")).unwrap_or_default();
     let end = name.iter().position(|byte| matches!(byte, b'/' | b'>') || is_space(*byte));
     &name[..end.unwrap_or(name.len())]
 }
 
-/// The end of the tag or comment that begins here, including the text of a script or style; `None` if it does not end. If nothing begins
-/// here, the next byte.
+/// The end of the tag or comment that begins at `open`, including the text of a script or style; `None` if it does not end. If neither
+/// begins at `open`, the next byte.
 fn skip(bytes: &[u8], open: usize) -> Option<usize> {
     let first = *bytes.get(open + 1)?;
     if first == b'!' && bytes[open + 2..].starts_with(b"--") {

@@ -1,4 +1,4 @@
-//! The sink that keeps each page as WARC records.
+//! [`Archive`], the sink that keeps each page as WARC records.
 
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ use crate::driver::Firsts;
 
 /// Characters of a SHA-1 in Base32.
 const LETTERS: usize = 32;
-/// Bytes for the payloads that are recognized: 170,000 with URLs of 70 bytes.
+/// Bytes of the table of known payloads: 170,000 of them if their URLs have 70 bytes.
 const KNOWN: usize = 32 << 20;
 
 /// Keeps each response and its request as WARC 1.1 records, in the job's files `pages-000000000000000.warc.gz` and so on. Each compression
@@ -43,7 +43,7 @@ pub struct Archive {
     max_file_bytes: u64,
     /// The contents of a `warcinfo` record, except the name of its file.
     info: String,
-    /// The first response with each payload: its digest, then its date and URL.
+    /// The date and URL of the first response with each payload, by the payload's digest.
     known: Mutex<Firsts<[u8; LETTERS]>>,
     members: Members,
     /// For bodies that are already compressed.
@@ -51,7 +51,8 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// For the job with this id. A file is finished before it would exceed `max_file_bytes`, unless a single page exceeds it.
+    /// An archive for the job with this id. A file is finished before it would exceed `max_file_bytes`; it exceeds that only if a single
+    /// page does.
     pub fn new(
         job: u64,
         fetch: &FetchOptions,
@@ -113,7 +114,7 @@ impl Sink for Archive {
         lock(&self.known).note(letters(digest), &format!("{} {}", first.1, first.0));
     }
 
-    /// An empty payload repeats none.
+    /// An empty payload is no repetition of another.
     fn describe(&self, exchange: &Exchange, record: &mut PageRecord) {
         if record.status == Some(304) {
             return;

@@ -1,4 +1,4 @@
-//! The CDXJ index of WARC files: a sorted line for each response, which replay tools use to find it. The files are read record by record.
+//! The CDXJ index of WARC files: a line for each response, sorted, by which replay tools find it. The files are read record by record.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,8 +29,8 @@ struct Entry<'a> {
     filename: &'a str,
 }
 
-/// The index of WARC files. It has each response's URL in the order of its domain (SURT), its time, and its place. Lines are sorted by
-/// their bytes: 64 MiB at a time in memory, the others in the system's directory for temporary files.
+/// The index of WARC files. It has each response's URL as a SURT key, its time, and its place. Lines are sorted by their bytes: 64 MiB at a
+/// time in memory, the others in the system's directory for temporary files.
 #[derive(Debug)]
 pub struct CdxjIndex {
     lines: SortedLines,
@@ -96,7 +96,7 @@ pub fn archives_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The line of a record, if it is a response or stands for one.
+/// The line of a record, if it is a response or a revisit, which stands for one.
 fn line(record: &Walked, file: &str) -> Option<Vec<u8>> {
     let is_revisit = match record.field("WARC-Type")? {
         "response" => false,
@@ -128,7 +128,7 @@ const MAX_HEAD: u64 = 256 << 10;
 /// The first byte of a Zstandard frame (RFC 8878 section 3.1.1).
 const ZSTD: u8 = 0x28;
 
-/// One record, with what an index needs.
+/// One record that was read: the parts that an index needs.
 #[derive(Debug, Default)]
 struct Walked {
     /// Where its member begins in the file.

@@ -33,7 +33,7 @@ impl WarcCompression {
 pub(super) struct Members {
     compression: WarcCompression,
     is_packed: bool,
-    /// Compressors not in use: as many as there were members made at once.
+    /// Compressors not in use. There are never more than members were made at once.
     idle: Mutex<Vec<Compressor>>,
 }
 
@@ -134,7 +134,7 @@ fn step(compress: &mut Compress, input: &[u8], to: &mut Vec<u8>, flush: FlushCom
     compress.compress_vec(input, to, flush).expect("the state of a compressor is whole")
 }
 
-/// The frame's header gives its length, which also keeps the window from being larger than that.
+/// Appends a frame. Its header states the content's length, which also keeps the window from being larger than that.
 fn add_frame(encoder: &mut Encoder<'_>, parts: &[&[u8]], bytes: u64, to: &mut Vec<u8>) {
     const WHOLE: &str = "the state of an encoder is whole";
     encoder.set_pledged_src_size(Some(bytes)).expect(WHOLE);

@@ -1,8 +1,8 @@
 //! What a crawl keeps as a web archive: WARC 1.1 files, and the CDXJ index that replay tools use to find pages in them.
 //!
-//! [`Archive`] is the sink. A page with a response adds two records, `response` and `request`. So does a response that is no page, such as
-//! a robots.txt; its records go before the next page's. Each file begins with a `warcinfo` record. Each record is one gzip member or one
-//! Zstandard frame, so that a reader can start at any of them.
+//! [`Archive`] is the sink. A page with a response adds two records, `response` and `request`. So does a response without a page record,
+//! such as a robots.txt; its records go before those of the next page. Each file begins with a `warcinfo` record. Each record is one gzip
+//! member or one Zstandard frame, so that a reader can start at any of them.
 //!
 //! | what | how | why |
 //! |---|---|---|
@@ -17,14 +17,14 @@
 //! | record ids | derived from the job, the record's kind, its URL and its date | nothing is random, so a record that is made again has the same id |
 //!
 //! A redirect, a 404 or a 500 is archived like any page, and so is a response without its own record in `pages.jsonl`. A URL without a
-//! response is not: no name, no connection, no head. A body served under two URLs is stored once, if both are pages of this job. A revisit
-//! refers only to pages that are in the archive for good, so no kill can take what it stands for. The table of payloads has 32 MiB, at
-//! least 80,000 entries; the least recently met payload is dropped first, and stored again if it comes back. A resume rebuilds the table
-//! from the page records.
+//! response is not: its name did not resolve, or no connection or no head came. A body served under two URLs is stored once, if both are
+//! pages of this job. A revisit refers only to pages that are in the archive for good, so no kill can take what it stands for. The table of
+//! payloads has 32 MiB, at least 80,000 entries; the least recently met payload is dropped first, and stored again if it comes back. A
+//! resume rebuilds the table from the page records.
 //!
 //! All members of a page are made before the page passes the gate, since its receipt names their length. This is done on the task's own
-//! thread, or on another one if the body is large. The [outputs](super::super) manage the files: when the next one begins, what is cut off
-//! after a crash, and when `.open` is removed from a name.
+//! thread, or on another one if the body is large. `outputs`, `output` and `output_files` manage the files: when the next one begins, what
+//! is cut off after a crash, and when `.open` is removed from a name.
 //!
 //! [`CdxjIndex`] needs only the finished files.
 

@@ -1,4 +1,5 @@
-//! One WARC record: its id, its digests, the head of its response in the form that archive readers expect, and what a revisit refers to.
+//! One WARC record: its header, id and digests; the head of a response in the form that archive readers expect; and the fields of a
+//! revisit.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -115,8 +116,8 @@ pub(super) fn revisited(record: WarcRecord, page: &PageRecord, id: impl Fn(&Revi
 /// The coding that the client has removed.
 const CHUNKED: &str = "chunked";
 
-/// The head as written to a record: HTTP/1.1 at the latest, and without the chunking that its body no longer has. The header that announced
-/// the chunking is kept under another name, as other crawlers do.
+/// A response's head as an archive has it: HTTP/1.1 at the latest, and without the chunking that its body no longer has. The header that
+/// announced the chunking is kept under another name, as other crawlers do.
 pub(super) fn archived(head: &[u8]) -> Cow<'_, [u8]> {
     let is_later = !head.starts_with(b"HTTP/1.");
     let is_told = |line: &[u8]| value(line, b"transfer-encoding").is_some();
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Nothing: the payload digest of a request in every archive. `abc`: the example of FIPS 180, in Base32.
+    /// The digest of nothing is the payload digest of a request in every archive. `abc` is the example of FIPS 180, in Base32.
     #[test]
     fn digests_match_those_of_other_tools() {
         assert_eq!(digest(&[]), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ");

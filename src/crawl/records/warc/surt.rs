@@ -1,4 +1,5 @@
-//! URLs in the order of their domains, as archive indexes are sorted: `com,example)/a?b=1`.
+//! SURT keys (Sort-friendly URI Reordering Transform): URLs in the order of their domains, as archive indexes are sorted:
+//! `com,example)/a?b=1`.
 
 use std::fmt::Write;
 
@@ -42,7 +43,7 @@ pub(super) fn surt(url: &str) -> String {
     key
 }
 
-/// Without a leading `www.`, `www2.` and so on.
+/// The host without a leading `www.`, `www2.` and so on.
 fn without_www(host: &str) -> &str {
     let rest = host.strip_prefix("www").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
     rest.and_then(|rest| rest.strip_prefix('.')).unwrap_or(host)
@@ -87,7 +88,7 @@ fn unescaped(bytes: &[u8]) -> Vec<u8> {
     undone
 }
 
-/// Without empty segments and `.`; `..` removes the segment before it.
+/// The path without empty segments and `.`; `..` removes the segment before it.
 fn whole_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
@@ -144,7 +145,7 @@ fn cold_fusion_session(query: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Without a session in parentheses before an `.aspx`: `(a(0123…)b(0123…))/` or `(0123…)/`. Removes the last one of each kind.
+/// The path without a session in parentheses before an `.aspx`: `(a(0123…)b(0123…))/` or `(0123…)/`. Removes the last one of each kind.
 fn without_path_session(mut path: String) -> String {
     for is_session in [is_many_sessions, is_one_session] {
         let found = path.rmatch_indices("/(").map(|(at, _)| at + 1).find_map(|at| {
@@ -185,7 +186,7 @@ fn sorted(query: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What the Internet Archive's Python package `surt` 0.3.1 makes of these.
+    /// The keys are those that the Internet Archive's Python package `surt` 0.3.1 makes of these URLs.
     #[test]
     fn keys_match_those_of_replay_tools() {
         for (url, key) in [
