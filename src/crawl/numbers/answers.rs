@@ -1,4 +1,4 @@
-//! What came back: requests counted by status, by error, by class, and by the depth and type of their pages.
+//! Results of requests, counted by status, by error, by class of status, and by the depth and type of their pages.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl AnswerCounts {
     }
 }
 
-/// Counts by names that the web chooses. Keeps at most [`NameCounts::MOST`] names, and counts the rare ones together as `other`.
+/// Counts by names that servers choose. Keeps at most [`NameCounts::MOST`] names, and counts rare names together as `other`.
 ///
 /// When one more name arrives, the rarer half is merged into `other`. A merged name that comes back starts from zero. So a name's count is
 /// a lower bound if `other` is not zero. The sum is always exact.

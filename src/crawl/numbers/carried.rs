@@ -1,5 +1,5 @@
-//! What one run of a job passes on to the next: its numbers, in each checkpoint; and the time and the cost so far, written every second so
-//! that they survive a kill.
+//! What one run of a job passes on to the next: all its numbers, in each checkpoint ([`Carried`]); and the time and cost so far, written
+//! every second so that they survive a kill ([`Spent`]).
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Seek, Write};
@@ -63,7 +63,7 @@ impl Carried {
         if bytes.is_empty() { Ok(None) } else { Ok(serde_json::from_slice(bytes).map(Some)?) }
     }
 
-    /// Adds what the run used after the checkpoint that this comes from.
+    /// Adds the time and cost that the run used after the checkpoint of these totals.
     pub(in crate::crawl) fn catch_up(&mut self, spent: Spent) {
         self.elapsed_us = self.elapsed_us.max(spent.elapsed_us);
         self.cost.cpu_us = self.cost.cpu_us.max(spent.cost.cpu_us);
@@ -79,8 +79,8 @@ impl Carried {
         Timestamp::from_micros(self.started_us)
     }
 
-    /// How far the clock has gone back since the last save, as far as that can be told: time passed since then hides as much of it. `None`
-    /// if it is less than a second, since clocks are adjusted all the time.
+    /// How far the clock has gone back since the last save, as far as that is known: the time that has passed since then hides as much of
+    /// it. `None` if it is less than a second, since clocks are adjusted all the time.
     pub(in crate::crawl) fn went_back(&self, now: Timestamp) -> Option<Duration> {
         Some(Timestamp::from_micros(self.saved_us).since(now)).filter(|by| *by >= Duration::from_secs(1))
     }
@@ -98,7 +98,7 @@ impl Carried {
 /// What all runs of a job have used up to a moment.
 ///
 /// A checkpoint has the same for its own moment. The pages that a killed run has fetched after its checkpoint are counted by their records;
-/// the time that they took is counted from here.
+/// the time that they took is counted by this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::crawl) struct Spent {
     /// How long all runs took, in microseconds.
@@ -106,7 +106,7 @@ pub(in crate::crawl) struct Spent {
     pub(in crate::crawl) cost: Cost,
 }
 
-/// The file for it, in the job's frontier: 32 bytes, overwritten in place.
+/// The file of [`Spent`], in the job's frontier directory: 32 bytes, overwritten in place.
 ///
 /// ```text
 /// elapsed  u64  microseconds
@@ -123,7 +123,7 @@ const NAME: &str = "spent";
 const UNKNOWN: u64 = u64::MAX;
 
 impl Spent {
-    /// Reads the file of this frontier. A missing or torn file counts as zero.
+    /// Reads the file in this frontier directory. A missing or torn file counts as zero.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -158,12 +158,12 @@ impl Spent {
 }
 
 impl SpentFile {
-    /// The path of the file.
+    /// The path of the file, given the frontier directory.
     pub(in crate::crawl) fn path(frontier: &Path) -> PathBuf {
         frontier.join(NAME)
     }
 
-    /// Opens the file of this frontier, or makes it.
+    /// Opens the file in this frontier directory, or makes it.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -208,7 +208,7 @@ impl Cost {
         Self { cpu_us: now.cpu_us.map(since), ..now }
     }
 
-    /// The cost of this run followed by the next.
+    /// The cost of this run and the next one together.
     pub(in crate::crawl) fn then(self, next: Self) -> Self {
         let both = |one: Option<u64>, other: Option<u64>, of: fn(u64, u64) -> u64| match (one, other) {
             (Some(one), Some(other)) => Some(of(one, other)),

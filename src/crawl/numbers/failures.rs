@@ -1,4 +1,4 @@
-//! What failed: examples of each kind of failure, the first pages that failed, and the hosts that refuse us.
+//! Failures: examples of each kind, the first pages that failed, and the hosts that refuse us.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -122,7 +122,7 @@ impl FailedPages {
 #[serde(default)]
 pub struct HostAnswers {
     hosts: BTreeMap<Box<str>, Answers>,
-    /// There were too many hosts, so hosts that are not in the map may have answered.
+    /// Set once there were too many hosts: hosts that are not in the map may have answered.
     is_partial: bool,
     /// Refusing hosts that were dropped from the map.
     forgotten: u64,
@@ -153,7 +153,7 @@ pub struct RefusingHost {
 }
 
 impl Answers {
-    /// Whether most were refusals. If only some of a host's answers are known, a few refusals may be chance.
+    /// Whether most answers were refusals. If only some of a host's answers are known, one or two refusals may be chance.
     fn refuse_us(&self, is_partial: bool) -> bool {
         self.refused * 2 > self.all && (self.refused >= 3 || !is_partial)
     }

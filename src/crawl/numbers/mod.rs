@@ -1,4 +1,7 @@
 //! A crawl's counters, and how one run of a job passes them on to the next.
+//!
+//! [`Tally`] has all counters of a run (`tally`); its parts are in `answers`, `counts` and `failures`. `timeline` has the numbers over time
+//! and those of now, `politeness_watch` checks the politeness of each request. `carried` passes all of these on.
 
 mod answers;
 mod carried;

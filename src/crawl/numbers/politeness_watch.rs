@@ -1,4 +1,4 @@
-//! Checks a crawl's politeness by the times at which its requests were sent, and by how many were out at once.
+//! Checks a crawl's politeness, by the times at which its requests were sent, and by how many requests were out at once.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -23,12 +23,12 @@ use crate::frontier::{Lease, LeaseKind, Politeness, Timestamp};
 /// server, under the name `server x.example`, and an IP address, under the name `address 192.0.2.1`.
 ///
 /// It remembers the last request to each of the most recently asked hosts: at least 32,768 hosts, and at most twice as many, which take 20
-/// MiB with the longest names. So it misses a violation only if 32,768 other hosts were asked within one delay.
+/// MiB with the longest names. So it misses a violation only if at least 32,768 other hosts got requests within one delay.
 #[derive(Default)]
 pub struct PolitenessWatch {
-    /// Hosts asked since the maps were last rotated.
+    /// The last request to each host since the maps were last rotated.
     recent: AHashMap<HostKey, Timestamp>,
-    /// Hosts asked before that, and not since. The next rotation drops them.
+    /// The last request to hosts that got one before that, and none since. The next rotation drops them.
     older: AHashMap<HostKey, Timestamp>,
     /// Connections taken, for hosts that have any taken.
     taken: AHashMap<HostKey, u32>,
@@ -38,7 +38,7 @@ pub struct PolitenessWatch {
     worst: Option<Violation>,
 }
 
-/// A request under way. It ends when this is dropped, at the latest.
+/// A request under way. It ends at the latest when this is dropped.
 pub(crate) struct Asking<'a> {
     watch: &'a Mutex<PolitenessWatch>,
     lease: &'a Lease,
@@ -140,8 +140,9 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// The connections of this origin that a lease's request takes. A host's own robots.txt must be alone. If http's robots.txt has moved to
-/// https, its request takes one connection of their server and none of https's host, whose own robots.txt may be out.
+/// The connections of this origin that a lease's request takes. A host's own robots.txt must be alone. If the robots.txt of an http host
+/// has moved to https, its request takes one connection of the server of both, and none of the https host, whose own robots.txt may be
+/// requested at the same time.
 fn taken_by(lease: &Lease, origin: &str) -> u8 {
     match lease.kind() {
         LeaseKind::Robots if lease.origin() == origin => lease.connections(),
@@ -164,8 +165,8 @@ impl PolitenessWatch {
         self.rested(address, at, delay);
     }
 
-    /// Begins a request to the host with this [origin](HostKey::as_str). The request adds `adds` to its taken connections, of which it may
-    /// have `connections`.
+    /// Begins a request to the host with this [origin](HostKey::as_str). The request adds `adds` to the host's taken connections. The host
+    /// may have at most `connections`.
     pub fn begin(&mut self, host: &str, adds: u8, connections: u8) {
         let added = u32::from(adds);
         let taken = match self.taken.get_mut(host) {
@@ -203,8 +204,8 @@ impl PolitenessWatch {
 
     /// As [`sent`](Self::sent), for a host or a group that the request also counts for.
     ///
-    /// If several requests may be out at once, their tasks may report them in another order than that of their times. So the distance
-    /// counts, whichever was first, and the later time is remembered.
+    /// If several requests may be out at once, their tasks may report them in another order than that of their times. So the distance of
+    /// their times counts, whichever was first, and the later time is remembered.
     pub fn rested(&mut self, host: &str, at: Timestamp, delay: Duration) {
         let last = if let Some(last) = self.recent.get_mut(host) {
             Some(std::mem::replace(last, at.max(*last)))

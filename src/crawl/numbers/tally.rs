@@ -1,4 +1,4 @@
-//! A crawl's counters.
+//! [`Tally`], a crawl's counters, and the traffic of each kind of request.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::crawl::latencies::Latencies;
 use crate::crawl::media_types::essence;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
-/// A crawl's counters. They take two or three hundred KiB, whatever the web answers: every map with keys from the web is bounded.
+/// A crawl's counters. They take two or three hundred KiB, whatever servers answer: every map with keys from the web is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

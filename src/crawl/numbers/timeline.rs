@@ -1,4 +1,4 @@
-//! A crawl's numbers over time, and its numbers now.
+//! A crawl's numbers over time ([`Timeline`]), and its current ones for a progress bar ([`Progress`]).
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl Timeline {
         &self.moments
     }
 
-    /// Whether a moment would be kept now, so that counts are only gathered if it is.
+    /// Whether a moment is due. Counts need to be gathered only then.
     pub(in crate::crawl) fn is_due(&self, elapsed_us: u64) -> bool {
         self.moments.last().is_none_or(|last| elapsed_us >= last.elapsed_us.saturating_add(self.step_us))
     }
@@ -121,7 +121,7 @@ impl Timeline {
         let (mut ours, mut theirs) = (Latest::of(&ours), Latest::of(&theirs));
         self.moments = times.into_iter().map(|time| ours.at(time).plus(theirs.at(time), time)).collect();
         self.step_us = self.step_us.max(other.step_us);
-        // The last one stays: it has the totals.
+        // The last moment stays: it has the totals.
         while self.moments.len() > MOST {
             let last = self.moments.len() - 1;
             let mut place = 0..;
@@ -144,7 +144,7 @@ impl Timeline {
     }
 }
 
-/// The counts up to a time.
+/// Steps through moments, and has the latest one up to a time.
 struct Latest<'a> {
     left: &'a [Moment],
     now: Moment,
@@ -155,7 +155,7 @@ impl<'a> Latest<'a> {
         Self { left: moments, now: Moment::default() }
     }
 
-    /// Times must be asked for in order.
+    /// The latest moment up to a time. Call it with times in ascending order.
     fn at(&mut self, time: u64) -> Moment {
         while let Some((next, left)) = self.left.split_first().filter(|(next, _)| next.elapsed_us <= time) {
             (self.now, self.left) = (*next, left);
@@ -176,9 +176,9 @@ pub struct Progress {
     pub wire_bytes: u64,
     /// Links that were seen before.
     pub duplicates: u64,
-    /// How many of `pages` were written by earlier runs.
+    /// The number of `pages` that earlier runs wrote.
     pub earlier_pages: u64,
-    /// How many of `wire_bytes` were received by earlier runs.
+    /// The number of `wire_bytes` that earlier runs received.
     pub earlier_wire_bytes: u64,
     /// Time since the crawl was made, in this run only.
     pub elapsed: Duration,

@@ -92,7 +92,8 @@ impl PartOutputs {
         }
         let started = pages.handle().and_then(Writer::start);
         let (writer, thread) = started.map_err(FileError::of("write", &path))?;
-        // Without sinks, the records' end is not tracked in `ends`, so a sync must not wait for the writer: it syncs what is in the file.
+        // Without sinks, `ends` does not follow the records: a sync then takes what is in the file, and checks only the length that it had
+        // at first.
         let written = if sinks.is_empty() { Written::default() } else { writer.written() };
         files.add(pages, written);
         threads.push(thread);

@@ -1,4 +1,4 @@
-//! What a crawl knows of a visited page, and its format in `pages.visits`.
+//! [`KnownPage`]: what a crawl knows of a visited page, and its format in `pages.visits`.
 //!
 //! ```text
 //! head:     kind         1 byte: 1 a page, 2 one that is gone; then 3 bytes of zero
@@ -17,8 +17,9 @@
 //!
 //! # Links
 //!
-//! They are kept so that they can pass the gate again when the page has not changed, as the page wrote them, before the gate: another crawl may have another scope, and a page may be nearer to its seeds. The
-//! exception is a link with a query in the page's own encoding: it is kept as the URL that it leads to.
+//! A page's links are kept so that they can pass the gate again if the page has not changed. They are kept as the page wrote them, before
+//! the gate judged them: another crawl may have another scope, and the page may be nearer to its seeds. The exception is a link with a
+//! query in the page's own encoding, which is kept as the URL that it leads to.
 //!
 //! ```text
 //! piece:  length * 8 + kind   as a varint
@@ -38,7 +39,7 @@ use crate::gate::Gate;
 
 /// Bytes of a head.
 pub(super) const HEAD: usize = 24;
-/// At most this many bytes of a payload. The longest has 4 MiB of links that do not compress.
+/// At most this many bytes of a payload. The longest one has 4 MiB of links that cannot be compressed.
 const MOST_PAYLOAD: u32 = 8 << 20;
 /// At most this many bytes of links, unpacked.
 const MOST_LINKS: u64 = 5 << 20;
@@ -64,7 +65,7 @@ pub(in crate::crawl) struct KnownPage {
     pub(in crate::crawl) validators: Validators,
     /// When its current body was first fetched.
     pub(in crate::crawl) since: String,
-    /// It existed at an earlier visit.
+    /// The page existed at an earlier visit, and is a 404 or 410 now.
     pub(in crate::crawl) is_gone: bool,
     pub(in crate::crawl) links: Outlinks,
 }
@@ -92,7 +93,7 @@ impl VisitHead {
 }
 
 impl KnownPage {
-    /// Appends its bytes. `fingerprint` stands for the key.
+    /// Appends its bytes. `fingerprint` is that of its key.
     pub(in crate::crawl) fn put(&self, fingerprint: Fingerprint, to: &mut Vec<u8>) {
         let begin = to.len();
         to.extend_from_slice(&[0; HEAD]);
@@ -177,7 +178,7 @@ impl KnownPage {
     }
 }
 
-/// Appends packed bytes. Reuses compressors.
+/// Compresses bytes and appends them. Compressors are reused.
 fn pack(bytes: &[u8], to: &mut Vec<u8>) {
     static IDLE: Mutex<Vec<zstd::bulk::Compressor<'static>>> = Mutex::new(Vec::new());
     let idle = lock(&IDLE).pop();
@@ -189,7 +190,7 @@ fn pack(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(&packed.unwrap_or_else(|error: io::Error| panic!("zstd takes any bytes: {error}")));
 }
 
-/// At most this many bytes of a page's links are kept. A page with more is requested without conditions.
+/// At most this many bytes of a page's links are kept. If a page has more, none are kept, and the page is requested without conditions.
 const MOST_KEPT: usize = 4 << 20;
 const NOFOLLOW: u64 = 1;
 const BASE: u64 = 6;
@@ -197,7 +198,7 @@ const BASE: u64 = 6;
 /// When a link is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::crawl) enum LinkTurn {
-    /// When its depth is due.
+    /// When URLs of its depth are due.
     Own = 0,
     /// With the page, at the page's depth.
     Part = 2,
@@ -205,11 +206,11 @@ pub(in crate::crawl) enum LinkTurn {
     Preferred = 4,
 }
 
-/// The links of a page, as it wrote them.
+/// The links of a page, as the page wrote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::crawl) struct Outlinks {
     bytes: Vec<u8>,
-    /// The range of the last base's text.
+    /// The range of the last base's text in `bytes`.
     base: std::ops::Range<usize>,
     is_cut: bool,
 }

@@ -1,8 +1,9 @@
-//! The pages that another job has visited; the output that keeps visits for it; and an index of where each visit is, in a sorted file.
+//! [`KnownPages`], the pages that another job has visited; [`Visits`], the output that keeps visits for a later job; and an index of the
+//! places of visits, in a sorted file.
 //!
-//! A row of the index has 16 bytes: the fingerprint of a page's key, and twice the place of its last visit, plus one if the page was gone then.
-//! Rows are sorted 64 MiB at a time, and merged if there are more. The first fingerprint of each 256 rows is kept in memory: 32 kB for a
-//! million pages. A lookup reads 4 KiB. The file has no name, so its space is freed however the process ends.
+//! A row of the index has 16 bytes: the fingerprint of a page's key, and twice the place of its last visit, plus one if the page was gone
+//! then. Rows are sorted 64 MiB at a time, and merged if there are more. The first fingerprint of each 256 rows is kept in memory: 32 kB
+//! for a million pages. A lookup reads 4 KiB. The file has no name, so its space is freed however the process ends.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +21,7 @@ use crate::driver::own::nameless;
 use crate::driver::{VISITS, own};
 use crate::job::{FileError, Job};
 
-/// The pages that another job has visited, from its `pages.visits`. The job is only read, and no crawl can run in it meanwhile.
+/// The pages that another job has visited, from its `pages.visits`. The job is only read. No crawl can run in it meanwhile.
 ///
 /// Opening it reads the heads of all visits: one pass over a file of some 120 bytes a page plus its links. They are sorted 64 MiB at a
 /// time. After that, each page takes 16 bytes of disk in the new job's directory and a quarter of a bit of memory.
@@ -54,7 +55,7 @@ impl KnownPages {
         Ok(Self { path, file: Mutex::new(file), key, index, damaged_at, _at_rest: at_rest })
     }
 
-    /// The file of the visits.
+    /// The path of the file of visits.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -69,8 +70,8 @@ impl KnownPages {
         self.damaged_at
     }
 
-    /// Passes on the keys of pages that the other job has not met: nothing links to them any more, or it ended before. Pages that it found
-    /// gone count as met. Returns how many there are.
+    /// Passes on the keys of pages that the other job has not visited: nothing links to them any more, or that job ended before. Pages that
+    /// it found gone count as visited. Returns how many keys there are.
     ///
     /// # Errors
     /// If a file cannot be read, or `take` fails.
@@ -99,7 +100,7 @@ impl KnownPages {
         file.seek(SeekFrom::Start(place))?;
         file.read_exact(&mut head)?;
         let Some(head) = VisitHead::read(&head) else { return Ok(None) };
-        // Two keys in many billions share a fingerprint.
+        // Among many billions of keys, two share a fingerprint.
         Ok(read_visit(&file, place, head.length)?.filter(|page| page.key == key))
     }
 }
@@ -144,17 +145,18 @@ const RUN: usize = 4 << 20;
 /// A fingerprint, and twice a place, plus one for a page that is gone.
 type Row = (u64, u64);
 
-/// The rows of all pages.
+/// The index: one row for each page, sorted by fingerprint.
 #[derive(Debug)]
 struct VisitIndex {
     file: Mutex<File>,
     rows: u64,
     /// The number of rows whose pages are not gone.
     pages: u64,
+    /// The first fingerprint of each [`PAGE`] rows.
     firsts: Vec<u64>,
 }
 
-/// Accepts rows in any order.
+/// Makes the index from rows in any order.
 #[derive(Debug)]
 struct VisitIndexWriter {
     directory: PathBuf,
@@ -259,7 +261,7 @@ fn read(from: &mut impl Read) -> io::Result<Option<Row>> {
     }
 }
 
-/// Keeps each page's `ETag`, `Last-Modified`, body digest and links in `pages.visits`, so that a later crawl can ask whether it has
+/// Keeps each page's `ETag`, `Last-Modified`, body digest and links in `pages.visits`, so that a later crawl can request it only if it has
 /// changed. Pass it to [`Crawl::open_with`](crate::crawl::Crawl::open_with).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Visits;

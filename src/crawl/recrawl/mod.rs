@@ -1,22 +1,23 @@
-//! Pages that were visited before: what is kept of each, and how they are fetched again.
+//! Recrawls: what is kept of each visited page, and how the page is fetched again.
 //!
 //! # The life of a visit
 //!
 //! 1. A page is done. A [`KnownPage`] collects what the next visit needs: the key, the wire URL, the `ETag` and
 //!    `Last-Modified` headers, a digest of the decoded body, when that body was fetched, and the page's links as it wrote them.
-//! 2. Its bytes go to `pages.visits`, an [output](super::records::Sink) of the job like any other: a receipt in the journal says where
-//!    they are, so they are there exactly once, whatever kills the crawl. `known_page` has the format.
+//! 2. Its bytes go to `pages.visits`, an [output](super::records::Sink) of the job like any other: a receipt in the journal says where they
+//!    are, so they are there exactly once, whatever kills the crawl. `known_page` has the format, and `known_pages` the output.
 //! 3. A crawl of another job that is given this one ([`KnownPages`]) reads the heads of all visits once, from front to back, and sorts
 //!    their fingerprints into an unnamed file. One fingerprint in 256 is kept in memory.
 //! 4. Before it requests a page, it looks the key up, reads one visit, and sends `If-None-Match` and `If-Modified-Since`.
-//! 5. The answer is compared (`judge`), the record says how the page has changed, and the page gets a visit in the new
-//!    job. A page that did not change keeps what it had. So the next crawl needs only the last job.
+//! 5. The answer is compared (`revisit`), the record says how the page has changed, and the page gets a visit in the new job. If the page
+//!    has not changed, that visit has the old digest, links and date. So the next crawl needs only the last job.
 //!
 //! # One job that visits its pages again and again
 //!
-//! With `recrawl.every`, the frontier's schedule has each page that is done, in the journal record that says so. The place of its last
-//! visit and its waiting time travel with the URL, as its metadata ([`Revisit`]). So there is no index, nothing of it is in memory, and a
-//! crash finds both or neither. A page whose validators have not changed gets no new visit.
+//! With `recrawl.every`, each page that is done goes into the frontier's schedule, by the same journal record that says it is done. The
+//! place of its last visit and its waiting time travel with the URL, as its metadata (`Revisit`). So no index is needed, nothing of this is
+//! in memory, and after a crash the journal has both or neither. A page of which nothing has changed, validators included, gets no new
+//! visit.
 //!
 //! # What HTTP says
 //!

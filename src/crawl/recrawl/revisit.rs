@@ -1,4 +1,4 @@
-//! Visits pages again: what is known of them, when they are next due, and how they have changed since their last visit.
+//! [`Recrawl`] visits pages again: what is known of a page, how it has changed since its last visit, and when it is next due.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +32,7 @@ pub(in crate::crawl) struct Visited {
     /// What is known of it; `None` if it never existed.
     pub(in crate::crawl) page: Option<KnownPage>,
     revisit: Revisit,
-    /// Its last visit in this job is still accurate, so no new one is written.
+    /// The page's last visit in this job is still accurate, so no new one is written.
     is_kept: bool,
 }
 
@@ -70,7 +70,7 @@ impl Recrawl {
         if let (Some((place, length)), Some(own)) = (revisit.place, &self.own) {
             page = read_visit(&lock(own), place, length)?;
         }
-        // Its bytes may still be on the way to the file.
+        // The visit's bytes may still be on the way to the file. The metadata then have at least the digest.
         let page = page.or_else(|| {
             let (key, url) = (key.to_owned(), String::new());
             revisit.digest.map(|digest| KnownPage { key, url, digest: Some(digest), ..KnownPage::default() })
@@ -97,7 +97,7 @@ impl Recrawl {
         Visited { page, revisit: Revisit { place, digest, wait }, is_kept }
     }
 
-    /// The bytes for the job's visits of a page that is done; empty if they already have it.
+    /// The bytes that a page that is done adds to the job's visits; empty if they already have this visit.
     pub(in crate::crawl) fn visit(&self, visited: &Visited) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let (Some(page), Some(_), false) = (&visited.page, &self.own, visited.is_kept) {
@@ -106,8 +106,8 @@ impl Recrawl {
         bytes
     }
 
-    /// How long the page with this record waits, and the metadata it takes along; `None` if it is not visited again. A sitemap is always
-    /// read completely, and its metadata stay.
+    /// How long the page with this record waits for its next visit, and its new metadata; `None` if it is not visited again. A sitemap is
+    /// always read completely, and keeps its metadata.
     pub(in crate::crawl) fn next_visit(
         &self,
         visited: Option<&Visited>,
@@ -130,7 +130,7 @@ fn payload(bytes: u32) -> Option<u32> {
 /// The target of a redirect is not a body, so its digest has another seed.
 const REDIRECT: u64 = 1;
 
-/// Parts of an answer that its record does not contain.
+/// Parts of a response that its record does not contain.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct PageAnswer {
     /// The digest of the decoded body.
@@ -139,7 +139,7 @@ pub(in crate::crawl) struct PageAnswer {
     pub(in crate::crawl) links: Outlinks,
 }
 
-/// Compares a page with its last visit, by its record. Returns how it has changed, if that can be told, and what is now known of it.
+/// Compares a page with its last visit, by its record. Returns how the page has changed, if that is known, and what is now known of it.
 fn judge(known: Option<&KnownPage>, answer: PageAnswer, record: &PageRecord) -> (Option<Recrawled>, Option<KnownPage>) {
     let recrawled =
         |change| Recrawled { change, since: known.map(|known| known.since.clone()).filter(|since| !since.is_empty()) };

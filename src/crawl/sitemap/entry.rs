@@ -1,4 +1,4 @@
-//! One URL that a sitemap or feed lists: the day of its date, and the address of the file, which completes it.
+//! [`SitemapEntry`], one URL that a sitemap or feed lists; the address of the file, which completes such URLs; and the day of a date.
 
 use std::borrow::Cow;
 
@@ -15,9 +15,9 @@ pub struct SitemapEntry {
     pub bases: Vec<String>,
     /// What it leads to.
     pub kind: SitemapEntryKind,
-    /// When it was last changed, as written.
+    /// When the page was last changed, as written.
     pub lastmod: Option<String>,
-    /// From 0 to 1; `None` for other values.
+    /// The priority, from 0 to 1; `None` for other values.
     pub priority: Option<f32>,
     /// Where it begins in the file: bytes of its text as UTF-8, gzip undone.
     pub offset: u64,
@@ -54,8 +54,9 @@ impl SitemapEntryKind {
 #[derive(Debug)]
 pub(crate) struct SitemapPlace {
     canonicalizer: Canonicalizer,
-    /// Its URL; `None` if it is not known.
+    /// The file's own URL as a base; `None` if it is not known.
     base: Option<BaseUrl>,
+    /// The root of the file's host.
     own: Option<CanonicalUrl>,
     /// The bases of the last entry that had any, and the base URL that they result in.
     last: (Vec<String>, Option<BaseUrl>),

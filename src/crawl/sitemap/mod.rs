@@ -1,12 +1,14 @@
-//! Sitemaps and feeds, from the bytes of a response to the URLs that they list.
+//! Sitemaps and feeds: from the bytes of a response to the URLs that they list.
 //!
 //! ```text
-//! bytes ──▶ SitemapText: gzip undone, UTF-8, cut at the limit ──▶ MendedText, xml; or text ──▶ SitemapEntry, one by one ──▶ SitemapSummary
-//!                                                                                      └──▶ SitemapPlace: a URL of it
+//! bytes ──▶ SitemapText: gzip undone, UTF-8, cut at the limit
+//!       ──▶ MendedText and `xml`; or plain lines
+//!       ──▶ SitemapEntry, one by one ──▶ SitemapPlace: the base that completes its URL
+//!       ──▶ SitemapSummary, at the end
 //! ```
 //!
-//! [`read_sitemap`] passes each entry on as soon as it is complete, so a file is never held completely once it is unpacked: memory is one
-//! element of at most [`MAX_ELEMENT`](text::MAX_ELEMENT), 16 KiB of text and gzip's window.
+//! [`read_sitemap`] passes each entry on as soon as it is complete, so an unpacked file is never held as a whole: memory is one element of
+//! at most [`MAX_ELEMENT`](text::MAX_ELEMENT), 16 KiB of text and gzip's window.
 //!
 //! # What is read
 //!
@@ -26,17 +28,17 @@
 //!
 //! People and old programs write sitemaps, so a reader must be lenient:
 //!
-//! - Names are compared without their prefix and without regard to case, and namespaces are ignored. But the content of an element of another
-//!   vocabulary is no entry, such as the `<image:loc>` of an image.
+//! - Names are compared without their prefix and without regard to case, and namespaces are ignored. But an element of another vocabulary
+//!   is no entry, such as the `<image:loc>` of an image.
 //! - Output of a program before the file, in its first 8 KiB, is skipped: a notice in words or in markup (`<b>Warning</b>: …<br />`).
-//! - A tag that is not closed ends where the next one begins that cannot be inside it. End tags without a start are ignored. `MendedText`
-//!   distinguishes stray quotes and `<` from real ones.
+//! - An element that is not closed ends where the next one begins that cannot be inside it. End tags without a start are ignored.
+//!   `MendedText` distinguishes stray quotes and `<` from real ones.
 //! - A URL directly in `<url>` or `<sitemap>`, or in another `<url>` inside `<loc>`, is accepted.
 //! - The five entities of XML and numbers are resolved. No other entity is: a DTD is not read, so there is nothing to expand and nothing to
 //!   fetch. A reference to another entity is left out; an `&` that begins no reference stays, in texts and attributes.
 //! - In feeds each `xml:base` is obeyed (RFC 4287 section 2), up to eight within one another.
-//! - If a file breaks off, everything complete before that point is passed on. So the entries from the beginning of a file are the first of its
-//!   entries. This holds for text files too, except for the last line, which counts only if the file is complete.
+//! - If a file breaks off, everything complete before that point is passed on. So the beginning of a file has the first of the whole file's
+//!   entries. This holds for text files too, except that the last line counts only if the file is complete.
 //!
 //! Each URL is passed on as written, without surrounding white space: the caller knows the sitemap's own address and resolves it, as
 //! `SitemapPlace` does for the crawl and for the command.

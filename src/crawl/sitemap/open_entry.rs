@@ -1,4 +1,4 @@
-//! An entry under construction, the bases of a feed's open elements, and the names in sitemaps and feeds.
+//! An entry that is being read, the bases of a feed's open elements, and the meaning of element names in sitemaps and feeds.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ pub(super) struct OpenEntry {
     pub(super) kind: SitemapEntryKind,
     /// The prefix of its tag's name.
     pub(super) prefix: String,
-    /// The number of bases around it.
+    /// The number of bases in effect around it.
     pub(super) bases_around: usize,
     /// Its URLs, in the order of the file.
     urls: Vec<EntryUrl>,
@@ -38,7 +38,7 @@ pub(super) struct EntryUrl {
 }
 
 impl OpenEntry {
-    /// An entry that begins here.
+    /// An entry that begins at `at`.
     pub(super) fn at(at: u64, kind: SitemapEntryKind, prefix: &str, bases_around: usize) -> Self {
         Self { kind, prefix: prefix.to_owned(), bases_around, at, ..Self::default() }
     }
@@ -64,7 +64,7 @@ impl OpenEntry {
         }
     }
 
-    /// Adds text that is in none of its elements, up to `longest` bytes.
+    /// Adds text that is in none of its child elements, up to `longest` bytes.
     pub(super) fn add_bare(&mut self, text: &str, at: u64, longest: usize) {
         if self.bare.len() + text.len() <= longest {
             if self.bare.trim().is_empty() {
@@ -74,7 +74,7 @@ impl OpenEntry {
         }
     }
 
-    /// Takes the text of one of its elements. Returns `false` if there is no room for another URL.
+    /// Takes the text of one of its child elements. Returns `false` if there is no room for another URL.
     pub(super) fn take(&mut self, name: FieldName, text: &str, at: u64, bases: Option<Chain>) -> bool {
         match name {
             FieldName::Url => return self.add(EntryUrl { kind: self.kind, url: text.to_owned(), at, bases }),
@@ -91,7 +91,7 @@ impl OpenEntry {
         true
     }
 
-    /// Passes it on, URL by URL. The fallback is used only if the entry is complete; otherwise, a URL may still follow.
+    /// Passes the entry on, URL by URL. The fallback is used only if the entry is complete; otherwise, its URL might still follow.
     pub(super) fn tell(mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
         if !self.has_url() && is_whole {
             let (bare, at) = (self.bare.trim().to_owned(), self.bare_at);
@@ -99,7 +99,7 @@ impl OpenEntry {
                 self.add_instead(&bare, at);
             }
             self.urls.extend(self.instead);
-            // An item of a feed may have only text.
+            // An item of a feed may have no URL, only text.
             if self.urls.is_empty() && self.kind != SitemapEntryKind::Item {
                 sitemap.note(self.at, "an entry without a URL");
             }
@@ -121,7 +121,7 @@ const LONGEST: usize = 2 * 1024;
 #[derive(Default)]
 pub(super) struct Bases(Vec<(usize, Chain)>);
 
-/// All bases in effect at one place, outermost first. Many URLs share one chain.
+/// The bases in effect at one place, outermost first. Many URLs share one chain.
 pub(super) type Chain = Rc<[String]>;
 
 impl Bases {
@@ -155,7 +155,7 @@ impl Bases {
         self.0.truncate(count);
     }
 
-    /// All bases in effect here.
+    /// All bases in effect at the current place.
     pub(super) fn chain(&self) -> Option<Chain> {
         self.0.last().map(|(_, chain)| Rc::clone(chain))
     }
@@ -171,7 +171,7 @@ const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
 pub(super) enum FieldName {
     /// The entry's URL.
     Url,
-    /// Possibly its URL.
+    /// A fallback for the entry's URL.
     Instead,
     Changed,
     Priority,

@@ -1,4 +1,5 @@
-//! Reads a sitemap of any format, entry by entry: the first element tells the type of a body; a file without one may list a URL a line.
+//! Reads a sitemap or feed of any format, entry by entry. The first element decides what a body is; a body without one may list a URL a
+//! line.
 
 use super::summary::Sitemap;
 use super::text::{SitemapText, floor, gzip_at};
@@ -41,14 +42,14 @@ pub fn read_sitemap(
     sitemap.summary()
 }
 
-/// Bytes to look at: as many as a reader has at first.
+/// At most this many first bytes are looked at: as many as a reader has at first.
 const HEAD: usize = 8 * 1024;
 /// The first bytes of most pages.
 const HTML: [&str; 2] = ["<!DOCTYPE html", "<html"];
-/// Elements that a file or a page may begin with: after them, no other beginning is looked for.
+/// Elements with which a file or a page may begin. If one of them comes first, no other beginning is looked for.
 const FIRST: [&str; 11] =
     ["body", "entry", "feed", "head", "html", "rdf", "rss", "sitemap", "sitemapindex", "url", "urlset"];
-/// The first bytes of a file that has something else before it.
+/// The first bytes of a file, looked for if something else comes before it.
 const BEGINNINGS: [&str; 6] = ["<?xml", "<feed", "<rdf:rdf", "<rss", "<sitemapindex", "<urlset"];
 
 /// Whether a body begins as an XML sitemap.
@@ -66,8 +67,8 @@ pub(in crate::crawl) fn is_gzip(start: &[u8]) -> bool {
     gzip_at(start).is_some()
 }
 
-/// Where the actual file begins in a text: at once, or after output of the program that writes it. That output may be markup too, like
-/// PHP's notices.
+/// Where the actual file begins in a text: at once, or after messages of the program that writes it. These may be markup too, like PHP's
+/// notices.
 pub(super) fn beginning(text: &str) -> usize {
     let text = &text[..floor(text, HEAD)];
     let first = first_element(text);

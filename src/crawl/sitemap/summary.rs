@@ -1,4 +1,4 @@
-//! A sitemap that is being read: its limits, and the result, with its format and its problems.
+//! The result of reading a sitemap, with its format and its problems; the limits; and the sitemap that is being read.
 
 use super::{SitemapEntry, SitemapEntryKind};
 

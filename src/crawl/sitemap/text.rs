@@ -1,4 +1,5 @@
-//! The text of a sitemap: gzip undone, converted to UTF-8, cut at a limit, its tags repaired.
+//! The text of a sitemap: gzip is undone, the text converted to UTF-8 and cut at a limit ([`SitemapText`]), and its tags are mended
+//! ([`MendedText`]).
 //!
 //! # The tags
 //!
@@ -28,7 +29,7 @@ pub(super) const MAX_ELEMENT: usize = 1 << 20;
 /// Bytes decoded at once.
 const PART: usize = 8 * 1024;
 
-/// The text of a sitemap, part by part. If a body breaks off or its gzip is damaged, the text before that is there.
+/// The text of a sitemap, part by part. If a body breaks off or its gzip is damaged, the text before that place is read.
 pub(super) struct SitemapText<'a> {
     bytes: BodyBytes<'a>,
     content_type: Option<&'a str>,
@@ -62,7 +63,7 @@ impl<'a> SitemapText<'a> {
         }
     }
 
-    /// A new element begins here.
+    /// Notes that a new element begins at the current place.
     pub(super) fn begin_element(&mut self) {
         self.element = 0;
     }
@@ -72,7 +73,8 @@ impl<'a> SitemapText<'a> {
         self.at += bytes;
     }
 
-    /// Skips white space and byte order marks, and returns the text after them that is there; empty at the end.
+    /// Skips white space and byte order marks. Returns how many bytes they were, and the loaded part of the text after them; empty at the
+    /// end.
     pub(super) fn head(&mut self) -> (u64, &str) {
         let mut passed = 0;
         loop {
@@ -112,7 +114,7 @@ impl<'a> SitemapText<'a> {
             self.is_over = length < PART;
             let decoder = self.decoder.get_or_insert_with(|| encoding_of_xml(raw, content_type).new_decoder());
             self.part.reserve(decoder.max_utf8_buffer_length(raw.len()).unwrap_or_default());
-            // There is space for all of it.
+            // The buffer has space for all of the text.
             let _ = decoder.decode_to_string(raw, &mut self.part, self.is_over);
         }
         if self.part.len() > self.room {
@@ -142,7 +144,7 @@ impl Read for SitemapText<'_> {
     }
 }
 
-/// The part of a text that an element may still take after `read` bytes.
+/// The part of the loaded text that an element may still take, of which `read` bytes were read.
 pub(super) fn of_element(rest: &[u8], read: usize) -> io::Result<&[u8]> {
     let room = MAX_ELEMENT.saturating_sub(read);
     if room == 0 && !rest.is_empty() {
@@ -151,7 +153,7 @@ pub(super) fn of_element(rest: &[u8], read: usize) -> io::Result<&[u8]> {
     Ok(&rest[..rest.len().min(room)])
 }
 
-/// The last place of a text, up to `most`, where a character begins.
+/// The last character boundary of a text at or before `most`.
 pub(super) fn floor(text: &str, most: usize) -> usize {
     (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
@@ -248,13 +250,13 @@ impl Read for Members<'_> {
     }
 }
 
-/// Replaces a `<` that is text. XML never contains this character (XML 1.0 section 2.2).
+/// Stands for a `<` that is text. XML never contains this character (XML 1.0 section 2.2).
 pub(super) const LESS: u8 = 1;
 
 /// The text of a sitemap with its tags mended. Takes linear time, and holds one tag.
 pub(super) struct MendedText<'a> {
     text: SitemapText<'a>,
-    /// Text from the last byte read on.
+    /// Loaded text. Bytes that were read are dropped before more is loaded.
     held: Vec<u8>,
     /// Bytes of `held` that were read.
     read: usize,
@@ -269,7 +271,7 @@ pub(super) struct MendedText<'a> {
 /// What the bytes after the ready ones belong to.
 enum Place {
     Text,
-    /// Something that ends with these bytes.
+    /// A comment, CDATA, a declaration or an end tag, which ends with these bytes.
     Upto(&'static [u8]),
     Tag(Tag),
 }
@@ -283,7 +285,7 @@ struct Tag {
     last: u8,
     /// An open value: its quote, and where that is.
     value: Option<(u8, usize)>,
-    /// The first `>` in it.
+    /// The first `>` in the open value.
     end_in_value: Option<usize>,
 }
 
@@ -292,7 +294,7 @@ impl<'a> MendedText<'a> {
         Self { text, held: Vec::new(), read: 0, ready: 0, place: Place::Text, element: 0, is_over: false }
     }
 
-    /// A new element begins here.
+    /// Notes that a new element begins at the current place.
     pub(super) fn begin_element(&mut self) {
         self.element = 0;
     }
@@ -356,17 +358,17 @@ fn in_text(rest: &mut [u8], is_over: bool) -> (usize, Place) {
     (at, place)
 }
 
-/// How many bytes of something that ends with `end` are ready.
+/// How many bytes of a construct that ends with `end` are ready, and what follows them.
 fn upto(rest: &[u8], end: &'static [u8], is_over: bool) -> (usize, Place) {
     match rest.windows(end.len()).position(|bytes| bytes == end) {
         Some(at) => (at + end.len(), Place::Text),
         None if is_over => (rest.len(), Place::Upto(end)),
-        // A part of its end may already be there.
+        // A part of the end may already be loaded.
         None => (rest.len().saturating_sub(end.len() - 1), Place::Upto(end)),
     }
 }
 
-/// How many bytes of a tag are ready: all or none.
+/// How many bytes of a tag are ready, all or none, and what follows them.
 fn in_tag(rest: &mut [u8], mut tag: Tag, is_over: bool) -> (usize, Place) {
     while let Some(byte) = rest.get(tag.seen).copied() {
         let at = tag.seen;

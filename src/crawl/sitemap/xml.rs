@@ -1,4 +1,4 @@
-//! Sitemaps and feeds in XML, event by event, and the references in their texts and attributes.
+//! Reads sitemaps and feeds in XML, event by event, and resolves the references in their texts and attributes.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
@@ -11,7 +11,7 @@ use super::summary::Sitemap;
 use super::text::{LESS, MendedText, SitemapText, floor};
 use super::{SitemapEntryKind, SitemapFormat};
 
-/// At most this many elements may be open at once, including tags that are never closed.
+/// At most this many elements may be open at once, including those that are never closed.
 const DEEPEST: usize = 200_000;
 /// At most this many bytes of one text are kept. No URL is longer.
 const LONGEST: usize = 16 * 1024;
@@ -43,7 +43,7 @@ pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>
                 break;
             }
             Err(error) => {
-                // The tag is cut because the text is.
+                // If the text is cut, that is why the tag is cut.
                 let cut = reader.get_mut().take_problem();
                 sitemap.note(walk.at, &cut.map_or_else(|| error.to_string(), str::to_owned));
                 // An element's text is complete once its end tag has begun.
@@ -67,12 +67,12 @@ pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>
     walk.finish(sitemap);
 }
 
-/// Where in a file the reader is.
+/// The state of the reader at a place in the file.
 #[derive(Default)]
 struct Walk {
     /// Bytes of text before the current event.
     at: u64,
-    /// Open elements, as far as tags say.
+    /// The number of open elements, by their tags.
     depth: usize,
     format: Option<SitemapFormat>,
     /// The file has none of the formats that are read.
@@ -88,7 +88,7 @@ struct Walk {
 struct Skipped {
     /// Its name as written in the tag, in lower case.
     tag: String,
-    /// Open elements with the same name in it. Others need not be closed: the skipped content may be HTML.
+    /// The number of open elements with the same name in it. Other elements need not be closed: the skipped content may be HTML.
     nested: usize,
 }
 
@@ -101,7 +101,7 @@ struct Field {
     at: u64,
     bases: Option<Chain>,
     is_too_long: bool,
-    /// `<url>` elements in it by mistake.
+    /// The number of open `<url>` elements in it, which are there by mistake.
     nested: usize,
 }
 
@@ -113,7 +113,7 @@ impl Walk {
         let Some(format) = self.format else { return self.begin(tag, prefix, name, sitemap) };
         let is_feed = matches!(format, SitemapFormat::Atom | SitemapFormat::Rss);
         if is_entry(format, name) && (prefix.is_empty() || !FOREIGN.contains(&prefix)) {
-            // Another `<url>` around the URL itself.
+            // This is another `<url>`, around the URL itself.
             if let Some(field) =
                 self.field.as_mut().filter(|field| field.name == FieldName::Url && field.text.trim().is_empty())
             {
@@ -125,7 +125,7 @@ impl Walk {
         }
         if let Some(skipped) = &mut self.skipped {
             let is_lost = |entry: &OpenEntry| entry.prefix == prefix && !entry.has_url();
-            // It was never closed: the entry's own URL follows.
+            // The skipped element was never closed if the entry's own URL follows.
             let is_over =
                 !is_feed && name == "loc" && skipped.tag.contains(':') && self.entry.as_ref().is_some_and(is_lost);
             if !is_over {
@@ -167,7 +167,7 @@ impl Walk {
         }
     }
 
-    /// The first element gives the file's format.
+    /// Takes the first element, which gives the file's format.
     fn begin(&mut self, tag: &BytesStart<'_>, prefix: &str, name: &str, sitemap: &mut Sitemap<'_>) {
         let Some(format) = format_of(name) else {
             self.is_foreign = true;
@@ -181,7 +181,7 @@ impl Walk {
         }
     }
 
-    /// Another URL in an entry begins an entry of its own: tags between them may be missing, and the details of each URL follow it.
+    /// Begins a new entry at another URL in an entry: the tags between the two may be missing, and the details of each URL follow it.
     fn part_entry(&mut self, sitemap: &mut Sitemap<'_>) {
         if let Some(entry) = self.entry.as_ref().filter(|entry| entry.has_url()) {
             let next = OpenEntry::at(self.at, entry.kind, &entry.prefix, entry.bases_around);
@@ -268,7 +268,7 @@ impl Walk {
         Some(value(&found.value, |unknown| self.note_unknown(unknown, sitemap)))
     }
 
-    /// A link whose URL is an attribute.
+    /// Takes a link whose URL is an attribute.
     fn link(&mut self, tag: &BytesStart<'_>, sitemap: &mut Sitemap<'_>) {
         let rel = self.attribute(tag, "rel", sitemap);
         if !rel.is_none_or(|rel| is_alternate(rel.trim())) {
@@ -283,7 +283,7 @@ impl Walk {
         }
     }
 
-    /// The file breaks off in an end tag whose name begins so.
+    /// Takes an end tag in which the file breaks off, by the beginning of its name.
     fn end_cut(&mut self, name: &[u8], sitemap: &mut Sitemap<'_>) {
         let is_own = |field: &Field| !name.is_empty() && field.tag.as_bytes().starts_with(name);
         if self.field.as_ref().is_some_and(is_own) {
@@ -304,7 +304,7 @@ impl Walk {
         }
     }
 
-    /// Passes on the current entry.
+    /// Ends the current entry, and passes it on.
     fn end_entry(&mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
         if is_whole {
             self.end_field(sitemap);
@@ -394,7 +394,7 @@ fn character(number: &str) -> Option<char> {
     code.ok().and_then(char::from_u32).filter(|letter| *letter != '\0')
 }
 
-/// Whether this can be an entity's name: `&b=2;` in a URL cannot.
+/// Whether a text can be an entity's name. The `b=2` of `&b=2;` in a URL cannot.
 fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(char::is_alphabetic)

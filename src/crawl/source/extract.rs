@@ -1,4 +1,4 @@
-//! What is taken from a response: links for the gate, and details for its record; and how responses are read.
+//! [`Extract`], what is taken from a response: links for the gate, and details for its record; and the options for reading responses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::driver::Content;
 use crate::gate::{Found, Gate, Links, Refusal, Via};
 
-/// The kind of a link of an unchanged page: the kind that it was found as is not kept.
+/// The kind of a link of an unchanged page. The kind that it had when it was found is not kept.
 const UNCHANGED: &str = "unchanged";
 /// At most this many bytes of a page's canonical URL are kept.
 const MAX_CANONICAL: usize = 8 << 10;
@@ -28,7 +28,7 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) links: Links,
     /// Links that cannot or must not be followed, as far as they are listed.
     pub(in crate::crawl) skips: Skips,
-    /// The number of links.
+    /// The numbers of links.
     pub(in crate::crawl) counts: LinkCounts,
     /// The page's encoding, and where it was found.
     pub(in crate::crawl) encoding: Option<(&'static str, EncodingSource)>,
@@ -37,11 +37,11 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) canonical: Option<String>,
     /// It asks not to be indexed.
     pub(in crate::crawl) noindex: bool,
-    /// What was selected from it.
+    /// The fields that were selected from it.
     pub(in crate::crawl) fields: BTreeMap<String, FieldValue>,
     /// Its links, if an output needs them.
     pub(in crate::crawl) edges: Option<Vec<Edge>>,
-    /// What the page says.
+    /// The page's content as fingerprints, by which similar pages are recognized.
     pub(in crate::crawl) content: Option<Content>,
     /// What it lists, if it is a sitemap or a feed.
     pub(in crate::crawl) list: Option<Listing>,
@@ -75,8 +75,8 @@ impl Extract {
         }
     }
 
-    /// Takes what a page says, for the second seen set. A few words are not enough: many pages have the same few words. In a long page,
-    /// everything after the words that are read is compared byte by byte.
+    /// Fingerprints what a page says, for the budgets' second seen set. A page with few words has no fingerprint of words: many pages have
+    /// the same few words. In a long page, everything after the words that are read counts byte by byte.
     pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords) {
         const FEW: usize = 16;
         let key = self.gate.fingerprint_key();
@@ -101,12 +101,12 @@ impl Extract {
         &self.gate
     }
 
-    /// Makes a URL from a text that is not a link.
+    /// Makes a URL from a text that is not taken as a link.
     pub(super) fn join(&self, base: &BaseUrl, text: &str) -> Option<CanonicalUrl> {
         self.gate.canonicalizer().join(base, text).ok()
     }
 
-    /// Takes a listed URL, or refuses it. `find` returns how it is found, or why it must not be followed.
+    /// Takes a link, or refuses it. `find` makes a [`Found`] of its URL, or says why it must not be followed.
     pub(super) fn add_found(
         &mut self,
         base: &BaseUrl,
@@ -142,7 +142,7 @@ impl Extract {
         });
     }
 
-    /// Keeps a link for outputs, if one needs it and it leads to a URL.
+    /// Keeps a link for outputs, if one needs links and the link leads to a URL.
     pub(super) fn keep(&mut self, base: &BaseUrl, href: &str, kind: &'static str, said: LinkText) {
         if let Some(edges) = &mut self.edges
             && let Ok(url) = self.gate.canonicalizer().join(base, href)
@@ -179,7 +179,7 @@ impl Extract {
         }
     }
 
-    /// Lists a refused link, if refused links are listed.
+    /// Lists a refused link, if refused links are listed or logged.
     fn skip(&mut self, base: &BaseUrl, href: &str, refusal: Refusal) {
         if self.skips.is_kept() {
             let url = self.gate.canonicalizer().join(base, href).ok().filter(|_| refusal != Refusal::TooManyLinks);

@@ -1,4 +1,4 @@
-//! The links of an HTML page, those of any response's head, and the URLs in a plain text.
+//! Reads the links of an HTML page, of any response's head, and the URLs in a plain text.
 
 use ahash::AHashSet;
 
@@ -23,7 +23,7 @@ pub(super) fn read_page(response: &Response, base: BaseUrl, options: &ReadOption
     extract.refuse_untold(Refusal::TooLong, page.links_too_long);
     extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
-    // A page's own canonical URL comes before its server's.
+    // A canonical URL in the page counts more than one in the head.
     let canonical = page.canonical.as_deref().and_then(|href| extract.join(&base, href));
     let in_head = response.canonical.as_deref().filter(|_| canonical.is_none());
     if let Some(own) = &own {
@@ -103,7 +103,7 @@ fn add_json_ld(
     extract.refuse_untold(Refusal::TooManyLinks, beyond);
 }
 
-/// Takes the links of a head, `first` before the page's other links.
+/// Takes the links of a head. The link `first` is fetched before the page's other links.
 fn add_head(response: &Response, base: &BaseUrl, first: Option<&str>, nofollow: bool, extract: &mut Extract) {
     for href in &response.links {
         if first == Some(href) {
@@ -117,7 +117,7 @@ fn add_head(response: &Response, base: &BaseUrl, first: Option<&str>, nofollow: 
     }
 }
 
-/// Characters that end a URL: they never occur in one, or they enclose it in print and in Chinese, Japanese and Korean texts.
+/// Characters that end a URL: they never occur in one, or they enclose or follow it in print or in Chinese, Japanese and Korean texts.
 const END: &str =
     "<>\"`{}|\\^\u{fffd}“”„‟‘’‚‛«»‹›、。〈〉《》「」『』【】〔〕〖〗〝〞〟…・！（），．：；？［］｛｝｟｠｡｢｣､";
 /// At most this many bytes of a URL.

@@ -1,4 +1,4 @@
-//! The URLs of a sitemap or feed, on their way to the gate.
+//! Reads the URLs of a sitemap or feed on their way to the gate, and finds the sitemaps of a host.
 
 use std::time::SystemTime;
 
@@ -14,11 +14,11 @@ use crate::crawl::sitemap::{
 use crate::frontier::{Lease, LeaseKind};
 use crate::gate::{Found, Gate, Refusal, ScopeKind, Via};
 
-/// At most this many sitemaps may be above another one. The protocol allows one; a second is found in practice.
+/// At most this many levels of sitemaps may be above a sitemap. The protocol allows one; a second is found in practice.
 const MOST_ABOVE: u32 = 2;
 /// The front queue of sitemaps named by a robots.txt: they are queued like the links of seeds.
 const NAMED: u8 = 1;
-/// The front queues of sitemaps listed by another one: recently changed ones, and others.
+/// The front queues of sitemaps that another sitemap lists: of recently changed ones, and of others.
 const LISTED: [u8; 2] = [2, 4];
 /// For this many days, a page counts as recently changed.
 const LATELY: i64 = 30;
@@ -62,7 +62,7 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
         format: summary.format.name().to_owned(),
         urls: pages,
         sitemaps,
-        // An empty or too long list is another problem.
+        // An empty list or a list that is too long is another problem.
         problems: (summary.problems + u64::from(summary.beyond > 0)).max(u64::from(problem.is_some())),
         problem,
     });
@@ -106,7 +106,7 @@ pub(super) fn take_named<'a>(
     }
 }
 
-/// The sitemap that a host may have, if its robots.txt is not fetched. It is queued with the first page that the host answers.
+/// The sitemap that a host may have, if its robots.txt is not fetched. It is queued when the host has answered for its first page.
 pub(in crate::crawl) fn guess(gate: &Gate, lease: &Lease, options: &ReadOptions) -> Option<Found> {
     // If a host's robots.txt is fetched, the host has answered before its first page.
     if !options.sitemaps.enabled || !lease.is_first_contact || lease.kind() != LeaseKind::Page {
@@ -194,7 +194,7 @@ fn turn(entry: &SitemapEntry, today: i64) -> u8 {
     u8::try_from((1 + preferred + changed).clamp(0, 2)).unwrap_or_default()
 }
 
-/// The number of days since it was changed.
+/// The number of days since the page or sitemap was changed.
 fn age(entry: &SitemapEntry, today: i64) -> Option<i64> {
     entry.lastmod.as_deref().and_then(day_of).map(|day| today - day)
 }

@@ -1,23 +1,24 @@
-//! What can be leased, and what the crawl does with each kind: the only place that distinguishes the kinds.
+//! The sources: the kinds of URLs that can be leased, and what the crawl does with each kind. Only this module distinguishes the kinds.
 //!
-//! A source is a type here that implements [`UrlSource`], and a line in [`source_of`]. It says what a complete response means to the
-//! frontier, whether links are read from it, and where it is counted. Everything else is the same for all kinds: how a URL is requested,
-//! how redirects and failures are handled, and how links go through the gate.
+//! A source is a type that implements [`UrlSource`], and has a line in [`source_of`]: a page, a robots.txt or a sitemap. It says what a
+//! complete response means to the frontier, whether links are read from it, and where it is counted. Everything else is the same for all
+//! kinds: how a URL is requested, how redirects and failures are handled, and how links go through the gate. `links` reads pages and plain
+//! texts, `list` sitemaps and feeds, and `extract` collects what they take.
 //!
 //! # Sitemaps
 //!
 //! A sitemap is a URL like any other: it passes the gate, waits for its host, obeys its robots.txt, is tried again, and has a record. Only
-//! its kind differs. So nothing about it is kept outside the journal, and a resume needs nothing more.
+//! its kind differs. So nothing about a sitemap is kept outside the journal, and a resume needs nothing else.
 //!
 //! | found | by |
 //! |---|---|
 //! | in a line of a robots.txt, whenever one is fetched | [`RobotsSource`] |
 //! | as `/sitemap.xml` of a host whose robots.txt names none, except in a crawl of all hosts. If it does not exist, it has no record | [`RobotsSource`] |
-//! | the same, for a host whose robots.txt is not fetched, with the first page that it answers | `list` |
+//! | the same, for a host whose robots.txt is not fetched, when its first page has come | `list` |
 //! | in another sitemap, up to two levels deep | `list` |
 //!
 //! A page that turns out to be a sitemap or feed is also read as one, by `list`; a sitemap that turns out to be a page is read as a page.
-//! So it does not matter which kind of link finds it first.
+//! So it does not matter by which kind of link a file is found first.
 
 mod extract;
 mod links;
@@ -34,7 +35,7 @@ use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Robots, Trouble};
 pub(super) use extract::{Extract, ReadOptions};
 pub(super) use list::guess as guess_sitemap;
 
-/// Takes links from a response; its URL is the base.
+/// A function that takes links from a response. The response's URL is the base.
 pub(super) type ReadLinks = fn(&Response, BaseUrl, &ReadOptions, &mut Extract);
 
 /// What the crawl does with leases of one kind.
@@ -52,10 +53,10 @@ pub(super) trait UrlSource: Sync {
         false
     }
 
-    /// Recognizes the bodies that are wanted completely, by their beginning. `None` if all are.
+    /// The function that recognizes, by its beginning, a body that is wanted completely. `None` if all bodies are.
     fn takes(&self, options: &ReadOptions) -> Option<TakesBody>;
 
-    /// Whether a body counts as far as it came even if its length or coding says that it is incomplete.
+    /// Whether a body is read as far as it came even if its length or coding says that it is incomplete.
     fn reads_so_far(&self) -> bool {
         false
     }
@@ -73,7 +74,8 @@ pub(super) trait UrlSource: Sync {
     /// What a complete response means to the frontier. A redirect is another outcome.
     fn outcome(&self, response: &Response) -> Outcome;
 
-    /// The function that reads the links of a response that is not a redirect; `None` if it has none. The body may have broken off.
+    /// The function that reads the links of a response that is not a redirect; `None` if no links are read from it. The body may have
+    /// broken off.
     fn links(&self, lease: &Lease, response: &Response, options: &ReadOptions) -> Option<ReadLinks>;
 
     /// Counts a request by its record. The request is done, or will be tried again.
@@ -143,7 +145,7 @@ fn takes_lists(content_type: Option<&str>, start: &[u8]) -> bool {
     takes_pages(content_type, start) || is_sitemap(start) || is_gzip(start)
 }
 
-/// Whether a page is a sitemap by its name. The contents of gzip are not known before it is unpacked.
+/// Whether a page is a packed sitemap, by its name: the contents of gzip are not known before it is unpacked.
 fn is_packed_sitemap(lease: &Lease, response: &Response, options: &ReadOptions) -> bool {
     let path = lease.url().split(['?', '#']).next().unwrap_or_default();
     options.sitemaps.enabled && is_gzip(&response.body) && path.ends_with(".xml.gz")
@@ -161,13 +163,13 @@ impl UrlSource for RobotsSource {
         None
     }
 
-    /// Otherwise, a host whose file is a line shorter than its Content-Length would not be crawled at all.
+    /// True: otherwise, a host whose robots.txt is a line shorter than its Content-Length would not be crawled at all.
     fn reads_so_far(&self) -> bool {
         true
     }
 
-    /// After a redirect, the file is elsewhere, and applies to the host that was asked first. If the file is also the own robots.txt of the
-    /// host where it is, both hosts are named.
+    /// After a redirect, the file is on another host, and applies to the host that was requested first. If the file is also the own
+    /// robots.txt of the host where it is, both hosts are named.
     fn named_by(&self, lease: &Lease) -> Option<Box<str>> {
         Some(match lease.for_other() {
             None => lease.origin().into(),
@@ -245,7 +247,7 @@ impl UrlSource for SitemapSource {
         if response.raw {
             return Some(list::refuse_coding);
         }
-        // A list of pages for people, or an error page; or a sitemap served as HTML.
+        // HTML may be a list of pages for people, an error page, or a sitemap with the wrong type.
         let is_page = !is_guess(lease) && is_html(response.content_type.as_deref(), &response.body);
         Some(if is_page { read_list_or_page } else { list::read })
     }
@@ -259,7 +261,7 @@ impl UrlSource for SitemapSource {
     }
 }
 
-/// Whether it was requested only because a sitemap might be there: nothing names it.
+/// Whether a sitemap was requested only because it might exist: nothing names it.
 fn is_guess(lease: &Lease) -> bool {
     lease.metadata().is_empty() && lease.referrer().is_none()
 }
