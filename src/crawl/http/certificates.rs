@@ -6,7 +6,7 @@
 //! Some sites under a wildcard have a first label that is not valid in a host name: `-a.blog.example`, `a-.blog.example` (RFC 1123 section
 //! 2.1). No authority certifies such a name, so only a wildcard makes a certificate valid for it: a wildcard that fits `-a.blog.example`
 //! fits every label before `.blog.example`. So the certificate is verified for a random label that is never sent: no certificate can name
-//! it. The greeting (TLS's ClientHello, with the server name) has another random label, by which the server finds its certificate, and the
+//! it. The greeting (TLS's `ClientHello`, with the server name) has another random label, by which the server finds its certificate, and the
 //! request names the host itself. A server that does not accept both on one connection answers 421 (RFC 9110 section 15.5.20).
 
 use std::fmt::Write;

@@ -441,8 +441,8 @@ mod tests {
         (opened, seen.len() - opened)
     }
 
-    /// Only the direct client keeps the connections of the hosts that were requested last, as many as may be kept. Neither client keeps
-    /// more.
+    /// "keeps the connections of the hosts that were asked last, as many as may be kept": a row of the reference's table of clients. Only
+    /// `direct` keeps this promise; neither client keeps more.
     #[test]
     fn kept_connections_have_a_bound_over_all_hosts() {
         assert_eq!(opened_and_closed(ClientChoice::DIRECT), [(12, 4), (0, 0)]);
