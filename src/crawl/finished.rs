@@ -22,13 +22,13 @@ const TOP_HOSTS: usize = 10;
 pub struct Finished {
     /// Why it ended.
     pub reason: FinishReason,
-    /// What the responses were.
+    /// The results of its requests.
     pub tally: Tally,
-    /// What is left in the frontier.
+    /// The counts of its frontier: what is left in it.
     pub frontier: FrontierStatistics,
     /// The hosts with the most requests.
     pub top_hosts: Vec<HostStatistics>,
-    /// Hosts that fail or are not asked again, worst first.
+    /// Hosts that fail or are retired, worst first.
     pub failing_hosts: Vec<HostStatistics>,
     /// Hosts with URLs that are left out because a budget is spent, most URLs first.
     pub spent_hosts: Vec<HostStatistics>,

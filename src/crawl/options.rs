@@ -145,12 +145,12 @@ pub struct FetchOptions {
     pub cookies: bool,
     /// Files with initial cookies, in the format of browser extensions, curl and wget. If there are any, `cookies` is on.
     pub load_cookies: Vec<PathBuf>,
-    /// The proxy through which hosts are asked. Hosts whose names the proxy resolves are not counted in the politeness by IP address, and
+    /// The proxy through which hosts are reached. Hosts whose names the proxy resolves are not counted in the politeness by IP address, and
     /// we cannot tell whether their addresses are private.
     pub proxy: Option<ProxyChoice>,
     /// The user name and password for the proxy, as `user:password`.
     pub proxy_sign_in: Option<Secret>,
-    /// Hosts that are asked without the proxy: `example.org` stands for the host and all below it, `10.0.0.0/8` for hosts that are
+    /// Hosts that are reached without the proxy: `example.org` stands for the host and all below it, `10.0.0.0/8` for hosts that are
     /// addresses in that block, `*` for all.
     pub no_proxy: Vec<String>,
     /// The crawl ends after a proxy has failed for this long. The proxy's failures do not count against pages or hosts, and the crawl can

@@ -52,7 +52,7 @@ pub(super) struct Visit {
     /// Where it redirects to.
     pub(super) redirect: Option<Found>,
     pub(super) record: PageRecord,
-    /// What its page says, if one was read.
+    /// The content of its page, if one was read.
     pub(super) content: Option<Content>,
     /// Links refused before the gate.
     pub(super) skips: Skips,

@@ -21,7 +21,7 @@ const PART: usize = 1024;
 const MAX_RATIO: u64 = 1_000;
 
 /// Decodes a body's content codings piece by piece. Whatever the input, it holds at most the output up to its limit, and for each coding 32
-/// KiB, the codec's window and its tables. [`held`](Self::held) says how much that is.
+/// KiB, the codec's window and its tables. [`held`](Self::held) returns how many bytes these are.
 #[derive(Debug)]
 pub(super) struct Decoder {
     /// In decoding order: the coding applied last comes first.

@@ -38,7 +38,7 @@ pub struct Response {
     pub canonical: Option<String>,
     /// What the X-Robots-Tag headers ask of this agent.
     pub robots: RobotsTag,
-    /// Its head says that it is a challenge instead of the page.
+    /// By its head, the response is a challenge instead of the page.
     pub(in crate::crawl) challenge: bool,
     /// The validators for a conditional request.
     pub validators: Option<Box<Validators>>,

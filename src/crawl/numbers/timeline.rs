@@ -186,7 +186,7 @@ pub struct Progress {
     pub now: Timestamp,
     /// Share of the seen filter's capacity that is used, 0 to 1; 0 if it grows.
     pub filter_used: f64,
-    /// The seen filter is beyond its capacity: it loses more pages than its target rate says.
+    /// The seen filter is beyond its capacity: it loses more pages than its target rate promises.
     pub is_filter_full: bool,
     /// The crawl is paused.
     pub is_paused: bool,

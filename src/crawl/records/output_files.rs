@@ -147,7 +147,7 @@ fn disturbed(path: &Path, problem: &str, done: &str) -> CheckpointError {
 }
 
 /// Outputs that earlier runs of a job wrote, but this run does not. If a kill left bytes at an output's end that no record describes, they
-/// are cut off now: the next run that names the output must find what the records say. Missing files and finished series are ignored.
+/// are cut off now: the next run that names the output must find it as the records say. Missing files and finished series are ignored.
 #[derive(Debug)]
 pub(in crate::crawl) struct EarlierOutputs<'a> {
     directory: &'a Path,

@@ -62,7 +62,7 @@ pub(in crate::crawl) fn is_feed(start: &[u8]) -> bool {
     matches!(root(start).as_deref(), Some("rss" | "feed" | "rdf" | "entry"))
 }
 
-/// Whether a body is packed by gzip, so that its beginning says nothing else.
+/// Whether a body is packed by gzip, so that its first bytes do not show its format.
 pub(in crate::crawl) fn is_gzip(start: &[u8]) -> bool {
     gzip_at(start).is_some()
 }

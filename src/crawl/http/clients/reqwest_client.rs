@@ -377,8 +377,8 @@ struct ConnectorWatch {
 }
 
 impl ConnectorWatch {
-    /// Waits for an answer, and says whether a new connection was begun for it. For each connection made, records the time it took and asks
-    /// whether the request may still be sent.
+    /// Waits for an answer, and returns with it whether a new connection was begun for it. For each connection made, records the time it
+    /// took, and checks whether the request may still be sent.
     ///
     /// # Errors
     /// When the request may no longer be sent.
