@@ -26,7 +26,7 @@
 //! thread, or on another one if the body is large. `outputs`, `output` and `output_files` manage the files: when the next one begins, what
 //! is cut off after a crash, and when `.open` is removed from a name.
 //!
-//! [`CdxjIndex`] needs only the finished files.
+//! [`CdxjIndex`] needs nothing but the files. Of the files of a running crawl, it has all complete records.
 
 mod archive;
 mod cdxj;
