@@ -1,4 +1,4 @@
-//! What an operator may ask of a cluster, and tell it; among the questions, "why was this URL not fetched?".
+//! The cluster admin: an operator's questions to a crawl on many machines, and commands. One question is "why was this URL not fetched?".
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -96,7 +96,7 @@ impl ClusterAdmin {
         Some(self.terms.settings.as_str()).filter(|settings| !settings.is_empty())
     }
 
-    /// Says why URLs were not fetched, by the logs of their partitions: these have all that counts, whether or not a node is running. Each
+    /// Says why URLs were not fetched, by the logs of their partitions. The logs are enough, whether or not a node is running. Each
     /// partition is read as a new owner reads it, into a directory for temporary files. Page records are on the nodes, and are not looked
     /// up.
     ///
@@ -169,7 +169,7 @@ impl ClusterAdmin {
         self.terms.partitions
     }
 
-    /// The state of the partitions in one line, then one line for each node.
+    /// The state of the partitions in one line, a warning if link batches could not be read, then one line for each node.
     ///
     /// # Errors
     /// If the servers do not answer.
@@ -237,13 +237,13 @@ pub struct PartitionPlace {
     pub partition: u32,
     /// The node that owns the partition, and its machine and directory; `None` if none does.
     pub owner: Option<(String, String)>,
-    /// It is in a link batch that the partition has not taken in yet.
+    /// The URL is in a link batch that the partition has not taken in yet.
     pub is_in_letter: bool,
 }
 
-/// Answers by the logs of these URLs' partitions, as a new owner would read them: no node is disturbed, and none need be running. Page
-/// records are on the nodes, and are not looked up. Takes the memory and the time of a new owner for each partition asked, and a directory
-/// for temporary files.
+/// Says why these URLs were not fetched. The log of each of their partitions is read as a new owner reads it: no node is disturbed, and
+/// none need be running. Page records are on the nodes, and are not looked up. Each partition takes as much memory and time as a new owner
+/// needs, and a directory for temporary files.
 ///
 /// # Errors
 /// If the servers do not answer, or a log is damaged; if the directory cannot be used.
@@ -309,7 +309,7 @@ async fn link_batches<T: ClusterTransport>(
     let mut all = Vec::new();
     while let Some(message) = transport.next(&ClusterSubject::Found(partition), read).await? {
         read = message.sequence;
-        // One that cannot be read is for the owner to keep and to count.
+        // A link batch that cannot be read is left out: the owner keeps and counts it.
         all.extend(read_link_batch(&message.bytes, canonicalizer).into_iter().flat_map(|(_, found)| found));
     }
     Ok(all.into_iter().map(|found| found.url).collect())
@@ -326,7 +326,7 @@ impl ScratchDirectory {
 
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
-        // If this fails, the cleaner of such directories takes it.
+        // If this fails, the directory stays until the system cleans up its temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

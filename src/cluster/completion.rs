@@ -52,7 +52,7 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
     Ok(Some(sequences))
 }
 
-/// Partitions that are read at once, so that their messages share reads and writes.
+/// At most this many partitions are read at once, so that their messages share reads and writes.
 const READ: usize = 32;
 
 /// What a partition has counted so far, as its log keeps it.
@@ -95,7 +95,7 @@ pub(crate) async fn merged<T: ClusterTransport>(
     let mut all = all.map_or_else(|| nothing(options), Ok)?;
     all.finish = if has_ended { FinishReason::Drained } else { FinishReason::Unfinished };
     all.settings = Settings::from(options);
-    // What was counted as resumes are moves of partitions.
+    // Each resume that was counted is a move of a partition to another owner.
     all.resumes = 0;
     Ok(all)
 }

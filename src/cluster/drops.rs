@@ -2,8 +2,8 @@
 //!
 //! The list is one key of the crawl's bucket, so no node's death can lose it. Each node reads it before it takes a partition, and once a
 //! second from then on. Its partitions apply the list as a job does: queued URLs are set aside with the reason, and links to dropped URLs
-//! are refused. A partition publishes which list it applies, so the user learns when all of them do. A crawl does not end before, or the
-//! URLs of a rule that was taken back would be lost.
+//! are refused. A partition publishes which list it applies, so the user learns when all of them do. A crawl does not end before that:
+//! otherwise the URLs of a rule that was taken back would be lost.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +16,9 @@ use super::wire::{DroppedValue, read_value, value_to_bytes};
 use crate::crawl::PartitionHandle;
 use crate::gate::{DropRule, Found};
 
-/// Rules of a list, at most.
+/// A list has at most this many rules.
 const MOST_RULES: usize = 4096;
-/// Bytes of a list, at most.
+/// The rules of a list have at most this many bytes.
 const MOST_BYTES: usize = 256 << 10;
 
 const KEY: ClusterSubject = ClusterSubject::Key(ClusterKey::Dropped);
@@ -42,8 +42,8 @@ impl DropList {
         self.list().0
     }
 
-    /// Reads the list as it is now. Retries while the servers cannot be reached. If the list cannot be parsed, that is logged, and the one
-    /// before it holds.
+    /// Reads the list as it is now. Retries while the servers cannot be reached. If the list cannot be parsed, that is logged, and the
+    /// previous list holds.
     pub(crate) async fn read_on<T: ClusterTransport>(&self, transport: &T) {
         let mut backoff = Backoff::new();
         let message = loop {
@@ -84,8 +84,8 @@ impl PartDrops {
     }
 
     /// Applies this list, if it is newer. `seeds` are the partition's seeds: those that were refused while they were dropped are admitted
-    /// again. If the journal's storage fails, the list before holds until the next call. Blocks, since it sets aside what is queued and
-    /// writes that down.
+    /// again. If the journal's storage fails, the previous list holds until the next call. Blocks: queued URLs are set aside, and that is
+    /// journaled.
     pub(crate) fn go_by(&self, (message, rules): (u64, Vec<DropRule>), seeds: impl FnOnce() -> Vec<Found>) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if message <= self.applied() {

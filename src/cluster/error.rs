@@ -1,4 +1,4 @@
-//! Why a node cannot begin, or cannot go on.
+//! The errors of a cluster: why a node cannot begin or go on, or why a question to the servers fails.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::succession::SuccessionError;
 use crate::crawl::CrawlError;
 use crate::job::JobError;
 
-/// Why a node of a cluster cannot begin, or cannot go on.
+/// Why a node of a cluster cannot begin or go on, or why a question to the servers fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {

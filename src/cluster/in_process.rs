@@ -1,4 +1,4 @@
-//! A transport within one process, which loses, duplicates and delays messages as it is told.
+//! A transport within one process, for tests. It loses, duplicates and delays messages at a given rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -63,7 +63,7 @@ impl Kept {
         Ok(self.sequence)
     }
 
-    /// A late message may arrive.
+    /// In one call of four, one of the late messages arrives.
     fn arrive(&mut self) {
         if !self.late.is_empty() && self.draw(4) == 0 {
             let at = self.draw(self.late.len() as u64);
@@ -119,7 +119,7 @@ impl InProcess {
         self.with(|kept| kept.logs.get_mut(subject).expect("a subject with messages")[at].bytes[20] ^= 1);
     }
 
-    /// From here on nothing goes wrong, and nothing is on its way.
+    /// From this call on, nothing goes wrong, and nothing is on its way.
     pub(crate) fn mend(&self) {
         self.with(|kept| {
             kept.percent = 0;
@@ -160,7 +160,7 @@ impl ClusterTransport for InProcess {
     ) -> Result<u64, PublishError> {
         self.wander().await;
         if after.is_some() && self.with(|kept| kept.fails() && kept.takes(subject, after)) {
-            // Of two messages that are on their way at once, a cluster of servers keeps both, and acknowledges both.
+            // Of two messages that are on their way at once, a cluster of servers may keep both, and acknowledge both.
             self.wander().await;
             return self.with(|kept| kept.keep(subject, bytes, None));
         }

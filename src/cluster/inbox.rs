@@ -1,4 +1,4 @@
-//! Link batches that others have sent to a partition: they are taken in order, each once.
+//! The inbox of a partition: link batches that others have sent to it are taken in the order of the log, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const WINDOW: u64 = 4096;
 /// How often the log is read while no message is announced.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Takes in what others have found for a partition.
+/// Takes in the links that others have found for a partition.
 #[derive(Debug)]
 pub(crate) struct Inbox<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
@@ -30,14 +30,14 @@ pub(crate) struct Inbox<T: ClusterTransport> {
 }
 
 impl<T: ClusterTransport> Inbox<T> {
-    /// Takes in link batches without end. It ends only if their links cannot be kept, which ends the crawl too.
+    /// Takes in link batches without end. It returns only if their links cannot be kept, which ends the crawl too.
     pub(crate) async fn run(self) {
         let subject = ClusterSubject::Found(self.partition);
         let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Dedup::default(), Backoff::new());
         let (mut arrivals, mut is_notified) = (None, false);
         loop {
             if arrivals.is_none() {
-                // Before the log is read, so that nothing comes between the two.
+                // This comes before the log is read, so that no message is missed between the two.
                 arrivals = self.transport.arrivals(&subject).await.ok();
             }
             let found = match &mut arrivals {
@@ -98,7 +98,7 @@ impl<T: ClusterTransport> Inbox<T> {
     }
 }
 
-/// The link batches that were taken. One that was sent again because its answer was lost comes twice.
+/// The link batches that were taken. A link batch whose answer was lost is sent again, and comes twice.
 #[derive(Debug, Default)]
 struct Dedup(BTreeMap<u64, Taken>);
 
@@ -118,8 +118,8 @@ impl Dedup {
         if id.serial <= taken.up_to || !taken.behind.insert(id.serial) {
             return false;
         }
-        // A writer counts its link batches to all partitions, so there are gaps. One that is `WINDOW` before the newest is no longer on the
-        // way.
+        // A writer counts its link batches to all partitions, so there are gaps. A link batch that is `WINDOW` before the newest is no
+        // longer on the way.
         taken.up_to = taken.up_to.max(id.serial.saturating_sub(WINDOW));
         taken.behind = taken.behind.split_off(&(taken.up_to + 1));
         true

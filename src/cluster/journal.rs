@@ -1,16 +1,17 @@
-//! A partition's journal and its log: what is not in the log yet, and how much that may be; the journal that is rebuilt from the log; and
-//! the local copy of both.
+//! A partition's journal and its log: the pieces that are not in the log yet, and how many there may be; the journal that is rebuilt from
+//! the log; and the local copy of both.
 //!
 //! Pages that were fetched and are not in the log yet would be fetched again if their node were killed. So a [`Backlog`] counts them, and
-//! where they are too many, a [`FetchThrottle`] lets their partition fetch nothing new.
+//! if they are too many, a [`FetchThrottle`] lets their partition fetch nothing new.
 //!
 //! # The local copy
 //!
-//! The local copy is of a partition that this machine owned before, so that its next owner here need not ask the servers for it.
+//! A partition that this machine owned before has a local copy, so that its next owner here need not read it from the servers.
 //!
-//! The state of the log is stored beside the partition's files: after its owner's first round, and whenever counts go to the log. The
-//! journal up to that state is the log's, byte by byte, and so are checkpoints that end before it. Everything after it is removed. Later
-//! messages of the log are then read as after a snapshot; if some of them were purged, the servers' snapshots are used instead.
+//! The state of the log is stored beside the partition's files, in the file `fold`: after its owner's first round, and whenever counts go
+//! to the log. The journal up to that state is the log's, byte by byte, and so are checkpoints that end before it. Everything after it is
+//! removed. Later messages of the log are then read as after a snapshot; if some of them were purged, the servers' snapshots are used
+//! instead.
 //!
 //! The files are not synced for this: a kill leaves all that was written, but a power cut may not. So the copy counts only until the
 //! machine starts anew.
@@ -44,22 +45,22 @@ use crate::driver::{JournalObserver, segment_name, segment_start};
 use crate::gate::Position;
 use crate::job::journal::Disk;
 
-/// Bytes of one message, at most: a server takes 1 MiB by default.
+/// One message has at most this many bytes: a server takes 1 MiB by default.
 const MOST_BYTES: usize = 512 << 10;
 
-/// What a partition's journal has written, until it is in the log.
+/// The bytes that a partition's journal has written, until they are in the log.
 #[derive(Debug)]
 pub(crate) struct JournalPieces {
     waiting: Mutex<Vec<JournalPiece>>,
-    /// The journal has what link batches up to this sequence brought. Changes only while nothing can be written to the journal.
+    /// The journal has the links of all link batches up to this sequence. Changes only while nothing can be written to the journal.
     read: AtomicU64,
-    /// As `read`, and all of it waits here or was taken from here.
+    /// Like `read`, for link batches whose journal bytes wait here or were taken from here.
     safe: AtomicU64,
     wake: Arc<Notify>,
 }
 
 impl JournalPieces {
-    /// `read`: the last link batch that the journal has.
+    /// `read` is the last link batch whose links the journal has.
     pub(crate) fn new(read: u64, wake: Arc<Notify>) -> Self {
         Self { waiting: Mutex::default(), read: AtomicU64::new(read), safe: AtomicU64::new(read), wake }
     }
@@ -68,7 +69,7 @@ impl JournalPieces {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out what waits, in pieces that fit a message.
+    /// Takes out the bytes that wait, in pieces that fit a message.
     pub(crate) fn take(&self) -> Vec<JournalPiece> {
         std::mem::take(&mut self.waiting())
     }
@@ -77,23 +78,24 @@ impl JournalPieces {
         self.waiting().is_empty()
     }
 
-    /// The journal has what this link batch brought. Called while nothing else can be written to the journal.
+    /// Notes that the journal has the links of this link batch. Call this while nothing else can be written to the journal.
     pub(crate) fn has_read(&self, sequence: u64) {
         self.read.store(sequence, Ordering::Release);
     }
 
-    /// What this link batch brought is written, and waits here or was taken from here.
+    /// Notes that the links of this link batch are written, and their bytes wait here or were taken from here.
     pub(crate) fn has_written(&self, sequence: u64) {
         self.safe.store(sequence, Ordering::Release);
         self.wake.notify_one();
     }
 
-    /// The last link batch of which the journal has all, and which waits here or was taken from here. Read it before the pieces are taken.
+    /// The last link batch whose links are all journaled, in bytes that wait here or were taken from here. Read it before the pieces are
+    /// taken.
     pub(crate) fn read(&self) -> u64 {
         self.safe.load(Ordering::Acquire)
     }
 
-    /// Adds what the files of a journal have from a position on: it was written before this observed the journal.
+    /// Adds the bytes of a journal's files from a position on: they were written before this object observed the journal.
     pub(crate) fn add_files(&self, directory: &Path, from: u64) -> io::Result<()> {
         for segment in starts(directory)? {
             let mut file = File::open(directory.join(segment_name(segment)))?;
@@ -117,7 +119,7 @@ impl JournalObserver for JournalPieces {
             match waiting.last_mut() {
                 Some(last) if last.segment == segment && last.bytes.len() + part.len() <= MOST_BYTES => {
                     last.bytes.extend_from_slice(part);
-                    // What was read meanwhile is in the last of these bytes.
+                    // The links of link batches that were read meanwhile are in the last of these bytes.
                     last.read = read;
                 }
                 _ => waiting.push(JournalPiece { segment, at, read, bytes: part.to_vec() }),
@@ -261,7 +263,7 @@ impl Backlog {
 
 impl Drop for Backlog {
     fn drop(&mut self) {
-        // They will not be published here any more.
+        // These pages will not be published here any more.
         self.take(self.own());
     }
 }
@@ -307,7 +309,7 @@ const COPY_VERSION: u8 = 1;
 const LOG_STATE_FILE: &str = "fold";
 /// The directory with the files of the partition.
 pub(super) const FRONTIER: &str = "frontier";
-/// The directory with the files that were there, while those to keep are moved back.
+/// The directory with the earlier files, while the files to keep are moved back.
 const BEFORE: &str = "before";
 
 /// Stores the state of the log. The journal up to there is already with the operating system.
@@ -323,8 +325,8 @@ pub(super) fn keep_copy(directory: &Path, job: u64, log: &LogState) -> io::Resul
     fs::rename(beside, directory.join(LOG_STATE_FILE))
 }
 
-/// Restores the directory to the stored state of the log: keeps the files up to there, removes the rest, and returns the state. `None`
-/// where the copy cannot be used.
+/// Restores the directory to the stored state of the log: keeps the files up to there, removes the rest, and returns the state. `None` if
+/// the copy cannot be used.
 pub(super) fn take_copy(directory: &Path, job: u64) -> Option<LogState> {
     let log = fs::read(directory.join(LOG_STATE_FILE)).ok().and_then(|bytes| read_copy(&bytes, job))?;
     let [frontier, before] = [FRONTIER, BEFORE].map(|name| directory.join(name));

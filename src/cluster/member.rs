@@ -1,4 +1,5 @@
-//! A process that takes part in a crawl on many machines.
+//! A member of a cluster: a process that takes part in a crawl on many machines; its options, and the description (`cluster.toml`) in its
+//! job directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI64;
@@ -44,7 +45,7 @@ pub struct ClusterOptions {
     pub seeds: Vec<CanonicalUrl>,
     /// The node's settings as a file, for a later [`explain`](super::ClusterAdmin::explain).
     pub settings: String,
-    /// What is kept of each page in that directory, besides its record.
+    /// Outputs that are kept of each page in that directory, besides its record.
     pub sinks: Vec<Arc<dyn Sink>>,
     /// Whether each refused link is listed there.
     pub skipped: bool,
@@ -55,7 +56,7 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// A number for a node's job directory, which no other directory has.
+    /// A number for a node's job directory. No other directory has the same number.
     pub fn number_of(crawl: &str, directory: &Path) -> u64 {
         let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
         let place = format!("{crawl}\n{}\n{}", machine(), directory.display());
@@ -72,7 +73,7 @@ pub struct Member {
     means: FetchResources,
     outputs: PartOutputs,
     stop: Stop,
-    /// Drawn once for the job directory.
+    /// A number that was drawn once for the job directory.
     place: u64,
     /// The node that this process is now. Once others have taken it for dead, the process joins as another node.
     context: Arc<Mutex<Option<Arc<NodeContext<Nats>>>>>,
@@ -152,10 +153,10 @@ impl Member {
         let _ends = deadline.map(|deadline| AbortOnDrop(deadline.abort_handle()));
         loop {
             let context = Arc::new(self.context()?);
-            // All partitions must know what is in scope before the first of them begins.
+            // All partitions must know the scope before the first of them begins.
             let roots = self.terms.roots.unwrap_or_default();
             context.roots.read_to(&*self.nats, &context.canonicalizer(), roots).await?;
-            // They must know what is dropped, too.
+            // They must know the drop rules, too.
             context.drops.read_on(&*self.nats).await;
             let name = format!("{}:{}", machine(), self.options.directory.display());
             *self.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&context));
@@ -182,7 +183,7 @@ impl Member {
         options.workers = Some(share.max(LEAST_FETCHES).min(places.fetches));
         // The servers have all that is needed of a partition, and nobody reads its journal here.
         options.job.open.keep_journal = false;
-        // That limit is the node's, not the partition's.
+        // This limit is the node's, not the partition's.
         options.max_duration = None;
         options.job.open.journal.segment_bytes = SEGMENT;
         Ok(NodeContext {
@@ -209,10 +210,10 @@ impl Member {
     }
 }
 
-/// Bytes of a segment of a partition's journal. A single waiting URL keeps its segment in each snapshot.
+/// A segment of a partition's journal has this many bytes. A single waiting URL keeps its segment in each snapshot.
 const SEGMENT: u64 = 4 << 20;
 
-/// Fetches that a partition may have at once, at least, where the node may have as many.
+/// A partition may have at least this many fetches at once, if the node may have as many.
 const LEAST_FETCHES: usize = 8;
 
 /// The description in a node's job directory.

@@ -9,22 +9,23 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | all nodes agree on what is crawled, how politely, and which partition a URL is in; the seeds | `terms` |
+//! | all nodes agree on the crawl's scope and politeness, and on the partition of each URL; the seeds | `terms` |
 //! | links to another partition's hosts are collected in link batches, and a node's link batches are sent together | `outbox` |
 //! | each link batch is taken in once | `inbox` |
 //! | the journal's bytes, links and records go out in order, and soon | `publisher` |
-//! | what of the journal is not in the log yet; the journal from a log, or from this machine's own disk | `journal` |
+//! | the part of the journal that is not in the log yet; the journal from a log, or from this machine's own disk | `journal` |
 //! | a partition has one owner after the other, and never two | `succession` |
 //! | a partition's files go to the servers, so that its log need not be kept from the beginning | `snapshot` |
 //! | a partition is read, opened, crawled and given back | `owner` |
 //! | a node renews its lease, and takes and gives back partitions | `node` |
 //! | its lease, its peers, and servers that are silent, have lost the crawl, or have a different time | `peers` |
-//! | what all partitions of a node share; the process that a node is, and its files | `node_context`, `member` |
-//! | what the user drops during the crawl | `drops` |
-//! | the crawl is over; one report of all partitions | `completion` |
-//! | what an operator asks and tells; why a URL was not fetched | `admin` |
-//! | what carries the messages, and where they go | `transport`; `nats` |
+//! | the context that all partitions of a node share; the node's process, and its files | `node_context`; `member` |
+//! | hosts and URLs that the user drops during the crawl | `drops` |
+//! | when the crawl is over; one report of all partitions | `completion` |
+//! | an operator's questions and commands; why a URL was not fetched | `admin` |
+//! | the system that carries the messages, and their subjects | `transport`; over NATS `nats`, in tests `in_process` |
 //! | messages as bytes, and the values of keys | `wire` |
+//! | why a node cannot begin or go on | `error` |
 //!
 //! # What is promised
 //!
@@ -34,13 +35,14 @@
 //! 2. **No page is fetched twice** unless it was in flight, or fetched and not yet in the log: a new owner resumes at the end of the log.
 //!    Once a node has 192 pages that are not in the log, or publishing takes a fifth of a second, the partition that publishes fetches
 //!    nothing new. `crawler merge` leaves out the records of pages that were fetched again.
-//! 3. **One owner at a time writes.** Each message of a log names the one before it. The servers refuse most others, but may keep two that
-//!    were on their way at once (NATS 2.9): then all readers agree that the first of them counts, and the writer of the other finds out.
-//! 4. **One owner at a time fetches.** A node whose lease is not renewed begins no request after three quarters of the lease's life. Others
-//!    wait for all of it, each by its own clock, which never steps.
+//! 3. **One owner at a time writes.** Each message of a log names the one before it. The servers refuse most messages that do not follow
+//!    the last one, but may keep two that were on their way at once (NATS 2.9): then all readers agree that the first of them counts, and
+//!    the writer of the other finds out.
+//! 4. **One owner at a time fetches.** A node whose lease is not renewed begins no request after three quarters of the lease's life. The
+//!    other nodes wait for all of it, each by its own clock, which never steps.
 //!
-//! The servers keep the log and the link batches from the older of a partition's last two snapshots on. So what they keep, and what a new
-//! owner reads, depends on the size of the partition and not on how long it has been crawled.
+//! The servers keep the log and the link batches from the older of a partition's last two snapshots on. So the bytes that they keep, and
+//! that a new owner reads, depend on the size of the partition and not on how long it has been crawled.
 //!
 //! Records, archives, links and bodies are files of the node that fetched the page (`PartOutputs`). A power cut of a node loses what was
 //! not on its disk yet: files are synced as often as a job makes checkpoints.

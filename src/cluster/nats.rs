@@ -1,10 +1,11 @@
-//! The transport over NATS and its stored streams: the only module that uses its client; with the servers, and our credentials for them.
+//! The transport over NATS and its stored streams (JetStream): the only module that uses the NATS client. Also the servers' addresses, and
+//! our credentials for them.
 //!
 //! A crawl has one stream for its keys, which keeps their last values, and up to eight logs, over which its partitions are spread. Each
 //! stream has a leader among the servers, which orders all that is written to it. All streams have three replicas where there are three
-//! servers. A message is acknowledged once most of them have it. The leader then also republishes it to subscribers, with its sequence and
-//! that of the message before it on its subject: so nobody need poll, and the next message reveals a missed one. A log that was made before
-//! servers were asked to republish is read instead.
+//! servers. A message is acknowledged once most of the replicas have it. The leader then also republishes it to subscribers, with its
+//! sequence and that of the message before it on its subject: so no reader needs to poll, and the next message reveals a missed one. A log
+//! that was made without republishing is read instead.
 
 use std::fmt;
 use std::fmt::Display;
@@ -29,19 +30,19 @@ use crate::crawl::{Secret, tls_for_servers};
 
 /// How long to wait for an answer. A cluster needs a few seconds to elect another leader.
 const ANSWER: Duration = Duration::from_secs(3);
-/// Servers that have each message, where there are as many.
+/// Each message is on this many servers, if there are as many.
 const REPLICAS: usize = 3;
-/// Logs of a crawl, at most.
+/// A crawl has at most this many logs.
 const MOST_LOGS: u32 = 8;
 /// Partitions for each log, up to `MOST_LOGS` logs.
 const PARTITIONS: u32 = 32;
-/// Messages that await their acknowledgment at once, at most.
+/// At most this many messages await their acknowledgment at once.
 const IN_FLIGHT: usize = 200;
-/// Announced messages of a subject that a reader has not taken yet, at most. Beyond these, it reads them from the log.
+/// At most this many announced messages of a subject wait for their reader. It reads further ones from the log.
 const UNTAKEN: usize = 256;
 /// How long servers that have just begun may refuse to find or make a stream.
 const SETTLES: Duration = Duration::from_secs(15);
-/// What servers say of a stream that they do not have.
+/// The servers' answer for a stream that they do not have.
 const NOT_FOUND: &str = "stream not found";
 /// How long to wait for a connection when a crawl begins.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -53,12 +54,12 @@ pub(crate) struct Nats {
     client: Client,
     crawl: String,
     keys: Stream,
-    /// Unset until it is known how many there are.
+    /// Unset until the number of logs is known.
     logs: OnceLock<Vec<Stream>>,
 }
 
 impl Nats {
-    /// Connects, and finds the keys of a crawl or, with `makes`, makes them.
+    /// Connects, and finds the stream of a crawl's keys or, with `makes`, makes it.
     ///
     /// # Errors
     /// If no server can be reached, none lets us in, or they cannot keep what is published.
@@ -136,7 +137,7 @@ fn logs_of(partitions: u32) -> u32 {
     partitions.div_ceil(PARTITIONS).min(MOST_LOGS)
 }
 
-/// What all streams have in common.
+/// The configuration that all streams have in common.
 fn base() -> Config {
     Config { num_replicas: REPLICAS, discard: DiscardPolicy::New, ..Config::default() }
 }
@@ -171,7 +172,7 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
             options = signed.map_err(|error| unusable(format!("the credentials cannot be used: {error}")))?;
         }
     }
-    // The library's own configuration would use the process's provider, and install one if there is none.
+    // The library's own configuration would use the process's cryptography provider, and install one if there is none.
     let tls = tls_for_servers(servers.ca_file.as_ref(), servers.certificate.as_ref());
     let of_files = |reason| ClusterError::SignIn { key: "cluster.ca_file or cluster.certificate", reason };
     let tls = tls.map_err(of_files)?;
@@ -244,7 +245,7 @@ fn found(
     }
 }
 
-/// A message that a server has republished, once most of them had it; `None` if it does not name the message before it.
+/// A message that a server has republished, once most servers had it; `None` if it does not name the message before it.
 fn arrival(message: &async_nats::Message) -> Option<Arrival> {
     let headers = message.headers.as_ref()?;
     let number = |name| headers.get(name)?.as_str().parse().ok();
@@ -287,7 +288,7 @@ impl ClusterTransport for Nats {
     }
 
     async fn purge(&self, subject: &ClusterSubject, before: u64) -> Result<(), Unreachable> {
-        // Servers take such a number for none, and would purge the whole subject.
+        // Servers would ignore such a number, and purge the whole subject.
         if before <= 1 {
             return Ok(());
         }
@@ -357,7 +358,7 @@ impl ClusterTransport for Nats {
 /// The servers of a cluster, and our credentials for them.
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
-    /// Their addresses: `nats://host:port`, or `tls://` where TLS is a must.
+    /// Their addresses: `nats://host:port`, or `tls://` to require TLS.
     pub addresses: Vec<String>,
     /// Our credentials. They are read when a connection is made.
     pub sign_in: Option<Secret>,
@@ -403,7 +404,7 @@ impl Servers {
         self.sign_in.as_ref().map(|secret| secret.read().map(ServerCredentials::of)).transpose()
     }
 
-    /// Refuses an address that is malformed or has a secret in it: addresses are shown and kept.
+    /// Refuses an address that is malformed or contains a secret: addresses are shown and kept.
     ///
     /// # Errors
     /// What is wrong. It names no secret.

@@ -25,7 +25,7 @@ use crate::lending::Clock;
 const LOOK: Duration = Duration::from_secs(1);
 /// Renewals between two comparisons of the clock with the servers'.
 const COMPARES: u64 = 50;
-/// How long to give a partition back, or to deregister, may take.
+/// To give a partition back, or to deregister, may take at most this long.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a node has ended.
@@ -60,7 +60,7 @@ pub(crate) struct Node<T: ClusterTransport> {
     leaving: watch::Sender<bool>,
     end: NodeEnd,
     failed: Option<ClusterError>,
-    /// The messages that said so when all partitions were last found idle.
+    /// The state messages of all partitions, from the last check that found all of them idle.
     idle: Option<Vec<u64>>,
 }
 
@@ -80,7 +80,7 @@ impl<T: ClusterTransport> Node<T> {
         }
     }
 
-    /// Owns its share of the partitions until the crawl is over, or the node is told to go.
+    /// Runs the node: it owns its share of the partitions until the crawl is over, or the node is told to go.
     ///
     /// # Errors
     /// If a partition cannot be read or kept. The others are given back.
@@ -121,7 +121,7 @@ impl<T: ClusterTransport> Node<T> {
                         self.leave(NodeEnd::Lost);
                         self.command_all(Command::Drop);
                     } else if context.lease.may_ask() {
-                        // A server that does not answer now may do so the next time.
+                        // A server that does not answer now may answer the next time.
                         if let Ok(Err(error)) = timeout(context.lease.life(), self.look()).await {
                             tracing::debug!(%error, "the servers do not answer");
                         }
@@ -144,7 +144,7 @@ impl<T: ClusterTransport> Node<T> {
         self.failed.map_or(Ok(self.end), Err)
     }
 
-    /// Warns if the servers are silent. Returns why it is useless to wait for them, if it is.
+    /// Warns if the servers are silent. If it is useless to wait for them, returns why.
     async fn watch_servers(&mut self) -> Option<ClusterError> {
         let lease = &self.context.lease;
         let (life, now) = (lease.life(), std::time::Instant::now());
@@ -154,7 +154,7 @@ impl<T: ClusterTransport> Node<T> {
         if !self.watch.is_due(life, now) {
             return None;
         }
-        // Where no answer comes, nothing is known.
+        // Without an answer, nothing is known.
         let missing = timeout(life, missing(&self.context)).await.ok()?.ok()?;
         let is_gone = self.watch.is_gone(missing.is_some(), life, std::time::Instant::now());
         missing.filter(|_| is_gone).map(|what| ClusterError::Gone { what })
@@ -167,19 +167,19 @@ impl<T: ClusterTransport> Node<T> {
         self.command_all(Command::Release);
     }
 
-    /// Tells all owners.
+    /// Sends a command to the owners of all partitions of this node.
     fn command_all(&self, command: Command) {
         self.owned.values().for_each(|owned| _ = owned.commands.send_replace(command));
     }
 
-    /// An owner has ended.
+    /// Handles the end of an owner.
     async fn ended(&mut self, partition: u32, ended: Result<OwnerEnd, ClusterError>) {
         let Some(Owned { claim, .. }) = self.owned.remove(&partition) else { return };
         match ended {
             Ok(OwnerEnd::Released) => self.give_back(partition, claim).await,
             Ok(OwnerEnd::Fenced) => {
                 tracing::info!(partition, "owned no more");
-                // Should the claim still be ours, the next owner finds the partition free.
+                // If the claim is still ours, the partition becomes free for the next owner.
                 if self.end != NodeEnd::Lost {
                     self.give_back(partition, claim).await;
                 }
@@ -199,7 +199,7 @@ impl<T: ClusterTransport> Node<T> {
     async fn give_back(&self, partition: u32, claim: u64) {
         let value = value_to_bytes(&OwnerValue { node: None, token: draw() });
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
-        // If another node has it by now, or no server answers, others find out that this node is gone.
+        // If this fails, another node has the partition by now, or no server answers. Then the other nodes find out that this node is gone.
         let _ = timeout(RELEASE_TIMEOUT, append(&*self.context.transport, &key, claim, value)).await;
     }
 
@@ -273,7 +273,7 @@ impl<T: ClusterTransport> Node<T> {
     }
 }
 
-/// What the servers no longer have of the crawl; `None` if they have all of it.
+/// The part of the crawl that the servers have lost; `None` if they have all of it.
 async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option<String>, Unreachable> {
     let missing = context.transport.missing().await?;
     if missing.is_some() {
@@ -285,8 +285,8 @@ async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option
     Ok(if is_ours { None } else { Some("the terms".to_owned()) })
 }
 
-/// Compares this machine's clock with that of the servers, which kept the last message of a subject after `sent`. Says when the clock turns
-/// wrong, and when it is right again.
+/// Compares this machine's clock with the servers', which kept the last message of a subject after `sent`. Logs when the clock turns wrong,
+/// and when it is right again.
 async fn compare_clocks<T: ClusterTransport>(context: &NodeContext<T>, subject: &ClusterSubject, sent: SystemTime) {
     let asked = timeout(context.lease.interval(), context.transport.kept_at(subject)).await;
     let Ok(Ok(Some(kept))) = asked else { return };
@@ -303,7 +303,7 @@ async fn compare_clocks<T: ClusterTransport>(context: &NodeContext<T>, subject: 
     }
 }
 
-/// A random number that nobody else draws.
+/// A random number of 64 bits, which nobody else draws.
 pub(crate) fn draw() -> u64 {
     std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
 }
@@ -358,7 +358,7 @@ async fn pause_without_lease<T: ClusterTransport>(context: Arc<NodeContext<T>>) 
     }
 }
 
-/// Widens the scope of all partitions by what seeds redirect to.
+/// Widens the scope of all partitions by the URLs that seeds redirect to.
 async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_secs(1);
     let (mut known, mut was_wider) = (0, false);
@@ -377,7 +377,7 @@ async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     }
 }
 
-/// Makes all partitions apply the newest list of what is dropped.
+/// Makes all partitions apply the newest list of drop rules.
 async fn apply_drops<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_secs(1);
     let mut was_shorter = false;
@@ -389,7 +389,7 @@ async fn apply_drops<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
         for (number, drops) in parts {
             context.go_by_drops(number, &drops).await;
         }
-        // Links to a dropped URL were refused there, and may be admitted now. Other nodes learn of it up to one step later.
+        // Links to a dropped URL were refused by its partition, and may be admitted now. Other nodes learn of it up to one step later.
         let is_shorter = before != now && was.iter().any(|rule| !is.contains(rule));
         if is_shorter || was_shorter {
             context.outbound.forget_sent();

@@ -1,4 +1,4 @@
-//! What all partitions of a node share.
+//! The context of a node: the state that all its partitions share, and the partitions that are open.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,10 +23,10 @@ use crate::crawl::{CrawlOptions, FetchResources, PartOutputs, PartitionHandle, P
 use crate::gate::{Found, Via};
 use crate::lending::Clock;
 
-/// Partitions that are opened at once, at most: each reads its log.
+/// At most this many partitions are opened at once: each reads its log.
 const OPENING: usize = 4;
 
-/// What all partitions of a node share.
+/// The state that all partitions of a node share.
 #[derive(Debug)]
 pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
@@ -34,15 +34,15 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) options: CrawlOptions,
     pub(crate) means: FetchResources,
     pub(crate) partitions: Partitions,
-    /// Tells this crawl's files from those of others.
+    /// A number that tells this crawl's files from those of others.
     pub(crate) id: u64,
     /// This node.
     pub(crate) node: String,
-    /// Drawn once for the job directory.
+    /// A number that was drawn once for the job directory.
     pub(crate) place: u64,
     /// The node's job directory.
     pub(crate) directory: PathBuf,
-    /// Where page records go, and all else that is kept of pages.
+    /// Page records go here, and all else that is kept of pages.
     pub(crate) outputs: PartOutputs,
     /// Whether each request and each refused link is logged.
     pub(crate) logs_all: bool,
@@ -50,7 +50,7 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     /// By how many microseconds this machine's clock is ahead of the servers'; 0 if it is near enough.
     pub(crate) clock_ahead: AtomicI64,
     pub(crate) roots: RootList,
-    /// What is dropped, as far as this node knows.
+    /// The drop rules, as far as this node knows.
     pub(crate) drops: DropList,
     pub(crate) opening: Semaphore,
     pub(crate) outbound: Arc<Outbound>,
@@ -93,12 +93,13 @@ impl<T: ClusterTransport> NodeContext<T> {
         self.id.wrapping_add(partition.into())
     }
 
-    /// The next time at which all partitions together do what each does at this interval: so their messages share reads, writes and turns.
+    /// The next beat of this interval. It is the same for all partitions of the node, so that their messages share reads, writes and turns.
     pub(crate) fn beat(&self, every: Duration) -> Instant {
         self.begun + next_beat(self.begun.elapsed(), every)
     }
 
-    /// The clock of a partition, set right by the servers', so that the next owner does not wait for times that never were.
+    /// The clock of a partition, corrected by the servers' clock. If this machine's clock is ahead, the next owner would otherwise wait for
+    /// times that are still to come.
     pub(crate) fn clock(&self) -> Clock {
         Clock::start().set_back(self.clock_ahead.load(Ordering::Relaxed))
     }
@@ -112,7 +113,7 @@ impl<T: ClusterTransport> NodeContext<T> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a partition apply the newest list of what is dropped that the node has read.
+    /// Makes a partition apply the newest list of drop rules that the node has read.
     pub(crate) async fn go_by_drops(self: &Arc<Self>, partition: u32, drops: &Arc<PartDrops>) {
         if self.drops.message() <= drops.applied() {
             return;

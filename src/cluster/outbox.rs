@@ -1,5 +1,5 @@
-//! What partitions have found for others: the outbox of each partition, and the [`Outbound`] of its node, in which link batches are filled
-//! as pages come and are sent together. What was sent recently is not sent again.
+//! Links that partitions have found for others: the outbox of each partition, and the [`Outbound`] of its node, in which link batches are
+//! filled as pages come and are sent together. A link that was sent recently is not sent again.
 
 use std::collections::BTreeMap;
 use std::iter::repeat;
@@ -20,7 +20,7 @@ use crate::address::{CanonicalUrl, Fingerprint};
 use crate::crawl::{ClusterPlace, RemotePartitions, RequestPermit};
 use crate::gate::{Found, Via};
 
-/// Where a partition puts what it has found for others.
+/// The outbox of a partition: it puts links here that it has found for others.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) partition: u32,
@@ -28,9 +28,9 @@ pub(crate) struct Outbox {
     pub(crate) lease: Arc<NodeLease>,
     /// Which owner of the partition this is.
     pub(crate) epoch: u64,
-    /// The number of the next record.
+    /// The sequence of the next page record.
     pub(crate) records: AtomicU64,
-    /// Whether seeds define the scope: then all partitions must know where they redirect to.
+    /// Whether seeds define the scope: then all partitions must know the URLs that seeds redirect to.
     pub(crate) has_roots: bool,
     pub(crate) outbound: Arc<Outbound>,
     /// The shipment with the last link that was found.
@@ -47,7 +47,7 @@ impl Outbox {
         self.outbound.delivered(self.shipment.load(Ordering::Acquire)).await;
     }
 
-    /// Whether all of it is delivered.
+    /// Whether all links that were found so far are delivered.
     pub(crate) fn is_empty(&self) -> bool {
         self.outbound.has_delivered(self.shipment.load(Ordering::Acquire))
     }
@@ -79,14 +79,14 @@ impl RemotePartitions for Outbox {
     }
 }
 
-/// Link batches on their way at once, at most.
+/// At most this many link batches are on their way at once.
 const MOST_IN_FLIGHT: usize = 64;
 /// After each stretch of this many link batches, all of them are delivered before the next are sent: receivers recognize a duplicate only
 /// within such a window.
 const STRETCH: u64 = 1024;
 
-/// What the partitions of a node have found for others. It is sent in shipments, one after the other: a shipment has all link batches that
-/// were begun since the shipment before it was closed.
+/// Links that the partitions of a node have found for others. They are sent in shipments, one after the other: a shipment has all link
+/// batches that were begun since the shipment before it was closed.
 #[derive(Debug)]
 pub(crate) struct Outbound {
     token: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Outbound {
 struct Drafts {
     /// Link batches by destination; the last one of each may take more URLs.
     link_batches: BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>,
-    /// Bags that were closed.
+    /// How many shipments were closed.
     shipments: u64,
     recent: RecentSet,
 }
@@ -116,8 +116,8 @@ impl Outbound {
         self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was found, and the partition it goes to; with the flag, it also goes to all partitions. Returns how many were sent
-    /// recently, and are not sent again; and the number of the shipment with the last of them all.
+    /// Takes URLs that were found. `to` gives the partition that a URL goes to, and whether it also goes to all partitions. Returns how
+    /// many of the URLs were sent recently, and are not sent again; and the number of the shipment that has the last URL.
     pub(crate) fn take(&self, found: Vec<(Found, Fingerprint)>, to: impl Fn(&Found) -> (u32, bool)) -> (u64, u64) {
         let (mut drafts, mut recent) = (self.drafts(), 0);
         for (found, fingerprint) in found {
@@ -136,7 +136,7 @@ impl Outbound {
         (recent, drafts.shipments + u64::from(is_open))
     }
 
-    /// The scope is wider: links that were sent and refused may be admitted now.
+    /// Forgets the links that were sent: the scope is wider, and links that were refused may be admitted now.
     pub(crate) fn forget_sent(&self) {
         self.drafts().recent.forget();
     }
@@ -150,12 +150,12 @@ impl Outbound {
     pub(crate) async fn delivered(&self, shipment: u64) {
         if !self.has_delivered(shipment) {
             self.wanted.notify_one();
-            // The sender is in `self`, so there is no error.
+            // The sender is in `self`, so there is never an error.
             let _ = self.delivered.subscribe().wait_for(|delivered| *delivered >= shipment).await;
         }
     }
 
-    /// Sends one shipment after the other, each when a partition waits for it. Without end.
+    /// Sends one shipment after the other, without end, each when a partition waits for it.
     pub(crate) async fn carry<T: ClusterTransport>(&self, transport: Arc<T>) {
         let mut serial = 0;
         loop {
@@ -177,8 +177,8 @@ impl Outbound {
     }
 }
 
-/// Waits for a link batch to arrive; `false` if none is on its way. If a bug of ours keeps one from being sent, the node ends, so that
-/// it is not lost.
+/// Waits for a link batch to arrive; `false` if none is on its way. If sending panics, which is a bug of ours, the node ends, so that the
+/// link batch is not lost.
 async fn arrive(sending: &mut JoinSet<u64>) -> bool {
     match sending.join_next().await {
         Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
@@ -205,10 +205,11 @@ impl Drafts {
     }
 }
 
-/// URLs that it remembers, at most. A site's pages link to the same others again and again.
+/// The set remembers at most this many URLs. A site's pages link to the same pages again and again.
 const MOST_RECENT: usize = 1 << 16;
 
-/// What was sent recently. It remembers all by which a receiver judges a link, so a link that would be judged differently counts as new.
+/// The links that were sent recently, with everything by which a receiver judges a link: a link that would be judged differently counts as
+/// new.
 #[derive(Debug)]
 pub(super) struct RecentSet(Box<[Option<Sent>]>);
 
@@ -228,7 +229,8 @@ impl Default for RecentSet {
 }
 
 impl RecentSet {
-    /// Whether this was sent in the same way, no deeper and with no more redirects. From here on it was.
+    /// Whether this URL was sent with the same `via`, at most as deep and with at most as many redirects. If not, it counts as sent from
+    /// now on.
     pub(super) fn was_sent(&mut self, found: &Found, fingerprint: Fingerprint) -> bool {
         let Found { depth, via, redirects, .. } = *found;
         let bits = fingerprint.bits();
@@ -243,7 +245,7 @@ impl RecentSet {
         false
     }
 
-    /// Forgets all: the scope is wider, and a link that was out of it may be in it now.
+    /// Forgets all links: the scope is wider, and a link that was out of scope may be in it now.
     pub(super) fn forget(&mut self) {
         self.0.fill(None);
     }
@@ -326,7 +328,7 @@ mod tests {
             let fingerprint = url.fingerprint(key);
             (Found { depth: 1, ..Found::seed(url) }, fingerprint)
         };
-        // A server that fails now and then, and whose answers of what it has kept are lost.
+        // A server that fails now and then, and some of whose acknowledgments are lost.
         let (transport, outbound) = (InProcess::new(3, 20), Arc::new(Outbound::new(5)));
         let to = |found: &Found| (u32::from(found.url.key().len().is_multiple_of(2)), found.depth == 0);
         assert_eq!(outbound.take((0..300).map(found).collect(), to), (0, 1));

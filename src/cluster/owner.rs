@@ -1,4 +1,4 @@
-//! A partition and its owner: read, opened, crawled, given back.
+//! The owner of a partition: reads its log, opens its crawl, crawls, and gives it back.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::job::{Job, JobJournal};
 /// What an owner is told to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Own it.
+    /// Own the partition.
     Own,
     /// End in good order, and give it back.
     Release,
@@ -41,9 +41,9 @@ pub(crate) enum Command {
 pub(crate) enum OwnerEnd {
     /// Another owner has begun, or the node has lost its lease.
     Fenced,
-    /// In good order. All is in the log.
+    /// It has ended in good order. All that it has done is in the log.
     Released,
-    /// In good order, but by itself: the disk is nearly full, the filter is full, or records cannot be written.
+    /// It has ended in good order, but by itself: the disk is nearly full, the filter is full, or records cannot be written.
     Stopped(FinishReason),
 }
 
@@ -63,7 +63,7 @@ pub(crate) async fn own<T: ClusterTransport>(
         };
         tokio::select! {
             opened = opening => opened?,
-            // Nothing was done yet, except that an epoch may have begun.
+            // Nothing has happened yet, except that an epoch may have begun.
             _ = commands.wait_for(|command| *command != Command::Own) => return Ok(OwnerEnd::Fenced),
         }
     };
@@ -76,7 +76,7 @@ pub(crate) async fn own<T: ClusterTransport>(
     let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
     let (throttle, drops) = (Arc::clone(&parts.throttle), Arc::clone(&parts.drops));
     context.parts().insert(partition, parts);
-    // From here on, the watcher of the lease and the reader of what is dropped see the partition. It may have missed what they did before.
+    // From here on, the tasks that watch the lease and read the drop rules see the partition. It may have missed their last changes.
     throttle.set_late(!context.lease.may_ask());
     context.go_by_drops(partition, &drops).await;
     let mut command = Command::Own;
@@ -123,7 +123,7 @@ async fn overtaken(
     stop: &crate::crawl::Stop,
 ) -> Result<OwnerEnd, ClusterError> {
     stop.now();
-    // What it has done since counts for nothing; it only has to end.
+    // Whatever the crawl does now counts for nothing: it only has to end.
     let _ = crawling.await;
     published.map_err(panicked).map(|_| OwnerEnd::Fenced)
 }
@@ -157,7 +157,7 @@ async fn open<T: ClusterTransport>(
     partition: u32,
 ) -> Result<Option<Opened<T>>, ClusterError> {
     let directory = context.directory_of(partition);
-    // Read before the log, which may grow meanwhile.
+    // This is read before the log, which may grow meanwhile.
     let published_end = published_end(&*context.transport, partition).await;
     let own = own_copy(context, partition).await.filter(|(log, ..)| log.seen() >= published_end);
     if let Some((log, snapshot, whole)) = own {
@@ -171,7 +171,7 @@ async fn open<T: ClusterTransport>(
         }
     }
     if directory.exists() {
-        // These are files of an earlier owner: only the log counts.
+        // These are the files of an earlier owner. Only the log counts.
         fs::remove_dir_all(&directory).map_err(ClusterError::storing("a partition"))?;
     }
     let (log, snapshot) = restore_to(&*context.transport, partition, &directory.join(FRONTIER), published_end).await?;
@@ -239,7 +239,7 @@ async fn own_copy<T: ClusterTransport>(
     Some((log, newest(&*context.transport, partition).await, whole))
 }
 
-/// Begins an epoch after what was read, and opens the crawl over the files that are there. Their journal should be whole up to `whole`;
+/// Begins an epoch after what was read, and opens the crawl over the files that are there. Their journal should be complete up to `whole`;
 /// after that, the log may end within a record.
 async fn open_from<T: ClusterTransport>(
     context: &Arc<NodeContext<T>>,
@@ -342,7 +342,7 @@ fn open_crawl<T: ClusterTransport>(
     Ok(Some(crawl))
 }
 
-/// Adds a partition's seeds, and shows it all others if seeds define the scope.
+/// Adds a partition's own seeds. If seeds define the scope, the crawl is also shown all other seeds.
 fn add_seeds(
     crawl: &Crawl<JobJournal>,
     roots: &RootList,
@@ -354,7 +354,7 @@ fn add_seeds(
     let (mut taken, mut refused) = (0, 0);
     for found in roots.from(0) {
         if found.via == Via::Seed && partitions.of(&found.url) == partition {
-            // To add a seed again costs a lookup, and counts nothing.
+            // Adding a seed again costs a lookup, and is not counted.
             let refusal = if is_first { crawl.seed(found.url)? } else { crawl.seed_again(found.url)? };
             match refusal {
                 None => taken += 1,

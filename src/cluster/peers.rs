@@ -1,5 +1,5 @@
-//! A node among its peers and servers: which nodes live; its own lease, until when it may begin requests; and servers that are silent, have
-//! lost the crawl, or have a different time.
+//! A node among its peers and servers: which nodes live; the node's own lease, which limits when it may begin requests; and servers that
+//! are silent, have lost the crawl, or have a different time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::wire::{NodeValue, read_value, value_to_bytes};
 /// since we last saw it renewed, is gone: we write so under its key, and then it cannot renew its lease any more.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
-    /// The last value of each node, and since when we know it.
+    /// The sequence of each node's last message, and since when we know it.
     seen: BTreeMap<String, (u64, Instant)>,
     /// Nodes that are alive.
     alive: BTreeSet<String>,
@@ -99,13 +99,13 @@ pub(crate) async fn is_gone<T: ClusterTransport>(transport: &T, node: &str) -> R
     Ok(append(transport, &key, 0, value_to_bytes(&gone)).await.is_ok())
 }
 
-/// The part of the lease's life in which requests may begin: three quarters. In the last quarter, requests in flight can end.
+/// Requests may begin in the first three quarters of the lease's life. In the last quarter, requests in flight can end.
 const ASKS: (u32, u32) = (3, 4);
 /// How often in its life the lease is renewed.
 const RENEWALS: u32 = 5;
 
-/// The lease of a node. The node's own clock counts, which never steps. Others wait for the whole of the lease's life by theirs, and start
-/// later: when they see it renewed.
+/// The lease of a node. The node measures it by its own clock, which never steps. Other nodes wait for the whole of its life by theirs, and
+/// begin to wait later: when they see it renewed.
 #[derive(Debug)]
 pub(crate) struct NodeLease {
     life: Duration,
@@ -163,12 +163,13 @@ impl NodeLease {
     }
 }
 
-/// How long the servers must say that something is gone, at least: just after they have begun, they may say so of what they have.
+/// The servers must say for at least this long that something is gone: just after they have started, they may say so of something that they
+/// have.
 const SETTLES: Duration = Duration::from_secs(15);
-/// How far this machine's clock may differ from the servers': the shortest rests of hosts are not much shorter.
+/// This machine's clock may differ from the servers' by at most this much: even short rests of hosts are not much shorter.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
-/// What a node notices of its servers. Time is an argument.
+/// A node's watch on its servers. Time is an argument.
 #[derive(Debug, Default)]
 pub(super) struct ServerWatch {
     silent_since: Option<Instant>,

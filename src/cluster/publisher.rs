@@ -1,13 +1,13 @@
-//! Publishes what a partition has done to its log, in an order in which nothing can be lost.
+//! The publisher of a partition: publishes its progress to its log, in an order in which nothing can be lost.
 //!
 //! One round takes what the journal has written. Then:
 //!
-//! 1. the link batches of all pages in it are sent, and acknowledged;
-//! 2. the records of all pages in it, and all other outputs of them, are with the operating system;
+//! 1. the link batches of all pages in these bytes are sent, and acknowledged;
+//! 2. the records of these pages, and all their other outputs, are with the operating system;
 //! 3. the bytes go to the log.
 //!
-//! So a page's log entry is written after everything else: a reader of the log finds the page's links on their way, and its record in a
-//! file. A page without a log entry counts as never fetched, and the next owner fetches it.
+//! So a page's log entry is written after everything else: when a reader of the log finds a page, its links are on their way, and its
+//! record is in a file. A page without a log entry counts as never fetched, and the next owner fetches it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,18 +28,18 @@ use super::wire::{EntryKind, JournalPiece, StateValue, value_to_bytes};
 use crate::crawl::{Observer, PartitionHandle};
 use crate::job::JobJournal;
 
-/// The interval of rounds while much happens: what comes within it is published together.
+/// The interval of rounds while much happens: all pages of an interval are published together.
 const GROUP: Duration = Duration::from_millis(40);
 /// How often counts go to the log while something changes. They are long, and a partition becomes idle again and again.
 const COUNTS: Duration = Duration::from_secs(10);
-/// How often they go there while link batches bring nothing new.
+/// How often counts go to the log while link batches bring nothing new.
 const SELDOM: Duration = Duration::from_secs(60);
 /// How often to check whether the partition is idle.
 const LOOK: Duration = Duration::from_millis(250);
-/// A partition that got nothing for this long may say that it is idle. Sooner, many would say it again and again.
+/// A partition that got nothing for this long may say that it is idle. With a shorter wait, many partitions would say it again and again.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// Publishes what a partition has done to its log.
+/// Publishes the progress of a partition to its log.
 #[derive(Debug)]
 pub(crate) struct Publisher<T: ClusterTransport> {
     pub(crate) context: Arc<NodeContext<T>>,
@@ -61,11 +61,11 @@ pub(crate) struct Publisher<T: ClusterTransport> {
 /// How far a publisher has come.
 #[derive(Debug, Default)]
 pub(crate) struct PublishProgress {
-    /// By the log, link batches up to here are read.
+    /// The log says that link batches up to here are read.
     pub(crate) read: u64,
-    /// Link batches up to here are read, and what they brought is in the log. The last of them may have brought nothing.
+    /// Link batches up to here are read, and their new links are in the log. The last of them may have had no new links.
     taken: u64,
-    /// The segment of the last piece in the log, and its end.
+    /// The segment of the last piece in the log, and where the piece ends.
     published: (u64, u64),
     /// When the last round that published something began.
     began: Option<Instant>,
@@ -76,19 +76,19 @@ pub(crate) struct PublishProgress {
 }
 
 impl From<u64> for PublishProgress {
-    /// Nothing is published yet, and link batches up to here are read.
+    /// For an owner that has published nothing yet, and has read link batches up to here.
     fn from(read: u64) -> Self {
         Self { read, taken: read, ..Self::default() }
     }
 }
 
 impl PublishProgress {
-    /// Whether the state with this list of what is dropped is still to be published.
+    /// Whether the state with this list of drop rules is still to be published.
     fn has_news(&self, dropped: u64) -> bool {
         self.last_state.as_ref().map_or(0, |last| last.dropped) != dropped
     }
 
-    /// Whether counts should go to the log, when the last ones went there this long ago.
+    /// Whether counts should go to the log, if the last ones went there this long ago.
     fn is_due(&self, ago: Duration, is_last: bool) -> bool {
         self.is_uncounted && (is_last || ago >= COUNTS) || self.taken > self.read && (is_last || ago >= SELDOM)
     }
@@ -103,7 +103,7 @@ impl<T: ClusterTransport> Publisher<T> {
         let (mut counted, mut last_notified) = (Instant::now(), Instant::now());
         let mut is_kept = false;
         loop {
-            // Read first: once the crawl has ended, the round publishes all that is left.
+            // This is read first: once the crawl has ended, the round publishes all that is left.
             let is_last = *ended.borrow();
             self.round().await?;
             if !is_kept && self.progress.is_uncounted {
@@ -111,7 +111,7 @@ impl<T: ClusterTransport> Publisher<T> {
                 self.keep_here().await;
                 is_kept = true;
             }
-            // Read before the idle check, too: a rule that was taken back may bring work.
+            // This is read before the idle check, too: a rule that was taken back may bring work.
             let dropped = self.drops.applied();
             let is_idle = self.is_idle();
             if self.progress.is_due(counted.elapsed(), is_last) {
@@ -136,8 +136,8 @@ impl<T: ClusterTransport> Publisher<T> {
         }
     }
 
-    /// Waits until there may be something to publish, and then for what can go with it, unless the partition has published nothing for a
-    /// while. Returns whether there is something.
+    /// Waits until there may be something to publish. If the partition has published something lately, waits for the next round as well, so
+    /// that more goes together. Returns whether there is something.
     async fn rest(&mut self, ended: &watch::Receiver<bool>) -> bool {
         // A timeout counts as a look, too: nothing announces that the frontier is drained.
         let is_notified = timeout_at(self.context.beat(LOOK), self.wake.notified()).await.is_ok();
@@ -167,7 +167,7 @@ impl<T: ClusterTransport> Publisher<T> {
             return Ok(());
         }
         self.progress.began = Some(Instant::now());
-        // Outputs up to here have all pages of this round. What other partitions add meanwhile is not waited for.
+        // Outputs up to here have all pages of this round. Pages that other partitions add meanwhile are not waited for.
         let made = self.handle.between_pages(|| self.context.outputs.made());
         let (throttle, backlog) = (Arc::clone(&self.throttle), Arc::clone(&self.backlog));
         backlog.throttled(&throttle, self.publish(pieces, made)).await?;
@@ -197,7 +197,7 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    /// Writes the counts to the log, and up to where link batches are read.
+    /// Writes the counts to the log, and the position up to which link batches are read.
     async fn count(&mut self) -> Result<(), Fenced> {
         if self.progress.taken > self.progress.read {
             // The last link batches brought nothing new.
@@ -224,7 +224,7 @@ impl<T: ClusterTransport> Publisher<T> {
         }
     }
 
-    /// Publishes whether the partition has anything to do, and which list of what is dropped it applies, if that has changed.
+    /// If this has changed, publishes whether the partition has anything to do, and which list of drop rules it applies.
     async fn publish_state(&mut self, is_idle: bool, dropped: u64) {
         let (journal, read) = (self.tenure.log().last(), self.progress.taken);
         let unread = self.unread.load(Ordering::Relaxed);

@@ -1,14 +1,15 @@
-//! A partition as it was at one position of its log, so that a new owner reads only the end of the log.
+//! Snapshots: a partition as it was at one position of its log, so that a new owner reads only the end of the log.
 //!
-//! A snapshot has the files of a checkpoint, with the journal that it needs, up to where the log had come. It goes to `log.snapshot.P` in
-//! numbered messages. Once the servers have them all, a message to `log.named.P` names the snapshot. Two are kept: messages of the log and
-//! link batches that come before the older one are purged. If the newer one cannot be read, the older one is used, with more of the log to
-//! read.
+//! A snapshot has the files of a checkpoint, and the journal that the checkpoint needs, up to the position of the log. It goes to the
+//! subject `snapshot.P` in numbered messages. Once the servers have them all, a message to `named.P` names the snapshot. Two are kept:
+//! messages of the log and link batches that come before the older one are purged. If the newer one cannot be read, the older one is used,
+//! with more of the log to read.
 //!
 //! All named snapshots are considered, and the two that are furthest in the log count. So a name that arrives late, after a newer one, does
-//! no harm. As the value of a key it would have replaced the newer one, after its own snapshot had been purged.
+//! no harm. If the name were the value of a key, a late name would replace the newer one, although its own snapshot had been purged.
 //!
-//! A snapshot needs no fence: it is made of messages that count, so it is true, whoever made it. Of two, the one that is further counts.
+//! A snapshot needs no fence: it is made of messages that count, so it is true, even if an overtaken owner has made it. Of two, the one
+//! that is further counts.
 //!
 //! ```text
 //! message:  0  version   u8
@@ -20,7 +21,7 @@
 //! head:     what the log said there; then for each file its length, u64, the length of its name, u16, and its name
 //! ```
 //!
-//! [`SnapshotMaker`] says when one is made, alongside all else that the partition's owner does.
+//! [`SnapshotMaker`] decides when a snapshot is made. It is made while the partition's owner goes on working.
 
 #[cfg(test)]
 mod tests;
@@ -45,11 +46,11 @@ use crate::driver::FileCopy;
 use crate::gate::Position;
 
 const VERSION: u8 = 1;
-/// Bytes of files in one message, at most.
+/// One message has at most this many bytes of files.
 const MOST: usize = 512 << 10;
-/// Snapshots that are kept.
+/// This many snapshots are kept.
 const KEPT: usize = 2;
-/// How often to retry what cannot be read: an answer may be of a moment ago.
+/// How often to retry a read that fails: an answer may be out of date.
 const LOOKS: u32 = 8;
 
 /// Why a snapshot cannot be used.
@@ -88,7 +89,7 @@ fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static
     }
 }
 
-/// Sends a snapshot of a partition, names it, and purges what is no longer needed. Retries without end while no answer comes. `None` where
+/// Sends a snapshot of a partition, names it, and purges what is no longer needed. Retries without end while no answer comes. `None` if
 /// another owner has made one that is further.
 ///
 /// # Errors
@@ -134,7 +135,7 @@ pub(super) async fn write<T: ClusterTransport>(
     Ok(name(transport, partition, made).await)
 }
 
-/// Names a complete snapshot, and purges what comes before the snapshot before it. `None` if one is named that is further.
+/// Names a complete snapshot, and purges everything before the previous snapshot. `None` if a snapshot is named that is further.
 async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: SnapshotValue) -> Option<SnapshotValue> {
     let known = named(transport, partition).await;
     if known.first().is_some_and(|(_, newest)| newest.last >= made.last) {
@@ -142,10 +143,10 @@ async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: Snapshot
     }
     let names = ClusterSubject::Named(partition);
     send(transport, &names, value_to_bytes(&made)).await;
-    // Together with the one that was just named, these are as many as are kept.
+    // Together with the snapshot that was just named, these are the snapshots to keep.
     if let Some((at, oldest)) = known.get(KEPT - 2) {
-        // The message at the position of each stays: it shows that the log is not shorter than that. What cannot be purged now goes the
-        // next time.
+        // The message at the position itself stays: it shows that the log is not shorter than that. If something cannot be purged now, it
+        // is purged the next time.
         for (subject, before) in [
             (ClusterSubject::Journal(partition), oldest.last),
             (ClusterSubject::Found(partition), oldest.read),
@@ -203,8 +204,8 @@ async fn send<T: ClusterTransport>(transport: &T, subject: &ClusterSubject, byte
     }
 }
 
-/// The state of a partition's log now, by its newest usable snapshot and the log after it. With a directory, which is emptied first, the
-/// files are rebuilt there, too. Returns the snapshot as well; an empty one if the log was read from its beginning.
+/// The state of a partition's log now, by its newest usable snapshot and the log after it. If a directory is given, it is emptied, and the
+/// files are rebuilt there. Returns the snapshot as well; an empty one if the log was read from its beginning.
 ///
 /// # Errors
 /// If the log is damaged, or neither a snapshot nor the log's beginning can be read; if the files cannot be kept.
@@ -216,7 +217,7 @@ pub(super) async fn restore<T: ClusterTransport>(
     let (mut backoff, mut looks, mut why) = (Backoff::new(), 0, String::new());
     while looks < LOOKS {
         let named = named(transport, partition).await;
-        // As long as nothing was purged, the whole log can be used, too.
+        // As long as nothing was purged, the whole log can be read instead.
         let whole = (named.len() < KEPT).then(SnapshotValue::default);
         for snapshot in named.into_iter().map(|(_, snapshot)| snapshot).chain(whole) {
             if let Some(directory) = directory {
@@ -255,7 +256,7 @@ pub(super) async fn restore<T: ClusterTransport>(
     Err(ClusterError::Log(format!("partition {partition}: no snapshot serves, and the log is not whole: {why}")))
 }
 
-/// Reads a snapshot: its head, and with a directory its files.
+/// Reads a snapshot: its head and, if a directory is given, its files.
 async fn read<T: ClusterTransport>(
     transport: &T,
     partition: u32,
@@ -320,15 +321,15 @@ async fn next<T: ClusterTransport>(
     Err(SnapshotError::Damaged("it is not whole"))
 }
 
-/// A log that is shorter than this is read in a moment. Each time it has grown by as much again, we check whether a snapshot would be worth
-/// it: a check opens a few files, once in some thousand pages.
+/// A log that is shorter than this many bytes is read in a moment. Each time it has grown by as much again, we check whether a snapshot is
+/// worth it: a check opens a few files, once in some thousand pages.
 const LEAST: u64 = 256 << 10;
 /// A snapshot may have at most this many times the bytes that the log has grown by.
 const SHARE: u64 = 2;
 
 /// Makes a snapshot of a partition when it is smaller than [twice](SHARE) what the log has grown by since the last one. So all snapshots
 /// together take at most twice the bytes of the log. The more of the found URLs are done, the fewer bytes of the journal a snapshot needs,
-/// and the more often one is made; while most of them wait, the log is hardly larger than a snapshot.
+/// and the more often one is made. While most of them wait, the log is hardly larger than a snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotMaker {
     last: SnapshotValue,
@@ -375,7 +376,7 @@ impl SnapshotMaker {
     }
 }
 
-/// Makes a snapshot of the newest checkpoint, if that is newer than `before`, the log has come as far, and the snapshot takes less than
+/// Makes a snapshot of the newest checkpoint, if that is newer than `before`, the log reaches that far, and the snapshot takes less than
 /// `most` bytes.
 async fn make<T: ClusterTransport>(
     transport: &T,

@@ -1,15 +1,15 @@
-//! The owners of a partition, one after the other: what each reads of the log, and what keeps another from writing to it.
+//! The succession of a partition's owners: each reads the log of those before it, and only one can write to it.
 //!
 //! Everything that changes a partition is in its log. Each message names the one that it follows. If several follow the same message, the
 //! first of them in the log counts; the others are void, and so is all that follows them. So all readers of the log agree on what counts.
-//! As soon as a new owner's epoch counts, nothing does that an older owner writes, whatever that owner believes.
+//! As soon as a new owner's epoch counts, nothing that an older owner writes counts any more, whatever that owner believes.
 //!
-//! The servers are asked to keep a message only if nothing came since. Mostly they refuse what would be void, but not always: of two
-//! messages that are on their way at once, a cluster of version 2.9 may keep both. And an answer may be lost, so that a message is sent
-//! again and is there twice. So the writer checks afterwards which message follows the last one that counts. If it is the writer's own, all
-//! is well; if not, another owner has begun. Mostly it need not read the log for this: the servers announce each message when they keep it,
-//! and name the message before it in its log. If that is the last one that was read, nothing came between. If it is another, or nothing is
-//! announced, the log is read. The answer alone is not enough: both of two such messages are acknowledged.
+//! The servers are asked to keep a message only if it follows the last one. Mostly they refuse a message that would be void, but not
+//! always: of two messages that are on their way at once, a cluster of version 2.9 may keep both. And an answer may be lost, so that a
+//! message is sent again and is there twice. So the writer checks afterwards which message follows the last one that counts. If it is the
+//! writer's own, all is well; if not, another owner has begun. Mostly it need not read the log for this: the servers announce each message
+//! when they keep it, and name the message before it in its log. If that is the last one that was read, nothing came between. If it is
+//! another, or nothing is announced, the log is read. The answer alone is not enough: both of two such messages are acknowledged.
 //!
 //! The beginning of a log may be purged after a [snapshot](super::snapshot). A reader then meets a message that follows one which is gone.
 //! That message is not void: the reader does not know all that counts, and begins again with the snapshot.
@@ -28,10 +28,10 @@ pub(crate) enum SuccessionError {
     /// A message is not one that an owner can have written there.
     #[error("{subject}, message {sequence}: {reason}")]
     Damaged { subject: ClusterSubject, sequence: u64, reason: &'static str },
-    /// Messages that were not read are gone: they were purged.
+    /// Messages that were not read yet were purged.
     #[error("{0}: its beginning was purged")]
     Purged(ClusterSubject),
-    /// What the log says cannot be kept here.
+    /// The journal in the log cannot be kept on this machine.
     #[error(transparent)]
     Storage(#[from] io::Error),
 }
@@ -47,7 +47,7 @@ struct Chain {
     last: u64,
     /// The last message that was read.
     seen: u64,
-    /// Void messages after the last one that counts. What follows them is void, too.
+    /// Void messages after the last one that counts. Messages that follow them are void, too.
     void: BTreeSet<u64>,
 }
 
@@ -74,7 +74,7 @@ impl Chain {
         match behind {
             Some(behind) if behind == self.last => {
                 self.last = sequence;
-                // These come before the new last message: what follows them is void without being listed.
+                // These come before the new last message: a message that follows them is void without their being listed.
                 self.void.clear();
                 Link::Next
             }
@@ -97,7 +97,7 @@ pub(crate) struct LogState {
     token: u64,
     /// Where the journal ends.
     pub(crate) end: u64,
-    /// The journal has what link batches up to here brought.
+    /// The journal has the links of all link batches up to here.
     pub(crate) read: u64,
     /// The last counts.
     pub(crate) counts: Vec<u8>,
@@ -118,7 +118,7 @@ impl LogState {
         self.chain.last
     }
 
-    /// As bytes, for a snapshot. Void messages are not included.
+    /// Appends the state as bytes, for a snapshot. Void messages are not included.
     ///
     /// ```text
     /// last, epoch, token, end, read   u64 each, little-endian
@@ -134,7 +134,7 @@ impl LogState {
         to.extend_from_slice(&self.counts);
     }
 
-    /// Reads it from the front of these fields.
+    /// Reads the state from the front of these fields.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -217,10 +217,10 @@ impl LogState {
         }
     }
 
-    /// Begins to own the partition, after all that was read. Retries without end while no answer comes.
+    /// Begins to own the partition, with a message after the last one that was read. Retries without end while no answer comes.
     ///
     /// # Errors
-    /// If more was written since.
+    /// If another message was written since.
     pub(crate) async fn begin<T: ClusterTransport>(
         &self,
         transport: Arc<T>,
@@ -245,12 +245,12 @@ pub(crate) struct Tenure<T: ClusterTransport> {
     arrivals: Option<Arrivals>,
     token: u64,
     serial: u64,
-    /// What the log says, including all that this owner has written.
+    /// The state by the log, including all that this owner has written.
     log: LogState,
 }
 
 impl<T: ClusterTransport> Tenure<T> {
-    /// What the log says.
+    /// The state by the log.
     pub(crate) fn log(&self) -> &LogState {
         &self.log
     }
@@ -311,7 +311,7 @@ impl<T: ClusterTransport> Tenure<T> {
     }
 }
 
-/// The message that a message of a log follows.
+/// The sequence of the message that a message of a log follows.
 fn behind(message: &Message) -> Option<u64> {
     Some(LogEntry::read(&message.bytes).ok()?.behind)
 }
@@ -334,7 +334,7 @@ pub(crate) async fn is_last<T: ClusterTransport>(
     Ok(true)
 }
 
-/// Writes the value of a key after message `behind`, and returns its sequence. It must differ from all that others write.
+/// Writes the value of a key after message `behind`, and returns its sequence. The value must differ from all values that others write.
 pub(super) async fn append<T: ClusterTransport>(
     transport: &T,
     subject: &ClusterSubject,
@@ -344,7 +344,7 @@ pub(super) async fn append<T: ClusterTransport>(
     let mut backoff = Backoff::new();
     loop {
         let published = transport.publish(subject, bytes.clone(), Some(behind), None).await;
-        // Two that are on their way at once may both be kept. The last one counts.
+        // Two values that are on their way at once may both be kept. A key has only its last value, so the last one counts.
         while let Ok(found) = transport.next(subject, behind).await {
             match found {
                 Some(message) if message.bytes == bytes => return Ok(message.sequence),

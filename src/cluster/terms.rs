@@ -1,5 +1,5 @@
-//! What all nodes of a crawl must agree on: what is crawled, and how politely; which partition a URL is in; and the seeds, with what they
-//! redirect to, which every partition must know since they define the scope.
+//! The terms of a crawl, which all nodes must agree on: its scope and politeness; which partition a URL is in; and the seeds, with the URLs
+//! that they redirect to, which every partition must know since they define the scope.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,21 +19,21 @@ use crate::gate::{Found, ScopeKind};
 
 /// The version of messages and terms.
 const VERSION: u32 = 3;
-/// Bytes of settings that are kept, at most.
+/// Settings of more bytes than this are not kept.
 const MOST_SETTINGS: usize = 256 << 10;
-/// How often the servers are asked before a node gives up.
+/// A node asks the servers again this often before it gives up.
 const TRIES: u32 = 20;
-/// URLs that the filter of a partition is sized for, at least, unless the crawl's is smaller.
+/// The filter of a partition is sized for at least this many URLs, unless the crawl's filter is smaller.
 const LEAST_CAPACITY: u64 = 10_000;
 /// How often a node checks whether another one has given the seeds.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// What all nodes of a crawl must agree on. The first node says it, and it never changes.
+/// The terms of a crawl. The first node writes them, and they change only once: when all seeds are there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClusterTerms {
     version: u32,
     rules: [u32; 2],
-    /// Drawn by the node that began the crawl.
+    /// The id of the crawl, drawn by the node that began it.
     pub(crate) id: u64,
     key: u64,
     pub(crate) partitions: u32,
@@ -52,7 +52,7 @@ pub(crate) struct ClusterTerms {
 }
 
 impl ClusterTerms {
-    /// What a node wants. Numbers are drawn, in case it is the first.
+    /// The terms that a node wants. The id and the key are drawn, in case it is the first node.
     pub(crate) fn of(
         options: &CrawlOptions,
         partitions: u32,
@@ -61,7 +61,7 @@ impl ClusterTerms {
         settings: &str,
     ) -> Self {
         let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
-        // How much a machine may keep in memory is its own matter, and no host notices it.
+        // How much memory a machine uses for robots rules is its own matter, and no host notices it.
         let mut politeness = options.frontier.politeness.clone();
         politeness.robots_memory = Politeness::default().robots_memory;
         let mut filter = options.frontier.seen.clone();
@@ -102,7 +102,7 @@ impl ClusterTerms {
         options
     }
 
-    /// Checks that a crawl that was begun is the one that a node wants. A node without seeds takes the crawl's.
+    /// Checks that the terms of the crawl are those that a node wants. A node without seeds accepts the crawl's seeds.
     fn check(&self, wanted: &Self, crawl: &str, has_seeds: bool) -> Result<(), ClusterError> {
         if (self.version, self.rules) != (wanted.version, wanted.rules) {
             return Err(ClusterError::Version { crawl: crawl.to_owned() });
@@ -250,7 +250,7 @@ impl Partitions {
     pub(crate) fn of(&self, url: &CanonicalUrl) -> u32 {
         let text = match self.by {
             PartitionBy::Domain => domain(url.host()),
-            // http and https of a name are one server.
+            // http and https of a name belong to one server.
             PartitionBy::Host => url.host(),
         };
         let bits = self.key.fingerprint(text).bits();
@@ -266,7 +266,7 @@ impl Partitions {
     }
 }
 
-/// All seeds, and what they redirect to, as far as they were read.
+/// The roots: all seeds, and the URLs that they redirect to, as far as they were read.
 #[derive(Debug, Default)]
 pub(crate) struct RootList {
     found: Mutex<Vec<Found>>,

@@ -1,4 +1,4 @@
-//! What a cluster needs of the system that carries its messages, and the subjects that these go to.
+//! The transport of a cluster: what it needs of the system that carries its messages, and the subjects that the messages go to.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -81,10 +81,10 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// What carries the messages of a cluster: logs with an order, in which a message can be refused when it is not the next one.
+/// The system that carries the messages of a cluster: ordered logs, which can refuse a message that is not the next one.
 ///
-/// Answers may be lost, and calls may be slow. A read may be of a moment ago. Only the promises of [`publish`](Self::publish) and of an
-/// [arrival](Arrival)'s `behind` are relied on.
+/// Answers may be lost, and calls may be slow. A read may be out of date by a moment. Only the promises of [`publish`](Self::publish) and
+/// of an [arrival](Arrival)'s `behind` are relied on.
 pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// Keeps a message, and returns its sequence once no crash of a server can lose it. With `after`, the message is kept only if the last
     /// message of its subject has this sequence; 0 if there is none. Of messages with one `id` within two minutes, one is kept.
@@ -112,14 +112,14 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// The keys of a kind that have values.
     fn keys(&self, kind: KeyKind) -> impl Future<Output = Result<Vec<ClusterSubject>, Unreachable>> + Send;
 
-    /// Announces new messages from here on; all of them, unless something goes wrong.
+    /// Announces new messages from now on: all of them, unless something goes wrong.
     fn arrivals(&self, subject: &ClusterSubject) -> impl Future<Output = Result<Arrivals, Unreachable>> + Send;
 
     /// When the last message of a subject was kept, by the servers' clock.
     fn kept_at(&self, subject: &ClusterSubject)
     -> impl Future<Output = Result<Option<SystemTime>, Unreachable>> + Send;
 
-    /// A place for messages that the servers say they do not have; `None` if all are there.
+    /// A stream that the servers say they do not have; `None` if they have all of them.
     fn missing(&self) -> impl Future<Output = Result<Option<String>, Unreachable>> + Send;
 
     /// Waits.
@@ -128,10 +128,11 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
 
 /// The first wait before something is tried again. It doubles each time.
 pub(crate) const FIRST_REST: Duration = Duration::from_millis(20);
-/// The longest.
+/// The longest wait.
 pub(crate) const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// How often servers may answer that they do not have what they had: about a minute, in which each of them gets what the others have.
+/// How often servers may answer that they do not have a message that they had: about a minute, in which each server gets the messages of
+/// the others.
 pub(crate) const ANSWERS: u32 = 64;
 
 /// Waits, longer each time.
@@ -156,12 +157,12 @@ impl Backoff {
     }
 }
 
-/// Where a message goes. All subjects of a crawl begin with its name, so a server can restrict a user to them.
+/// The subject that a message goes to. All full subjects of a crawl have its name in their prefix, so a server can restrict a user to them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ClusterSubject {
     /// URLs that were found for a partition.
     Found(u32),
-    /// What an owner of a partition has journaled.
+    /// The log of a partition: its owners' epochs, journal pieces and counts.
     Journal(u32),
     /// A value that is replaced: the last message counts.
     Key(ClusterKey),
@@ -189,14 +190,14 @@ impl ClusterSubject {
     }
 }
 
-/// What a value is about.
+/// The key of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ClusterKey {
-    /// What all nodes must agree on.
+    /// The terms that all nodes must agree on.
     Crawl,
-    /// A node that is told to give back what it has.
+    /// A node that is told to give back its partitions.
     Drain(String),
-    /// What the user has dropped.
+    /// The drop rules.
     Dropped,
     /// The crawl has ended.
     End,
@@ -254,7 +255,7 @@ impl fmt::Display for ClusterKey {
     }
 }
 
-/// What follows the prefix of its stream.
+/// The part of a subject after the prefix of its stream.
 impl fmt::Display for ClusterSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,7 @@
 //! The messages of a cluster as bytes: those in the log of a partition; link batches, which are URLs that a node has found for a partition;
 //! and values, mostly of keys, which are JSON so that an operator of the servers can read them.
 //!
-//! What is not JSON ends with a checksum, CRC-32C (Castagnoli; RFC 3720 appendix B.4), that shows that it is whole.
+//! A message that is not JSON ends with a checksum, CRC-32C (Castagnoli; RFC 3720 appendix B.4), which shows that it is whole.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::driver::{Fields, varint};
 use crate::gate::{Found, Via};
 use crate::report::Report;
 
-/// The version that is written, and the latest that is read.
+/// The version that is written, and the only one that is read.
 const ENTRY_VERSION: u8 = 1;
 
 /// One message in the log of a partition.
@@ -46,7 +46,7 @@ pub(crate) enum EntryKind {
     },
     /// Bytes that the journal has written.
     Journal(JournalPiece),
-    /// What was counted so far, for the next owner and for the report.
+    /// The counts so far, for the next owner and for the report.
     Counts(Vec<u8>),
     /// The owner ends in good order: the log has all that it has done.
     Released,
@@ -59,7 +59,7 @@ pub(crate) struct JournalPiece {
     pub(crate) segment: u64,
     /// The position of the bytes.
     pub(crate) at: u64,
-    /// Up to the end of these bytes, the journal has all that link batches up to this sequence brought.
+    /// Up to the end of these bytes, the journal has the links of all link batches up to this sequence.
     pub(crate) read: u64,
     pub(crate) bytes: Vec<u8>,
 }
@@ -126,13 +126,13 @@ impl LogEntry {
     }
 }
 
-/// The version that is written, and the latest that is read.
+/// The version that is written, and the only one that is read.
 const LINK_BATCH_VERSION: u8 = 2;
-/// URLs in a link batch, at most.
+/// A link batch has at most this many URLs.
 pub(crate) const MOST_URLS: u16 = 256;
 /// A link batch of this many bytes takes no more URLs.
 pub(crate) const MOST_BYTES: usize = 64 << 10;
-/// The ways in which a URL may be found: each is written as its place here. New ones go to the end.
+/// The ways in which a URL may be found. Each is written as its index here, so new ones go to the end.
 const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
 /// The flag of a URL that has a priority of its own.
 const HAS_PRIORITY: u8 = 0x80;
@@ -229,7 +229,7 @@ pub(crate) fn read_link_batch(
 
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// Bytes that are processed at once.
+/// This many bytes are processed at once.
 const STEP: usize = 8;
 
 /// Table `n` has the checksum of each byte followed by `n` zero bytes.
@@ -285,13 +285,13 @@ pub(super) fn unseal(bytes: &[u8]) -> Result<&[u8], &'static str> {
     if crc32c(content) == u32::from_le_bytes(*sum) { Ok(content) } else { Err("its checksum is another") }
 }
 
-/// A node, while it lives. It writes this again and again, each time with another `beat`.
+/// A node, while it lives. It writes this value again and again, each time with another `beat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeValue {
     /// Its name for people: its machine, and its job directory.
     pub(crate) name: String,
     pub(crate) beat: u64,
-    /// It takes no more partitions, and gives back those that it has.
+    /// It takes no more partitions, and gives back its partitions.
     pub(crate) is_leaving: bool,
     /// It has left, or others have taken it for dead.
     pub(crate) is_gone: bool,
@@ -328,7 +328,7 @@ pub(crate) struct StateValue {
     pub(crate) dropped: u64,
 }
 
-/// What the user has dropped from the crawl.
+/// The drop rules of the crawl.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DroppedValue {
     /// Rules as a job's `dropped.txt` has them.
@@ -336,7 +336,7 @@ pub(crate) struct DroppedValue {
     pub(crate) token: u64,
 }
 
-/// Where a snapshot of a partition is. This is in the log: a key's value could be replaced by an older one.
+/// The name of a snapshot: where its messages are. Names are in a log, not a key: a key's value could be replaced by an older one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotValue {
     /// Drawn by the writer.
@@ -347,13 +347,13 @@ pub(crate) struct SnapshotValue {
     pub(crate) last: u64,
     /// Where the journal ended there.
     pub(crate) end: u64,
-    /// It has what link batches up to here brought.
+    /// It has the links of all link batches up to here.
     pub(crate) read: u64,
     /// Bytes of its files.
     pub(crate) bytes: u64,
 }
 
-/// A node that is to give back what it has, or the end of the crawl.
+/// A mark: a node is to give back its partitions, or the crawl has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MarkValue {
     pub(crate) at: String,
@@ -369,7 +369,7 @@ pub(crate) struct CountsValue {
     pub(crate) report: Option<Report>,
 }
 
-/// The bytes that are kept.
+/// A value as the bytes that are kept.
 pub(crate) fn value_to_bytes(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data")
 }

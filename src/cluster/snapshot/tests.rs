@@ -58,7 +58,7 @@ async fn own(transport: Arc<InProcess>, token: u64, directory: PathBuf, kept: Ar
     }
 }
 
-/// Whatever an owner was told is kept, the next one has in its place and once, however much of the log is gone.
+/// Every piece whose owner was told that it is kept is there for the next owner: in its place and once, however much of the log was purged.
 #[test]
 fn what_was_purged_is_in_a_snapshot() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -143,7 +143,7 @@ fn where_the_newest_is_damaged_the_one_before_serves() {
     assert_eq!(error, format!("the log of the crawl is damaged: {expected}"));
 }
 
-/// A name that was on its way for long, and arrives after newer ones whose purges took its snapshot, replaces none of them.
+/// A name that arrives late, after newer names whose purges have removed its snapshot, replaces none of them.
 #[test]
 fn a_name_that_arrives_late_does_no_harm() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -160,7 +160,7 @@ fn a_name_that_arrives_late_does_no_harm() {
     assert_eq!((log, snapshot), (expected, newest[0].1));
 }
 
-/// An owner that was stopped for long meets messages that follow what it never read, and knows that it no longer owns the partition.
+/// An owner that was stopped for long meets messages that follow messages it never read, and knows that it no longer owns the partition.
 #[test]
 fn an_owner_that_slept_through_a_purge_is_fenced() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::*;
 use crate::cluster::in_process::InProcess;
 
-/// What the owners were told.
+/// The answers that the owners got.
 #[derive(Debug, Default)]
 struct Observed {
     /// The owners that could begin, by their tokens, with their epochs.
@@ -22,7 +22,7 @@ struct Observed {
 
 const PARTITION: u32 = 7;
 
-/// Reads the log, begins, journals a few pieces, and goes on until it is overtaken, has enough, or is cut off.
+/// Reads the log, begins, and journals a few pieces, until it is overtaken, has done enough, or is cut off.
 async fn own(transport: Arc<InProcess>, token: u64, observed: Arc<Mutex<Observed>>) {
     let mut log = LogState::default();
     for _ in 0..=transport.draw(3) {
@@ -70,7 +70,7 @@ fn now<R>(future: impl Future<Output = R>) -> R {
     }
 }
 
-/// The whole log, as a reader with nothing else reads it.
+/// The whole log, as a reader without any other state reads it.
 fn read_all(transport: &InProcess) -> (LogState, Vec<u8>) {
     let (mut log, mut journal) = (LogState::default(), Vec::new());
     let keep = |piece: &JournalPiece| {
@@ -82,8 +82,8 @@ fn read_all(transport: &InProcess) -> (LogState, Vec<u8>) {
     (log, journal)
 }
 
-/// Owners that race, are killed, stall and come back, over a transport that loses, duplicates and delays. What an owner was told is kept is
-/// there, in its place and once, whatever comes after; no overtaken owner writes; and all readers of the log read the same.
+/// Owners that race, are killed, stall and come back, over a transport that loses, duplicates and delays. A piece whose owner was told that
+/// it is kept is there, in its place and once, whatever comes after; no overtaken owner writes; and all readers of the log read the same.
 #[test]
 fn ten_thousand_histories_keep_what_they_promised() {
     let (mut epochs, mut pieces, mut torn) = (0, 0, 0);
