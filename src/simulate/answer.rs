@@ -1,4 +1,4 @@
-//! What the world answers to a request: pages, robots.txt, sitemaps, and the pages of sites without end.
+//! The answers of the world: pages, robots.txt, sitemaps, and the pages of sites without end.
 
 use std::fmt::Write;
 use std::io::Write as _;
@@ -104,7 +104,7 @@ impl World {
         answer
     }
 
-    /// Some bytes that begin as the type says; what looks like a link in them is not one.
+    /// Bytes that begin with the magic number of their type. The text in them that looks like a link is not one.
     fn file(&self, page: &WorldPage) -> Answer {
         let (content_type, magic): (_, &[u8]) = match page.style() {
             Style::File("png") => ("image/png", b"\x89PNG\r\n\x1a\n"),
@@ -180,7 +180,7 @@ const HAS: u64 = 801;
 const LISTS: u64 = 802;
 const SAID: u64 = 803;
 
-/// Hosts with at least this many pages have an index, the others one file.
+/// Hosts with at least this many pages have a sitemap index, the others have one sitemap.
 const INDEX_FROM: u32 = 20;
 
 impl World {
@@ -199,7 +199,7 @@ impl World {
         (0..host.pages).filter(is_listed).map(|number| PageId { host: host.index, number }).collect()
     }
 
-    /// What a host answers where its sitemap is or would be: `file` 0 is the first, and the parts of an index follow.
+    /// A host's answer for a sitemap, whether it has one or not. `file` 0 is the file that robots.txt names; the parts of an index follow.
     pub(super) fn sitemap_answer(&self, host: &WorldHost, file: u8) -> Answer {
         let has_index = host.pages >= INDEX_FROM;
         if !self.has_sitemap(host) || (file > 0 && !has_index) {
@@ -237,7 +237,7 @@ impl World {
 }
 
 impl World {
-    /// Links from the portal into each trap.
+    /// The links from the portal into each trap.
     pub(super) fn trap_links(&self) -> String {
         let mut links = String::new();
         let id = id(dice_of(self.dice, SHOP, ""));
@@ -292,7 +292,7 @@ impl World {
                 )
             }
             Trap::Filters(set) => {
-                // Each filter keeps two of three things, and the order keeps all.
+                // Each filter keeps about two of three things, and the order keeps all.
                 let filters = (0..PARAMETERS.len() as u64 - 1).filter(|bit| set & 1 << bit != 0);
                 let is_left = |thing: &u32| {
                     let dice = dice.on((8 << 32) + u64::from(*thing));
@@ -335,7 +335,7 @@ impl World {
         Answer::html(200, "text/html".to_owned(), html.into_bytes())
     }
 
-    /// Some words that no other page has.
+    /// Sixty words that follow from these dice.
     fn text(dice: Dice) -> String {
         let mut text = String::from("<p>");
         (0..60).for_each(|nth| _ = write!(text, "{} ", dice.on(nth).pick(&WORDS)));

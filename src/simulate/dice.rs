@@ -1,6 +1,6 @@
-//! Dice: numbers that follow from the world's seed and from what they decide. With them, the words from which they choose.
+//! Dice: each number follows from the world's seed and from the choice that it decides. Also the lists of words that are drawn from.
 //!
-//! A word is drawn by the length of its list. So every change of a list changes each world, even a word that is appended.
+//! Which word is drawn depends on the length of its list. So even an appended word changes each world.
 
 /// A number that stands for one choice of the world, and from which independent numbers follow. Equal on each machine: integers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Dice {
     }
 }
 
-/// The finalizer of splitmix64 (Steele, Lea, Flood 2014): each bit of the input turns half the bits of the output.
+/// The finalizer of splitmix64 (Steele, Lea, Flood 2014): each bit of the input flips half the bits of the output on average.
 const fn mix(bits: u64) -> u64 {
     let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,7 +58,7 @@ pub(super) const SECTIONS: [&str; 20] = [
     "library", "news", "products", "projects", "reviews", "support", "topics", "wiki",
 ];
 
-/// Slugs, host names and running text; letters only, so that a digit in a path is always a page's label.
+/// Words of slugs, host names and running text. They have letters only, so that a digit in a path is always a page's label.
 pub(super) const WORDS: [&str; 64] = [
     "amber", "anchor", "autumn", "bamboo", "basalt", "beacon", "birch", "border", "bridge", "canyon", "carbon",
     "cedar", "cinder", "cobalt", "copper", "coral", "cotton", "delta", "desert", "ember", "fabric", "falcon", "fathom",
@@ -68,7 +68,7 @@ pub(super) const WORDS: [&str; 64] = [
     "silver", "spruce", "summit", "timber", "velvet", "violet", "willow",
 ];
 
-/// Beyond ASCII, within Latin-1: for titles, so that a wrong charset shows.
+/// Words beyond ASCII and within Latin-1, for titles: they show if a charset is wrong.
 pub(super) const ACCENTED: [&str; 8] =
     ["café", "déjà vu", "Größe", "jalapeño", "Übersicht", "smörgås", "façade", "Ærø"];
 

@@ -1,5 +1,5 @@
-//! A host of the world: its name, its tree of pages, its habits; what kind each of its pages is, and how its address is spelled; and its
-//! robots.txt: how it is served, and what it forbids.
+//! A host of the world: its name, its tree of pages, and its habits; the kind and the address of each page; and its robots.txt, how it is
+//! served and what it forbids.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) struct WorldHost {
     pub(super) dice: Dice,
 }
 
-/// How a host's pages become bytes, and how they declare it.
+/// The encoding of a host's pages, and how they declare it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charset {
     Utf8Header,
@@ -232,7 +232,7 @@ impl WorldPage {
             15..25 => PageKind::Respelled,
             25..40 => PageKind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
             40..70 => PageKind::File,
-            // Each makes its host rest, so there are about five per host, however large it is.
+            // Each of these makes its host rest, so a host has about six of them, however large it is.
             70..76 if self.number < first_leaf.saturating_add(1_000) => PageKind::Flaky {
                 status: self.dice.on(STATUS).on(2).pick(&[500, 503, 503]),
                 failures: self.dice.on(STATUS).on(3).pick(&[1, 1, 1, 2]),
@@ -348,7 +348,7 @@ impl Style {
     }
 }
 
-/// What a host's robots.txt says, and how it is served.
+/// A host's robots.txt: its rule, and how it is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorldRobots {
     pub(super) service: Service,
@@ -381,7 +381,7 @@ pub(super) enum Rule {
 /// The path of a moved robots.txt.
 pub(super) const MOVED: &str = "/robots-moved.txt";
 
-/// The file that a robots.txt names: an index, or a sitemap.
+/// The file that a robots.txt names: a sitemap index or a sitemap.
 pub(super) const SITEMAP: &str = "/sitemap.xml";
 /// The files that an index lists. The second is compressed.
 pub(super) const SITEMAP_PARTS: [&str; 2] = ["/sitemap-0.xml", "/sitemap-1.xml.gz"];

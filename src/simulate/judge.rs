@@ -1,4 +1,4 @@
-//! The witness of a crawl, who sees every request, every answer and the rests between them; and its judgment, by the truth.
+//! The judge of a crawl: it sees every request, every answer and the rests between them. Its judgment compares them with the truth.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -47,9 +47,9 @@ pub(super) struct HostLog {
     pub(super) before_retry_after: u32,
 }
 
-/// Unknown URLs that are kept, at most.
+/// At most this many unknown URLs are kept.
 const SAMPLES: usize = 20;
-/// Bytes that are kept of each, at most.
+/// At most this many characters of each are kept.
 const SAMPLE_BYTES: usize = 300;
 
 impl Judge {
@@ -105,7 +105,7 @@ impl Judge {
         }
     }
 
-    /// The answer to a request leaves, or its client has left: then it is `None`. Neither that nor a `passing` answer counts as a fetch.
+    /// The answer to a request is sent; `None` if its client has left. Neither that nor a `passing` answer counts as a fetch.
     pub fn answered(&self, world: &World, asked: &Asked, answer: Option<&super::Answer>, now: Timestamp) {
         let (Asked::Page { id: PageId { host, .. }, .. } | Asked::Robots { host, .. } | Asked::Sitemap { host, .. }) =
             *asked
@@ -192,7 +192,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A crawl against the truth: what an ideal crawl of the simulated web fetches, and what this one did.
+/// A crawl compared with the truth: the pages that an ideal crawl of the simulated web fetches, and those that this one fetched.
 ///
 /// A page is one address, in any spelling and with any answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,13 +307,13 @@ impl Judgment {
         self.missed_by_filter = Some(lost + behind);
     }
 
-    /// Whether there are no [faults](Self::faults): nothing missed except by the filter, nothing fetched twice, nothing forbidden, and no
+    /// Whether there are no [faults](Self::faults): no page missed except by the filter, no page fetched twice, no forbidden page, and no
     /// host hurried.
     pub fn is_clean(&self) -> bool {
         self.faults().next().is_none()
     }
 
-    /// What a good crawl does not do, and how often this one did.
+    /// The faults of the crawl, each with its count: a good crawl has none.
     pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let missed = self.missed.saturating_sub(self.missed_by_filter.unwrap_or(0));
         [

@@ -54,7 +54,7 @@ impl World {
         links
     }
 
-    /// The front page, the parent page, or a popular page of this host or another.
+    /// A page that many links lead to: the front page, the parent page, or a popular page of this host or another.
     fn well_known(&self, page: &WorldPage, dice: Dice) -> PageId {
         let host = &page.host;
         match dice.below(100) {

@@ -1,4 +1,4 @@
-//! A page as HTML.
+//! Renders a page as HTML: its links in all their markup, running text, and things that look like links and are none.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use super::host::{Charset, Nofollow, WorldPage};
 use super::links::{Base, WorldLink, spell};
 use super::world::{FILLER_BYTES, PageId, World};
 
-/// The sixteenths of a log-normal distribution of page sizes (median 9,000 bytes, sigma 0.9), with the tails cut.
+/// The bounds of sixteen equally likely ranges of page sizes, by a log-normal distribution (median 9,000 bytes, sigma 0.9) with the tails
+/// cut.
 const SIZES: [u32; 17] = [
     2_000, 2_300, 3_200, 4_100, 4_900, 5_800, 6_800, 7_800, 9_000, 10_400, 12_000, 14_000, 16_500, 20_000, 25_300,
     35_800, 60_000,
@@ -88,7 +89,7 @@ impl World {
             }
         }
         _ = write!(html, "</head>\n<body>\n<h1>{}</h1>\n<img src=\"/static/logo.png\" alt=\"\">\n", title(page));
-        // With a base, the link would lead to another page.
+        // With a base, this link would lead to another page.
         if base.is_none() {
             html.push_str("<a href=\"#main\">Skip</a> <a name=\"main\"></a>\n");
         }
@@ -188,7 +189,7 @@ fn size(dice: Dice) -> u32 {
     low + (high - low) * (at % STEPS) / STEPS
 }
 
-/// Writes a link with or without escaped ampersands; a parser reads both.
+/// The link with or without escaped ampersands. A parser reads both.
 fn escaped(href: &str, escape: bool) -> String {
     if escape { href.replace('&', "&amp;") } else { href.to_owned() }
 }

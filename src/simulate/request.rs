@@ -1,5 +1,5 @@
-//! What a request asks for: the page that an address means, in any spelling; or a page of a site without end, which a crawler must not drown
-//! in.
+//! What a request asks for: the page that an address means, in any spelling; or a page of a site without end, in which a crawler must not
+//! drown.
 //!
 //! | host | what never ends | what it says |
 //! |---|---|---|
@@ -7,10 +7,10 @@
 //! | `shop` | each link has a new session id in its path | 40 pages, whatever the session |
 //! | `facets` | six filters, one after the other, in any order | one list for each set of filters |
 //! | `filters` | eight filters in a query, and two orders | which of 30 things are left, each with a page of its own |
-//! | `maze` | rooms in rooms | one of four texts |
+//! | `maze` | paths: each room has doors to three more | one of four texts |
 //! | `mirror` | the portal once more, on a host of its own | what the portal says |
-//! | `forum` | a link to edit, and one to reply, for each of its posts | 500; where to sign in |
-//! | `*.wild-simulated.test` | hosts | its own name, and that it is for sale |
+//! | `forum` | links to edit posts and to reply to them, 236 in all | 500 for an edit; for a reply, a redirect to the page to sign in |
+//! | `*.wild-simulated.test` | hosts | its own name, and the same text on each host |
 //!
 //! None of these sites is part of the truth. The portal links to all of them, and none has a robots.txt.
 
@@ -26,7 +26,7 @@ pub enum Asked {
     Page {
         /// The page.
         id: PageId,
-        /// Whether its address came with a session id.
+        /// Whether its address had a session id.
         session: bool,
     },
     /// A host's robots.txt.
@@ -56,7 +56,7 @@ pub enum Asked {
 
 impl World {
     /// The page that a request means. Knows each spelling that the world itself writes, after a client has resolved it. Does not use the
-    /// crawler's own rules, so that it can convict them.
+    /// crawler's own rules, so that their errors show.
     pub fn find(&self, host: &str, path_and_query: &str) -> Asked {
         let host = host.strip_suffix(":80").unwrap_or(host);
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -174,7 +174,7 @@ pub enum Trap {
     Facets(u8),
     /// Things filtered by a query; the bits are its filters, and the last one is the order.
     Filters(u16),
-    /// One of these things.
+    /// One of the things that are filtered.
     Thing(u32),
     /// A room of the maze, by the number of its text.
     Maze(u8),
@@ -192,7 +192,7 @@ pub enum Trap {
     Wild,
 }
 
-/// The hosts, except the wild ones.
+/// The hosts of the traps. `WILD` is the end of the names of all wild hosts.
 pub(super) const CALENDAR: &str = "calendar.simulated.test";
 pub(super) const SHOP: &str = "shop.simulated.test";
 pub(super) const FACETS: &str = "facets.simulated.test";
@@ -201,9 +201,9 @@ pub(super) const MAZE: &str = "maze.simulated.test";
 pub(super) const MIRROR: &str = "mirror.simulated.test";
 pub(super) const FORUM: &str = "forum.simulated.test";
 pub(super) const WILD: &str = ".wild-simulated.test";
-/// The filters of the lists.
+/// The filters of the lists on `facets`.
 pub(super) const FILTERS: [&str; 6] = ["red", "small", "cheap", "new", "sold", "local"];
-/// The names of the parameters that filter things.
+/// The parameters on `filters`: the last one is the order, the others filter things.
 pub(super) const PARAMETERS: [&str; 9] = ["brand", "colour", "deal", "fit", "kind", "price", "size", "year", "order"];
 /// Things that are filtered.
 pub(super) const THINGS: u32 = 30;
@@ -213,7 +213,7 @@ pub(super) const SHOP_PAGES: u32 = 40;
 pub(super) const EDITS: u32 = 36;
 /// Pages of the forum that all redirect to one.
 pub(super) const REPLIES: u32 = 200;
-/// The page to which they redirect.
+/// The page that replies redirect to.
 pub(super) const SIGN_IN: &str = "/sign-in";
 
 pub(super) const SALT: u64 = 801;

@@ -1,4 +1,4 @@
-//! The world, served on loopback.
+//! The server of a simulated web, on loopback by default. It shows each request to the judge.
 
 use std::convert::Infallible;
 use std::io;
@@ -70,7 +70,7 @@ impl Server {
         Ok(Self { address, site, accepting })
     }
 
-    /// The address that every name of the world resolves to.
+    /// The address that every name of the world should resolve to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,4 +1,4 @@
-//! What an ideal crawl of the world fetches, by its links alone.
+//! The truth: the pages that an ideal crawl of the world fetches, by the world's links alone.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -22,8 +22,8 @@ pub struct TruthOptions {
     pub nofollow: bool,
     /// It stays on the hosts of its seeds; otherwise all hosts are in scope.
     pub seed_hosts_only: bool,
-    /// Links from a seed, at most; redirects add none. A real crawl may find a page by a longer way first, and then fetch less: with a
-    /// limit, the truth is an upper bound.
+    /// It follows at most this many links from a seed; redirects do not count. A real crawl may find a page by a longer way first, and then
+    /// fetch less: with a limit, the truth is an upper bound.
     pub max_depth: Option<u32>,
     /// Pages that it ignores as if nothing linked to them. Pages that become unreachable by that are lost with them.
     pub without: HashSet<PageId>,
@@ -56,7 +56,7 @@ pub enum Reach {
     Unreachable,
 }
 
-/// What an ideal crawl fetches, by the model of the world: no HTML is parsed, and no address is compared. Takes one byte a page.
+/// The pages that an ideal crawl fetches, by the model of the world: no HTML is parsed, and no address is compared. Takes one byte a page.
 #[derive(Clone, Debug)]
 pub struct Truth {
     reaches: Vec<Reach>,
@@ -140,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the sitemaps of a page's host list, the first time that the host is asked.
+    /// The pages that the sitemaps of a page's host list; none if the host was asked before.
     fn listed(&mut self, page: &WorldPage) -> Vec<(PageId, u32)> {
         let TruthOptions { robots, seed_hosts_only, sitemaps, max_depth, .. } = *self.options;
         let is_read = sitemaps && (robots || seed_hosts_only) && max_depth != Some(0);

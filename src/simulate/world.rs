@@ -143,7 +143,8 @@ impl World {
     }
 }
 
-/// Zipf's law in integers: the host of rank r weighs 1/r, and the portal as much as its share needs.
+/// Shares out the pages by Zipf's law in integers: the host of rank r weighs 1/r, and the portal as much as its share needs. Returns where
+/// each host's pages begin.
 fn share_out(options: &SimulateOptions) -> Vec<u32> {
     const ONE: u64 = 1 << 32;
     let others: u64 = (1..u64::from(options.hosts)).map(|index| ONE / (index + 1)).sum();
@@ -191,7 +192,7 @@ fn filler(world: Dice) -> String {
     text
 }
 
-/// What a simulated web is made from; plain data, checked once in [`World::new`](super::World::new).
+/// The options of a simulated web: plain data, checked once in [`World::new`](super::World::new).
 ///
 /// Equal options make equal worlds, byte for byte, on each machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,15 +214,15 @@ pub struct SimulateOptions {
     pub slow_host_percent: u8,
     /// How long a slow host takes to answer, give or take a half.
     pub latency: Duration,
-    /// The `Crawl-delay` of the few hosts that have one (up to 100 pages each), in milliseconds on the wire.
+    /// The `Crawl-delay` of the few hosts that have one (of at most 100 pages each). On the wire it is in seconds.
     pub crawl_delay: Duration,
     /// Seconds that each 503 asks for in `Retry-After`.
     pub retry_after: u32,
     /// Of the hosts with a robots.txt, the share whose robots.txt names a sitemap, 0 to 100. A sitemap also lists pages that nothing else
     /// leads to.
     pub sitemap_percent: u8,
-    /// Whether there are sites without end, too, to which the portal links: a calendar, sessions, filters, a maze, a mirror, and a domain
-    /// on which each name is a host. They are not part of the truth.
+    /// Whether the portal also links to sites without end: a calendar, sessions, filters, a maze, a mirror, a forum, and a domain on which
+    /// each name is a host. They are not part of the truth.
     pub trap: bool,
 }
 
@@ -290,7 +291,7 @@ impl SimulateOptions {
     }
 }
 
-/// Bounds: a page's number times the widest tree stays below 2^64, and a host's number below 2^32.
+/// With at most this many pages, a page's number times the widest fan stays below 2^64, and a host's number below 2^32.
 const MOST_PAGES: u32 = 1 << 30;
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -302,11 +303,11 @@ pub(super) struct Lists {
     hosts_per_list: u32,
 }
 
-/// Links on one page: fewer than crawlers take from a page.
+/// A page has at most this many links: fewer than crawlers take from a page.
 const MOST_LINKS: u32 = 5_000;
 
 impl Lists {
-    /// `None` if the portal has too few pages.
+    /// Divides the hosts among lists; `None` if the portal has too few pages.
     pub(super) fn new(hosts: u32, portal: &WorldHost) -> Option<Self> {
         let others = hosts - 1;
         let lists = others.div_ceil(others.isqrt().max(50)).clamp(1, portal.pages - portal.sections);
