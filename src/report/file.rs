@@ -71,7 +71,7 @@ pub fn read(path: &Path) -> Result<Report, ReportError> {
 }
 
 impl Report {
-    /// Writes it as JSON, indented, with a newline at the end.
+    /// Writes the report as JSON, indented, with a newline at the end.
     ///
     /// # Errors
     /// If the writer fails.
@@ -79,7 +79,7 @@ impl Report {
         write_json(self, to)
     }
 
-    /// Writes it to a file, whole or not at all.
+    /// Writes the report to a file, whole or not at all.
     ///
     /// # Errors
     /// If the file system refuses. The file is then as it was before.

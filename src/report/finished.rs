@@ -1,4 +1,4 @@
-//! Makes the report of a crawl that has ended.
+//! Makes the report of a crawl from its counters, at its end or so far.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -15,16 +15,16 @@ use crate::crawl::{
 use crate::frontier::{HostStatistics, Trouble};
 use crate::seen::{SeenSet, ShardStatistics};
 
-/// Names in a list of the most frequent ones.
+/// A list of the most frequent names has this many.
 const TOP: usize = 10;
 
 impl Report {
-    /// Makes the report of a crawl that has ended. `simulated` is what the simulated web knows of it.
+    /// Makes the report of a crawl. `simulated` has the counts of the simulated web, if there is one.
     pub fn of(finished: &Finished, options: &CrawlOptions, cost: Cost, simulated: Option<Simulated>) -> Self {
         Self { histograms: Histograms::of(&finished.tally), ..Self::so_far(finished, options, cost, simulated) }
     }
 
-    /// As `of`, without the times from which percentiles are computed: for callers that make many reports of a crawl, and merge none.
+    /// Like `of`, without the times from which percentiles are computed: for callers that make many reports of a crawl, and merge none.
     pub(crate) fn so_far(
         finished: &Finished,
         options: &CrawlOptions,
@@ -201,7 +201,7 @@ impl From<&Violation> for TooEarly {
     }
 }
 
-/// A failure's name, and its own words.
+/// A failure's name, and its message.
 fn trouble_text(trouble: &Trouble) -> String {
     let name = trouble.failure.name();
     if trouble.words.is_empty() { name.to_owned() } else { format!("{name}: {}", trouble.words) }
@@ -212,7 +212,7 @@ fn top(counts: &NameCounts) -> BTreeMap<String, u64> {
     counts.most_first().into_iter().take(TOP).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// Counts by name. `other`, which is not the name of an error or a media type, sums up the rare ones.
+/// Counts by name. `other`, which is not the name of an error or a media type, sums up the rare names.
 fn by_name(counts: &NameCounts) -> BTreeMap<String, u64> {
     let other = Some(("other", counts.other())).filter(|&(_, count)| count > 0);
     counts.most_first().into_iter().chain(other).map(|(name, count)| (name.to_owned(), count)).collect()

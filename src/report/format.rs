@@ -439,7 +439,7 @@ impl OtherSets {
     pub(super) fn of(seen: &SeenSet, tally: &Tally) -> Self {
         let urls = seen.statistics().merged.inserted;
         let records = tally.records();
-        // Allocators give sixteen bytes, or a multiple of them.
+        // Allocators round up to a multiple of sixteen bytes.
         let text = tally.key_bytes.checked_div(records).unwrap_or_default().next_multiple_of(16);
         Self {
             urls_bytes: table_bytes(urls, size_of::<String>() as u64) + urls * text,
@@ -449,8 +449,8 @@ impl OtherSets {
     }
 }
 
-/// Bytes of a hash table of the standard library: a power of two of slots, of which seven in eight may be taken, and one byte for each slot
-/// besides its entry.
+/// Bytes of a hash table of the standard library. The number of slots is a power of two, at most seven in eight are taken, and each slot
+/// has one byte besides its entry.
 fn table_bytes(entries: u64, bytes: u64) -> u64 {
     if entries == 0 { 0 } else { (entries * 8).div_ceil(7).next_power_of_two().max(4) * (bytes + 1) }
 }

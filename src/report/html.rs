@@ -17,25 +17,25 @@ use super::text::{how, refuses};
 use super::{HostBucket, HostFigures, HostRow, Percentiles, Report, ReportPart};
 use crate::crawl::{FailedPage, Moment};
 
-/// Rows of a list with bars, at most. The rest is summed up.
+/// A list with bars has at most this many rows. The last one sums up the rest.
 const ROWS: usize = 12;
-/// Shards with a bar of their own; if there are more, the fullest.
+/// At most this many shards have a bar of their own: the fullest.
 const SHARDS: usize = 32;
 
 #[derive(Template)]
 #[template(path = "page.html", config = "src/report/html/askama.toml")]
 struct HtmlPage<'a> {
     report: &'a Report,
-    /// What was crawled, and into which job.
+    /// The site that was crawled, and the job.
     title: String,
-    /// How the crawl ended, and what it lost, one line each.
+    /// How the crawl ended and what it lost, one line each.
     verdict: Vec<String>,
     alarms: Vec<String>,
     cards: Vec<Card>,
     charts: Vec<Chart>,
     bars: Vec<Bars>,
     failed: Vec<Row>,
-    /// How many failed pages are not among these.
+    /// How many failed pages are not in `failed`.
     further: String,
     hosts: Vec<Row>,
     latency: Vec<Row>,
@@ -111,7 +111,7 @@ impl Report {
         page.render().expect("a template over texts, drawn by the tests")
     }
 
-    /// The site, as the host with the most requests; how many more hosts there are; and the job.
+    /// The title: the host with the most requests, how many more hosts there are, and the job.
     fn title(&self, job: &str) -> String {
         let site = self.hosts.top.first().map_or("no host", |row| &row.host);
         let site = site.split_once("://").map_or(site, |(_, name)| name);
@@ -340,7 +340,7 @@ fn host(row: &HostRow) -> Row {
     Row { name: host.clone(), cells, state }
 }
 
-/// Names with their counts, most first; the rare ones summed up.
+/// Names with their counts, most first. The last one sums up the rare names.
 fn ranked(counts: &BTreeMap<String, u64>) -> Vec<Bar> {
     let mut counts: Vec<_> =
         counts.iter().filter(|&(_, &count)| count > 0).map(|(name, count)| (name.clone(), *count)).collect();
@@ -355,7 +355,7 @@ fn ranked(counts: &BTreeMap<String, u64>) -> Vec<Bar> {
     counts.into_iter().map(bar).collect()
 }
 
-/// The length of a bar, in percent of the longest.
+/// The length of a bar, in percent of the longest bar.
 fn share(part: f64, top: f64) -> String {
     format!("{:.1}", (part / top * 100.0).clamp(0.0, 100.0))
 }
@@ -373,7 +373,7 @@ const HEIGHT: f64 = 230.0;
 const LEFT: f64 = 64.0;
 const BELOW: f64 = 26.0;
 const AROUND: f64 = 10.0;
-/// Lines of the grid, approximately.
+/// The grid has about this many lines.
 const STEPS: f64 = 4.0;
 
 /// The chart of some lines; empty if no line has two points. `written` formats a value for the grid.

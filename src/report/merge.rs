@@ -17,20 +17,21 @@ use crate::crawl::{CheckpointCosts, Cost, FinishReason, NameCounts, merge_exampl
 use crate::frontier::Timestamp;
 use crate::seen::{SeenStatistics, ShardStatistics};
 
-/// Names in a list of the most frequent ones.
+/// A list of the most frequent names has this many.
 const TOP: usize = 10;
 
 impl Report {
-    /// Adds the report of another part of the crawl, which another machine, partition or job crawled: its hosts are not in this part.
+    /// Adds the report of another part of the crawl, which another machine, partition or job crawled. The parts should have no host in
+    /// common: a host of both counts twice, but has one row among the hosts with the most requests.
     ///
     /// Counts and memory are summed. Percentiles are computed from the times of both. The crawl begins with the first part, and lasts until
-    /// the end of the last one. Of what cannot be summed, the worse value counts: the reason for the end, the fairness, the longest wait.
-    /// The seen set has the shards of both, and what follows from them is computed anew. Settings are those of this part, with three
+    /// the end of the last one. Where a sum makes no sense, the worse value counts: the reason for the end, the fairness, the longest wait.
+    /// The seen set has the shards of both, and its other numbers are computed anew from them. Settings are those of this part, with three
     /// exceptions: robots.txt was honored if both honored it, private addresses were allowed if either allowed them, and workers are
     /// summed.
     ///
     /// The order of merging does not matter, except for the settings and the three examples of each error, which come from the first parts.
-    /// The sums of names are always exact; beyond [`NameCounts::MOST`] names of one kind, the rare ones are counted together.
+    /// The sums of names are always exact; beyond [`NameCounts::MOST`] names of one kind, the rare names are counted together.
     pub fn merge(&mut self, mut other: Self) {
         let (began, others_began) = (began(&self.started), began(&other.started));
         let first = began.min(others_began);
@@ -77,13 +78,13 @@ impl Report {
         self.histograms = histograms;
     }
 
-    /// Leaves out the long parts that the crawl also carries to its next run.
+    /// Removes the long parts that the crawl also carries to its next owner.
     #[cfg(feature = "cluster")]
     pub(crate) fn shorten(&mut self) {
         (self.timeline, self.histograms) = (Timeline::default(), Histograms::default());
     }
 
-    /// Restores the parts that were left out, from what the crawl has carried.
+    /// Restores the parts that were removed, from those that the crawl has carried.
     #[cfg(feature = "cluster")]
     pub(crate) fn complete(&mut self, carried: Carried) {
         (self.timeline, self.histograms) = (carried.timeline, Histograms::of(&carried.tally));
@@ -128,7 +129,7 @@ fn began(started: &str) -> Timestamp {
     Timestamp::read(started).unwrap_or_default()
 }
 
-/// Merges what both have; what only one has stays as it is.
+/// Merges two values; a value that only one has stays as it is.
 fn both<T>(one: Option<T>, other: Option<T>, merge: impl FnOnce(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(merge(one, other)),
@@ -307,7 +308,7 @@ impl PolitenessFigures {
     }
 }
 
-/// The shards of both; what follows from them is computed anew.
+/// Takes the shards of both; the other numbers are computed anew from them.
 fn merge_seen(seen: &mut SeenStatistics, other: &SeenStatistics) {
     let shards: Vec<ShardStatistics> = seen.shards.drain(..).chain(other.shards.iter().cloned()).collect();
     *seen = SeenStatistics::new(shards, seen.recent_hits + other.recent_hits);

@@ -1,4 +1,4 @@
-//! The numbers of a report as metrics, in the text format of `OpenMetrics`: each has its name and its docs from `report.json`.
+//! The numbers of a report as metrics, in the text format of `OpenMetrics`: each metric has its name and its docs from `report.json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,9 +32,9 @@ const LEFT_OUT: [&str; 15] = [
     "version",
 ];
 
-/// The only metrics of a shard: they show which one is bad.
+/// The only metrics of a shard: they show which shard is bad.
 const OF_SHARDS: [&str; 2] = ["seen.shards[].expected_lost", "seen.shards[].fill_ratio"];
-/// Shards that have series of their own, at most.
+/// At most this many shards have series of their own.
 const MOST_SHARDS: usize = 256;
 
 /// Numbers that can fall. All others only grow, except percentiles.
@@ -82,7 +82,7 @@ const GAUGES: [&str; 42] = [
     "urls.queued",
     "urls.unreachable.*",
 ];
-/// More of them, by how their names begin.
+/// More numbers that can fall, by how their names begin.
 const GAUGES_BY_BEGIN: [&str; 3] =
     ["seen.merged.false_positive_rate_", "seen.merged.verified.disk_bytes", "seen.merged.verified.runs"];
 

@@ -1,5 +1,5 @@
-//! The JSON Schemas of the files for programs: made from the types that write them, with their docs as descriptions. The numbers of a report
-//! are found in its schema, each by its one name: what it counts, in which unit, and what to do about it.
+//! The JSON Schemas of the files for programs, made from the types that write them, with their docs as descriptions. Also the list of all
+//! numbers of a report, read from its schema: each has one name, and says what it counts, in which unit, and what to do about it.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -22,7 +22,7 @@ pub(crate) enum SchemaOf {
 }
 
 impl SchemaOf {
-    /// All there are.
+    /// All files for programs.
     pub(crate) const ALL: [Self; 4] = [Self::Report, Self::Page, Self::Link, Self::Skipped];
 
     /// Its name on the command line.
@@ -43,7 +43,7 @@ impl SchemaOf {
         schema.into()
     }
 
-    /// The same in one piece: all subschemas are inlined.
+    /// The same schema in one piece: all subschemas are inlined.
     pub(crate) fn in_one_piece(self) -> Value {
         self.generate(true).into()
     }
@@ -65,7 +65,7 @@ impl SchemaOf {
     }
 }
 
-/// Replaces the links in a description by their text: they lead to the docs of the code.
+/// Replaces the links in a description by their text: the links lead to the docs of the code.
 fn plain(schema: &mut Schema) {
     let Some(Value::String(text)) = schema.get_mut("description") else { return };
     let mut said = String::with_capacity(text.len());
@@ -86,7 +86,7 @@ pub(crate) struct Number {
     /// Its name: its keys in `report.json`, joined by dots. `*` stands for a key that the format does not fix, `[]` for each item of a
     /// list.
     pub(crate) name: String,
-    /// What it says, and what to do about it: the docs of its field.
+    /// Its meaning, and what to do about it: the docs of its field.
     pub(crate) says: String,
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn numbers() -> Vec<Number> {
 
 fn walk(schema: &Value, name: String, said: &str, numbers: &mut Vec<Number>) {
     let says = schema["description"].as_str().unwrap_or(said);
-    // A field that may be null is a choice between null and the thing itself.
+    // The schema of a field that may be null is a choice between null and the value itself.
     if let Some(thing) = schema["anyOf"].as_array().and_then(|choice| choice.iter().find(|one| one["type"] != "null")) {
         return walk(thing, name, says, numbers);
     }

@@ -1,4 +1,4 @@
-//! The times of a report, as percentiles; and all times from which these are computed, so that reports can be merged.
+//! The times of a report, as percentiles; and the times from which the percentiles are computed, so that reports can be merged.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -55,10 +55,10 @@ pub struct WaitFigures {
 }
 
 impl Percentiles {
-    /// Times with these percentiles, as many as were counted.
+    /// As many times as were counted, made up so that they have these percentiles.
     pub(super) fn spread(&self) -> Latencies {
         let Self { count, p50_us, p90_us, p99_us, max_us } = *self;
-        // The longest time; the others are spread so that each percentile comes out.
+        // One time is the longest. The others are spread so that each percentile comes out.
         let longest = count.min(1);
         let upto = |hundredths: u64| (count * hundredths).div_ceil(100).min(count - longest);
         let [half, most, nearly] = [50, 90, 99].map(upto);
@@ -198,7 +198,8 @@ fn written(counts: &[(u64, u64)]) -> String {
     text
 }
 
-/// Skips what cannot be read. Then there are fewer times than the report counted, which [`Histograms::behind`] notices.
+/// Reads times, and skips those that cannot be parsed. Then there are fewer times than the report counted, which [`Histograms::behind`]
+/// notices.
 fn read(text: &str) -> Vec<(u64, u64)> {
     let mut time: u64 = 0;
     let counted = text.split_ascii_whitespace().filter_map(|one| {

@@ -1,4 +1,4 @@
-//! The parts of a report's text that are shown on demand: all counts, in tables; and what has become of pages since their last visit.
+//! The parts of a report's text that are shown on demand: all counts, in tables. Also the changes of pages since their last visit.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use crate::report::{
 };
 use crate::seen::ShardStatistics;
 
-/// Rows of statuses, of errors and of media types, at most. The rest is summed up.
+/// A table of statuses, errors or media types has at most this many rows. The last one sums up the rest.
 const TOP: usize = 10;
-/// Shards with a row of their own.
+/// At most this many shards have a row of their own: the fullest.
 const SHARDS: usize = 16;
 
-/// One part each.
+/// Each function writes one part, or a section of one.
 impl Report {
     pub(super) fn losses(&self, page: &mut TextPage) {
         page.heading("Was anything lost?");

@@ -1,7 +1,7 @@
 //! A report for people, in ASCII: a page that fits a terminal of 80 columns and 40 lines, and each of its parts in full.
 //!
-//! The [page](fmt::Display) answers the first questions, each in a few lines, and ends with the verdict: how the crawl ended, what it lost,
-//! and what is wrong. All other counts are in the [parts](ReportPart).
+//! The [page](fmt::Display) answers a reader's first questions, each in a few lines, and ends with the verdict: how the crawl ended, what
+//! it lost, and what is wrong. All other counts are in the [parts](ReportPart).
 
 mod details;
 mod page;
@@ -64,7 +64,7 @@ impl Report {
         page.finish()
     }
 
-    /// How the crawl ended, what it lost, and what is wrong: the last lines of what a reader sees.
+    /// The verdict, which is the last lines of the page: how the crawl ended, what it lost, and what is wrong.
     pub fn verdict(&self) -> String {
         let mut page = TextPage::default();
         self.conclude(&mut page);
@@ -73,7 +73,7 @@ impl Report {
 }
 
 impl Report {
-    /// What it lost, and what is wrong: the verdict without its first line.
+    /// The verdict without its first line: what the crawl lost, and what is wrong.
     #[cfg(feature = "cli")]
     pub(super) fn judgement(&self) -> String {
         let mut page = TextPage::default();

@@ -2,9 +2,9 @@
 
 use std::iter;
 
-/// Columns of a line, at most. The rest is cut.
+/// A line has at most this many columns. The rest is cut.
 const COLUMNS: usize = 80;
-/// Columns of a table's first cell, and of the name of a fact, at most.
+/// The first cell of a table's row has at most this many columns. The rest is cut.
 const NAME: usize = 38;
 /// Columns before the words of an entry.
 const ENTRY: usize = 20;
@@ -120,7 +120,7 @@ impl TextPage {
     }
 }
 
-/// As much of the text as fits, with dots for the rest.
+/// The text, cut to this many columns. Three dots stand for the rest.
 fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         text.to_owned()

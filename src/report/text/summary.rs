@@ -1,5 +1,5 @@
-//! The page of a report, which fits a terminal of 80 columns and 40 lines: the first answers; what failed, and which hosts refuse us or fail,
-//! each with its reason; and, in the last lines, how the crawl ended, what it lost, and what is wrong.
+//! The page of a report, which fits a terminal of 80 columns and 40 lines: the first answers; the pages that failed, and the hosts that
+//! refuse us or fail, with their reasons; and the verdict in the last lines: how the crawl ended, what it lost, and what is wrong.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,9 @@ use crate::gate::Refusal;
 use crate::report::figures::{about, bytes, counted, duration, measured, one_in, percent, shard_names, thousands};
 use crate::report::{HostRow, Report, Settings};
 
-/// Hosts with a line of their own.
+/// This many hosts are shown.
 const HOSTS: usize = 3;
-/// Names with their counts on a line; the rest is summed up.
+/// A line has this many names with their counts; the last one sums up the rest.
 const NAMES: usize = 4;
 
 impl Report {
@@ -163,7 +163,7 @@ pub(super) fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
     most_and(counts, |_| false)
 }
 
-/// As [`most`], but some names are always shown.
+/// Like [`most`], but some names are always shown.
 fn most_and<K: Ord + ToString>(counts: &BTreeMap<K, u64>, is_shown: fn(&str) -> bool) -> String {
     let mut counts: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
     counts.sort_by_key(|&(_, &count)| Reverse(count));
@@ -194,7 +194,7 @@ fn refusals(host: &RefusingHost) -> String {
 }
 
 impl Report {
-    /// Pages that failed: how many by each status of 400 and more, and by each error.
+    /// How many pages failed, by status (400 and more) and by error.
     pub(in crate::report) fn failures(&self) -> BTreeMap<String, u64> {
         let statuses = self.urls.statuses.iter().filter(|&(status, _)| *status >= 400);
         let statuses = statuses.map(|(status, count)| (status.to_string(), *count));
@@ -208,7 +208,7 @@ impl Report {
         (all > 0).then(|| format!("{} ({})", counted(all, "page", "pages"), most(&failures)))
     }
 
-    /// What can be done about pages that failed, in the last lines.
+    /// Says in the last lines how many pages failed, and what can be done about them.
     pub(super) fn conclude_failed(&self, page: &mut TextPage) {
         let all: u64 = self.failures().values().sum();
         if all == 0 {
@@ -223,7 +223,7 @@ impl Report {
         });
     }
 
-    /// The hosts that refuse us, in the last lines.
+    /// Says in the last lines how many hosts refuse us.
     pub(super) fn conclude_refused(&self, page: &mut TextPage) {
         let [first, others @ ..] = &self.hosts.refusing_hosts[..] else { return };
         let beside = if others.is_empty() { "" } else { "most by " };
@@ -243,7 +243,7 @@ impl Report {
         page.line("all of them, with each page that links there: crawler broken JOB");
     }
 
-    /// Hosts that refuse us or fail, and why, by what is left to do.
+    /// Hosts that refuse us, then hosts that fail, each once and with its reason.
     pub(in crate::report) fn hosts_in_trouble(&self) -> Vec<(&str, String)> {
         let refusing = self.hosts.refusing_hosts.iter().map(|host| (&*host.host, refuses(host)));
         let failing = self.hosts.in_trouble.iter().map(|host| (&*host.host, trouble(host)));
@@ -276,7 +276,7 @@ impl Report {
         format!("{} {pages} in {}, {rate:.1} a second.", self.ending(), duration(took))
     }
 
-    /// What it lost, and what is wrong.
+    /// Writes the verdict without its first line: what the crawl lost, and what is wrong.
     pub(super) fn judge(&self, page: &mut TextPage) {
         let filter = &self.seen.merged;
         let expects = about(filter.expected_lost);
@@ -302,7 +302,7 @@ impl Report {
         self.alarms(page);
     }
 
-    /// What budgets refused: how many URLs, by which option, where most of them are, and how to fetch them after all.
+    /// Says how many URLs budgets refused: by which option, where most of them are, and how to fetch them after all.
     fn refused_by_budgets(&self, page: &mut TextPage) {
         let mut command = String::new();
         let mut reasons = Vec::new();
@@ -330,7 +330,7 @@ impl Report {
         page.entry("after all by", &command);
     }
 
-    /// What the budgets of hosts left out: how many URLs, of which hosts, by which option, and how to fetch them after all.
+    /// Says how many URLs the budgets of hosts left out: of which hosts, by which option, and how to fetch them after all.
     fn left_out_by_hosts(&self, page: &mut TextPage) {
         let of = |refusal: Refusal| self.urls.refused.get(refusal.name()).copied().unwrap_or_default();
         let reasons =
@@ -375,7 +375,7 @@ impl Report {
         }
     }
 
-    /// What could not be reached, and whether a resume can help; `None` if everything could.
+    /// The hosts and URLs that could not be reached, and whether a resume can help; `None` if all could be reached.
     pub fn unreachable(&self) -> Option<String> {
         let urls: u64 = self.urls.unreachable.values().sum();
         let (hosts, urls) = (counted(self.hosts.unreachable, "host", "hosts"), (urls, counted(urls, "URL", "URLs")));
@@ -393,7 +393,8 @@ impl Report {
         (urls.0 > 0).then(|| format!("{hosts}, {}; {then}", urls.1))
     }
 
-    /// What must not happen, and what changes the meaning of the numbers. Each line begins with two exclamation marks.
+    /// Writes alarms: faults that must not happen, and settings that change the meaning of the numbers. Each begins with two exclamation
+    /// marks.
     fn alarms(&self, page: &mut TextPage) {
         if !self.settings.robots {
             page.push("!! robots.txt was NOT honored");
@@ -432,9 +433,9 @@ impl Report {
     }
 }
 
-/// Places to show, of those where budgets refused most.
+/// This many places are shown where budgets refused most.
 const PLACES: usize = 3;
-/// Names to show.
+/// [`some`] shows this many names.
 const FIRST_NAMES: usize = 2;
 
 /// The first of some names, and how many more there are.
