@@ -232,7 +232,7 @@ impl WorldPage {
             15..25 => PageKind::Respelled,
             25..40 => PageKind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
             40..70 => PageKind::File,
-            // Each of these makes its host rest, so a host has about six of them, however large it is.
+            // Each of these makes its host rest, so a host has about five of them, however large it is.
             70..76 if self.number < first_leaf.saturating_add(1_000) => PageKind::Flaky {
                 status: self.dice.on(STATUS).on(2).pick(&[500, 503, 503]),
                 failures: self.dice.on(STATUS).on(3).pick(&[1, 1, 1, 2]),

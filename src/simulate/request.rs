@@ -9,7 +9,7 @@
 //! | `filters` | eight filters in a query, and two orders | which of 30 things are left, each with a page of its own |
 //! | `maze` | paths: each room has doors to three more | one of four texts |
 //! | `mirror` | the portal once more, on a host of its own | what the portal says |
-//! | `forum` | links to edit posts and to reply to them, 236 in all | 500 for an edit; for a reply, a redirect to the page to sign in |
+//! | `forum` | a fixed number of links to edit posts and to reply to them | 500 for an edit; for a reply, a redirect to the page to sign in |
 //! | `*.wild-simulated.test` | hosts | its own name, and the same text on each host |
 //!
 //! None of these sites is part of the truth. The portal links to all of them, and none has a robots.txt.
