@@ -1,5 +1,5 @@
-//! The command line: the one door to clap. The table of settings defines the flags; their values go to the layers. The
-//! help and the manual pages follow from it.
+//! The command line, parsed with clap: the request, and the flags that were given. The table of settings defines the flags; their values go
+//! to the layers. The help and the manual pages follow from the same definitions.
 
 use std::ffi::OsString;
 use std::io;
@@ -32,14 +32,14 @@ use crate::crawl::{FieldRule, Secret};
 use crate::gate::DropRule;
 use crate::report::SchemaOf;
 
-/// What the user asked for.
+/// The user's request: one for each command.
 #[derive(Debug)]
 pub(super) enum Request {
     /// Print the keys of the URLs on standard input.
     Canonicalize { base: Option<String> },
     /// Print the index of these WARC files, or of the WARC files in these directories.
     Cdxj { of: Vec<PathBuf> },
-    /// Ask the cluster admin.
+    /// Ask or tell the cluster admin.
     Cluster(ClusterRequest),
     /// Print this shell script.
     Completions { script: Vec<u8> },
@@ -205,7 +205,7 @@ impl CommandLine {
     }
 }
 
-/// The values of the flags of the settings that `of` selects.
+/// The flags that were given, of the settings that `of` selects, with their values.
 fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'static Flag, Given)> {
     let mut given = Vec::new();
     for (row, setting) in TABLE.iter().enumerate().filter(|(_, setting)| of(setting)) {
@@ -391,7 +391,7 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
             }
         }
     };
-    // The names that other commands used for it.
+    // Earlier names of these flags in other commands.
     let arg = match flag.long {
         "format" => arg.alias("as"),
         "output" => arg.alias("to"),
@@ -454,7 +454,7 @@ const EXAMPLES: [(&str, &str); 13] = [
     ("crawler report crawl/ --open", "the report as a page, with charts"),
 ];
 
-/// Prints the page of this command, or all pages together; or writes a page for each command into a directory.
+/// Prints the manual page of this command, or of the whole command if none is named; or writes a page for each command into a directory.
 pub(super) fn man(of: Option<&str>, to: Option<&Path>) -> Result<(), CommandError> {
     // Every command gets a page; the `help` subcommands do not.
     let shown = |command: Command| command.hide(false).disable_help_subcommand(true);

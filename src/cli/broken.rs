@@ -157,11 +157,11 @@ impl BrokenLinks {
         Ok(true)
     }
 
-    /// Reads the pages that link to them; `false` if the crawl kept no links.
+    /// Reads the pages that link to broken pages; `false` if the crawl kept no links.
     fn read_links(&mut self, path: &Path, pages: &Path, canonicalizer: &Canonicalizer) -> io::Result<bool> {
         let Some(mut file) = open(path)? else { return Ok(false) };
         let key = |text: &str| canonicalizer.canonicalize(text).ok().map(|url| url.key().to_owned());
-        // Redirects to a broken page count as part of it; found from the last redirect to the first.
+        // Redirects to a broken page count as part of it. A chain of them is followed from its end to its beginning.
         for _ in 0..REDIRECTS {
             let before = self.by_key.len();
             let Some(mut pages) = open(pages)? else { break };

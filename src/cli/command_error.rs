@@ -1,4 +1,4 @@
-//! Why a command ends early, and the exit codes.
+//! The errors of the command: why it ends early, and the exit codes.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use super::job_file;
 #[derive(Debug)]
 pub(super) struct CommandError {
     pub(super) exit: Exit,
-    /// One line each; empty where nobody is left to tell.
+    /// One line each; empty if there is nothing to say.
     pub(super) messages: Vec<String>,
 }
 

@@ -136,7 +136,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     seeds.add_seeds(&crawl, &job, web.is_some())?;
     print_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
-    // This comes before the crawl begins: a job that has begun is resumed without its seeds being given again.
+    // The seeds are on disk before the crawl begins: a job that has begun is resumed without its seeds being given again.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
     let is_drained = resumed.runs > 0 && progress.frontier.is_drained();
@@ -194,8 +194,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     ending::ended(&job, &finished, &signals)
 }
 
-/// If the rules have changed: prints how many waiting URLs the new rules refuse, and how many that were refused wait
-/// again.
+/// If the rules have changed, prints how many waiting URLs the new rules refuse, and how many refused URLs wait again.
 fn print_judged_again(crawl: &Crawl<JobJournal>, resumed: &Resumed) -> Result<(), CrawlError> {
     if !resumed.rules_changed {
         return Ok(());
@@ -381,7 +380,7 @@ fn print_resumed(job: &Job, resumed: &Resumed) {
     tracing::info!(replayed, cut, "behind the last checkpoint");
 }
 
-/// The page and the socket of a crawl, until this is dropped.
+/// The live page and the socket of a crawl, served until this is dropped.
 #[must_use = "it is watched until this is dropped"]
 struct Watched {
     _page: Option<Serving>,
@@ -422,7 +421,7 @@ fn socket(job: &Job, answers: Arc<LiveAnswers>) -> Option<LiveSocket> {
 /// Variables that set a proxy for other clients; curl and others read them in both cases.
 const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// The warnings, if no proxy is set. They never contain the values, since some of these have passwords.
+/// Warnings of proxies that the environment names and that are ignored. They never contain the values, since some of these have passwords.
 fn proxy_warnings(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
     let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
     let set: Vec<&str> = PROXIES.iter().copied().filter(set).collect();

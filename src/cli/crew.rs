@@ -11,10 +11,11 @@ use std::thread;
 use super::command_error::Exit;
 use super::line_block::{LineBlock, LineBlocks};
 
-/// Threads for one input: one reads it, one per core processes its blocks, and the caller's thread takes the results.
+/// Threads for one input: one reads it, one per core (up to [`MOST_WORKERS`]) processes its blocks, and the caller's thread takes the
+/// results.
 ///
-/// The number of blocks is fixed and each is reused. So memory is bounded, and the reader waits for the writer. The
-/// threads are not joined: a thread that waits for input does not keep the process from ending.
+/// The number of blocks is fixed, and each is reused. So memory is bounded, and the reader waits until results are taken. The threads are
+/// not joined: a thread that waits for input does not keep the process from ending.
 #[derive(Debug)]
 pub(super) struct Crew<M> {
     to: Sender<Event<M>>,
@@ -47,7 +48,7 @@ enum Event<M> {
 pub(super) struct Stopper<M>(Sender<Event<M>>);
 
 impl<M> Stopper<M> {
-    /// Nothing is taken after what has been taken so far.
+    /// Ends the work: no further results are taken.
     pub(super) fn stop(&self, exit: Exit) {
         // If nothing receives it, the work is done.
         let _ = self.0.send(Event::Stop(exit));
@@ -58,7 +59,7 @@ impl<M> Stopper<M> {
 const MOST_WORKERS: usize = 16;
 
 impl<M: Default + Send + 'static> Crew<M> {
-    /// One thread per core.
+    /// A crew with a thread per core, up to [`MOST_WORKERS`].
     pub(super) fn new() -> Self {
         Self::of(thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS))
     }
@@ -72,13 +73,13 @@ impl<M: Default + Send + 'static> Crew<M> {
         Stopper(self.to.clone())
     }
 
-    /// Lets the threads `make` something of each block of lines, and passes it to `take` in the order of the input. If
-    /// the work was stopped, returns how to exit.
+    /// The threads `make` a result of each block of lines; `take` gets the results in the order of the input. If the work was stopped,
+    /// returns how to exit.
     ///
     /// `make` gets an earlier result to reuse for a later block.
     ///
     /// # Errors
-    /// If the input fails, once everything before that was taken; or if `take` fails.
+    /// If the input fails, after all results before that were taken; or if `take` fails.
     pub(super) fn run(
         self,
         input: impl Read + Send + 'static,
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!((result.unwrap_err().to_string().as_str(), taken), ("the disk", 100_000));
     }
 
-    /// While the input never returns anything.
+    /// The input never returns anything further meanwhile.
     #[test]
     fn who_is_stopped_or_fails_does_not_wait_for_the_input() {
         struct Silent(bool);

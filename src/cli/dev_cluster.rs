@@ -140,7 +140,7 @@ fn without(arguments: impl Iterator<Item = OsString>, flags: &[&str]) -> Vec<OsS
 
 /// Three servers: the cluster survives the loss of one.
 const COUNT: usize = 3;
-/// How long they may take to answer.
+/// The servers may take this long to answer.
 const START: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 /// Where to look for a server that is not in `PATH`: packages install it where a user's `PATH` does not lead.
@@ -155,7 +155,7 @@ struct DevServers {
 }
 
 impl DevServers {
-    /// Starts them, and returns when they answer.
+    /// Starts the servers, and returns when they answer.
     fn start(binary: &OsStr, directory: &Path) -> Result<Self, CommandError> {
         let cannot = || CommandError::cannot(Exit::Failed, "start nats-server in", directory);
         let [clients, routes] = ports().map_err(cannot())?;
@@ -206,7 +206,7 @@ fn find(mut places: impl Iterator<Item = PathBuf>) -> Result<PathBuf, &'static s
 
 /// Free ports, for clients and for servers.
 fn ports() -> io::Result<[[u16; COUNT]; 2]> {
-    // All are held until all are known, so they differ.
+    // All ports are held until all are known, so they differ.
     let listeners = [(); 2].map(|()| [(); COUNT].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));
     let mut ports = [[0; COUNT]; 2];
     for (port, listener) in ports.iter_mut().flatten().zip(listeners.into_iter().flatten()) {
@@ -255,7 +255,7 @@ struct Guarded {
 struct Orders(Arc<Mutex<Option<ChildStdin>>>);
 
 impl Guarded {
-    /// Starts a program with these arguments and variables, and sends its output there.
+    /// Starts a program with these arguments, variables and outputs.
     fn start<S: AsRef<OsStr>>(
         program: &OsStr,
         arguments: &[S],
@@ -269,7 +269,7 @@ impl Guarded {
         Ok(Self { shell, orders })
     }
 
-    /// Sends it signals, even while another thread waits for it.
+    /// Returns the orders, which send it signals even while another thread waits for it.
     fn orders(&self) -> Orders {
         self.orders.clone()
     }
@@ -284,7 +284,7 @@ impl Orders {
     /// Asks it to end: SIGTERM.
     fn end(&self) {
         let mut input = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that has ended needs no order.
+        // A process that has ended needs no signal.
         _ = input.as_mut().map(|input| input.write_all(b"TERM\n"));
     }
 

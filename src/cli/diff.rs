@@ -125,14 +125,14 @@ struct Compared {
     bytes: u32,
     /// The body's digest if known, else 0.
     digest: u32,
-    /// When its body was fetched, as a hash of that text. A page that was fetched again without a change has the time
-    /// of its earlier visit.
+    /// When its body was fetched, as a hash of the time's text. A page that was fetched again without a change has the time of its earlier
+    /// visit.
     fetched: u32,
     /// If the page was fetched again and had changed: when its previous body was fetched; else 0.
     changed_since: u32,
 }
 
-/// The status of a page that has not changed since it was fetched; it has no body.
+/// The status of a response that says that the page has not changed since it was fetched; it has no body.
 const NOT_MODIFIED: u16 = 304;
 
 /// The parts of a page that are compared as texts.
@@ -149,7 +149,7 @@ impl PageTable {
             rows.push(Row { key: hash_of_key(&record.key), page: Compared::of(at, record) });
             Ok(())
         })?;
-        // The sort is stable, and of equal keys the first is kept.
+        // The sort is stable, and of rows with equal keys the first is kept: the last record.
         rows.reverse();
         rows.sort_by_key(|row| row.key);
         rows.dedup_by_key(|row| row.key);
@@ -185,7 +185,7 @@ impl Compared {
         }
     }
 
-    /// Whether its server says that it does not exist.
+    /// Whether its server says that the page does not exist.
     fn is_gone(&self) -> bool {
         matches!(self.status, 404 | 410)
     }
@@ -242,7 +242,7 @@ fn each_page(path: &Path, mut take: impl FnMut(u64, &PageRecord) -> io::Result<(
     Ok(())
 }
 
-/// For this process only: the hash is never written.
+/// A hash for this process only: it is never written.
 fn hash(text: &String) -> u64 {
     RandomState::with_seeds(1, 2, 3, 4).hash_one(text)
 }
@@ -319,7 +319,7 @@ fn write_line(Moved { name, old, new }: &Moved, to: &mut dyn Write) -> io::Resul
     writeln!(to, "{name:<38} {:>13} {:>13} {change:>12}", show(old), show(new))
 }
 
-/// A number as people read it, in the unit that its name tells.
+/// A number as people read it. Its name tells its unit.
 fn figure(name: &str, number: f64) -> String {
     if name.ends_with("_us") {
         duration(Duration::from_secs_f64(number / 1e6))

@@ -24,18 +24,19 @@ const PRIVATE: &str = "addresses that are not public are asked only with --allow
 /// Redirects that are followed.
 const REDIRECTS: usize = 10;
 
-/// A document as it came.
+/// A document as it was fetched or read.
 pub(super) struct Document {
     pub(super) name: String,
     pub(super) body: Vec<u8>,
     pub(super) content_type: Option<String>,
     pub(super) base: Option<BaseUrl>,
-    /// Why it may be incomplete.
+    /// Why it is incomplete, if it is.
     pub(super) cut: Option<String>,
 }
 
 impl Document {
-    /// Fetches or reads it, up to `max_bytes`, the value of the setting `key`. Of a file, one more byte is read.
+    /// Fetches or reads a document, up to `max_bytes`, the value of the setting `key`. Of a file, one more byte is read, so that a longer
+    /// one is noticed.
     pub(super) fn get(
         options: &FetchOptions,
         from: &str,
@@ -66,7 +67,7 @@ fn read(from: &str, max_bytes: usize) -> Result<Document, CommandError> {
     Ok(Document { name: from.to_owned(), body, content_type: None, base: None, cut: None })
 }
 
-/// Fetches it, following redirects. The user has asked for this URL, so its host's robots.txt is not checked.
+/// Fetches a document, following redirects. The user has asked for this URL, so its host's robots.txt is not checked.
 async fn fetch(
     options: &FetchOptions,
     from: &str,
@@ -156,7 +157,7 @@ fn line(out: &mut dyn Write, url: &str, entry: &SitemapEntry, is_json: bool) -> 
         return writeln!(out, "{}", Safe(url));
     }
     let SitemapEntry { kind, lastmod, priority, .. } = entry;
-    // As it was written: 0.8 is not 0.800000011920929.
+    // The priority as it was written: 0.8, not 0.800000011920929.
     let priority: Option<f64> = priority.and_then(|priority| priority.to_string().parse().ok());
     writeln!(out, "{}", json!({ "url": url, "kind": kind.name(), "lastmod": lastmod, "priority": priority }))
 }

@@ -1,9 +1,8 @@
 //! `crawler drop`: stops fetching a host or some URLs of a job that is running or stopped, or of a crawl on many
 //! machines.
 //!
-//! A running crawl is told through its socket, and fetches nothing more of them from that moment. For a stopped job,
-//! the list is written that its next run reads. For a crawl on many machines the servers store the rules, and the nodes
-//! read them there.
+//! A running crawl is told through its socket, and fetches no more of these URLs from that moment. For a stopped job, the command writes
+//! the list that its next run reads. For a crawl on many machines the servers store the rules, and the nodes read them there.
 
 use std::fs;
 use std::path::Path;
@@ -80,7 +79,7 @@ fn refuse_node(directory: &Path) -> Result<(), CommandError> {
     Err(CommandError::new(Exit::Usage, message).and(advice))
 }
 
-/// Tells the running crawl.
+/// Tells the running crawl to drop by a rule, or to undo that.
 fn send(peer: &mut Peer, rule: &DropRule, is_undone: bool) -> Result<(), CommandError> {
     let question = Question::Drop { rule: rule.clone(), is_undone };
     let answer =
@@ -89,7 +88,7 @@ fn send(peer: &mut Peer, rule: &DropRule, is_undone: bool) -> Result<(), Command
     value["error"].as_str().map_or(Ok(()), |error| Err(CommandError::new(Exit::Failed, error)))
 }
 
-/// Writes the list of a job that no process has open.
+/// Changes the list of a job that no process has open.
 fn write(directory: &Path, rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
     let job = Job::resume(directory).map_err(|error| refused(&error))?;
     let mut dropped = job.dropped().map_err(|error| refused(&error))?;

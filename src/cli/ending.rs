@@ -1,4 +1,4 @@
-//! What the command prints after a crawl: its report, the waiting URLs, what could not be kept; and the exit code.
+//! The end of a crawl by the command: prints its report, the number of waiting URLs, and errors of keeping it; and finds the exit code.
 
 use std::io::{self, Write};
 
@@ -67,7 +67,7 @@ fn how_to_go_on(job: &Job, finished: &Finished) -> String {
     }
 }
 
-/// Checks that everything found and fetched could be kept.
+/// Returns an error if something that was found or fetched could not be kept.
 pub(super) fn kept(
     job: &Job,
     finished: &Finished,
@@ -143,7 +143,7 @@ fn nothing_crawled(finished: &Finished) -> String {
     format!("nothing was crawled: {}", reasons.join("; "))
 }
 
-/// It is not an error if the reader of standard output has left.
+/// If the reader of standard output has left, that is not an error.
 fn gone(error: io::Error) -> io::Result<u64> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(0) } else { Err(error) }
 }

@@ -20,7 +20,7 @@ use crate::lending::Clock;
 use crate::report::{self, Settings};
 use crate::seen::Sighting;
 
-/// Prints an answer of a job for each URL, in the order given.
+/// Prints a job's answer for each URL, in the order given.
 pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<(), CommandError> {
     let settings = &layers.settings;
     let job = Job::open_for_reading(&settings.job.dir).map_err(|error| refused(&error))?;
@@ -122,7 +122,7 @@ impl UrlAnswer {
         Self { text, json: to_json(explanation, options) }
     }
 
-    /// Adds where a crawl on many machines has it.
+    /// Adds the URL's place in a crawl on many machines.
     #[cfg(feature = "cluster")]
     pub(super) fn at(self, place: &PartitionPlace, partitions: u32) -> Self {
         let PartitionPlace { partition, owner, is_in_letter, .. } = place;
@@ -180,7 +180,7 @@ fn limit(job: &Job) -> Option<String> {
     }
 }
 
-/// One line. Each line has every key; `null` means "not known", or "none".
+/// The answer as one line. It always has every key; `null` means "not known", or "none".
 fn to_json(explanation: &Explanation, options: &FrontierOptions) -> Value {
     let Explanation { scope, trap, host, history, page, .. } = explanation;
     let verdict = explanation.verdict();
@@ -228,7 +228,7 @@ fn to_json(explanation: &Explanation, options: &FrontierOptions) -> Value {
     })
 }
 
-/// A clock that a host shares with others.
+/// A clock that a host shares with other hosts.
 fn shared((name, due): &(String, Option<Timestamp>)) -> Value {
     json!({ "name": name, "due": due.map(|due| due.to_string()) })
 }

@@ -95,13 +95,13 @@ impl Source {
         self.schema == SchemaOf::Page
     }
 
-    /// The columns of a table of it. A table begins with a line of names, so the file is read twice.
+    /// The columns of its table. A table begins with a line of names, so the file is read twice.
     fn columns(&self, settings: &AllSettings) -> io::Result<Vec<Column>> {
         let mut columns = Column::all(self.schema, self.columns);
         if self.has_fields() {
             let mut names = field_names(&mut BufReader::with_capacity(BUFFER, &self.file))?;
             (&self.file).rewind()?;
-            // Also fields that no page has had so far.
+            // Fields that no page has had so far have columns too.
             names.extend(settings.crawl.extract.keys().cloned());
             columns.extend(names.iter().map(|name| Column::of_field(name)));
         }
@@ -120,8 +120,8 @@ impl Source {
         shape.write(&mut BufReader::with_capacity(BUFFER, &self.file), &columns, filter, to)
     }
 
-    /// If a line is not a record, the error says which, and what can be done. Any other error concerns the file that is
-    /// written.
+    /// The error of an export. If a line is not a record, the error names the line, and says what can be done. Any other error concerns the
+    /// file that is written.
     fn failed(&self, error: io::Error, to: &Path, job: &Path) -> CommandError {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<DamagedLine>()) {
             Some(damaged) => {
@@ -191,7 +191,7 @@ pub(super) fn filter(layers: &Layers) -> Result<RecordFilter, CommandError> {
     filter.map_err(|error| unfit(layers, &CrawlError::Frontier(error)))
 }
 
-/// Refuses a filter for links or skipped links that uses what only pages have.
+/// Refuses a filter for links or skipped links that uses status or type, which only pages have.
 pub(super) fn check_for(filter: &RecordFilter, of: &str) -> Result<(), CommandError> {
     if of == "pages" || !filter.is_of_pages() {
         return Ok(());
@@ -216,7 +216,7 @@ pub(super) fn check_place(to: &Path, job: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Afterwards the file is either complete or as it was before.
+/// Writes records to a file. Afterwards the file is either complete or as it was before.
 fn write(
     settings: &AllSettings,
     job: &Job,

@@ -1,4 +1,4 @@
-//! Where a setting's value lives, and how it is read from text and written.
+//! The field of a setting: where its value lives, and how it is read from text and written.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -61,7 +61,7 @@ impl Capacity {
     const UNKNOWN: &str = "auto";
 }
 
-/// One of some words. If a value has several words, the first is the one that is written.
+/// A value that is one of some words. If a value has several words, the first one is written.
 pub(super) struct Choice<T: 'static>(pub(super) Place<T>, pub(super) &'static [(&'static str, T)]);
 
 impl<T: Value> SettingField for One<T> {
@@ -131,7 +131,7 @@ impl<T: Value> SettingField for Many<T> {
     }
 }
 
-/// The expected text for a number of bytes.
+/// The description of a number of bytes, for errors.
 const EXPECTED_BYTES: &str = "a size such as 10MiB, 64kB or 8192 (bytes)";
 
 fn bytes(given: &Given) -> Option<u64> {

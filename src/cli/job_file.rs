@@ -1,4 +1,4 @@
-//! The files of a job that commands read, and the advice if one cannot be read: what it holds, and what to do.
+//! A job's files as commands read them; and, if a file cannot be read, advice: what the file contains, and what to do.
 
 use std::error::Error;
 use std::fs::File;
@@ -25,7 +25,7 @@ impl JobFile {
     /// If it is missing or a directory, or the file system refuses.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let opened = File::open(path).and_then(|file| {
-            // The system opens a directory, and fails only when it is read.
+            // The system opens a directory like a file, and fails only when it is read.
             if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(file) }
         });
         Ok(Self { file: opened.map_err(unread(path))?, path: path.to_owned() })
@@ -83,7 +83,7 @@ pub(super) fn advice_of(error: &(dyn Error + 'static)) -> Option<String> {
     advice(path, source)
 }
 
-/// Advice for a file that the system reported this error for.
+/// Advice for a file and the system's error for it.
 pub(super) fn advice(path: &Path, error: &io::Error) -> Option<String> {
     match error.kind() {
         ErrorKind::NotFound => missing_directory(path).or_else(|| held(path)),

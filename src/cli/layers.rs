@@ -63,7 +63,7 @@ pub(super) struct Layers {
     pub(super) sources: Vec<Origin>,
     /// Where the rules of hosts and groups come from.
     pub(super) rules: RulePlaces,
-    /// Settings that flags or variables have overridden, by row: the previous value, as a file has it, and its origin.
+    /// Settings that flags or variables have overridden, by row: the previous value, as a file spells it, and its origin.
     pub(super) overridden: BTreeMap<usize, (String, Origin)>,
     /// Input that has no effect but is not an error.
     pub(super) warnings: Vec<String>,
@@ -187,7 +187,7 @@ impl Layers {
         }
     }
 
-    /// Refuses access settings that hosts cannot be sent.
+    /// Refuses access settings that cannot be sent to hosts.
     fn check_access(&mut self) {
         let Err(error) = Fetcher::check(&self.settings.crawl.fetch) else { return };
         let of_rule = self.rules.get(&error.table, &error.name, &error.key).map(ToString::to_string);
@@ -269,7 +269,7 @@ impl Layers {
 pub(super) struct RulePlaces(BTreeMap<[String; 3], FilePlace>);
 
 impl RulePlaces {
-    /// The place of a key, or of the rule's name where the key is empty.
+    /// The place of a key; if the key is empty, the place of the rule's name.
     pub(super) fn get(&self, section: &str, name: &str, key: &str) -> Option<&FilePlace> {
         self.0.get(&path_of(section, name, key))
     }

@@ -1,4 +1,4 @@
-//! Lines of an input that are read together.
+//! Blocks of lines: the lines of an input that are read together.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -17,7 +17,7 @@ const READ: usize = 1 << 18;
 pub(super) struct LineBlock {
     /// The number of its first line, from 1.
     first: u64,
-    /// Only ever grows.
+    /// It only grows.
     buffer: Vec<u8>,
     /// Bytes of the lines in it.
     filled: usize,
@@ -77,7 +77,7 @@ impl LineBlock {
         })
     }
 
-    /// Keeps only some lines, and returns them unchanged. The last one gets a line end if it has none.
+    /// Keeps only some lines, and returns them unchanged, except that the last one gets a line end if it has none.
     ///
     /// `ends` are the ends of all lines; `is_kept` is called for each in order.
     pub(super) fn keep(&mut self, ends: &[u32], mut is_kept: impl FnMut() -> bool) -> &[u8] {
@@ -108,7 +108,7 @@ impl LineBlock {
     }
 }
 
-/// Reads an input block by block. A block has the lines that are available, so no line waits for later ones.
+/// Reads an input block by block. A block has the whole lines that are available, so no line waits for later ones.
 #[derive(Debug)]
 pub(super) struct LineBlocks<R> {
     input: R,

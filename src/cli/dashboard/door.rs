@@ -1,4 +1,4 @@
-//! Which requests to the live page are let in, and the headers of each answer.
+//! The door of the live page: which requests are let in, and the headers of each answer.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ pub(super) struct Door {
 pub(super) enum NotLetIn {
     /// It asks for a name that is not this machine's.
     OtherName,
-    /// Another page has sent it.
+    /// Another web page has sent it.
     OtherPage,
     /// It lacks the token.
     Stranger,
@@ -42,7 +42,7 @@ const PAGE_TOKEN: HeaderName = HeaderName::from_static("x-crawler-token");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// Only its own script, style, images and answers.
+/// The page may load only its own script, style, images and answers.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
@@ -53,8 +53,8 @@ pub(super) const REPORT_POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 impl Door {
-    /// With a token, everybody who has it is let in; without, only this machine. `None` if the system has no random
-    /// numbers.
+    /// With a token, every request that has it is let in; without a token, only requests from this machine. `None` if the system has no
+    /// random numbers.
     pub(super) fn new(token: Option<&str>) -> Option<Self> {
         let random = SystemRandom::new();
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &random).ok()?;

@@ -1,6 +1,6 @@
 //! The live page: a running crawl or a job's files in a browser, and the same numbers for programs.
 //!
-//! # Who calls whom
+//! # Parts
 //!
 //! | part | what it does |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! request must carry it. Acting on the crawl needs a second token, which is drawn at the start and is only in the
 //! page, so that no other page can do it.
 //!
-//! Texts of the web reach the browser as JSON, and the page's script inserts them as text. The page may load its own
-//! script and style and nothing else.
+//! Texts of the web reach the browser as JSON, and the page's script inserts them as text. The page (`page.html`, `page.js`, `page.css`,
+//! `icon.svg`) may load its own parts and nothing else.
 
 mod door;
 mod routes;
@@ -153,7 +153,7 @@ impl Drop for Serving {
     }
 }
 
-/// The connections end with the listener.
+/// Accepts connections. They end with the listener.
 async fn accept(listener: TcpListener, door: Arc<Door>, routes: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();

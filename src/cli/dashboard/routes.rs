@@ -1,4 +1,4 @@
-//! What the live page answers, path by path.
+//! The answers of the live page, path by path.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = include_str!("page.css");
 const ICON: &str = include_str!("icon.svg");
 
-/// Event streams at once.
+/// At most this many event streams at once.
 const STREAMS: usize = 16;
 
 /// The state that the page's answers are made from.
@@ -48,7 +48,7 @@ impl PageAnswers {
     }
 }
 
-/// All paths.
+/// The router with all paths.
 pub(super) fn routes(answers: PageAnswers) -> Router {
     Router::new()
         .route("/", get(async |State(answers): State<Arc<PageAnswers>>| typed(HTML, answers.page.clone())))
@@ -94,7 +94,7 @@ async fn metrics(answers: State<Arc<PageAnswers>>) -> Result<Response, Response>
     Ok(typed("application/openmetrics-text; version=1.0.0; charset=utf-8", metrics))
 }
 
-/// The numbers, whenever there are new ones.
+/// Streams the numbers, whenever there are new ones.
 async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extension<IsStream>) -> Response {
     let Ok(place) = Arc::clone(&answers.streams).try_acquire_owned() else {
         return unavailable(format!("{STREAMS} look already"));
