@@ -1,4 +1,4 @@
-//! Output rules: data goes to standard output, everything else to standard error, and nothing from the web reaches a terminal raw.
+//! The rules for output: data goes to standard output, everything else to standard error, and nothing from the web reaches a terminal raw.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -61,7 +61,7 @@ fn say(kind: &str, message: &str) {
         let _ = write!(text, "{} {}", if number > 0 { "\n   " } else { "" }, Safe(line));
     }
     text.push('\n');
-    // For the log file; the screen has it already.
+    // This is for the log file: the screen gets the message below.
     match kind {
         "error" => tracing::error!(target: SAID, "{message}"),
         "warning" => tracing::warn!(target: SAID, "{message}"),
@@ -84,7 +84,7 @@ fn without_numbers(message: &str) -> Cow<'_, str> {
     format!("{before}{}", without_numbers(after)).into()
 }
 
-/// Leaves out notes and warnings from now on: the user wants only errors.
+/// Leaves out notes and warnings from now on.
 pub(super) fn hush() {
     IS_HUSHED.store(true, Ordering::Relaxed);
 }
@@ -102,7 +102,7 @@ pub(super) fn show_on(screen: &Screen) -> &'static Screen {
     SCREEN.get_or_init(|| screen.clone())
 }
 
-/// Whether a terminal gets colors: unless it has none, or `NO_COLOR` is set and not empty (no-color.org).
+/// Whether a terminal gets colors: not if it has none, and not if `NO_COLOR` is set and not empty (no-color.org).
 pub(super) fn is_colored(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     variable("NO_COLOR").is_none_or(|text| text.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
 }

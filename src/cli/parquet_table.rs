@@ -1,4 +1,4 @@
-//! Records as a Parquet file: rows in groups, each column of a group by itself, with a type.
+//! Records as a Parquet file: rows are in groups, and a group has its columns one after the other, each with a type.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct ParquetTable<'a> {
     cells: Vec<Cells>,
     rows: usize,
     bytes: usize,
-    /// It counts offsets itself, so the bytes that it has written may be taken out.
+    /// It counts offsets itself, so the bytes that it has written may be removed from its buffer.
     writer: SerializedFileWriter<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! Progress of a crawl: the one door to the progress bar.
+//! The progress of a crawl, as a bar or as lines. The one door to the progress bar.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -84,7 +84,7 @@ const BAR_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Estimates never exceed this many seconds.
 const MOST_LEFT: u64 = 10_000 * 86_400;
-/// The share of the seen filter's capacity from which on its fill is shown.
+/// From this share of the seen filter's capacity on, its fill is shown.
 const NEARLY_FULL: f64 = 0.9;
 
 fn bar(limit: Option<u64>) -> ProgressBar {

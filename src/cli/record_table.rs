@@ -11,7 +11,7 @@ pub(super) const FIELDS: &str = "fields";
 /// Rows are written once they fill this many bytes.
 const BUFFER: usize = 1 << 16;
 
-/// The type of a column's values, if the table has types.
+/// The type of a column's values, for tables that have types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnKind {
     Flag,

@@ -154,7 +154,7 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
             ("max_pages", max_pages.map(pages)),
             ("max_bytes", max_bytes.map(bytes)),
         ];
-        // In a file only the group has these.
+        // In a file, only the group itself has these keys.
         lines.extend(of_host(&HostRule { max_pages: None, max_bytes: None, ..*each }));
         lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access_lines(&group.each)));
         table(GROUPS, name, lines);
@@ -249,10 +249,10 @@ pub(super) fn value<T: Value>(given: &Given) -> Result<T, Refused> {
     one(given, T::KINDS).and_then(T::of).ok_or_else(|| Refused::Value(T::EXPECTED.to_owned()))
 }
 
-/// The keys of a host's or a group's rule that say what is sent.
+/// The keys of a host's or a group's rule for access: headers, sign-in and certificates.
 const ACCESS_KEYS: [&str; 6] = ["headers", "sign_in", "sign_in_to", "insecure", "client_certificate", "client_key"];
 
-/// Takes one of these keys.
+/// Sets one of these keys.
 fn set_access(access: &mut HostAccess, key: &str, given: &Given) -> Result<(), Refused> {
     match key {
         "headers" => access.headers = texts(given, "a list of headers, such as [\"X-Team: search\"]")?,

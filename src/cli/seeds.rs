@@ -1,5 +1,4 @@
-//! The seeds of a crawl: lists and single URLs. They go to its frontier, and to the job's list of all seeds it was ever
-//! given.
+//! The seeds of a crawl: lists and single URLs. They go to the crawl's frontier, and to the job's list of all seeds that it was ever given.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -34,7 +33,7 @@ pub(super) enum ForJob {
     BeginsAfresh(SeedLists),
 }
 
-/// For a job that fetched nothing: how many bytes of each list are searched for seeds that it does not know.
+/// For a job that fetched nothing, this many bytes of each list are searched for seeds that the job does not know.
 const LOOKED_AT: u64 = 1 << 20;
 
 /// Whether a job has fetched no page.

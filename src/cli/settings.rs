@@ -1,4 +1,4 @@
-//! Everything that can be set, as plain data: the options of the lower floors, and those of the command itself.
+//! The settings, as plain data: the options of the lower floors, and those of the command itself.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(super) struct SeedSettings {
 /// The live page, and watching from this machine.
 #[derive(Clone, Debug)]
 pub(super) struct DashboardSettings {
-    /// Where it is served; `None` if it is not.
+    /// The address where the live page is served; `None` if it is not served.
     pub(super) listen: Option<SocketAddr>,
     /// Processes of the same user may watch through a socket in the job's directory.
     pub(super) socket: bool,
@@ -161,7 +161,7 @@ pub(super) struct OutputSettings {
     pub(super) format: RecordFormat,
     /// In a table, keep texts that a spreadsheet would take for formulas unchanged.
     pub(super) formulas: bool,
-    /// The pages in such a file, by status, type and URL.
+    /// Only pages with these statuses, types and URLs are in such a file.
     pub(super) status: Vec<String>,
     pub(super) types: Vec<String>,
     pub(super) urls: Vec<String>,
@@ -169,11 +169,11 @@ pub(super) struct OutputSettings {
     pub(super) progress: bool,
     /// List refused links in the job.
     pub(super) skipped: bool,
-    /// Keep in the job what a later crawl needs to ask whether pages have changed.
+    /// Keep the data in the job that a later crawl needs to ask whether pages have changed.
     pub(super) visits: bool,
     /// Keep responses as WARC files in the job.
     pub(super) warc: bool,
-    /// The compression of their records.
+    /// The compression of the records in WARC files.
     pub(super) warc_compression: WarcCompression,
     /// Maximum bytes of a WARC file.
     pub(super) warc_bytes: u64,
@@ -211,7 +211,7 @@ impl OutputSettings {
         self.pages.as_ref().is_none_or(|pages| pages.as_os_str() != "-")
     }
 
-    /// The file that they are written to at the end.
+    /// The file that page records are written to at the end, besides the job.
     pub(super) fn file(&self) -> Option<&Path> {
         self.pages.as_deref().filter(|_| self.is_kept())
     }

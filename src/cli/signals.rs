@@ -12,8 +12,8 @@ use super::log;
 use super::output;
 use crate::crawl::Stop;
 
-/// Keeps signals from ending this process without need: a write beyond the largest allowed file size fails instead, and
-/// is reported like a full disk; SIGUSR1 and SIGUSR2, which other programs take for "show your progress", are ignored.
+/// Keeps signals from ending this process without need. A write beyond the largest allowed file size fails instead, and is reported like a
+/// full disk. SIGUSR1 and SIGUSR2, which other programs take for "show your progress", are ignored.
 #[cfg(unix)]
 pub(super) fn outlive() {
     use tokio::signal::unix::{SignalKind, signal};

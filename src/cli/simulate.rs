@@ -1,5 +1,5 @@
-//! The simulated web, which judges its crawlers: `crawler simulate` serves it to other processes, `--simulate` to the crawl
-//! in this one.
+//! The simulated web, which judges its crawlers: `crawler simulate` serves it to other processes, and `--simulate` serves it to the crawl
+//! in this process.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exi
     Err(CommandError::new(Exit::Failed, format!("the crawl has faults: {}", faults.join(", "))))
 }
 
-/// Compares the requests with those of an ideal crawl.
+/// Compares the requests with the pages of an ideal crawl.
 pub(super) fn judge(layers: &Layers, server: &Server) -> Judgment {
     let options = &layers.settings.crawl;
     let (world, politeness) = (server.world(), &options.frontier.politeness);

@@ -1,5 +1,5 @@
-//! A job's report: `crawler stats` prints it, or the numbers so far of a job that has not ended; `crawler report` makes a
-//! page of it. `crawler schema` and `crawler numbers` describe it and the other files for programs.
+//! A job's report: `crawler stats` prints it, or the numbers so far of a job that has not ended; `crawler report` makes a page of it.
+//! `crawler schema` prints the schemas of the files for programs, and `crawler numbers` explains the numbers of a report.
 
 use std::path::{Path, PathBuf};
 
@@ -34,8 +34,8 @@ pub(super) fn stats(line: &CommandLine, directories: &[PathBuf], form: &StatsFor
     })
 }
 
-/// A report as text: the page for a terminal, or these parts in full; each ends with the verdict. For the report of one
-/// job, the page says where the rest is.
+/// A report as text: the page for a terminal, or these parts in full. The page, and all parts together, end with the verdict. The page of a
+/// single job says where its HTML report is.
 pub(super) fn text(report: &Report, directory: Option<&Path>, parts: &[ReportPart]) -> String {
     match parts.len() {
         0 => match directory.map(|directory| directory.join("report.html")) {

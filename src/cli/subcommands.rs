@@ -1,4 +1,5 @@
-//! The other commands: those whose arguments are their own; and what those arguments say.
+//! The subcommands that have arguments of their own, and the requests in their arguments. `arguments` adds the rest, and the settings that
+//! they share with the crawl.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use crate::crawl::{FieldPart, FieldRule, Secret};
 use crate::gate::DropRule;
 use crate::report::{ReportPart, SchemaOf};
 
-/// A command that continues a job.
+/// A command whose own argument is a job.
 pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about).arg(job("The job directory"))
 }
@@ -54,7 +55,7 @@ pub(super) fn cluster(settings: impl Fn(Command) -> Command) -> Command {
         .subcommand(settings(Command::new("status").about("Print its nodes, and how its partitions stand")))
 }
 
-/// The request to the cluster admin.
+/// The request to the cluster admin, from the arguments.
 pub(super) fn cluster_request(given: &ArgMatches) -> ClusterRequest {
     match given.subcommand() {
         Some(("drain", own)) => ClusterRequest::Drain { node: own.get_one("node").cloned().unwrap_or_default() },
@@ -366,7 +367,7 @@ pub(super) fn option(name: &'static str, value: &'static str, help: &'static str
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
-/// A required argument without a flag.
+/// A required positional argument.
 pub(super) fn operand(name: &'static str, value: &'static str) -> Arg {
     Arg::new(name).required(true).value_name(value)
 }
@@ -392,7 +393,7 @@ pub(super) enum BrokenForm {
     Text,
 }
 
-/// What is printed.
+/// How a difference is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DiffForm {
     /// Counts and numbers as JSON.

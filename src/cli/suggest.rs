@@ -1,4 +1,4 @@
-//! "Did you mean": the one door to string distances.
+//! "Did you mean": suggestions for misspelled words, and for flags of other crawlers. The one door to string distances.
 
 /// The known word that the user may have meant, if one is similar enough.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! `crawler.toml`: the one door to the TOML parser. Each key and value comes with its place.
+//! Reads `crawler.toml`: each key and value, with its place. The one door to the TOML parser.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,7 +22,7 @@ impl fmt::Display for FilePlace {
     }
 }
 
-/// One `key = value`, or whatever the file has in its place.
+/// One `key = value` of the file. The value may be a table where none is expected.
 #[derive(Debug)]
 pub(super) struct TomlEntry {
     /// Dotted, section first.

@@ -1,5 +1,5 @@
-//! How a setting's value is parsed and written as TOML, for each type of setting. Numbers may have units, as people write
-//! them: `1h 30m`, `10MiB`, `1.5M`, `1e9`; internally they are whole base units.
+//! The values of settings: how each type is parsed, and written as TOML. Numbers may have units, as people write them: `1h 30m`, `10MiB`,
+//! `1.5M`, `1e9`; internally they are whole base units.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -159,7 +159,7 @@ impl Value for PathBuf {
     }
 }
 
-/// A duration with its units; zero needs one in a file.
+/// A duration with its units. In a file, zero needs a unit, too.
 fn spelled(time: &Duration) -> String {
     let spelled = TIME.spell(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     quote(if spelled == "0" { "0s" } else { &spelled })
@@ -218,8 +218,8 @@ pub(super) const SIZE: Scale = Scale {
 pub(super) const COUNT: Scale = Scale { units: &[("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)], bare: true };
 
 impl Scale {
-    /// Adds up the pieces of a text such as `1h 30m`. `None` if the text is not a quantity of this scale, not a whole
-    /// number of base units, or over 64 bits.
+    /// Adds up the pieces of a text such as `1h 30m`. `None` if the text is not a quantity of this scale, if it is not a whole number of
+    /// base units, or if it does not fit 64 bits.
     pub(super) fn parse(&self, text: &str) -> Option<u64> {
         let mut rest = text.trim();
         let mut sum: Option<u64> = None;
@@ -229,7 +229,7 @@ impl Scale {
             let (name, behind) = after.split_at(name_ends);
             rest = behind.trim_start();
             let unit = if name.is_empty() {
-                // Only alone: otherwise `1 000 000` would be a sum of three.
+                // A number without a unit must stand alone: otherwise `1 000 000` would be a sum of three.
                 let alone = sum.is_none() && rest.is_empty();
                 (alone && (self.bare || number.digits == 0)).then_some(1)?
             } else {

@@ -1,12 +1,13 @@
-//! What the live page and the socket ask, and the answers: a line of text, answered by a line of JSON.
+//! The questions of the live page and of the socket, and their answers. On the socket a question is a line of text, and its answer is a
+//! line of JSON.
 //!
 //! | question | answer |
 //! |---|---|
-//! | `look` | its numbers now, as the events of the live page have them |
+//! | `look` | the crawl's numbers now, as in the events of the live page |
 //! | `hosts ORDER TEXT` | `{"found": …, "hosts": […], "dropped": […]}`: the hosts whose names or states contain the text, and the drop rules |
-//! | `explain URL` | `{"text": …}`: why it was not fetched, or not yet |
-//! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: the drop rules after it. A rule is `host NAME` or `urls REGEX` |
-//! | `pause`, `resume`, `stop` | `{"state": …}`: the crawl's state after it |
+//! | `explain URL` | `{"text": …}`: why the URL was not fetched, or not yet |
+//! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: the drop rules after the change. A rule is `host NAME` or `urls REGEX` |
+//! | `pause`, `resume`, `stop` | `{"state": …}`: the crawl's state after the action |
 //!
 //! A question that cannot be answered gets `{"error": …}`.
 
@@ -72,7 +73,7 @@ impl LiveAnswers {
         self.ask(move |subject| subject.explain(url.trim())).await
     }
 
-    /// Drops by this rule, or undoes that, and returns the drop rules after it.
+    /// Drops by this rule, or undoes that, and returns the drop rules after the change.
     pub(in crate::cli) async fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Value, String> {
         let dropped = self.ask(move |subject| subject.drop_by(rule, is_undone)).await?;
         Ok(json!({ "dropped": texts(&dropped) }))
@@ -124,7 +125,7 @@ fn row(host: &ListedHost, now: Timestamp) -> Value {
 /// A question to a running crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Question {
-    /// Do something.
+    /// Act on the crawl.
     Act(Act),
     /// Stop fetching what this rule names, or undo that.
     Drop {
@@ -137,12 +138,12 @@ pub(in crate::cli) enum Question {
     Explain(String),
     /// The hosts whose names or states contain this text.
     Hosts {
-        /// Which come first.
+        /// Which hosts come first.
         order: HostOrder,
         /// The text.
         find: String,
     },
-    /// Its numbers.
+    /// The crawl's numbers.
     Look,
 }
 
@@ -189,7 +190,7 @@ impl FromStr for Question {
     }
 }
 
-/// As it is sent: always on one line.
+/// The question as it is sent: always on one line.
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on_one_line = |text: &str| text.replace(['\n', '\r'], " ");

@@ -1,8 +1,8 @@
-//! Watching a running crawl or a job's files: what the live page and `crawler top` have in common.
+//! Watching a running crawl or a job's files: the parts that the live page and `crawler top` have in common.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`Subject`](subject::Subject) | what is watched: a [`RunningCrawl`] or [`JobFiles`] |
+//! | [`Subject`](subject::Subject) | the watched subject: a [`RunningCrawl`] or [`JobFiles`] |
 //! | [`Latest`](subject::Latest) | holds the newest [`Snapshot`], and makes another when it may |
 //! | [`LiveAnswers`] | answers the page and the socket |
 //! | [`LiveSocket`] | takes [`Question`]s by the socket in the job's directory |
@@ -10,9 +10,9 @@
 //!
 //! # What it may cost
 //!
-//! It must never slow down the crawl. So numbers are made only while somebody asks, at most once a second, and after
-//! each making it rests for fifty times as long as that took. All watchers share one snapshot, and each of its texts is
-//! made once. Hosts and explanations are looked up one at a time, for all watchers together.
+//! Watching must never slow down the crawl. So a snapshot of the numbers is made only when somebody asks, at most once a second, and is
+//! kept for fifty times as long as it took to make. All watchers share one snapshot, and each of its texts is made at most once. Hosts and
+//! explanations are looked up one at a time, for all watchers together.
 
 mod answers;
 mod peer;

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::Path;
 
-/// The crawl at the other end of the socket in a job's directory. Only Unix has such sockets; elsewhere there is never
-/// one.
+/// The crawl at the other end of the socket in a job's directory. Only Unix has such sockets; on other systems there is never a peer.
 pub(in crate::cli) struct Peer {
     #[cfg(unix)]
     stream: io::BufReader<std::os::unix::net::UnixStream>,

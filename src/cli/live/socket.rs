@@ -25,9 +25,9 @@ use crate::driver::own::{Inode, Named};
 
 /// Peers at once. A further one is refused.
 const PEERS: usize = 8;
-/// Time between two questions of a peer.
+/// Maximum time between two questions of a peer.
 const IDLE: Duration = Duration::from_secs(60);
-/// Time for a peer to take an answer.
+/// Maximum time for a peer to take an answer.
 const TAKEN: Duration = Duration::from_secs(10);
 
 /// The socket, served until this is dropped. Then its name is removed.
@@ -74,7 +74,7 @@ impl Drop for LiveSocket {
     }
 }
 
-/// The peers end with the listener.
+/// Accepts peers. They end with the listener.
 async fn accept(listener: UnixListener, user: u32, answers: Arc<LiveAnswers>) {
     let places = Arc::new(Semaphore::new(PEERS));
     let mut peers = JoinSet::new();

@@ -1,4 +1,4 @@
-//! A crawl or a job's files, as its watchers see it; and the snapshots of its numbers, which they share.
+//! The subject of watching: a crawl or a job's files, as its watchers see it; and the snapshots of its numbers, which they share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -42,10 +42,10 @@ pub(in crate::cli) trait Subject: Send + Sync {
     /// The drop rules.
     fn dropped(&self) -> Result<Vec<DropRule>, String>;
 
-    /// Stops fetching what this rule names, or undoes that; returns the drop rules after it.
+    /// Stops fetching what this rule names, or undoes that; returns the drop rules after the change.
     fn drop_by(&self, rule: DropRule, is_undone: bool) -> Result<Vec<DropRule>, String>;
 
-    /// Pauses and stops it; `None` if no crawl runs in this process.
+    /// The handle that pauses and stops it; `None` if no crawl runs in this process.
     fn stop(&self) -> Option<&Stop>;
 }
 
@@ -54,7 +54,7 @@ pub(in crate::cli) trait Subject: Send + Sync {
 pub(in crate::cli) struct Look {
     pub(in crate::cli) report: Report,
     pub(in crate::cli) progress: Progress,
-    /// When the crawl ends.
+    /// The limits at which the crawl ends.
     pub(in crate::cli) limits: Limits,
 }
 
@@ -321,7 +321,7 @@ fn shown(report: &Report) -> Value {
     value
 }
 
-/// Progress, from a finished run's fuller numbers.
+/// Progress, from the fuller numbers of a crawl.
 fn progress_of(finished: &Finished) -> Progress {
     let Finished { tally, frontier, gate, .. } = finished;
     Progress {

@@ -1,5 +1,4 @@
-//! The jobs whose page records are merged, and what is kept of them: a bit for each record, and the lines and their links as
-//! one text.
+//! The jobs whose page records are merged; which records are kept, as a bit for each; and the kept lines and their links, each as one text.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
@@ -34,7 +33,7 @@ pub(super) struct MergedJob {
     directory: PathBuf,
     path: PathBuf,
     crawl: CrawlName,
-    /// Whole lines, and their bytes.
+    /// The number of whole lines, and their bytes.
     pub(super) records: u64,
     pub(super) bytes: u64,
 }
@@ -92,14 +91,14 @@ impl MergedJob {
         Err(CommandError::new(Exit::ForeignJob, message))
     }
 
-    /// Its records: all bytes that exist now, or, with `is_again`, those that were read before.
+    /// Its records: all bytes that exist now or, with `is_again`, the bytes that were read before.
     pub(super) fn read(&self, is_again: bool) -> io::Result<BufReader<Take<JobFile>>> {
         let bytes = if is_again { self.bytes } else { u64::MAX };
         Ok(BufReader::with_capacity(BUFFER, JobFile::open(&self.path)?.take(bytes)))
     }
 }
 
-/// Parses which crawl a node's file names.
+/// Parses the crawl that a node's file names.
 fn crawl_of(path: &Path, text: &str) -> Result<CrawlName, CommandError> {
     let entries = toml_file::entries(&path.display().to_string(), text).map_err(CommandError::refused)?;
     let value = |key| {
@@ -221,7 +220,7 @@ const LINKS: &str = "links.jsonl";
 /// The link lines of the kept pages, in the order of their records. Each record says where its page's links are.
 pub(super) struct KeptLinks<'a> {
     pages: KeptLines<'a>,
-    /// The job whose links are open, and its index in the list.
+    /// The open file of links, and the index of its job in the list.
     open: Option<(usize, JobFile)>,
     lines: Vec<u8>,
     taken: usize,

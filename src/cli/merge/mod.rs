@@ -6,10 +6,9 @@
 //!   key, kind, epoch, sequence → page, epoch, sequence, number → sorted → the last of each page → kept
 //! ```
 //!
-//! A node writes a page's record before the log of its partition has the page. If it is killed in between, the
-//! partition's next owner fetches that page again. Then both have a record, and the later owner's counts: it has the
-//! greater epoch. Of one owner's records for a page the last counts. The jobs are read twice. Memory does not grow with
-//! them, except for one bit per record.
+//! A node writes a page's record before the log of its partition has the page. If it is killed in between, the partition's next owner
+//! fetches that page again. Then both owners have a record of the page, and the later owner's record counts: it has the greater epoch. Of
+//! several records of one owner, the last counts. The jobs are read twice. Memory does not grow with them, except for one bit per record.
 
 mod kept;
 mod sorter;
@@ -30,7 +29,7 @@ use crate::report::figures::thousands;
 use kept::{Kept, KeptLines, KeptLinks, MergedJob};
 use sorter::{Claim, Mark, Sorter};
 
-/// Maximum bytes of a line. A page record has some thousands.
+/// Maximum bytes of a line. A page record has a few thousand.
 const LONGEST: u64 = 16 << 20;
 
 /// A request to merge.

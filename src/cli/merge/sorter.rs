@@ -1,5 +1,5 @@
-//! A record's claim to be the one record of its page, and the sorting of any number of them: in pieces in memory, merged
-//! from disk.
+//! A record's claim to be the one record of its page; and the sorting of any number of claims: in pieces in memory, which are merged from
+//! disk.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -15,8 +15,8 @@ use crate::crawl::RecordKind;
 
 /// Claims that are sorted together: 80 MB.
 const RUN: usize = 2_000_000;
-/// When a level has this many runs, they are merged into one run of the next level. So few files are open whatever is
-/// sorted, and each claim is written once per level. Two levels suffice for eight billion claims.
+/// When a level has this many runs, they are merged into one run of the next level. So few files are open however many claims are sorted,
+/// and each claim is written once per level. Two levels suffice for eight billion claims.
 const FAN: usize = 64;
 /// Bytes per read of a run.
 const BUFFER: usize = 1 << 16;
@@ -50,7 +50,7 @@ impl Sorter {
         self.claims.sort_unstable();
         let claims = std::mem::take(&mut self.claims);
         let run = self.write(claims.iter().copied().map(Ok))?;
-        // Its memory is reused.
+        // The vector's memory is reused.
         self.claims = claims;
         self.claims.clear();
         self.keep(run, 0)

@@ -1,4 +1,4 @@
-//! Filters in files: built from lines, queried by lines, merged; and `crawler seen uniq`, which prints the lines that are
+//! Filters in files: built from lines, queried, merged, resharded and described; and `crawler seen uniq`, which prints the lines that are
 //! new. A line becomes a fingerprint as a URL or, raw, as its bytes.
 
 use std::fs::File;
@@ -106,8 +106,8 @@ pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandEr
     exit_of(refused)
 }
 
-/// The result of a command that has skipped and reported `refused` lines: the rest is done, and the exit code says that
-/// it was not all.
+/// The result of a command that has skipped and reported `refused` lines: the other lines are done, and the exit code says that some were
+/// refused.
 fn exit_of(refused: u64) -> Result<(), CommandError> {
     if refused == 0 { Ok(()) } else { Err(CommandError { exit: Exit::Failed, messages: Vec::new() }) }
 }
@@ -269,7 +269,7 @@ pub(super) fn load(path: &Path) -> Result<SeenSet, CommandError> {
         .map_err(CommandError::of(Exit::Failed, file.display().to_string()))
 }
 
-/// Keeps other commands from changing the file. It is held before the file is read, so that what they add is not lost.
+/// Keeps other commands from changing the file. Call this before the file is read, so that lines that they add are not lost.
 pub(super) fn hold(file: &Path) -> Result<Replacement, CommandError> {
     Replacement::of(file).map_err(|error| {
         if error.kind() == io::ErrorKind::ResourceBusy {

@@ -1,4 +1,4 @@
-//! `crawler seen`: filters outside a crawl; they can be planned, built, queried, merged and compared.
+//! `crawler seen`: filters outside a crawl. Its subcommands plan, build, query, change, merge and compare them.
 
 mod compare;
 mod files;

@@ -1,8 +1,8 @@
 //! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the
 //! environment variables, `crawler config` and `--help` follow from it.
 //!
-//! Here are a row's type, the functions that build one, and which settings the other commands share with the crawl. The
-//! rows are in `crawl` and `job`.
+//! This module has the type of a row, the functions that build one, and the settings that other commands share with the crawl. The rows are
+//! in `crawl` and `job`.
 
 mod crawl;
 mod job;
@@ -39,7 +39,7 @@ pub(super) fn missing(file: &[TomlEntry]) -> Option<&'static str> {
 pub(super) struct Setting {
     /// Section and name in `crawler.toml`.
     pub(super) key: &'static str,
-    /// One line of why it is there; also the help of its flags.
+    /// One line that says what it does; also the help of its flags.
     pub(super) why: &'static str,
     /// The flags that set it; most settings have none.
     pub(super) flags: &'static [Flag],
@@ -58,7 +58,7 @@ pub(super) struct Flag {
     pub(super) help: Option<&'static str>,
     /// What follows it on the command line.
     pub(super) takes: Takes,
-    /// Whether `-h` shows it; `--help` shows all.
+    /// Whether `-h` shows it; `--help` shows all flags.
     pub(super) common: bool,
 }
 
@@ -73,9 +73,8 @@ pub(super) enum Takes {
     Value(&'static str),
 }
 
-/// A row of the table without flags: the kind of its field, its place in `AllSettings`, one line of why, and what else
-/// the kind takes. The part of the place after the colon is also the key; if they differ, the key stands before the
-/// place.
+/// A row of the table without flags: the kind of its field, its place in `AllSettings`, its line of help, and the other arguments of the
+/// kind. The part of the place after the colon is also the key; if they differ, the key stands before the place.
 macro_rules! setting {
     ($kind:ident, $($at:ident).+: $section:ident.$name:ident, $why:literal $(, $more:expr)?) => {
         setting!(@ concat!(stringify!($section), ".", stringify!($name)), $why, $kind(|s| &mut s.$($at).+.$section.$name $(, $more)?))

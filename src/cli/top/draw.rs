@@ -1,4 +1,4 @@
-//! The screen, at least 80 columns by 24 lines.
+//! Draws the screen of `crawler top`: designed for 80 columns by 24 lines or more, and drawn at any size.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -111,7 +111,7 @@ impl Fact {
     /// Lines that it takes.
     fn height(&self, columns: u16) -> u16 {
         let columns = usize::from(columns.saturating_sub(NAMES).max(1));
-        // Words wrap whole: none is broken.
+        // Lines wrap between words: no word is broken.
         let (mut lines, mut taken) = (1, 0);
         for word in self.words.split(' ').map(|word| word.chars().count()) {
             if taken > 0 && taken + 1 + word > columns {
@@ -272,7 +272,7 @@ fn draw_text(frame: &mut Frame<'_>, view: &View, name: &str, text: &str, [title,
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).wrap(Wrap { trim: false }), lower);
 }
 
-/// The keys; or the text being typed, or the error.
+/// Draws the last line: the keys, or the text being typed, or the error.
 fn draw_last(frame: &mut Frame<'_>, view: &View, area: Rect) {
     if let Some(prompt) = &view.prompt {
         let question = prompt.question();

@@ -1,8 +1,7 @@
 //! `crawler top`: a crawl in the terminal, live.
 //!
-//! Three threads: one reads keys, one asks the crawl, and this one draws what both report. So a slow answer does not
-//! delay a key. Everything shown goes through [`Safe`](super::output::Safe): nothing from the web can command the
-//! terminal.
+//! One thread reads keys, one asks the crawl, and the main thread draws what both report. So a slow answer does not delay a key. Everything
+//! shown goes through [`Safe`](super::output::Safe): nothing from the web can command the terminal.
 
 mod draw;
 #[cfg(test)]
@@ -31,7 +30,7 @@ use crate::job::Job;
 use draw::draw;
 use view::{Todo, View};
 
-/// Time between two looks.
+/// Time between two questions for the newest numbers.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// An event while the screen is shown.

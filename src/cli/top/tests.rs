@@ -1,4 +1,4 @@
-//! Tests of the drawn screen, and of keys.
+//! Tests of the screen of `crawler top`, and of its keys.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

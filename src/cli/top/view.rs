@@ -1,4 +1,4 @@
-//! The content of the screen (numbers, hosts, the prompt), and the effect of keys on it.
+//! The view: the content of the screen (numbers, hosts, the prompt), and the effect of keys on it.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -105,7 +105,7 @@ impl View {
             }
         };
         match question {
-            // A look shows its effect.
+            // The next look shows the effect.
             Question::Act(_) | Question::Drop { .. } => return Todo::Ask(vec![Question::Look]),
             Question::Explain(_) => {
                 let text = answer["text"].as_str().unwrap_or_default();
@@ -228,7 +228,7 @@ impl View {
         self.figures.as_ref().map_or_else(String::new, |figures| figures.text("state"))
     }
 
-    /// Whether the crawl runs, and can be paused.
+    /// Whether the crawl runs, so that it can be paused and stopped.
     pub(super) fn is_steered(&self) -> bool {
         self.figures.as_ref().is_some_and(|figures| figures.is("is_steered"))
     }

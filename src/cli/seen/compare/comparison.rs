@@ -1,4 +1,4 @@
-//! All contenders, measured on the same URLs.
+//! The comparison: all contenders, measured on the same URLs.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub(super) struct Comparison {
     pub(super) rates: Vec<AtRate>,
     /// Ways to hash vectors of 512 bytes, each with the same filter.
     pub(super) vectors: AtRate,
-    /// The rate while filters fill, and beyond their capacity.
+    /// The rates of filters while they fill, and beyond their capacity.
     pub(super) filling: Filling,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Filling {
 const FILTERS: [Layout; 4] = [Layout::Blocked, Layout::Standard, Layout::Partitioned, Layout::Counting];
 
 impl Comparison {
-    /// Measures everything. `rates`: highest first, not empty.
+    /// Measures everything. `rates` has the highest first, and is not empty.
     pub(super) fn new(list: List, rates: &[f64]) -> Self {
         let load = list.workload();
         let any_rate = any_rate(load);

@@ -1,5 +1,5 @@
-//! What is compared: the seen set's own layouts, the standard library's sets, arrays of bits, and the filter of an
-//! introductory text with its errors. The one door to MD5 and SHA-1.
+//! The contenders: the seen set's own layouts, the standard library's sets, arrays of bits, and the filter of an introductory text with its
+//! errors. The one door to MD5.
 
 use std::collections::HashSet;
 

@@ -22,6 +22,7 @@ struct Panel {
 }
 
 impl Panel {
+    /// The point in the picture; `None` outside the panel.
     fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         Some((self.left + self.x.place(x)? * PANEL.0, TOP + (1.0 - self.y.place(y)?) * PANEL.1))
     }
@@ -57,7 +58,7 @@ impl Panel {
         put(svg, format_args!("<path class='frame' d='M{left} {TOP}H{right}V{bottom}H{left}Z'/>"));
     }
 
-    /// The point in the picture; `None` outside the panel.
+    /// Writes a line through the points that are inside the panel.
     fn write_line(&self, points: impl Iterator<Item = (f64, f64)>, color: &str, svg: &mut String) {
         let mut path = String::new();
         for (x, y) in points.filter_map(|(x, y)| self.at(x, y)) {

@@ -1,4 +1,4 @@
-//! A database table with the URL as its key. The one door to `SQLite`.
+//! A contender: a database table with the URL as its key. The one door to `SQLite`.
 
 use rusqlite::{Connection, params};
 
