@@ -1,4 +1,4 @@
-//! Why it is built as it is: the decisions, with what was measured. There is no code here.
+//! The design decisions: why the crawler is built as it is, with measurements. There is no code here.
 //!
 //! Speeds were measured on one machine, most of them by the benches of this package, which print them anew.
 //!
@@ -23,7 +23,8 @@
 //! equal memory, whatever introductory texts say.
 //!
 //! **It grows.** A crawl's size is not known beforehand. At capacity a shard adds a layer, larger and stricter, so that all layers together
-//! stay under the target: the first is given `p (1 - r)` and not `p` (Almeida and others 2007).
+//! stay under the target `p`: the first layer is given `p (1 - r)`, where `r` is the ratio of each layer's rate to the one before (Almeida
+//! and others 2007).
 //!
 //! **It is audited.** An exact set is kept of a sample of the fingerprint space, chosen by hash. A fingerprint that the filter takes for
 //! seen and the set does not hold is a lost page. So a report shows the measured rate beside the expected one. The sample is all of the
@@ -57,7 +58,7 @@
 //! the original. So a copy of any other host costs its budget, and a seed's page is not counted against its host where a copy of it came
 //! first.
 //!
-//! **Two texts are alike where they are equal but for numbers.** A distance between texts finds a neighbor for many a page that is made
+//! **Two texts are alike if they are equal except for numbers.** A distance between texts finds a neighbor for many a page that is made
 //! from a template. At a distance of 3, Simhash (64 bits over shingles of four words) finds a near-duplicate with other words for 3.5 % of
 //! 12,000 pages of Rust's documentation, 4.7 % of 10,126 of Java's and 3.4 % of 3,048 of cppreference. Pages that share fewer than nine
 //! tenths of their shingles with that neighbor are 0.6, 4.7 and 0.9 % of all, six to forty-seven times what was allowed. At a distance of 0
@@ -71,7 +72,7 @@
 //! # The frontier
 //!
 //! **It is a state machine.** Time is an argument, and the next action is a value: fetch, wait until, give up, busy, drained. Only hosts
-//! that are due are leased, so no worker waits for a host, and the end of a crawl is no guess. robots.txt is a host's first lease and takes
+//! that are due are leased, so no worker waits for a host, and the end of a crawl is known. robots.txt is a host's first lease and takes
 //! its turn like a page.
 //!
 //! **Its state changes in one function of a record**, live and on resume alike; decisions are separate from changes. A test holds the
@@ -81,8 +82,8 @@
 //! **One journal has three uses.** Admissions and their outcomes are appended to a log in segments, with checksums. The queues hold
 //! positions in it, in steps of a byte or a few: 2.3 bytes a URL with ten million of them on one host, 6.6 on 200,000 hosts. So the log is
 //! the queues' storage, the recovery log, and the source from which everything else can be rebuilt. Admissions of URLs of 85 bytes, one in
-//! four read back: 1.6 million a second, still at twenty million; fjall 106,000 and falling, redb 68,000, `SQLite` 33,000. In memory the
-//! same trait is an arena. Recovery cuts the log at its first torn frame.
+//! four read back: 1.6 million a second, still at twenty million; fjall 106,000 and falling, redb 68,000, `SQLite` 33,000. In memory, an
+//! arena implements the same trait. Recovery cuts the log at its first torn frame.
 //!
 //! **A checkpoint is fuzzy, and a resume brings it to one moment.** Each piece is saved at a position of its own while the crawl goes on,
 //! and a resume applies the later journal records to the pieces that lack them.
@@ -103,8 +104,8 @@
 //! the host rests, ever longer; in the end each of its URLs has a record, and a resume asks it again. A 500 counts against the page, not
 //! its host.
 //!
-//! **Everything kept for a host or a URL is bounded or on disk**: queues, robots rules, names, numbers of hosts, not the filter alone. A
-//! host that is idle is evicted at a checkpoint, and comes back with its clock and its failures.
+//! **Everything kept for a host or a URL is bounded or on disk**: queues, robots rules, names, numbers of hosts, not the filter alone. An
+//! idle host is evicted at a checkpoint, and comes back with its clock and its failures.
 //!
 //! # The crawl
 //!
@@ -113,21 +114,21 @@
 //!
 //! **Work in flight is bounded by bytes and open files, not by workers.** A request that waits costs little, a page that is being read
 //! costs much: so thousands may wait, and as many are read as there are cores. Hosts that have never answered have a budget of their own.
-//! Before, 500 hosts that accept and say nothing held up twenty good ones for 469 seconds.
+//! Before they had it, 500 hosts that accept and say nothing held up twenty good hosts for 469 seconds.
 //!
 //! **Links are scanned, and no tree is built.** One pass over the bytes finds links, base, title and directives. Building the tree took 679
 //! of the 838 microseconds of a page. The tree is the oracle in tests.
 //!
-//! **One task has a page from its lease to the next lease.** A task polls its own connection, and takes its next lease under the lock by
-//! which it completes the last one. Journal and outputs are written in groups. So no other task is woken for a page: 5,981 pages took
+//! **One task handles a page from its lease to the next lease.** The task polls its own connection, and takes its next lease under the lock
+//! by which it completes the last one. Journal and outputs are written in groups. So no other task is woken for a page: 5,981 pages took
 //! 39,695 futex calls before, and take 5,430.
 //!
 //! **A link that was on a neighboring page is answered by its text.** Nine in ten links of a manual were. To resolve, judge and hash one
 //! takes some 7,000 instructions, to look it up 800.
 //!
-//! **A page is scanned when it is whole.** Scanning as it arrives would free a body sooner. But how a base, a late encoding or a broken end
-//! changes a link is known only at the end, and where a page's structure needs the tree builder, that reads all of it. Bodies are bounded,
-//! each and together. 28 kB are scanned in 22 microseconds, out of the processor's cache.
+//! **A page is scanned when it is whole.** Scanning as it arrives would free a body sooner. But only at the end is it known how a base, a
+//! late encoding or a broken end changes a link; and if a page's structure needs the tree builder, that reads the whole page. Bodies are
+//! bounded, each and together. 28 kB are scanned in 22 microseconds, out of the processor's cache.
 //!
 //! **One runtime with a thread for each core.** With one thread a page takes as much CPU as with two (0.88, 1.05 and 1.11 times in three
 //! pairs), so a runtime for each core, with its own connections, has little to gain.
@@ -142,7 +143,7 @@
 //! **HTTP/2 where it saves connections**: with one request at a time for a host it gains nothing, and without it there are no HTTP/2
 //! floods. A host that may have several requests at once gets them on one connection, which no task polls while it has no stream. It is h2
 //! alone, without hyper's layer, which starts a task for each request. No PING is sent: an expired deadline ends the request, and its
-//! connection gets no further ones.
+//! connection gets no further requests.
 //!
 //! **Two clients, ours by default.** A client is a trait; the duties that do not belong to a client serve all of them. reqwest costs 9 to
 //! 10 microseconds more CPU a page (1.09 times on 16 hosts, 1.18 on a thousand; 0.93 and 0.89 of the pages a second), 11 MB, and twice the
@@ -180,7 +181,7 @@
 //! burst of new names must not be connected to before that. So the fetcher tells the frontier what a name resolves to between the lookup
 //! and the connection, and either connects or gives the lease back to wait in the queue: ten thousand new names on one address cost ten
 //! thousand lookups and one connection at a time. A host in two groups waits for the one that is not free; if one calls it and the other is
-//! taken, its place goes to the next host, since a place kept for a host that cannot take it holds up all others.
+//! taken, its place goes to the next host, since a place kept for a host that cannot take it holds up all other hosts.
 //!
 //! **Addresses are not saved.** They are reported with each request anyway, since names move; so a restart or an eviction costs each host
 //! one lease that goes back, and no byte in journal or checkpoint. A name resolves to a set, in another order each time: its least member
@@ -193,16 +194,16 @@
 //! with its group, is exempt from the address limit, and so is loopback, where whole webs are simulated.
 //!
 //! **A rest that follows the latency is learned and not saved.** The time when a host is due is in its record, so a restart loses only the
-//! basis of the rest after the next page. An error never shortens it: an overloaded host often fails quickly. It grows at once and shrinks
-//! by halves, so one slow page costs a few longer rests.
+//! basis of the rest after the next page. An error never shortens the rest: an overloaded host often fails quickly. The rest grows at once
+//! and shrinks by halves, so one slow page costs a few longer rests.
 //!
 //! **The rate of the whole crawl is charged in advance, and nothing is read more slowly.** If we held a body back, it would run into the
 //! deadlines that catch servers which send in crumbs. So the frontier starts requests by two clocks: one by their number, one by their
 //! bytes, for which a request is charged as the last responses were, and corrected when it is back. Pages that differ much in size cost up
 //! to a seventh of the rate, since time in which too much was charged is not saved up.
 //!
-//! **A Retry-After holds for the rate group, not for the address.** The options declare the hosts of a group to be one server. Nobody has
-//! said so of an address, and one name on it could stop all others for a day.
+//! **A Retry-After holds for the rate group, not for the address.** The options declare the hosts of a group to be one server. Nothing
+//! declares this of an address, and one name on it could stop all its other names for a day.
 //!
 //! # Sitemaps
 //!
@@ -223,9 +224,9 @@
 //!
 //! # Partitions
 //!
-//! A gate, a frontier and a journal own a share of the hosts, and hold no global state. A crawl on one machine has one. Between several the host's
-//! hash decides, so that politeness has one owner; inside one, the URL's hash chooses the shard of the seen set, so that shards fill
-//! evenly.
+//! A partition is a gate, a frontier and a journal that own a share of the hosts, and hold no global state. A crawl on one machine has one
+//! partition. With several, the host's hash decides which partition owns a host, so that its politeness has one owner. Inside a partition,
+//! the URL's hash chooses the shard of the seen set, so that shards fill evenly.
 //!
 //! # A billion pages, on paper
 //!
@@ -244,13 +245,14 @@
 //! | frontier's lock | 1 microsecond a page, 0.5 a new URL | `--bench frontier`, `--bench scale` | 7 % of the time |
 //! | journal and records | 142 bytes a URL, 680 a page | the job that the first row leaves | 2.1 TB, 23 MB/s |
 //!
-//! **Memory binds first**, with URLs that are found and never fetched: 55 to 100 GB. Then the network: 6.5 Gbit/s for one machine, half a
-//! gigabit for each of twelve. The CPU comes last, and two fifths of it are spent on inflating gzip. A domain with many URLs is no
-//! obstacle: ten million that wait on one host take 2.3 bytes each, less than their bits in the seen set, and everything else about them is
-//! on disk.
+//! **Memory is the first limit**, because of URLs that are found and never fetched: 55 to 100 GB. Then the network: 6.5 Gbit/s for one
+//! machine, half a gigabit for each of twelve. The CPU comes last, and two fifths of it are spent on inflating gzip. A domain with many
+//! URLs is no obstacle: ten million that wait on one host take 2.3 bytes each, less than their bits in the seen set, and everything else
+//! about them is on disk.
 //!
 //! A checkpoint writes the seen set whole. At 31 GB that needs an hour between two (`job.checkpoint_interval`), and then a resume reads 430
-//! million records, in nine minutes. That grows worst with size, and is a reason to divide a crawl by hosts before its memory is full.
+//! million records, in nine minutes. Of all costs, this one grows most with size: a reason to divide a crawl by hosts before its memory is
+//! full.
 //!
 //! # Many machines, on paper
 //!
@@ -268,7 +270,7 @@
 //! | kept of the log | two snapshots, and what follows the older | 3 bytes a URL found and 142 a URL that waits, twice: 2.6 TB where nine of ten wait | the same |
 //! | a node dies | the snapshots of its partitions are read, and the log after them, at most as much again; 0.8 million records a second | 110 to 220 GB over 11 nodes: 2 to 3 minutes at 1 Gbit/s | 13 to 26 GB over 99: 1 to 2 s |
 //!
-//! **The log binds first.** A snapshot is made whenever the log has grown by half of the snapshot's size, so all snapshots cost the network
-//! at most twice the log. A snapshot must keep the text of each URL that waits, and its segment of the journal (4 MiB) as long as one waits
-//! in it. Then comes the CPU of the servers, which is mostly paid by message and not by URL. **A thousand partitions are few for a hundred
-//! nodes**: the fullest has almost twice its share.
+//! **The log is the first limit.** A snapshot is made whenever the log has grown by half of the snapshot's size, so all snapshots cost the
+//! network at most twice the log. A snapshot must keep the text of each URL that waits, and each segment of the journal (4 MiB) as long as
+//! one URL in it waits. Then comes the CPU of the servers, which is mostly paid by message and not by URL. **A thousand partitions are few
+//! for a hundred nodes**: the fullest has almost twice its share.

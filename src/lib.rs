@@ -27,14 +27,15 @@
 //!    [`Outcome`](frontier::Outcome) completes the lease; a [`PageRecord`](crawl::PageRecord) goes out.
 //! 5. A [`Job`](job::Job) keeps all of it: admissions and outcomes in a [`journal`](job::journal), and now and then a
 //!    [`checkpoint`](job::checkpoint), from which a crawl that was stopped or killed goes on.
-//! 6. In the end a [`Report`](report::Report) says what was fetched, what was refused and why, and what the filter lost.
+//! 6. In the end a [`Report`](report::Report) says how many pages were fetched, how many URLs were refused and why, and how many the filter
+//!    lost.
 //!
 //! # Three ways to use it
 //!
 //! - **Run it**: `crawler --seeds seeds.txt`.
-//! - **Embed it** with `default-features = false`, or as the package `crawler-frontier`: no async runtime, HTTP client or HTML parser is built. [`Frontier`](frontier::Frontier)
-//!   has an example, [`Frontier::open`](frontier::Frontier::open) makes one that survives its process, and
-//!   [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again.
+//! - **Embed it** with `default-features = false`, or as the package `crawler-frontier`: no async runtime, HTTP client or HTML parser is
+//!   built. [`Frontier`](frontier::Frontier) has an example, [`Frontier::open`](frontier::Frontier::open) makes one that survives its
+//!   process, and [`Frontier::schedule`](frontier::Frontier::schedule) has a page fetched again.
 //! - **Inspect it**: [`SeenSet::statistics`](seen::SeenSet::statistics), or the end of each report.
 //!
 //! | feature | what it adds |
@@ -45,11 +46,13 @@
 //! | `cli`, the default | the command |
 //! | `cluster` | the command's crawls on many machines |
 //! | `serde` | the seen set's numbers can be serialized |
+//! | `reqwest` | reqwest as another client of the crawl |
+//! | `parquet`, `sqlite` | of the command: Parquet files; SQLite in `crawler seen compare` |
 //!
 //! # Floors
 //!
-//! The modules are in the order in which a URL travels; each imports only from those before it. [`design`] tells why it is built so, and
-//! what was measured.
+//! A floor is a module that imports only from the modules below it. From the lowest: `address`, `seen`, `gate`, `frontier`, `job`,
+//! `lending`, `crawl`, `report`, `simulate`, `cluster`, `cli`. [`design`] tells why it is built so, and what was measured.
 
 #[cfg(feature = "crawl")]
 use crawler_frontier::driver;
