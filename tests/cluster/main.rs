@@ -1,8 +1,7 @@
-//! One crawl on many machines, here all on one: real NATS servers, real nodes, and a simulated web that records every
-//! request.
+//! One crawl on many machines, which here are processes of one machine: real NATS servers, real nodes, and a simulated web that records
+//! every request.
 //!
-//! It needs `nats-server`. If that is not installed, the tests report that they are skipped; with `NO_SKIPS`, they
-//! fail.
+//! The tests need `nats-server`. If it is not installed, they report that they are skipped; with `NO_SKIPS`, they fail.
 #![cfg(all(feature = "cluster", unix))]
 
 #[path = "../archive/mod.rs"]

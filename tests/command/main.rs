@@ -1,4 +1,5 @@
-//! The command, as a shell runs it.
+//! The command, run as a process: its output, exit codes, signals and files. The modules in folders are tools of the tests, except `proxy`,
+//! which has tests.
 #![cfg(feature = "cli")]
 
 #[path = "../archive/mod.rs"]

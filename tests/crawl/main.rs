@@ -1,4 +1,4 @@
-//! The crawl as a library: its clients, what it reads of pages and sitemaps, and whole crawls over loopback.
+//! The crawl as a library: its clients, its reading of pages and sitemaps, its reports and outputs, and whole crawls over loopback.
 #![cfg(feature = "crawl")]
 
 #[path = "../both/mod.rs"]

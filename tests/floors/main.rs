@@ -1,7 +1,7 @@
-//! Tests of the architecture: imports run one way, each foreign crate has one door, a name means one thing, files stay
-//! readable.
+//! Tests of the architecture: imports run one way, each foreign crate has its door, a name stands for one type, files stay readable, and
+//! links between pages lead somewhere.
 //!
-//! The sources are read as text. To add a crate, add its door to [`DOORS`].
+//! The tests read the sources as text. To add a crate, add its door to [`DOORS`].
 
 mod figures;
 mod imports;

@@ -1,5 +1,6 @@
-//! A bad web: a server of many names, each of which behaves badly in its own way, and what a crawl of all of them at once makes
-//! of it. One table, by the rows of the list of hostile input.
+//! A bad web: a server of many names, each of which behaves badly in its own way, and the results of a crawl of all of them at once. The
+//! web is one table: `row` defines a row; `transport`, `connections`, `content` and `robots` have the rows; `server` serves them; and
+//! `cost` measures the worst of them.
 #![cfg(feature = "crawl")]
 
 #[path = "../both/mod.rs"]

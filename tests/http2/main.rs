@@ -1,5 +1,5 @@
-//! The client and servers of HTTP/2 on loopback. Their certificate is signed by an authority of the tests' own, which this process
-//! must be told of when it begins: one test runs the others.
+//! The client, against servers of HTTP/2 on loopback. Their certificate is signed by an authority of the tests' own, which a process can
+//! only learn of when it starts: so one test runs all others in a new process.
 #![cfg(feature = "simulate")]
 
 mod floods;

@@ -1,6 +1,7 @@
-//! The gate and the frontier, and what is told of them: no clock, no network, no runtime.
+//! The gate and the frontier, and explanations of their decisions, without a real clock and without a network. Only `lending` needs a
+//! runtime.
 
-// What the benchmark of scale is made of; it is one of the other package.
+// The files of the benchmark `scale`, which belongs to the other package and names this crate `crawler`.
 extern crate crawler_frontier as crawler;
 
 #[path = "../../../benches/scale/crawl.rs"]

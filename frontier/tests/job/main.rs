@@ -1,4 +1,4 @@
-//! A job on disk: opened, written, killed, torn, and opened again.
+//! A job on disk: opened, written, killed or torn, and opened again.
 
 #[path = "../../../tests/random/mod.rs"]
 mod random;

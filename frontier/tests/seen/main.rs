@@ -1,4 +1,5 @@
-//! The seen set, and the addresses it is shown: what is the same, what is new, and what is kept of it.
+//! The seen set, and the addresses that it is shown: which are the same, which are new, and what a file keeps of them. `sets` has tools of
+//! the tests.
 
 mod sets;
 
