@@ -76,7 +76,7 @@ mod within {
     use crate::gate::DropRule;
     use crate::report::{Report, metrics};
 
-    /// How long a user waits until all nodes apply what was dropped.
+    /// The command waits at most this long until all nodes apply the drop rules.
     const HEARD: Duration = Duration::from_secs(10);
     /// How long the report waits for the last counts of other nodes.
     const LAST_COUNTS: Duration = Duration::from_secs(30);

@@ -30,7 +30,7 @@ struct Piece<M> {
     made: M,
 }
 
-/// What the other threads tell the caller's thread.
+/// An event that another thread sends to the caller's thread.
 #[derive(Debug)]
 enum Event<M> {
     /// The piece with this number is ready.

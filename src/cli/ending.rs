@@ -28,7 +28,7 @@ pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result
     if settings.output.is_kept() {
         print(|out| out.write_all(output::alarming(&text).as_bytes()))
     } else {
-        // A user who closed standard error does not want it.
+        // A user who closed standard error does not want the report.
         let _ = io::stderr().write_all(text.as_bytes());
         Ok(())
     }

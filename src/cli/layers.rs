@@ -43,7 +43,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What the user gave, before it is merged.
+/// The user's inputs, before they are merged.
 pub(super) struct Inputs {
     /// The file's entries.
     pub(super) file: Vec<TomlEntry>,

@@ -257,7 +257,7 @@ fn set_access(access: &mut HostAccess, key: &str, given: &Given) -> Result<(), R
     match key {
         "headers" => access.headers = texts(given, "a list of headers, such as [\"X-Team: search\"]")?,
         "sign_in" => {
-            // What was meant as a file name may be the secret itself.
+            // A text that was meant as a file name may be the secret itself.
             let sign_in: Result<SignIn, _> = value(given);
             access.sign_in = Some(sign_in.map_err(|_| Refused::Secret(SignIn::EXPECTED.to_owned()))?);
         }

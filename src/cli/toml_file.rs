@@ -132,7 +132,7 @@ fn given(value: &DeValue<'_>, spelled: &str) -> Given {
     Given { kind, texts, spelled: spelled.lines().next().unwrap_or_default().to_owned() }
 }
 
-/// What the user gave for a setting: one text, or several for a list.
+/// The user's value for a setting: one text, or several for a list.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     /// Its type in its source.

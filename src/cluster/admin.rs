@@ -27,7 +27,7 @@ use crate::job::{Explained, Job};
 use crate::lending::Clock;
 use crate::report::Report;
 
-/// How long the servers may take to store a list of what is dropped.
+/// The servers may take this long to store a list of drop rules.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A crawl on many machines, as seen from outside.
@@ -110,7 +110,7 @@ impl ClusterAdmin {
         ask(&*self.nats, &self.terms, options, urls).await
     }
 
-    /// What was dropped from the crawl.
+    /// The drop rules of the crawl.
     ///
     /// # Errors
     /// If the servers do not answer, or their list cannot be parsed.
@@ -119,9 +119,9 @@ impl ClusterAdmin {
         list.map(|(_, rules)| rules).map_err(|error| self.unreachable(error))
     }
 
-    /// Stops fetching what these rules name, in all partitions, whichever nodes own them; with `is_undone`, allows it again. The servers
-    /// keep the list for the whole crawl, and nodes apply it within seconds: [`have_heard`](Self::have_heard) tells. Returns what was
-    /// dropped before.
+    /// Stops fetching the hosts and URLs of these rules, in all partitions, whichever nodes own them; with `is_undone`, allows them again.
+    /// The servers keep the list for the whole crawl, and nodes apply it within seconds: [`have_heard`](Self::have_heard) tells how many
+    /// do. Returns the rules before the change.
     ///
     /// # Errors
     /// If the servers do not answer, or more would be dropped than can be.
@@ -132,7 +132,7 @@ impl ClusterAdmin {
         changed.map_err(silent)?.map(|(before, _)| before)
     }
 
-    /// How many partitions have an owner, and how many of these apply the newest list of what is dropped.
+    /// How many partitions have an owner, and how many of these apply the newest list of drop rules.
     ///
     /// # Errors
     /// If the servers do not answer.

@@ -1,10 +1,10 @@
-//! The completion of a crawl: when it is over, and the one report that the counts of all partitions make together.
+//! The completion of a crawl: the check whether it is over, and the one report of all partitions.
 //!
 //! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all link batches up to a
 //! number. That may be out of date. So it counts only if the log and the link batches still end where the partition said, and if it applies
-//! the newest list of what is dropped, since a rule that was taken back gives it work. And all partitions are checked twice. Between the
-//! checks, only a link batch can give a partition work. Its sender was itself given work by a link batch, and so on back to one that was
-//! there at the first check. But then its partition had not read all of its link batches, and the first check would have failed.
+//! the newest list of drop rules, since a rule that was taken back gives it work. And all partitions are checked twice. Between the checks,
+//! only a link batch can give a partition work. Its sender was itself given work by a link batch, and so on back to one that was there at
+//! the first check. But then its partition had not read all of its link batches, and the first check would have failed.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -55,7 +55,7 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
 /// At most this many partitions are read at once, so that their messages share reads and writes.
 const READ: usize = 32;
 
-/// What a partition has counted so far, as its log keeps it.
+/// The counts of a partition so far, as its log keeps them.
 pub(crate) fn counts(handle: &PartitionHandle, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
     let carried = String::from_utf8(handle.carried()).unwrap_or_default();
     let mut report = Report::of(&observer.so_far(), options, Cost::default(), None);
@@ -63,7 +63,7 @@ pub(crate) fn counts(handle: &PartitionHandle, observer: &Observer<JobJournal>, 
     value_to_bytes(&CountsValue { carried, report: Some(report) })
 }
 
-/// What a new owner continues from: the counters, as `CrawlPart` takes them, and how many URLs were refused, by reason.
+/// The counts that a new owner continues from: the counters, as `CrawlPart` takes them, and how many URLs were refused, by reason.
 pub(crate) fn before(counts: &[u8]) -> (Vec<u8>, BTreeMap<String, u64>) {
     let counts: CountsValue = read_value(counts).unwrap_or_default();
     (counts.carried.into_bytes(), counts.report.map(|report| report.urls.refused).unwrap_or_default())
@@ -100,7 +100,7 @@ pub(crate) async fn merged<T: ClusterTransport>(
     Ok(all)
 }
 
-/// What each partition has counted, by its log.
+/// The counts of each partition, by its log.
 async fn counts_of_all<T: ClusterTransport>(
     transport: &Arc<T>,
     partitions: u32,

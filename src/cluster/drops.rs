@@ -83,9 +83,9 @@ impl PartDrops {
         self.applied.load(Ordering::Acquire)
     }
 
-    /// Applies this list, if it is newer. `seeds` are the partition's seeds: those that were refused while they were dropped are admitted
-    /// again. If the journal's storage fails, the previous list holds until the next call. Blocks: queued URLs are set aside, and that is
-    /// journaled.
+    /// Applies this list, if it is newer. `seeds` are the partition's seeds: a seed that was refused because of a rule is admitted again
+    /// once the rule is gone. If the journal's storage fails, the previous list holds until the next call. Blocks: queued URLs are set
+    /// aside, and that is journaled.
     pub(crate) fn go_by(&self, (message, rules): (u64, Vec<DropRule>), seeds: impl FnOnce() -> Vec<Found>) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if message <= self.applied() {
@@ -113,8 +113,8 @@ pub(super) async fn read<T: ClusterTransport>(transport: &T) -> Result<(u64, Vec
     Ok((message.sequence, rules))
 }
 
-/// Adds rules to the list of a crawl, or removes them from it. `token` tells this change from others. Returns what was dropped before, and
-/// the message that has the list now.
+/// Adds rules to the list of a crawl, or removes them from it. `token` tells this change from others. Returns the rules before the change,
+/// and the message that has the list now.
 ///
 /// # Errors
 /// If the servers do not answer, or the list would be too long.

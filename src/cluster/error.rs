@@ -17,9 +17,9 @@ pub enum ClusterError {
         crawl: String,
         /// Which setting differs.
         what: &'static str,
-        /// What it was begun with.
+        /// The value that the crawl was begun with.
         theirs: String,
-        /// What this node asks for.
+        /// The value that this node asks for.
         ours: String,
     },
     /// The crawl was begun by another version.
@@ -45,10 +45,10 @@ pub enum ClusterError {
     /// The servers have lost the crawl.
     #[error("the servers do not have {what} of this crawl any more: it was deleted, or their store was lost")]
     Gone {
-        /// What they do not have.
+        /// The part that they have lost.
         what: String,
     },
-    /// What the servers have of the crawl cannot be read, or is incomplete.
+    /// The crawl's data on the servers cannot be read, or is incomplete.
     #[error("the log of the crawl is damaged: {0}")]
     Log(String),
     /// There is no such crawl.
@@ -58,7 +58,7 @@ pub enum ClusterError {
         crawl: String,
         /// The servers.
         addresses: String,
-        /// What they said.
+        /// Their answer.
         reason: String,
     },
     /// There are no seeds to begin with.
@@ -92,7 +92,7 @@ pub enum ClusterError {
     /// Something cannot be kept on this machine.
     #[error("cannot keep {what}")]
     Storage {
-        /// What.
+        /// The thing that cannot be kept.
         what: String,
         /// Why.
         source: io::Error,
@@ -100,9 +100,9 @@ pub enum ClusterError {
     /// More rules than can be dropped.
     #[error("no more than {rules} hosts and patterns, of {bytes} bytes, can be dropped from a crawl on many machines")]
     TooManyDrops {
-        /// Rules, at most.
+        /// Maximum number of rules.
         rules: usize,
-        /// Bytes of all of them, at most.
+        /// Maximum bytes of all rules.
         bytes: usize,
     },
     /// No server can be reached.

@@ -114,7 +114,7 @@ impl InProcess {
         self.with(|kept| kept.logs.get(subject).map_or(0, Vec::len))
     }
 
-    /// Changes a byte of a message, given its place among those of its subject.
+    /// Changes a byte of a message, given its index among the messages of its subject.
     pub(crate) fn damage(&self, subject: &ClusterSubject, at: usize) {
         self.with(|kept| kept.logs.get_mut(subject).expect("a subject with messages")[at].bytes[20] ^= 1);
     }

@@ -24,7 +24,7 @@ use crate::crawl::{
 use crate::driver::PAGES;
 use crate::job::{Lock, replace};
 
-/// What a process needs to take part.
+/// The options of a process that takes part.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
     /// The servers that carry the crawl.
@@ -86,7 +86,7 @@ const SKIPPED: &str = "skipped.jsonl";
 const ABOUT: &str = "cluster.toml";
 
 impl Member {
-    /// Connects, agrees with the others on what is crawled, and takes the job directory.
+    /// Connects, agrees with the other nodes on the terms of the crawl, and takes the job directory.
     ///
     /// # Errors
     /// If no server can be reached or lets us in, the crawl of that name was begun with something else, or the directory belongs to

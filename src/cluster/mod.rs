@@ -3,11 +3,11 @@
 //! # How it works
 //!
 //! The hosts of a crawl are divided among partitions, by a hash of the host's name that all machines agree on. **A partition is a whole
-//! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. What its journal writes also goes to a
-//! log that the servers keep. A new owner rebuilds the same journal from it, byte by byte, and resumes as any killed job does. So filters,
-//! queues, clocks and robots rules are restored in the way that is used on one machine, too.
+//! [`Crawl`](crate::crawl::Crawl)**, with a gate, a seen set, a frontier and a journal of its own. All that its journal writes also goes to
+//! a log that the servers keep. A new owner rebuilds the same journal from it, byte by byte, and resumes as any killed job does. So
+//! filters, queues, clocks and robots rules are restored in the way that is used on one machine, too.
 //!
-//! | what | where |
+//! | part | module |
 //! |---|---|
 //! | all nodes agree on the crawl's scope and politeness, and on the partition of each URL; the seeds | `terms` |
 //! | links to another partition's hosts are collected in link batches, and a node's link batches are sent together | `outbox` |
@@ -44,8 +44,8 @@
 //! The servers keep the log and the link batches from the older of a partition's last two snapshots on. So the bytes that they keep, and
 //! that a new owner reads, depend on the size of the partition and not on how long it has been crawled.
 //!
-//! Records, archives, links and bodies are files of the node that fetched the page (`PartOutputs`). A power cut of a node loses what was
-//! not on its disk yet: files are synced as often as a job makes checkpoints.
+//! Records, archives, links and bodies are files of the node that fetched the page (`PartOutputs`). A power cut of a node loses data that
+//! was not on its disk yet: files are synced as often as a job makes checkpoints.
 //!
 //! # Subjects
 //!

@@ -62,7 +62,7 @@ impl Nats {
     /// Connects, and finds the stream of a crawl's keys or, with `makes`, makes it.
     ///
     /// # Errors
-    /// If no server can be reached, none lets us in, or they cannot keep what is published.
+    /// If no server can be reached, none lets us in, or they cannot keep messages.
     pub(crate) async fn connect(servers: &Servers, crawl: &str, makes: bool) -> Result<Arc<Self>, ClusterError> {
         let client = client(servers).await?;
         let version = client.server_info().version;
@@ -126,7 +126,7 @@ impl Nats {
     }
 }
 
-/// Whether a version is older than the first that is known to keep what it acknowledges.
+/// Whether a version is older than the first that is known to keep every message that it acknowledges.
 fn is_older(version: &str) -> bool {
     let numbers = version.split(['.', '-']).map_while(|number| number.parse().ok());
     numbers.collect::<Vec<u32>>().as_slice() < &[2, 12, 3]

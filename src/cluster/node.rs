@@ -56,7 +56,7 @@ pub(crate) struct Node<T: ClusterTransport> {
     watch: ServerWatch,
     owned: BTreeMap<u32, Owned>,
     owners: JoinSet<(u32, Result<OwnerEnd, ClusterError>)>,
-    /// The node takes no more partitions, and gives back those that it has.
+    /// The node takes no more partitions, and gives back its partitions.
     leaving: watch::Sender<bool>,
     end: NodeEnd,
     failed: Option<ClusterError>,
@@ -160,7 +160,7 @@ impl<T: ClusterTransport> Node<T> {
         missing.filter(|_| is_gone).map(|what| ClusterError::Gone { what })
     }
 
-    /// Takes no more partitions, and gives back those that the node has.
+    /// Takes no more partitions, and gives back the node's partitions.
     fn leave(&mut self, end: NodeEnd) {
         self.end = end;
         self.leaving.send_replace(true);

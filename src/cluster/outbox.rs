@@ -42,7 +42,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Returns once no crash can lose what was found so far.
+    /// Returns once no crash can lose the links that were found so far.
     pub(crate) async fn delivered(&self) {
         self.outbound.delivered(self.shipment.load(Ordering::Acquire)).await;
     }
@@ -197,7 +197,8 @@ impl Drafts {
         }
     }
 
-    /// Closes the open shipment, if there is one. Returns the number of the shipment that was closed last, and what is in this one.
+    /// Closes the open shipment, if there is one. Returns the number of the shipment that was closed last, and the link batches of this
+    /// one.
     fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>) {
         let link_batches = mem::take(&mut self.link_batches);
         self.shipments += u64::from(!link_batches.is_empty());

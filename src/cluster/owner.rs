@@ -25,7 +25,7 @@ use crate::crawl::{Crawl, CrawlError, CrawlPart, FinishReason, Finished};
 use crate::gate::{DropRule, Found, Via};
 use crate::job::{Job, JobJournal};
 
-/// What an owner is told to do.
+/// A command to an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Own the partition.
@@ -225,8 +225,8 @@ async fn restore_to<T: ClusterTransport>(
     Err(ClusterError::Log(format!("partition {partition}: it had message {published_end}, and ends at {seen}")))
 }
 
-/// The local copy of a partition, with what the log has after it; its newest snapshot; and the position up to which its journal is whole
-/// here. `None` if the servers must be asked for more.
+/// The local copy of a partition, with the messages of the log after it; its newest snapshot; and the position up to which its journal is
+/// whole here. `None` if the servers must be asked for more.
 async fn own_copy<T: ClusterTransport>(
     context: &NodeContext<T>,
     partition: u32,
@@ -239,8 +239,8 @@ async fn own_copy<T: ClusterTransport>(
     Some((log, newest(&*context.transport, partition).await, whole))
 }
 
-/// Begins an epoch after what was read, and opens the crawl over the files that are there. Their journal should be complete up to `whole`;
-/// after that, the log may end within a record.
+/// Begins an epoch after the last message that was read, and opens the crawl over the files that are there. Their journal should be
+/// complete up to `whole`; after that, the log may end within a record.
 async fn open_from<T: ClusterTransport>(
     context: &Arc<NodeContext<T>>,
     partition: u32,
@@ -372,7 +372,7 @@ fn add_seeds(
     crawl.sync()
 }
 
-/// Widens the scope by what another partition's seed allows.
+/// Widens the scope by another partition's seed.
 fn widen(crawl: &Crawl<JobJournal>, found: &Found) {
     let _ = crawl.gate().check(found);
 }

@@ -85,8 +85,8 @@ impl Peers {
     }
 }
 
-/// Whether a node is gone, by what the servers have now. A node that joined since the last look is not in `alive`, and may own partitions
-/// by now. A node that the servers do not know is marked as gone, and then it cannot begin.
+/// Whether a node is gone, by its value on the servers now. A node that joined since the last look is not in `alive`, and may own
+/// partitions by now. A node that the servers do not know is marked as gone, and then it cannot begin.
 ///
 /// # Errors
 /// If the servers do not answer.
@@ -189,7 +189,7 @@ impl ServerWatch {
         now.duration_since(since) >= life && !std::mem::replace(&mut self.was_reported, true)
     }
 
-    /// Whether to check what the servers have of the crawl: once in a lease's life, and at each look while something is wrong.
+    /// Whether to check that the servers still have the crawl: once in a lease's life, and at each look while something is wrong.
     pub(super) fn is_due(&mut self, life: Duration, now: Instant) -> bool {
         let is_well = self.silent_since.is_none() && self.missing_since.is_none();
         if is_well && self.asked.is_some_and(|asked| now.duration_since(asked) < life) {

@@ -1,6 +1,6 @@
 //! The publisher of a partition: publishes its progress to its log, in an order in which nothing can be lost.
 //!
-//! One round takes what the journal has written. Then:
+//! One round takes the bytes that the journal has written. Then:
 //!
 //! 1. the link batches of all pages in these bytes are sent, and acknowledged;
 //! 2. the records of these pages, and all their other outputs, are with the operating system;
@@ -107,7 +107,7 @@ impl<T: ClusterTransport> Publisher<T> {
             let is_last = *ended.borrow();
             self.round().await?;
             if !is_kept && self.progress.is_uncounted {
-                // After the first checkpoint: what was read from the servers need not be read again.
+                // After the first checkpoint, the part that was read from the servers need not be read again.
                 self.keep_here().await;
                 is_kept = true;
             }

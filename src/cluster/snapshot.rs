@@ -89,8 +89,8 @@ fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static
     }
 }
 
-/// Sends a snapshot of a partition, names it, and purges what is no longer needed. Retries without end while no answer comes. `None` if
-/// another owner has made one that is further.
+/// Sends a snapshot of a partition, names it, and purges messages that are no longer needed. Retries without end while no answer comes.
+/// `None` if another owner has made one that is further.
 ///
 /// # Errors
 /// If the files cannot be read.
@@ -327,7 +327,7 @@ const LEAST: u64 = 256 << 10;
 /// A snapshot may have at most this many times the bytes that the log has grown by.
 const SHARE: u64 = 2;
 
-/// Makes a snapshot of a partition when it is smaller than [twice](SHARE) what the log has grown by since the last one. So all snapshots
+/// Makes a snapshot of a partition when it has fewer bytes than [twice](SHARE) the growth of the log since the last one. So all snapshots
 /// together take at most twice the bytes of the log. The more of the found URLs are done, the fewer bytes of the journal a snapshot needs,
 /// and the more often one is made. While most of them wait, the log is hardly larger than a snapshot.
 #[derive(Debug)]

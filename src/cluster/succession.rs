@@ -1,8 +1,9 @@
 //! The succession of a partition's owners: each reads the log of those before it, and only one can write to it.
 //!
 //! Everything that changes a partition is in its log. Each message names the one that it follows. If several follow the same message, the
-//! first of them in the log counts; the others are void, and so is all that follows them. So all readers of the log agree on what counts.
-//! As soon as a new owner's epoch counts, nothing that an older owner writes counts any more, whatever that owner believes.
+//! first of them in the log counts; the others are void, and so are all messages that follow them. So all readers of the log agree on the
+//! messages that count. As soon as a new owner's epoch counts, nothing that an older owner writes counts any more, whatever that owner
+//! believes.
 //!
 //! The servers are asked to keep a message only if it follows the last one. Mostly they refuse a message that would be void, but not
 //! always: of two messages that are on their way at once, a cluster of version 2.9 may keep both. And an answer may be lost, so that a
@@ -51,7 +52,7 @@ struct Chain {
     void: BTreeSet<u64>,
 }
 
-/// How a message relates to those before it.
+/// How a message relates to the messages before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     /// It follows the last message that counts.

@@ -93,7 +93,7 @@ impl ClusterTerms {
         Partitions { count: self.partitions, by, key: self.key() }
     }
 
-    /// The options of the crawl, changed to those of each of its partitions.
+    /// The options of one partition, made from the options of the crawl.
     pub(crate) fn of_partition(&self, mut options: CrawlOptions) -> CrawlOptions {
         options.frontier.fingerprint_key = Some(self.key());
         let seen = &mut options.frontier.seen;

@@ -1,5 +1,5 @@
-//! The messages of a cluster as bytes: those in the log of a partition; link batches, which are URLs that a node has found for a partition;
-//! and values, mostly of keys, which are JSON so that an operator of the servers can read them.
+//! The messages of a cluster as bytes: entries in the log of a partition; link batches, which are URLs that a node has found for a
+//! partition; and values, mostly of keys, which are JSON so that an operator of the servers can read them.
 //!
 //! A message that is not JSON ends with a checksum, CRC-32C (Castagnoli; RFC 3720 appendix B.4), which shows that it is whole.
 
@@ -323,7 +323,7 @@ pub(crate) struct StateValue {
     pub(crate) read: u64,
     /// Link batches that could not be read.
     pub(crate) unread: u64,
-    /// The message with the list of what is dropped that it applies; 0 if there is none.
+    /// The message with the list of drop rules that it applies; 0 if there is none.
     #[serde(default)]
     pub(crate) dropped: u64,
 }

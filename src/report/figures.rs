@@ -76,8 +76,8 @@ pub(crate) fn expected(number: f64) -> String {
     }
 }
 
-/// What an audit measured, with its interval: `12 measured (8 to 18)`. If all was counted, there is no interval. If the interval is wider
-/// than the number is large, only its upper end is shown: `at most 380 measured`.
+/// The loss that an audit measured, with its interval: `12 measured (8 to 18)`. If all URLs were audited, there is no interval. If the
+/// interval is wider than the number is large, only its upper end is shown: `at most 380 measured`.
 pub(crate) fn measured(lost: f64, low: f64, high: f64) -> String {
     match high - low {
         0.0 => format!("{} measured", about(lost)),

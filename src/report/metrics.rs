@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::format::Report;
 use super::schema::{Number, numbers};
 
-/// Numbers that are not metrics: those that do not change, those for charts, and those that would need a series for each name from the web
-/// or each age of a fingerprint.
+/// Numbers that are not metrics: constants, numbers for charts, and numbers that would need a series for each name from the web or each age
+/// of a fingerprint.
 const LEFT_OUT: [&str; 15] = [
     "hosts.by_requests",
     "hosts.in_trouble",

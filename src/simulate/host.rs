@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::dice::{Dice, SECTIONS, SUBDOMAINS, WORDS};
 
-/// What is true of all pages of one host; computed from its number, never stored.
+/// A host, with the properties that all its pages share. It is computed from its number, and never stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorldHost {
     /// 0 is the portal.
@@ -101,7 +101,7 @@ impl WorldHost {
     }
 }
 
-/// One address of a host: what it answers and how it is spelled, computed from its number.
+/// One address of a host: its answer and its spelling. It is computed from its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorldPage {
     pub(super) host: WorldHost,
@@ -110,7 +110,7 @@ pub(super) struct WorldPage {
     pub(super) dice: Dice,
 }
 
-/// What an address answers.
+/// The kind of answer of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageKind {
     /// HTML, and its links.
@@ -163,7 +163,7 @@ pub(super) enum Style {
     Twin(Twin, Side),
 }
 
-/// What distinguishes a page's address from its neighbor's, and must not be lost.
+/// The only difference between a page's address and its neighbor's, which must not be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Twin {
     /// `/docs/paper-16` and `/docs/Paper-16`

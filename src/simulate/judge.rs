@@ -15,7 +15,7 @@ use crate::frontier::Timestamp;
 
 /// Sees each request and each answer of a crawl, and remembers all that the judgment needs.
 ///
-/// Takes two bytes a page and 64 a host, whatever is requested. Time is an argument: it reads no clock.
+/// Takes two bytes a page and 64 a host, however many requests come. Time is an argument: it reads no clock.
 #[derive(Debug)]
 pub struct Judge {
     /// Requests for each page, counted up to 255.
@@ -29,7 +29,7 @@ pub struct Judge {
     unknown_samples: Mutex<Vec<String>>,
 }
 
-/// What the judge remembers of a host.
+/// The judge's memory of a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLog {
     pub(super) robots_requests: u32,

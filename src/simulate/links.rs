@@ -94,7 +94,7 @@ fn popular(host: u32, pages: u32, dice: Dice) -> PageId {
     PageId { host, number: (one * two / u64::from(pages)) as u32 }
 }
 
-/// What relative links are resolved against: a page's own address, or its `<base>`.
+/// The base of relative links: a page's own address, or its `<base>`.
 #[derive(Clone, Debug)]
 pub(super) struct Base {
     pub(super) host: u32,
@@ -117,7 +117,7 @@ impl Base {
     }
 }
 
-/// One of the many ways to write a page's address. The page is found by each of them.
+/// One of the many ways to write a page's address. [`World::find`] finds the page by each of them.
 pub(super) fn spell(page: &WorldPage, base: &Base, dice: Dice) -> String {
     let mut href = respell(page, dice.on(DECORATION));
     let form = dice.on(FORM);

@@ -1,7 +1,7 @@
 //! What a request asks for: the page that an address means, in any spelling; or a page of a site without end, in which a crawler must not
 //! drown.
 //!
-//! | host | what never ends | what it says |
+//! | host | without end | text of its pages |
 //! |---|---|---|
 //! | `calendar` | months | their days |
 //! | `shop` | each link has a new session id in its path | 40 pages, whatever the session |

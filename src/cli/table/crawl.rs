@@ -1,5 +1,5 @@
-//! Settings of the crawl itself: its seeds and limits, scope, traps and politeness; the keys of its URLs and the URL-seen
-//! filter; fetching, and reading pages.
+//! Settings of the crawl itself: its seeds and limits, scope, traps, politeness and rate; the keys of its URLs, and the URL-seen filter;
+//! fetching, sitemaps, and reading pages.
 
 use super::{Setting, positional, row, setting, switch, value};
 use crate::cli::field::{Bytes, Capacity, Choice, Many, Maybe, MaybeBytes, One};
@@ -18,7 +18,7 @@ const SCOPES: &[(&str, ScopeKind)] = &[
     (ScopeKind::Any.name(), ScopeKind::Any),
 ];
 
-/// All layouts by name, and `bloom`, others' name for the default.
+/// All layouts by name, and `bloom`, which is a common name for the default.
 const LAYOUTS: &[(&str, Layout)] = &{
     let mut layouts = [("bloom", Layout::Blocked); Layout::ALL.len() + 1];
     let mut at = 0;

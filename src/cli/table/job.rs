@@ -1,4 +1,4 @@
-//! Settings of the job, of what the command prints, of the simulated web, and of a crawl on many machines.
+//! Settings of recrawls, of the job, of outputs and the log, of the live page, of the simulated web, and of a crawl on many machines.
 
 use std::time::Duration;
 

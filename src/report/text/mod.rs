@@ -18,13 +18,13 @@ pub(super) use summary::{how, refuses};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReportPart {
-    /// What was lost, and to what.
+    /// The pages that were lost, by cause.
     Losses,
     /// The seen filter, and its shards.
     Filter,
     /// Requests, traffic, time, memory and disk.
     Cost,
-    /// What became of the URLs.
+    /// The URLs: found, refused, admitted and fetched.
     Urls,
     /// The pages that failed, and responses by status and type.
     Responses,

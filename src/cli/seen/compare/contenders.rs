@@ -217,7 +217,7 @@ pub(super) enum Reduction {
     /// `hash & (size - 1)`, which is right only for powers of two: the second error. 4,999,999 has thirteen bits set,
     /// so only 8,192 places can be reached.
     Mask,
-    /// The remainder, never negative: what the text meant to do.
+    /// The remainder, never negative: the text meant this.
     Modulo,
 }
 

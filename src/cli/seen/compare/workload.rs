@@ -1,5 +1,4 @@
-//! The URLs of the comparison: those that are inserted, those that are not, and the stream of links as they really
-//! come.
+//! The URLs of the comparison: URLs that are inserted, URLs that are only queried, and the stream of links in the order in which they came.
 
 use std::collections::HashMap;
 use std::fs::File;
