@@ -36,7 +36,7 @@ pub(super) struct DamagedLine {
 /// The format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RecordFormat {
-    /// As the file's extension says; lines of JSON if that is unknown.
+    /// As the file's extension says; lines of JSON if it has none. An unknown extension is refused.
     #[default]
     Auto,
     /// A table: a line of column names, and one line per record (RFC 4180).

@@ -240,7 +240,7 @@ impl Scale {
         sum
     }
 
-    /// The shortest text that parses to this amount exactly: `1h 30m`.
+    /// A text that parses to this amount exactly, largest units first: `1h 30m`.
     pub(super) fn spell(&self, mut amount: u64) -> String {
         let mut pieces = Vec::new();
         for (name, unit) in self.units {

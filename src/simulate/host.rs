@@ -392,7 +392,8 @@ const DELAYED: u64 = 203;
 const DECOY: u64 = 204;
 
 impl WorldRobots {
-    /// The first hosts and the last one have each kind once, so that small worlds have all kinds, too.
+    /// The first five hosts have each kind of service, and the last one is served directly, so that it can have a Crawl-delay: so small
+    /// worlds have all of these, too.
     pub(super) fn of(host: &WorldHost, hosts: u32) -> Self {
         let service = match (host.index, host.dice.on(SERVICE).below(100)) {
             (0 | 2, _) => Service::Direct,

@@ -8,7 +8,8 @@
 //!
 //! A node writes a page's record before the log of its partition has the page. If it is killed in between, the partition's next owner
 //! fetches that page again. Then both owners have a record of the page, and the later owner's record counts: it has the greater epoch. Of
-//! several records of one owner, the last counts. The jobs are read twice. Memory does not grow with them, except for one bit per record.
+//! several records of one owner, the last counts. The jobs are read twice, and once more for a table of pages. Memory does not grow with
+//! them, except for one bit per record.
 
 mod kept;
 mod sorter;

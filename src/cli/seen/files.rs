@@ -457,8 +457,9 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
     }
 }
 
-/// The options of a new filter. A filter in a file follows the settings, so that it can be merged with others; one that
-/// is not kept is built for speed, under a random key, so that nobody can guess which lines it would take for another.
+/// The options of a new filter. It has the exact layout, and grows. A filter in a file has the shards, the audit and the key of the
+/// settings, so that it can be merged with others. A filter that is not kept is built for speed, under a random key, so that nobody can
+/// guess which lines it would take for others.
 fn fresh(options: &SeenOptions, expect_new: Option<u64>, is_kept: bool) -> SeenOptions {
     let mut options = options.clone();
     (options.layout, options.bits_per_url, options.probes) = (Layout::Exact, None, None);
