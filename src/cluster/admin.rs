@@ -1,4 +1,4 @@
-//! The cluster admin: an operator's questions to a crawl on many machines, and commands. One question is "why was this URL not fetched?".
+//! The cluster admin: an operator's questions and commands to a crawl on many machines. One question is "why was this URL not fetched?".
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
