@@ -22,7 +22,7 @@
 //!           8  payload   length bytes
 //!
 //! kind 1, admitted; its numbers are varints (LEB128):
-//!           0  flags     u8: bits 0, 1 and 7 how it was found (as `entry_bytes` has it), bit 2 there is a referrer,
+//!           0  flags     u8: bits 0, 1 and 7 how it was found (as `durable::entry` has it), bit 2 there is a referrer,
 //!                        bit 3 it replaces an entry, bit 4 it was scheduled, bit 5 it was tried before,
 //!                        bit 6 there is metadata
 //!           1  priority  u8
