@@ -195,7 +195,7 @@ impl Redirect {
         Self::join(gate, lease, &url, &base, location).map_err(|error| Refusal::from(&error))
     }
 
-    /// As [`of`](Self::of), for a lease whose URL has been parsed already.
+    /// As `of`, for a lease whose URL has been parsed already.
     ///
     /// # Errors
     /// If the target is no URL that can be fetched.

@@ -75,7 +75,7 @@ impl<S: Storage> FileJournal<S> {
     /// Opens the journal of a job, or begins one if there is none. Passes each record from a position on to `replay`, in order, with its
     /// position. That part is read once, in pieces of 1 MiB, and the last segment is written anew.
     ///
-    /// The position is 0, or one that [`end`](Self::end) or [`record`](Self::record) returned. Segments before it may be missing. Only
+    /// The position is 0, or one that `end` or `record` returned. Segments before it may be missing. Only
     /// their headers and lengths are checked: damage in them is found when they are read.
     ///
     /// Files of other names are left alone. Only one process may open a journal at a time; the job's lock sees to that.
@@ -116,7 +116,7 @@ impl<S: Storage> FileJournal<S> {
     /// in order, with its position. An end that is torn or still being written is left alone.
     ///
     /// `needs` says what must be there. The journal was safe on disk up to `synced`: damage before that is not a torn end. Also
-    /// returns whether all segments are there: some may have been [removed](Self::remove_unneeded).
+    /// returns whether all segments are there: some may have been removed.
     ///
     /// # Errors
     /// As [`open`](Self::open).
