@@ -6,8 +6,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 
-/// Scheme, host and port: requests to it are spaced out, mostly one at a time. Written as an origin, `https://example.org` or
-/// `http://example.org:8080`.
+/// Scheme, host and port. Requests with one host key are spaced out, and mostly made one at a time. It is written as an origin,
+/// `https://example.org` or `http://example.org:8080`.
 ///
 /// It takes one allocation of exactly the text, and 16 bytes besides. A table of hosts can be searched by
 /// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
@@ -82,8 +82,8 @@ pub fn host_of(origin: &str) -> &str {
     &origin[range(origin)]
 }
 
-/// The range of the host. A port is the digits at the end if a colon is before them. An IPv6 address, which has colons of its own, ends
-/// with a bracket.
+/// The range of the host. Digits at the end are a port if a colon comes before them. An IPv6 address has colons of its own, but ends with a
+/// bracket.
 fn range(origin: &str) -> Range<usize> {
     let start = scheme(origin).len() + "://".len();
     let bytes = origin.as_bytes();

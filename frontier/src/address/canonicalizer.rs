@@ -1,4 +1,4 @@
-//! From text to a URL in its two forms, by fixed rules.
+//! The canonicalizer: it turns text into a URL in its two forms, wire and key, by fixed rules.
 
 use super::authority::host_of;
 use super::key::{Key, KeyMaker};
@@ -65,8 +65,8 @@ impl Canonicalizer {
         BaseUrl::parse(wire, self.max_bytes)
     }
 
-    /// The URL of a page that was admitted before, and the base of its links: one parse for both. The limit does not apply to the page's
-    /// own URL: it may have been another when the page was admitted.
+    /// The URL of a page that was admitted before, and the base of its links: one parse for both. The limit on length does not apply to the
+    /// page's own URL, which may have been admitted under another limit.
     ///
     /// # Errors
     /// If the text is not an absolute http(s) URL.
@@ -114,7 +114,7 @@ impl CanonicalUrl {
         key.fingerprint(self.key())
     }
 
-    /// The text of the [`HostKey`], to look one up without making one: `https://example.org`.
+    /// The text of the [`HostKey`], such as `https://example.org`, for looking one up without making one.
     pub fn origin(&self) -> &str {
         match &self.key {
             Some(key) => &key.text[..key.path],

@@ -1,4 +1,4 @@
-//! 64 bits that stand for a URL, and the hash function that makes them.
+//! Fingerprints: 64 keyed bits that stand for a URL, and the hash function that makes them.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,8 +6,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 /// The version of the derivation from a key's text to its fingerprint. 1 is XXH3 with 64 bits, seeded, over the text's bytes.
 ///
-/// It is written wherever fingerprints are written. A derivation, once released, never changes, and a file with an unknown number is
-/// refused.
+/// It is written wherever fingerprints are written. A released derivation never changes, and a file with an unknown version is refused.
 pub const FINGERPRINT_STRATEGY: u32 = 1;
 
 /// 64 keyed bits that stand for a URL's key. They are the same on every machine and in every
@@ -39,9 +38,8 @@ pub struct FingerprintKey(u64);
 impl FingerprintKey {
     /// Drawn at random, for a new job.
     pub fn random() -> Self {
-        // The standard library keys its hash maps with random numbers of the operating system, and
-        // SipHash does not let out anything about that key. So this is as good as asking the
-        // system, and takes no dependency.
+        // The standard library keys its hash maps with random numbers of the operating system, and SipHash reveals nothing about that key.
+        // So this is as good as asking the system, and needs no dependency.
         Self(RandomState::new().hash_one(()))
     }
 

@@ -1,4 +1,4 @@
-//! Rules for hosts by their names, `x.example` or `*.x.example`, looked up by host.
+//! A table of rules for hosts, named as `x.example` or `*.x.example` and looked up by host.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use ahash::AHashMap;
 
 use super::{Canonicalizer, KeyRules};
 
-/// Rules for hosts, worked out for each name.
+/// Rules for hosts, with one value worked out for each name.
 ///
-/// The names that match a host are nested: each shorter one matches all hosts of a longer one. So the longest name decides alone: the rules
-/// of the others are merged into it once.
+/// The names that match a host are nested: a shorter one matches all hosts of a longer one. So the rules of the shorter names are merged
+/// into the longest one once, and a lookup needs only the longest.
 #[derive(Clone, Debug)]
 pub struct HostTable<T> {
     /// By hosts' own names.
@@ -25,7 +25,7 @@ impl<T> Default for HostTable<T> {
 }
 
 impl<T> HostTable<T> {
-    /// Works out the value of each name: `work_out` is given the rules of all names that match its hosts, the nearest first.
+    /// Works out the value of each name: `work_out` gets the rules of all names that match its hosts, the longest name first.
     ///
     /// # Errors
     /// As `work_out`.
@@ -99,7 +99,7 @@ impl HostPattern {
         Some(Self { base: without_dot(url.host()).to_owned(), is_below })
     }
 
-    /// Itself, and every name with a star that matches all hosts that this one matches, the longest first.
+    /// This name, and every name with a star that matches all of its hosts, the longest first.
     pub(super) fn and_wider(&self) -> impl Iterator<Item = Self> {
         let below = suffixes(&self.base).map(|base| Self { base: base.to_owned(), is_below: true });
         (!self.is_below).then(|| self.clone()).into_iter().chain(below)

@@ -1,7 +1,7 @@
-//! From the wire form to the key. The order of the rules is the order of the [table](super#the-rules).
+//! The rules that make a key from the wire form. They apply in the order of the [table](super#the-rules).
 //!
-//! Most URLs are their own key. So the text is first scanned, without an allocation, for anything that a rule might change, and a key is
-//! written only if something is found. It is then compared with the wire form: the rules may have changed nothing.
+//! Most URLs are their own key. So the text is first scanned, without an allocation, for anything that a rule might change. Only if
+//! something is found, a key is written and compared with the wire form, since the rules may have changed nothing.
 //!
 //! The order matters in two places. Escapes go first, so that the other rules see letters and not escapes of letters: `?%75tm_source=x` is
 //! a tracking parameter. And parameters are dropped before they are sorted, which leaves fewer to sort.
@@ -29,7 +29,7 @@ pub struct KeyRules {
     /// Write escapes in upper case, and unescape unreserved characters.
     pub normalize_escapes: bool,
     /// Undo the escapes of `[ ] { } | \ ^` and the backtick where browsers send these bare. By RFC 3986 no URL may hold them bare, so to a
-    /// server the bare character cannot mean anything else.
+    /// server the bare character can only mean the escaped one.
     pub unescape_brackets: bool,
     /// Make one slash of several in a row. Off by default, since some servers keep them apart.
     pub collapse_slashes: bool,
@@ -139,8 +139,8 @@ impl KeyMaker {
         (text != wire.text).then(|| Key { text: text.into(), path: start })
     }
 
-    /// Whether no rule applies to path and query, found out without an allocation. For most URLs the answer is yes. If it is no, a rule may
-    /// still turn out to change nothing.
+    /// Whether no rule can change path and query. It allocates nothing. For most URLs the answer is yes; if it is no, the rules may still
+    /// turn out to change nothing.
     fn is_clean(&self, tail: &str) -> bool {
         const QUERY: u8 = 1;
         const UNCLEAR: u8 = 2;
@@ -291,7 +291,7 @@ fn decode(hex: &[u8]) -> Option<u8> {
     u8::try_from(digit(0)? * 16 + digit(1)?).ok()
 }
 
-/// Whether escaping it makes no difference (RFC 3986 section 2.3).
+/// Whether the byte is an unreserved character, which means the same with and without an escape (RFC 3986 section 2.3).
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }

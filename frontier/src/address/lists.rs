@@ -1,13 +1,13 @@
 //! Lists of URLs, of any size, read line by line: the seeds of a crawl, and lists that are only canonicalized, to compare the rules with
-//! other tools.
+//! those of other tools.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
 use super::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, without_userinfo};
 
-/// Reads a list line by line. LF, CR or both end a line, and UTF-16 is read by its byte-order mark. However long a line is, it keeps no
-/// more of it than an address could have.
+/// Reads a list line by line. LF, CR or both end a line. UTF-16 is recognized by its byte-order mark. It keeps at most `max_bytes` and
+/// [`MARGIN`] bytes of a line, however long the line is.
 #[derive(Debug)]
 pub(crate) struct TextLines<R> {
     reader: R,
@@ -24,12 +24,12 @@ pub(crate) struct TextLines<R> {
 pub const MARGIN: usize = 64;
 
 impl<R: BufRead> TextLines<R> {
-    /// The lines of a reader. `max_bytes` is the most that an address may have.
+    /// The lines of a reader. `max_bytes` is the most bytes that an address may have.
     pub(crate) fn new(reader: R, max_bytes: usize) -> Self {
         Self { reader, max_bytes, kept: Vec::new(), number: 0, unit: None, is_after_cr: false }
     }
 
-    /// Lines that were read so far, including the one that failed.
+    /// How many lines were read so far, including one that failed.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -58,7 +58,8 @@ impl<R: BufRead> TextLines<R> {
         self.max_bytes.saturating_add(MARGIN)
     }
 
-    /// Takes the byte-order mark of UTF-16. No UTF-8 text begins with one of its bytes; a first byte that begins no mark is returned.
+    /// Takes the byte-order mark of UTF-16, if there is one. No UTF-8 text holds either of its bytes. If the first byte is one of them and
+    /// no mark follows, that byte is returned.
     fn take_mark(&mut self) -> io::Result<Option<u8>> {
         let Some(first) = self.reader.fill_buf()?.first().copied().filter(|first| *first >= 0xFE) else {
             return Ok(None);
@@ -147,7 +148,7 @@ pub struct TextLine<'a> {
 }
 
 impl<'a> TextLine<'a> {
-    /// A line of `length` bytes, of which everything was kept, or at least more than an address may have.
+    /// A line of `length` bytes. All of it was kept, or at least more than an address may have.
     pub fn new(number: u64, kept: &'a [u8], length: usize, max_bytes: usize) -> Self {
         let start = if number == 1 && kept.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         Self { number, kept: kept[start..].trim_ascii(), length, max_bytes }
@@ -274,8 +275,8 @@ fn seed(line: TextLine<'_>, canonicalizer: &Canonicalizer) -> Result<Seed, Addre
     Ok(Seed { url: canonicalizer.canonicalize(&text)?, line: line.number, assumed_https, had_userinfo })
 }
 
-/// Whether the text starts with a host. `example.org:8080` and `localhost:3000` do, though each could be a scheme and a path. `tel:911`
-/// does not, nor does a path or a mail address.
+/// Whether the text starts with a host, so that only its scheme is missing. `example.org:8080` and `localhost:3000` do, though each could
+/// be a scheme and a path. `tel:911` does not, nor does a mail address or an absolute path.
 fn lacks_scheme(text: &str) -> bool {
     let authority = &text[..text.find(['/', '\\', '?', '#']).unwrap_or(text.len())];
     if authority.is_empty() || authority.contains('@') || matches!(authority, "." | "..") {

@@ -1,9 +1,10 @@
-//! Texts that the `url` crate (2.5) reads otherwise than the URL standard: they are masked before a text is parsed, and restored in the result.
+//! Masks for parts of a URL that the `url` crate (2.5) reads otherwise than the URL standard. They are masked before a text is parsed, and
+//! restored in the result.
 //!
 //! - Segments of a path that look like Windows drives. In a `file:` URL, `..` does not leave `C:` or `C|`. The crate applies that rule to all
 //!   URLs, and the standard does not.
-//! - ASCII hosts whose `xn--` labels are no punycode. The standard accepts them unchanged since June 2026; the crate refuses them. So it is
-//!   given another text, in which these labels begin otherwise.
+//! - ASCII hosts whose `xn--` labels are no punycode. The standard accepts them unchanged since June 2026; the crate refuses them. So the
+//!   crate is given a text in which these labels begin with another prefix.
 
 use std::ops::Range;
 
@@ -12,14 +13,14 @@ pub(super) fn is_dropped(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r')
 }
 
-/// How many slashes of either kind a text begins with, and the text after them. Dropped characters may be among them.
+/// How many slashes and backslashes a text begins with, and the text after them. Dropped characters may be among them.
 pub(super) fn split_slashes(text: &str) -> (usize, &str) {
     let rest = text.trim_start_matches(|c| matches!(c, '/' | '\\') || is_dropped(c));
     let slashes = text[..text.len() - rest.len()].bytes().filter(|byte| matches!(byte, b'/' | b'\\')).count();
     (slashes, rest)
 }
 
-/// Appended to a segment of a letter and a colon or a bar, so that it is no drive.
+/// Appended to a segment that is a letter and a colon or bar, so that the parser takes it for no drive.
 const DRIVE_MASK: &str = "~drive~";
 
 /// The text with its drives masked; `None` if it has none.
@@ -120,8 +121,8 @@ fn unmasked(rest: &str) -> String {
     [PREFIX, rest].concat()
 }
 
-/// Where the parser would find the host of an http(s) URL. `None` if the text has no host of its own, such as a path. An IPv6 address in
-/// brackets is not found whole; no label of it begins with `xn--`.
+/// Where the parser would find the host of an http(s) URL. `None` if the text has no host of its own, as a path has none. An IPv6 address
+/// in brackets is found only in part, which does no harm: it has no label that begins with `xn--`.
 fn host(text: &str) -> Option<Range<usize>> {
     let scheme = text.find(':').filter(|&end| {
         let scheme: String = text[..end].chars().filter(|&c| !is_dropped(c)).collect();

@@ -84,7 +84,7 @@ pub const SESSION_PARAMETERS: &[&str] = &[
 ];
 
 /// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a story elsewhere, `session_id` may be a
-/// talk at a conference. They are dropped only if the value is a digest, of 32 hexadecimal digits or more.
+/// talk at a conference. They are dropped only if the value looks like a digest: 32 hexadecimal digits or more.
 pub const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
 
 /// Whether this parameter names a session by a digest: MD5 has 32 hexadecimal digits, and a number or a word that chooses a page has fewer.
@@ -94,7 +94,7 @@ pub(super) fn is_hex_session(name: &str, value: &str) -> bool {
         && HEX_SESSION_PARAMETERS.iter().any(|session| name.eq_ignore_ascii_case(session))
 }
 
-/// Names to drop, by their first letter. So any other name costs a few comparisons, and not one for each name.
+/// Names to drop, in a list for each first letter. So a lookup compares with a few names and not with all.
 #[derive(Clone, Debug)]
 pub(super) struct NameSet(Box<[Vec<Pattern>; 27]>);
 
@@ -107,7 +107,7 @@ struct Pattern {
 }
 
 impl NameSet {
-    /// The names of these patterns. `*` alone stands for all names, so it is in each of the lists.
+    /// The names of these patterns. `*` alone stands for all names, so it goes into every list.
     pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         let mut set = Self(Box::default());
         for pattern in patterns {

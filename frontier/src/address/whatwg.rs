@@ -2,14 +2,17 @@
 //!
 //! A text takes the first of these paths that applies:
 //!
-//! 1. It is too long, or has a scheme that is not crawled: an error, before anything is copied.
+//! 1. It is too long, has a scheme that is not crawled, or is a template's link: an error, before anything is copied.
 //! 2. It is [plain](super::wire): the wire form is put together from its bytes and the base's.
 //! 3. The parser takes it. The fragment, user and password are cut off the result.
 //! 4. The parser refuses its host, and a label of it begins with `xn--`: it is parsed again with that label [masked](super::masks).
 //!
-//! The parser differs from today's URL standard in four ways that are corrected here: more than two slashes before a link's host, hosts
-//! whose `xn--` labels are no punycode, a `^` in a path, which is escaped since 2025-03, and [segments](super::masks) such as `d:`, which `..`
-//! does not leave.
+//! The parser differs from today's URL standard in four ways, which are corrected here:
+//!
+//! - It refuses more than two slashes before a link's host.
+//! - It refuses hosts whose `xn--` labels are no punycode.
+//! - It leaves a `^` in a path, which the standard escapes since 2025-03.
+//! - `..` does not leave a [segment](super::masks) such as `d:`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -51,7 +54,7 @@ pub struct BaseUrl {
     wire: Wire,
     /// The length of its directory.
     directory: usize,
-    /// The parser's result, from the first link on that needs it.
+    /// The parser's result. The first link that needs it fills it in.
     parsed: OnceLock<Parsed>,
     query: Option<QueryEncoder>,
     max_bytes: usize,
@@ -85,9 +88,9 @@ impl BaseUrl {
         Some(base.with_query_encoder(self.query.clone()))
     }
 
-    /// The part of this base that decides, together with a link's text, where the link leads: a prefix of its [text](Self::text); `None` if
-    /// something else counts too: the page's encoding, for a query. Links with equal texts and equal parts lead to the same URL, whatever
-    /// pages they are on.
+    /// The part of this base that decides, together with a link's text, where the link leads. It is a prefix of the base's
+    /// [text](Self::text). `None` if something else counts too, which is the page's encoding for a query. Links with equal texts and equal
+    /// parts lead to the same URL, whatever pages they are on.
     pub fn basis(&self, href: &str) -> Option<&str> {
         let is_encoded = self.query.is_some() && href.contains('?');
         (!is_encoded).then(|| basis(&self.wire, self.directory, href))
@@ -135,8 +138,8 @@ pub(super) fn wire(base: Option<&BaseUrl>, text: &str, max_bytes: usize) -> Resu
     Ok(wire)
 }
 
-/// The wire form of the parser's result: without user, password and fragment, and with its own labels if they were masked. The parser's
-/// text is reused; only user and password move it.
+/// The wire form of the parser's result: without user, password and fragment, and with masked labels restored. The parser's text is reused,
+/// and it is moved only if a user or password is cut out.
 fn wire_of(Parsed { url, masked, has_drives }: Parsed) -> Wire {
     let authority = url.scheme().len() + "://".len();
     let userinfo = url[..Position::BeforeHost].len() - authority;
@@ -165,7 +168,7 @@ struct Parsed {
     url: Url,
     /// Whether the host's `xn--` labels are masked, and must be restored.
     masked: bool,
-    /// Whether the path may have masked segments.
+    /// Whether the path may have masked segments, which must be restored.
     has_drives: bool,
 }
 
@@ -243,7 +246,7 @@ fn two_slashes(href: &str) -> Cow<'_, str> {
 /// Writes a query's characters as the bytes of a page's encoding. A character that the encoding
 /// lacks becomes `%26%23N%3B`, where N is its number in Unicode, as browsers do.
 ///
-/// A function, so that this floor needs no table of encodings.
+/// It is a function, so that this module needs no table of encodings.
 #[derive(Clone)]
 pub struct QueryEncoder(pub(super) Arc<Encode>);
 

@@ -1,4 +1,4 @@
-//! The wire form of a URL; and that of links and addresses in plain letters, resolved without a parser.
+//! The wire form of a URL, and a fast way to make one: links and addresses in plain letters are resolved without the parser.
 //!
 //! Most links of the web are plain: `page.html`, `../a/b.html#c`, `/a/b?c=d`, `https://example.org/a`. What the URL standard makes of them
 //! is a few copies of bytes. Anything unusual is left to the parser: an escaped dot, a backslash, an upper-case host, a number for a host,
@@ -17,8 +17,8 @@
 //!
 //! So an answer costs one pass over the text and one allocation, or two if the text has a host.
 //!
-//! Pages of one directory have many links in common, letter for letter. The first of them tells where all of them lead, if no more than the
-//! directory decides it: see [`basis`].
+//! Pages of one directory have many links in common, letter for letter. Where such a link leads depends only on its text and a part of the
+//! base, so it needs to be resolved once: see [`basis`].
 
 /// The wire form: ASCII, `scheme://host[:port]`, then path and query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ impl Wire {
 }
 
 /// The part of a base that decides, together with a link's text, where the link leads: nothing for an absolute address, the origin for
-/// `/a`, the directory for `a`, all of it if that is not plain. It is a prefix of the base's wire form, whose first `directory` bytes are
-/// its directory.
+/// `/a`, the directory for `a`, all of the base if the link is empty, a fragment or unusual. It is a prefix of the base's wire form.
+/// `directory` is the length of the base's directory.
 pub(super) fn basis<'b>(base: &'b Wire, directory: usize, href: &str) -> &'b str {
     match href.bytes().next() {
         Some(b'/') => return base.origin(),
@@ -74,13 +74,14 @@ fn is_foreign(scheme: &str) -> bool {
     !is_web && !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Longest host that is handled, in bytes: the limit of one label (RFC 1035 section 2.3.4), so no label is too long either.
+/// The longest host that is handled here, in bytes. It is the limit of one label (RFC 1035 section 2.3.4), so no label is too long either.
 const MAX_HOST: usize = 63;
 
 /// Bytes that are unchanged in a path: outside the URL standard's path percent-encode set, and no question mark, which ends a path.
 /// Brackets and the bar would be unchanged too, but are too rare to be worth it.
 const PATH: u8 = 1;
-/// Bytes that are unchanged in a query: outside the special-query percent-encode set, which, unlike the set of paths, has the apostrophe.
+/// Bytes that are unchanged in a query: outside the URL standard's special-query percent-encode set, which, unlike the path set, has the
+/// apostrophe. Braces, `\`, `^` and the backtick would be unchanged too, but are as rare.
 const QUERY: u8 = 2;
 
 /// For each byte, where it is unchanged. ASCII letters and digits are in both.
@@ -132,7 +133,7 @@ pub(super) fn plain_join(base: &Wire, href: &str, plain_query: bool) -> Option<W
     let stem = match bytes[0] {
         b'/' => base.origin(),
         b'?' => base.without_query(),
-        // It may be a scheme.
+        // The text before the colon may be a scheme.
         _ if tail.has_colon => return None,
         _ => base.directory(),
     };
@@ -158,8 +159,8 @@ fn on_host(scheme: &str, rest: &str, plain_query: bool) -> Option<Wire> {
     Some(tail.append_to(&stem, scheme.len() + host, path))
 }
 
-/// The end of a host name of lower-case labels whose last begins with a letter: so it is no address. Two hyphens in a row may be punycode,
-/// and one at an end is unusual; both are left to the parser.
+/// The end of a host name. Its labels are in lower case, and the last one begins with a letter, so it is no IP address. Two hyphens in a
+/// row may be punycode, and a hyphen at the end of a label is unusual: both are left to the parser.
 fn host(bytes: &[u8]) -> Option<usize> {
     let (mut last, mut label) = (b'.', 0);
     let mut at = 0;
@@ -215,7 +216,7 @@ impl<'t> Tail<'t> {
                 b'.' => has_dots |= last == b'/',
                 b'/' => has_slash = true,
                 b':' => has_colon |= !has_slash,
-                // It may be a dot.
+                // It may be an escaped dot.
                 b'%' if bytes.get(at + 1) == Some(&b'2') => return None,
                 _ => {}
             }
@@ -247,8 +248,8 @@ impl<'t> Tail<'t> {
         Wire { text, host_end, path }
     }
 
-    /// Appends the path, whose dot segments lead upwards, but not above the root (RFC 3986 section 5.2.4). The URL's own path starts at
-    /// `path`. A last segment of dots leaves the slash before it, as `a/..` from `/b/` is `/b/`.
+    /// Appends the path and resolves its dot segments; `..` does not lead above the root (RFC 3986 section 5.2.4). The URL's own path
+    /// starts at `path`. If the last segment is of dots, the result ends with a slash: `a/..` from `/b/` is `/b/`.
     fn resolve(&self, text: &mut String, path: usize) {
         let mut segments = self.path.split('/').peekable();
         if self.path.starts_with('/') {

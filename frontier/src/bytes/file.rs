@@ -1,4 +1,4 @@
-//! A file of a job's `frontier/`: the header that it begins with, and what can be wrong with it.
+//! Files of a job's `frontier/`: the header that each begins with, and the errors of reading or writing one.
 //!
 //! ```text
 //! header:   0  magic     8 bytes: what the file is
@@ -128,14 +128,13 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// For `map_err`: adds to the system's error what was tried and on which file. `action` is a verb
-    /// that completes "cannot ...". An error that already names a file stays as it is.
+    /// For `map_err`: adds to the system's error what was tried, and on which file. `action` is a verb that completes "cannot ...". An
+    /// error that already is a `FileError` stays as it is.
     pub fn of(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         move |error| error.downcast().unwrap_or_else(|source| Self::Io { action, path: path.into(), source })
     }
 
-    /// Whether the file is gone, or does not hold what was written to it, so that restoring a copy
-    /// would help.
+    /// Whether restoring a copy of the file would help: it is gone, or does not hold what was written to it.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Damaged { .. } => true,

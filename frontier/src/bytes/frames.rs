@@ -1,6 +1,5 @@
-//! Frames: how a file is cut into pieces that are checked one by one. A reader holds one frame at a time,
-//! so a file of any size takes little memory, and damage is reported by frame. With them, the checksums of
-//! everything that is written to disk, and the fields inside a frame.
+//! Frames: a file is cut into pieces that are checked one by one. A reader holds one frame at a time, so a file of any size takes little
+//! memory, and damage is reported by frame. Also here: the checksum of everything that is written to disk, and the fields inside a frame.
 //!
 //! ```text
 //! frame:  length    4 bytes, of the payload
@@ -8,8 +7,7 @@
 //!         checksum  8 bytes, of the payload, seeded with the file's seed XOR the frame's number from 0
 //! ```
 //!
-//! All numbers are little-endian. Because of the seed, a frame is invalid in any other place, in the same
-//! file or in another.
+//! All numbers are little-endian. Because of the seed, a frame that was moved to another place, in the same file or in another, is invalid.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -57,7 +55,7 @@ pub(crate) struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Frames with this seed. Anything before the first one is already written.
+    /// Frames with this seed. What comes before the first frame, such as a header, is already written.
     pub(crate) fn new(to: W, seed: u64) -> Self {
         Self { to, seed, number: 0, payload: Vec::new() }
     }
@@ -138,7 +136,7 @@ impl<R: Read> FrameReader<R> {
         Self { from, seed, most, number: 0, offset: 0, next: 0, payload: Vec::new() }
     }
 
-    /// The next bytes, which are not a frame: they come before the first frame.
+    /// The next `N` bytes, for what comes before the first frame.
     pub(crate) fn raw<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         self.offset = self.next;
         let mut bytes = [0; N];

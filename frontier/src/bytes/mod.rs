@@ -1,5 +1,5 @@
-//! Bytes on disk, and nothing about what they mean. This is the lowest floor: the seen set, the
-//! frontier and the job write their files with it, and it knows none of them.
+//! Bytes on disk, and nothing about their meaning. This is the lowest module: the seen set, the frontier and the job write their files with
+//! it, and it imports none of them.
 //!
 //! * [`varint`]: a number in as few bytes as it needs, for values that there are billions of.
 //! * [`Fields`]: numbers and texts one after another, in the order that the format's page lists.

@@ -1,5 +1,5 @@
-//! Numbers of variable length, as LEB128: each byte has seven bits of the number, the lowest first; its
-//! top bit is set if more bytes follow. A number below 128 takes one byte.
+//! Numbers of variable length, as LEB128. Each byte has seven bits of the number, the lowest first; its top bit is set if more bytes
+//! follow. A number below 128 takes one byte.
 
 /// Bytes of the longest number.
 pub(crate) const MAX_BYTES: usize = 10;
