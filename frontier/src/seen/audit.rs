@@ -1,4 +1,4 @@
-//! The filter's true errors, counted while it is used.
+//! The audit: the filter's true errors, counted while the set is in use.
 
 use super::layouts::verified::Held;
 use super::layouts::window::Sighting;
@@ -6,22 +6,22 @@ use super::layouts::window::{ProbeWindow, Subset};
 use super::statistics::AuditStatistics;
 use crate::address::Fingerprint;
 
-/// The filter's true errors, counted over a sample of all fingerprints.
+/// An exact set over a sample of all fingerprints, and the errors of the filter that it has found.
 ///
-/// Every URL whose fingerprint falls into the sample is also kept exactly. If the filter says `Seen` and the exact set does not hold the
-/// URL, a URL was lost. The sample is chosen by the fingerprint's last bits. Probes come from all bits, mixed, so the sample is treated
-/// like any other URL, and its rate is that of the set.
+/// Every fingerprint that falls into the sample is also kept exactly. If the filter says `Seen` and the exact set does not hold the
+/// fingerprint, a URL was lost. The fingerprint's last bits choose the sample. Probes come from all bits, mixed, so the filter treats the
+/// sample like any other URL, and the sample's rate is that of the set.
 ///
 /// # A sample that shrinks
 ///
 /// All fingerprints are in the sample at first, so the errors of a small set are counted, not estimated. Whenever the sample has reached
-/// its size, its share of the fingerprints is halved, and it drops the fingerprints outside, until the share is the smallest that was asked
-/// for. From then on the sample grows with the set. With one URL in 1,024, which is the default, it holds 57,344 URLs up to some 59
-/// million, in 0.6 MB, and takes 1/10 of a bit for each URL beyond.
+/// its largest size, its share of the fingerprints is halved, and it drops the fingerprints outside, until the share is the smallest that
+/// was asked for. From then on the sample grows with the set. With one URL in 1,024, which is the default, it holds at most 57,344
+/// fingerprints up to some 59 million URLs, in 0.6 MB, and takes 1/10 of a bit for each URL beyond.
 ///
 /// Each sample is part of the one before. So for each fingerprint in the sample it is known whether it was ever shown. A URL counts once,
-/// when it is first shown, with the share of that moment: if one in eight was in the sample, it stands for eight. The sums of these are
-/// unbiased, however the rate changed meanwhile.
+/// when it is first shown, with the sample's share at that moment: if one in eight was in the sample, the URL stands for eight. The sums of
+/// these numbers are unbiased, however the share changed meanwhile.
 #[derive(Debug)]
 pub(super) struct Audit {
     /// A fingerprint is in the sample if these last bits of it are 0. So the sample has one fingerprint in `mask + 1`.
@@ -38,14 +38,15 @@ pub(super) struct Audit {
 /// What an audit has counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AuditCounts {
-    /// Distinct fingerprints that were shown while they were in the sample. More than are held, if some were removed or dropped.
+    /// Distinct fingerprints that were shown while they were in the sample. Some may have been removed or dropped since, so fewer may be
+    /// held.
     shown: u64,
     /// How many of these were new and the filter took them for seen.
     false_positives: u64,
     /// How many distinct fingerprints were shown, in the sample or not: the sum of the numbers that the fingerprints in the sample stand
     /// for.
     distinct: u64,
-    /// How many of all were new and taken for seen: the same sum over false positives.
+    /// How many of all distinct fingerprints were new and taken for seen: the same sum over false positives.
     lost: u64,
     /// The variance of `lost`: `n (n - 1)` for each false positive that stands for `n`.
     variance: u64,
@@ -82,7 +83,7 @@ const MOST: usize = (1 << 16) / 8 * 7;
 const LEAST: usize = 16;
 
 impl Audit {
-    /// `coarsest`: the sample has at least one fingerprint in this many, a power of two. `shards`: how many share the memory.
+    /// `coarsest`: the sample has at least one fingerprint in this many, a power of two. `shards`: how many shards share the memory.
     pub(super) fn new(coarsest: u32, shards: usize) -> Self {
         let (widest, most) = (u64::from(coarsest) - 1, (MOST / shards).max(LEAST));
         Self { mask: 0, widest, most, held: Held::default(), counts: AuditCounts::default() }
@@ -96,8 +97,8 @@ impl Audit {
         }
     }
 
-    /// As [`check`](Self::check) for a whole window. In a large set 31 of 32 windows have no fingerprint of the sample, and that is found
-    /// out without a branch for each fingerprint.
+    /// As [`check`](Self::check) for a whole window. In a large set 31 of 32 windows have no fingerprint of the sample; this is found out
+    /// without a branch for each fingerprint.
     #[inline]
     pub(super) fn check_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {
@@ -106,7 +107,7 @@ impl Audit {
     }
 
     #[cold]
-    /// A function of its own, apart from the path of most windows, which have no fingerprint of the sample.
+    /// Compares each answer of a window that has a fingerprint of the sample. Few windows do, so this is a function of its own.
     fn compare_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
             self.check(fingerprint, new.sighting(place));
@@ -131,7 +132,7 @@ impl Audit {
         self.mask + 1
     }
 
-    /// The exact set says whether it is new; the filter's answer is compared with that.
+    /// Compares the filter's answer with that of the exact set.
     fn compare(&mut self, fingerprint: Fingerprint, answer: Sighting) {
         if self.held.insert(fingerprint) == Sighting::New {
             self.counts.count(self.sample(), answer);
@@ -154,8 +155,8 @@ impl Audit {
         }
     }
 
-    /// Holds what other audits hold, and takes over their counts; its sample becomes the smallest of theirs and its own. The fingerprints
-    /// that `is_ours` rejects belong to other shards.
+    /// Adds the fingerprints that other audits hold, except those that `is_ours` rejects, which belong to other shards. The sample becomes
+    /// the smallest of theirs and this one. Their counts are added by [`count_from`](Self::count_from).
     pub(super) fn absorb<'a>(
         &mut self,
         others: impl IntoIterator<Item = &'a Self> + Clone,
@@ -190,8 +191,7 @@ impl Audit {
         (self.sample(), self.held.ascending())
     }
 
-    /// Prepares to hold the fingerprints of a snapshot with one in this many in its sample. `false`: no audit of these options has such a
-    /// sample.
+    /// Narrows the sample to a snapshot's, which has one fingerprint in this many. `false`: no audit of these options has such a sample.
     #[must_use = "the snapshot is damaged where it is false"]
     pub(super) fn absorb_sample(&mut self, sample: u64) -> bool {
         let is_possible = sample.is_power_of_two() && sample - 1 <= self.widest;

@@ -1,5 +1,5 @@
-//! How a set grows: the layers of a shard, planned ahead; and a table for people, of what some number of URLs would take in each layout and in
-//! common alternatives.
+//! How a set grows: the layers of a shard, planned ahead. Also here: [`plan`], a table for people of the memory that a number of URLs takes
+//! in each layout and in common alternatives.
 
 use std::sync::OnceLock;
 
@@ -21,9 +21,9 @@ use super::statistics::GenerationStatistics;
 /// times the share of the one before).
 ///
 /// A set of known capacity gives nearly all of the rate to its first layer, since it should need no other. A set of unknown capacity gives
-/// most to the layer that ends at a hundred times the start, and less in both directions: a small layer costs little even at a very low
-/// rate, and a crawl that outgrows all of them is rare. With these shares it costs there at most 1.35 times the bits of a set of known
-/// capacity, at any rate from 1e-2 down, and not much more if it ends earlier or later.
+/// most to the layer that ends at a hundred times the start, and less to the layers before and after it: a small layer costs little even at
+/// a very low rate, and few crawls outgrow all of them. At a hundred times the start, such a set costs at most 1.35 times the bits of a set
+/// of known capacity, at any rate from 1e-2 down. It costs not much more if it ends earlier or later.
 #[derive(Debug)]
 pub(super) struct Growth {
     /// What the set is made from.
@@ -39,7 +39,7 @@ pub(super) struct Growth {
 pub(super) struct Plan {
     /// Bits and probes of its filter.
     pub(super) sizing: Sizing,
-    /// URLs that it is for: the shard's share of the set's.
+    /// URLs that it is planned for: the shard's share of the set's.
     pub(super) capacity: u64,
     /// It is full after this many `New` answers.
     pub(super) room: u64,
@@ -116,14 +116,14 @@ impl Growth {
             _ if layout == Layout::Exact => Sizing::exact(urls, options.identity_bits),
             _ => Sizing::new(layout, urls, self.rate * self.share(index)),
         };
-        // URLs that are taken for seen fill it as well, but are not counted as new, unless they are looked up.
+        // URLs that are taken for seen count towards the capacity, but are not answered `New`, unless they are looked up on disk.
         let lost = if options.layout == Layout::Verified { 0.0 } else { sizing.expected_lost(urls as f64) };
         let room = urls - to_u64(lost.ceil()).min(urls - 1);
         Plan { sizing, capacity, room }
     }
 
     /// The number of URLs that a shard's first layer is sized for. Fingerprints fall into shards at random, so it gets four standard
-    /// deviations more than its share. At 100 M URLs in 16 shards these are 0.2 % more bits.
+    /// deviations more than its share. At 100 M URLs in 16 shards this takes 0.2 % more bits.
     fn first_urls(&self) -> u64 {
         let part = self.options.capacity.div_ceil(self.options.shards as u64);
         if self.options.shards == 1 { part } else { part.saturating_add(part.isqrt().saturating_mul(4)) }
@@ -158,7 +158,7 @@ pub struct PlanRow {
     pub probes: u32,
     /// Share of new URLs taken for seen at capacity, 0 to 1.
     pub rate: f64,
-    /// The same, as a mean over the fill from empty.
+    /// The mean of that share, from empty to capacity.
     pub mean_rate: f64,
     /// URLs lost on the way to capacity: an expectation.
     pub expected_lost: f64,
@@ -217,7 +217,7 @@ pub fn plan(urls: u64, rate: f64) -> Vec<PlanRow> {
     rows
 }
 
-/// The exact layout, if it began with a million.
+/// The row of the exact layout if the table was made for a million URLs and grew.
 fn grown(urls: u64, of_lines: impl Fn(&'static str, Sizing) -> PlanRow) -> PlanRow {
     let first = Sizing::exact(urls.min(1_000_000), SeenOptions::default().identity_bits);
     let geometry = Geometry::of(first.identity_bits);
@@ -238,7 +238,7 @@ fn grown(urls: u64, of_lines: impl Fn(&'static str, Sizing) -> PlanRow) -> PlanR
 }
 
 impl PlanRow {
-    /// A row of a way that loses nothing.
+    /// The row of an alternative that loses nothing.
     fn of(name: &'static str, urls: u64, bytes: f64) -> Self {
         let (bytes, bits_per_url) = (to_u64(bytes.ceil()), bytes * 8.0 / urls as f64);
         Self { name, is_layout: false, bytes, bits_per_url, probes: 1, rate: 0.0, mean_rate: 0.0, expected_lost: 0.0 }

@@ -1,4 +1,4 @@
-//! What a seen set is made from, its layouts among it, and why it cannot be made, used, or read from a file. A new layout begins here.
+//! The options of a seen set, its layouts, and the errors of making a set, using it, or reading it from a file. A new layout begins here.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -39,8 +39,8 @@ pub struct SeenOptions {
     /// URLs that the set is sized for, over all shards.
     pub capacity: u64,
     /// The capacity is not known, and `capacity` is only the start. The target rate is then divided among the layers to come: growing to a
-    /// hundred times costs at most 1.35 times the bits of a set whose capacity was known from the start, at rates of 1e-2 and less. If this
-    /// is off and the capacity was given too low, growing to a hundred times costs 2.2 times the bits at 1e-4, and 3 times at 1e-2.
+    /// hundred times the start costs at most 1.35 times the bits of a set of known capacity, at rates of 1e-2 and less. If this is off and
+    /// the capacity was given too low, growing to a hundred times costs 2.2 times the bits at 1e-4, and 3 times at 1e-2.
     pub open_ended: bool,
     /// Share of new URLs that may be taken for seen when the set is at capacity; between 0 and 1,
     /// exclusive. In the exact layout it follows from `identity_bits` instead.
@@ -49,11 +49,12 @@ pub struct SeenOptions {
     pub shards: usize,
     /// What happens at capacity.
     pub on_full: OnFull,
-    /// The smallest sample over which the filter's true errors are counted: one URL in this many, a power of two. All URLs are in the
-    /// sample up to 57,344, in 0.6 MB; then its share is halved again and again, down to this. 0 means no audit. The verified layout has
+    /// The smallest sample over which the filter's true errors are counted: one URL in this many, a power of two. Up to 57,344 URLs, all
+    /// are in the sample, in 0.6 MB; then its share is halved again and again, down to this one. 0 means no audit. The verified layout has
     /// none, since it makes no errors.
     pub audit: u32,
-    /// Bits a URL, or counters in a counting filter, instead of the number that follows from the rate. The rate then follows from it.
+    /// Bits a URL, or counters a URL in a counting filter, instead of the number that follows from the rate. The rate then follows from
+    /// this number.
     pub bits_per_url: Option<f64>,
     /// Probes a URL, from 1 to 64, in the blocked layout 8 or 16. Allowed only with `bits_per_url`; if it is `None`, the best number is
     /// taken.
@@ -61,11 +62,11 @@ pub struct SeenOptions {
     /// Bits of a fingerprint that the exact layout keeps beside the number of its line, 16 to 56. With 38 almost nothing is lost, for 6.3
     /// bytes a URL; with 16 the rate is 3e-4, for 3 bytes.
     pub identity_bits: u32,
-    /// The key of the fingerprints: of those that the set makes itself, in [`insert_bytes`](super::SeenSet::insert_bytes), and of those
-    /// that it is shown. It is kept in snapshots.
+    /// The key of all fingerprints in the set: of those that the caller makes, and of those that the set makes itself, as in
+    /// [`insert_bytes`](super::SeenSet::insert_bytes). It is kept in snapshots.
     pub key: FingerprintKey,
-    /// The verified layout's directory for fingerprints, on a disk of this machine. That layout requires it, and it is created once there
-    /// is something to write. Its files belong to this process and go with it; only a snapshot lasts.
+    /// The verified layout's directory for fingerprints, on a disk of this machine. That layout requires it. It is created when there is
+    /// something to write. Its files belong to this process and end with it; only a snapshot lasts.
     pub directory: Option<PathBuf>,
 }
 
@@ -88,7 +89,7 @@ impl Default for SeenOptions {
     }
 }
 
-/// Each shard of the verified layout holds some four files open, and a process may have a thousand.
+/// The most shards of the verified layout. Each holds some four files open, and a process may open a thousand.
 const MAX_VERIFIED_SHARDS: usize = 64;
 
 impl SeenOptions {
@@ -194,8 +195,8 @@ pub enum Layout {
     /// A `Blocked` filter in memory, and every fingerprint on disk. A URL that the filter takes for seen is looked up there, so nothing is
     /// lost.
     ///
-    /// Besides the filter it takes 2 bits of memory a URL, 8 bytes a URL of [`directory`](super::SeenOptions::directory), and one read or a
-    /// few for a URL that was not shown lately. The false-positive rate is only how often a new URL is looked up in vain; at 1e-2 the
+    /// Besides the filter it takes 2 bits of memory a URL, 8 bytes a URL in the [`directory`](super::SeenOptions::directory), and one or a
+    /// few reads for a URL that was not shown lately. The false-positive rate is only how often a new URL is looked up in vain; at 1e-2 the
     /// filter takes 10 bits a URL.
     Verified = 5,
 }
@@ -238,7 +239,7 @@ impl Layout {
         }
     }
 
-    /// Its shape: sizes, options and snapshots depend on this, and not on each layout.
+    /// Its shape: sizes, options and snapshots depend on the shape, and not on each layout.
     pub(super) const fn shape(self) -> Shape {
         match self {
             Self::Blocked | Self::Verified => Shape::Lines,
@@ -308,7 +309,7 @@ pub enum SeenError {
         layout: Layout,
         /// What was asked for.
         act: &'static str,
-        /// Why it cannot be.
+        /// Why it cannot be done.
         reason: &'static str,
     },
 }

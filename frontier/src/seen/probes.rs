@@ -12,16 +12,16 @@
 
 use crate::address::Fingerprint;
 
-/// The version of this way to spend the bits, which is in every saved file. A strategy, once released, never changes: another way gets
-/// another number, and a file with an unknown number is refused.
+/// The version of this way to spend the bits, which is in every saved file. A released strategy never changes: another way gets another
+/// number, and a file with an unknown number is refused.
 pub(super) const STRATEGY: u32 = 1;
 
 /// Bits in a cache line.
 pub(super) const LINE_BITS: u64 = 512;
-/// Words of 64 bits in a cache line. Each is probed separately.
+/// Lanes of a cache line: words of 64 bits. Each is probed separately.
 pub(super) const LANES: usize = 8;
 
-/// One probe in each lane.
+/// The probes of a URL if it has one in each lane.
 pub(super) const LANE_PROBES: u32 = 8;
 
 /// The most probes that a URL may take. A rate of 1e-19 takes that many.

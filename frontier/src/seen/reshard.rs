@@ -1,12 +1,13 @@
-//! One set in another number of shards.
+//! Resharding: the same set in another number of shards.
 //!
-//! Fingerprints on disk are inserted into the new shards. A slot in lines keeps only a range that its fingerprint is in; the range has its
-//! place in the new shards' lines. A Bloom filter keeps only bits. They can move if a bit's place tells the shard of the URL that set it,
-//! which holds for the blocked layout: its lines are in the order of the fingerprints.
+//! How it is done depends on the layout. The verified layout has whole fingerprints on disk, which are inserted into the new shards. The
+//! exact layout's slots keep only a range that the fingerprint is in, and the range has its place in the new shards' lines. A Bloom filter
+//! keeps only bits. They can move if a bit's place tells the shard of the URL that set it. This holds for the blocked layout, whose lines
+//! are in the order of the fingerprints.
 //!
-//! There the lines of neighboring shards, concatenated, are the lines of one shard. With `S` shards of `L` lines, a fingerprint `x`, taken
-//! as a share of all fingerprints, is in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And
-//! `s L + floor((x S - s) L) = floor(x S L)`, which is its line in one shard of `S L` lines.
+//! In the blocked layout, the lines of neighboring shards, one after the other, are the lines of one shard. With `S` shards of `L` lines, a
+//! fingerprint `x`, taken as a share of all fingerprints, is in shard `s = floor(x S)` and there in line `floor((x S - s) L)`. And `s L +
+//! floor((x S - s) L) = floor(x S L)`, which is its line in one shard of `S L` lines.
 
 use std::sync::Arc;
 
@@ -76,8 +77,8 @@ impl SeenSet {
         }
     }
 
-    /// Distributes the fingerprints in lines among new shards. Together these have as many lines as the old ones, or two or four times as
-    /// many if that did not divide evenly: then no fingerprint loses a bit.
+    /// Distributes the exact layout's slots among new shards. Together these have as many lines as the old ones, or two or four times as
+    /// many if that does not divide evenly. If it then does, no slot loses a bit.
     fn dealt_out(self, growth: &Arc<Growth>) -> Self {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new: Vec<_> = (0..shards).map(|_| Shard::new(growth)).collect();

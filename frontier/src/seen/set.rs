@@ -1,4 +1,4 @@
-//! All shards together: which shard a fingerprint belongs to, and its lock; and a small cache for each thread in front of the shards.
+//! The seen set: all shards together, each with its lock, and in front of them a small cache for each thread.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -35,12 +35,13 @@ pub struct SeenSet {
 /// How many sets were made in this process.
 static SETS: AtomicU64 = AtomicU64::new(0);
 
-/// A shard on its own cache lines, so that threads do not wait for each other's neighbors. Two lines, since processors fetch them in pairs.
+/// A shard on its own cache lines, so that a thread in one shard does not slow down a thread in the shard beside it. It is aligned to two
+/// lines, since processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Locked(Mutex<Shard>);
 
-/// Shows its options: all of it would be a line for each byte of its filter.
+/// Shows only the options, since the filters would take a line for each word.
 impl fmt::Debug for SeenSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SeenSet").field("options", self.options()).finish_non_exhaustive()
@@ -83,7 +84,7 @@ impl SeenSet {
         self.growth.options()
     }
 
-    /// Was this fingerprint shown before? Remembers it either way.
+    /// Was this fingerprint shown before? The set remembers it either way.
     pub fn insert(&self, fingerprint: Fingerprint) -> Sighting {
         let mut shard = self.lock(shard(fingerprint, self.shard_bits));
         let sighting = shard.insert(fingerprint);
@@ -151,7 +152,7 @@ impl SeenSet {
         self.recent_hits.fetch_add((fingerprints.len() - missing) as u64, Ordering::Relaxed);
     }
 
-    /// Counts fingerprints that were not shown again, since the caller knew that they were seen.
+    /// Counts fingerprints that the caller did not show again, since it knew that they were seen.
     pub(crate) fn note_recent(&self, fingerprints: u64) {
         if fingerprints > 0 {
             self.recent_hits.fetch_add(fingerprints, Ordering::Relaxed);
@@ -164,7 +165,7 @@ impl SeenSet {
         self.note(&shard);
     }
 
-    /// Was this fingerprint shown before? Remembers nothing.
+    /// Was this fingerprint shown before? The set is unchanged.
     pub fn contains(&self, fingerprint: Fingerprint) -> bool {
         let mut shard = self.lock(shard(fingerprint, self.shard_bits));
         let contained = shard.contains(fingerprint);
@@ -177,8 +178,7 @@ impl SeenSet {
         shard(fingerprint, self.shard_bits)
     }
 
-    /// What one shard holds and costs: a row of [`statistics`](Self::statistics), without the work
-    /// for the others.
+    /// The statistics of one shard: a row of [`statistics`](Self::statistics), without the work for the others.
     ///
     /// # Panics
     /// If there is no shard of that number.
@@ -246,14 +246,14 @@ impl SeenSet {
         (0..self.shards.len()).try_for_each(|index| self.lock(index).failure().map_or(Ok(()), Err))
     }
 
-    /// What it holds and what it costs, as a whole and for each shard. Shards are locked one after the other, so while the set is in use
-    /// their rows are of slightly different moments.
+    /// What the set holds and what it costs, as a whole and for each shard. Shards are locked one after the other, so while the set is in
+    /// use their rows are of slightly different moments.
     pub fn statistics(&self) -> SeenStatistics {
         let shards = (0..self.shards.len()).map(|index| self.lock(index).statistics()).collect();
         SeenStatistics::new(shards, self.recent_hits.load(Ordering::Relaxed))
     }
 
-    /// Tests that also insert, repeated ones each time: as in the [`statistics`](Self::statistics), without the rest.
+    /// How many tests that also insert were made, repetitions included: as in the [`statistics`](Self::statistics), without the rest.
     pub fn tests(&self) -> u64 {
         (0..self.shards.len()).map(|index| self.lock(index).counts.tests).sum()
     }
@@ -311,7 +311,7 @@ impl SeenSet {
     }
 }
 
-/// What this thread showed to a set lately. If it is shown again, it was seen, and no shard need be asked.
+/// The fingerprints that this thread showed to a set lately. If one is shown again, it was seen, and no shard need be asked.
 ///
 /// Whole fingerprints are compared, so the cache changes no answer of a set that never forgets. Of a page's links, nine in ten repeat one
 /// of the last thousand. Each repeat costs one load instead of its share of a shard's lock.

@@ -8,7 +8,7 @@ use crate::seen::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 /// its 8 lanes (Putze, Sanders and Singler 2009, "Cache-, hash- and space-efficient Bloom
 /// filters"). A test touches one line, so it waits for memory once.
 ///
-/// `bits_set` is updated with each insertion: counting all bits for a report would take longer than the report.
+/// `bits_set` is updated with each insertion, since counting all bits would slow a report down.
 #[derive(Debug)]
 pub(in crate::seen) struct Blocked {
     lines: CacheLines,
@@ -75,7 +75,7 @@ impl Blocked {
             && (self.probes_per_lane == 1 || held(line, probes.lanes_again()) == LANES as u64)
     }
 
-    /// Sets all bits of a fingerprint. It is new if any of them was not set: setting them gives the answer, so the line is read once.
+    /// Sets all bits of a fingerprint. It is new if any of them was not set. Setting them gives this answer, so the line is read once.
     #[inline]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         let missing = self.set(probes, probes.lanes());
@@ -97,8 +97,8 @@ impl Blocked {
 
 /// A Bloom filter over one array of cells, or over one array for each probe. A cell is a bit, or a counter that can forget.
 ///
-/// One array of bits is the filter of Bloom 1970; an array for each probe that of Chang, Feng and Li 2004; counters of 4 bits are Fan, Cao,
-/// Almeida and Broder's of 2000. A counter that reaches 15 stays there: it no longer knows how many URLs need it, so no removal may
+/// One array of bits is the filter of Bloom 1970. An array for each probe is that of Chang, Feng and Li 2004. Counters of 4 bits are those
+/// of Fan, Cao, Almeida and Broder 2000. A counter that reaches 15 stays there: it no longer knows how many URLs need it, so no removal may
 /// decrement it.
 #[derive(Debug)]
 pub(in crate::seen) struct Flat {
@@ -137,12 +137,12 @@ impl Flat {
 
     /// Sets the cells that are set in these words, from word `at` on.
     ///
-    /// Counters are not added up: where both are not 0, the union has the bits of both, which is at least the larger. It is used for
-    /// loading into an empty filter; unions of counting sets are refused before.
+    /// Counters are not added up: if two are not 0, the result has the bits of both, which is at least the larger. Only an empty filter is
+    /// loaded in this way; unions of counting sets are refused before.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         let set = |word: u64| match self.width {
             1 => word.count_ones(),
-            // Whether any of a counter's four bits is set, in its lowest.
+            // The lowest bit of each counter says whether any of its four bits is set.
             _ => ((word | word >> 1 | word >> 2 | word >> 3) & 0x1111_1111_1111_1111).count_ones(),
         };
         for (word, &more) in self.words[at..].iter_mut().zip(words) {

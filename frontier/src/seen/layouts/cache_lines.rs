@@ -1,9 +1,9 @@
-//! Memory in cache lines, for the blocked layout and for fingerprints in lines; and the bits of a line, eight lanes at once where the
+//! Memory in cache lines, for the blocked and the exact layout, and the operations on a line's bits: on all eight lanes at once if the
 //! processor can.
 //!
-//! Nothing here branches on a bit: a misprediction would throw away the work that was begun after it, and no predictor knows which URLs are
-//! new. For a window, all lanes of a line are tested at once if this processor can. For a single fingerprint they are not: it waits for its
-//! memory anyway, and would not be answered sooner.
+//! Nothing here branches on a bit: no predictor knows which URLs are new, and a misprediction throws away the work that was begun after it.
+//! For a window, all lanes of a line are tested at once if the processor can. For a single fingerprint they are tested one by one: it waits
+//! for its memory anyway, so the answer would not come sooner.
 
 #![expect(
     clippy::inline_always,
@@ -36,7 +36,7 @@ pub(in crate::seen) enum CacheLines {
     },
 }
 
-/// From this many bytes on, memory is asked for in huge pages: one of them.
+/// From this many bytes on, memory is requested in huge pages. It is the size of one.
 const HUGE: usize = 2 << 20;
 const WHOLE: &str = "whole lines on a page's border";
 
@@ -83,7 +83,8 @@ impl CacheLines {
         }
     }
 
-    /// Gives the memory of the lines from this one on back to the operating system. Huge pages are given back together, at the end.
+    /// Gives the memory of all lines after the first `lines` back to the operating system. Huge pages are kept until all of them are
+    /// dropped.
     pub(in crate::seen) fn truncate(&mut self, lines: usize) {
         if let Self::Words { words, .. } = self {
             words.truncate(lines * LANES + LANES - 1);
@@ -215,8 +216,8 @@ fn one_in_each<S: Simd>(simd: S, bits: Lanes, bit: u64) -> u64x8<S> {
     u64x8::splat(simd, bit) << numbers
 }
 
-/// Whether one instruction shifts four lanes or more, each by its own number. Without such an instruction, all at once takes longer than
-/// one by one.
+/// Whether one instruction shifts four lanes or more, each by its own number. Without such an instruction, testing all lanes at once takes
+/// longer than one by one.
 #[inline(always)]
 fn shifts_lanes_apart<S: Simd>() -> bool {
     S::u64s::LEN >= 4

@@ -1,4 +1,4 @@
-//! The memory of one layer, in any layout. Only this file knows all of them.
+//! The memory of one layer, in any layout. No other file knows all layouts' memory.
 
 use super::bloom::Blocked;
 use super::bloom::Flat;
@@ -11,7 +11,7 @@ use crate::seen::sizing::Sizing;
 
 /// A filter, or the table that stands for one.
 ///
-/// An enum and no trait object: choosing the layout costs a branch that is always predicted, and calls stay inlined.
+/// It is an enum and not a trait object, so that calls stay inlined. Choosing the layout costs a branch that is always predicted.
 #[derive(Debug)]
 pub(in crate::seen) enum Filter {
     Blocked(Blocked),
@@ -31,7 +31,7 @@ macro_rules! each {
 }
 
 impl Filter {
-    /// An empty one. `split_bits`: how many shards there are, as a power of two.
+    /// An empty filter. `split_bits`: how many shards there are, as a power of two.
     pub(in crate::seen) fn new(sizing: Sizing, split_bits: u32) -> Self {
         match sizing.layout.shape() {
             Shape::Lines => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
@@ -48,13 +48,13 @@ impl Filter {
         each!(self, layout => layout.prefetch(probes));
     }
 
-    /// Was it inserted, or is it taken for one that was?
+    /// Whether a fingerprint was inserted, or is taken for one that was.
     #[inline(never)]
     pub(in crate::seen) fn contains(&self, probes: Probes) -> bool {
         each!(self, layout => layout.contains(probes))
     }
 
-    /// The same test; inserts it if the answer is no.
+    /// The same test. If the answer is no, the fingerprint is inserted.
     #[inline]
     pub(in crate::seen) fn insert(&mut self, probes: Probes) -> Sighting {
         each!(self, layout => layout.insert(probes))

@@ -1,5 +1,5 @@
-//! How a shard remembers. [`filter`] is the door: it has one function for each thing that a layer must do, and knows which file implements
-//! it for each layout.
+//! How a shard remembers: the code of each layout. The rest of `seen` calls [`filter`], which has one function for each task of a layer,
+//! and passes the call on to the layout.
 //!
 //! | file | layouts |
 //! |---|---|
@@ -7,10 +7,11 @@
 //! | [`lines`] | exact |
 //! | [`verified`], with [`run`] | the lookup on disk of verified |
 //!
-//! [`cache_lines`] is the memory of the layouts with lines, and what is done with a line's bits.
+//! [`cache_lines`] is the memory of the layouts with lines, and the operations on a line's bits.
 //!
-//! A [`ProbeWindow`](window::ProbeWindow) is a piece of a batch: while it is tested, the memory of the next one is fetched. To insert a batch, each layer is called
-//! for a whole window, which is a loop without calls.
+//! [`window`] has the questions to a layer and its answers. A [`ProbeWindow`](window::ProbeWindow) is a piece of a batch: while it is
+//! tested, the memory of the next one is fetched. To insert a batch, each layer is called for a whole window, which is a loop without
+//! calls.
 
 mod bloom;
 mod cache_lines;

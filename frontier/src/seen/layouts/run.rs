@@ -1,8 +1,9 @@
-//! Sorted fingerprints in a file. The one place on this floor that does I/O, with the standard library alone.
+//! Runs of the verified layout: sorted fingerprints in a file. No other file of `seen` opens a file, and this one needs only the standard
+//! library.
 //!
 //! A run's file has no name: it is created in the directory, and its name is removed at once, while the file stays open. So two sets may
-//! share a directory, the space is free again when the run is dropped, and a process leaves nothing however it dies, except an empty file
-//! if it dies between the two. Nor has the file a format or a checksum: only this process ever reads it.
+//! share a directory, and the space is free again when the run is dropped. However a process dies, it leaves nothing, except an empty file
+//! if it dies between creation and removal. The file needs no format and no checksum, since only this process ever reads it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Fingerprints in a page: 4 KiB, the least that a disk reads at once.
 const PAGE: usize = 512;
-/// Fingerprints that are read together if all are needed: 64 KiB.
+/// Fingerprints that are read together in a pass over a whole run: 64 KiB.
 const PIECE: usize = 8192;
 /// Bytes in a fingerprint.
 const WIDTH: usize = 8;
@@ -35,7 +36,7 @@ impl Run {
         self.firsts.capacity() * size_of::<u64>()
     }
 
-    /// Whether this fingerprint is in it. Reads and counts one page, or none if the first of a page is enough.
+    /// Whether this fingerprint is in the run. Reads and counts one page, or none if the first fingerprints of the pages give the answer.
     pub(in crate::seen) fn holds(&self, bits: u64, pages_read: &mut u64) -> io::Result<bool> {
         let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(false) };
         if self.firsts[page] == bits {
@@ -78,7 +79,7 @@ pub(in crate::seen) struct RunWriter {
 impl RunWriter {
     /// Begins a run in this directory, which is created if it is missing.
     pub(in crate::seen) fn new(directory: &Path) -> io::Result<Self> {
-        /// How many were made.
+        /// How many files were named.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let file = nameless(directory, &COUNT)?;
         Ok(Self { to: BufWriter::with_capacity(PIECE * WIDTH, file), len: 0, firsts: Vec::new(), last: None })
@@ -149,7 +150,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Several cursors as one, in ascending order. A fingerprint that several have is repeated.
+/// Several cursors as one, in ascending order. A fingerprint that several cursors have is repeated.
 #[derive(Debug)]
 pub(in crate::seen) struct Merge<'a>(pub(in crate::seen) Vec<Cursor<'a>>);
 
@@ -165,7 +166,7 @@ impl Merge<'_> {
     }
 }
 
-/// The beginning and end of the names that the files have for a moment.
+/// The beginning and end of a file's name, before the name is removed.
 const NAME: (&str, &str) = ("seen-", ".run");
 
 /// Whether a file of this name was left by a process that died before it could remove the name.
@@ -173,12 +174,12 @@ pub(crate) fn is_leftover(name: &str) -> bool {
     name.starts_with(NAME.0) && name.ends_with(NAME.1)
 }
 
-/// The name that a file of this process has for a moment.
+/// The name of a file of this process, before it is removed.
 fn name(number: u64) -> String {
     format!("{}{}-{number}{}", NAME.0, std::process::id(), NAME.1)
 }
 
-/// A file that only this process has. `count` numbers the names.
+/// A file without a name, which only this process can read. `count` numbers the names before they are removed.
 fn nameless(directory: &Path, count: &AtomicU64) -> io::Result<File> {
     loop {
         let path = directory.join(name(count.fetch_add(1, Ordering::Relaxed)));

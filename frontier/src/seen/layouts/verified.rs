@@ -1,5 +1,5 @@
-//! The verified layout: URLs that a filter takes for seen are looked up on disk. With it, the small tables of whole fingerprints: those that
-//! are not on disk yet, and the sample of the [audit](crate::seen::audit).
+//! The verified layout: URLs that a filter takes for seen are looked up on disk. Also here: [`Held`], a table of whole fingerprints, for
+//! those that are not on disk yet and for the sample of the [audit](crate::seen::audit).
 
 use std::collections::HashSet;
 use std::io;
@@ -15,11 +15,11 @@ use crate::seen::statistics::VerifiedStatistics;
 /// lost. Browsers use the same two steps on lists of bad URLs.
 ///
 /// New fingerprints gather in memory. When they are a 256th of those on disk, they are merged with the newest runs into a new run. A run
-/// that is at least 8 times larger than everything after it stays as it is, so there are three or four. The first fingerprint of each page
-/// of a run is in memory: a lookup reads one page of each run, the newest first. All this takes 2 bits of memory a URL besides the
+/// that is at least 8 times larger than everything after it stays as it is, so there are three or four runs. The first fingerprint of each
+/// page of a run is in memory: a lookup reads one page of each run, the newest first. All this takes 2 bits of memory a URL besides the
 /// filter's.
 ///
-/// The runs are a cache of the job's snapshot and journal, and are gone with the process. If the disk fails, the filter's answer stands:
+/// The runs can be made again from the job's snapshot and journal, and end with the process. If the disk fails, the filter's answer stands:
 /// the set is then like a plain Bloom filter. `New` is still said once, and [`failure`](Self::failure) has the error. Fingerprints that
 /// cannot be written stay in memory.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub(in crate::seen) struct Verified {
     fresh: Held,
     /// How many fresh ones there may be before they are merged into the runs.
     room: usize,
-    /// Fingerprints that were recently found on disk or written there: the latest that fell into each slot, and 0 for none.
+    /// Fingerprints that were recently found on disk or written there: the latest that fell into each slot, or 0 for none.
     recent: Vec<u64>,
-    /// The oldest, which is the largest, first.
+    /// The oldest first, which is the largest.
     runs: Vec<Run>,
     /// The counts, without the runs' numbers.
     pub(in crate::seen) counts: VerifiedStatistics,
@@ -43,14 +43,14 @@ pub(in crate::seen) struct Verified {
 
 /// Fresh ones are merged when there is one for this many on disk.
 const FRESH: u64 = 256;
-/// They are not merged before they fill a page.
+/// The least room for fresh ones: they are not merged before they fill a page.
 const MIN_ROOM: usize = 512;
 /// How many times larger than all later runs together a run must be to stay as it is. With [`FRESH`] it balances the number of runs, and so
 /// of reads for a lookup, against how often a fingerprint is written.
 const TIER: u64 = 8;
 
 impl Verified {
-    /// An empty one. Nothing is created in the directory before the first write.
+    /// An empty table. Nothing is created in the directory before the first write.
     pub(in crate::seen) fn new(directory: PathBuf, split_bits: u32) -> Self {
         Self {
             directory,
@@ -76,7 +76,7 @@ impl Verified {
             && let Err(error) = self.flush()
         {
             self.fail(error);
-            // It is retried once there are twice as many, and not with each URL.
+            // Writing is retried once there are twice as many, and not with each URL.
             self.room = 2 * self.fresh.len();
         }
         Sighting::New
@@ -166,7 +166,7 @@ impl Verified {
         self.failure.get_or_insert(error);
     }
 
-    /// Writes the fresh ones to the disk. If that fails, everything stays as it was.
+    /// Writes the fresh fingerprints to the disk. If that fails, everything stays as it was.
     #[cold]
     fn flush(&mut self) -> io::Result<()> {
         let (mut from, mut len) = (self.runs.len(), self.fresh.len() as u64);
@@ -184,7 +184,7 @@ impl Verified {
         Ok(())
     }
 
-    /// Merges the runs from this one on and the fresh ones.
+    /// A merge of the runs from this one on and of the fresh fingerprints.
     fn merge_from(&self, from: usize) -> io::Result<Merge<'_>> {
         let mut cursors: Vec<_> = self.runs[from..].iter().map(Cursor::over).collect::<io::Result<_>>()?;
         cursors.push(Cursor::of(self.fresh.ascending()));
@@ -224,7 +224,7 @@ impl Union<'_> {
         self.to.push(bits)
     }
 
-    /// Adds the rest of its own, and ends the run.
+    /// Adds the rest of the layout's own fingerprints, and ends the run.
     pub(in crate::seen) fn finish(mut self) -> io::Result<Run> {
         while let Some(ours) = self.ours.next_until(u64::MAX)? {
             self.to.push(ours)?;

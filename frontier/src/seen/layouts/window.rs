@@ -1,5 +1,4 @@
-//! What a layer is asked, and what it answers. A batch is tested in windows, so that the memory of the next one is fetched while this one is
-//! tested.
+//! The questions to a layer, in windows of a batch, and its answers. While one window is tested, the memory of the next is fetched.
 
 use std::iter::once;
 
@@ -21,7 +20,7 @@ pub(in crate::seen) struct ProbeWindow<'a> {
 }
 
 impl<'a> ProbeWindow<'a> {
-    /// A word has one bit for each.
+    /// The most fingerprints in a window. The word of a [`Subset`] has a bit for each.
     pub(in crate::seen) const MAX: usize = 32;
 
     /// Cuts a batch into windows.
@@ -40,7 +39,7 @@ impl<'a> ProbeWindow<'a> {
         Self { fingerprints: &[], ahead, shard_bits }
     }
 
-    /// How many are to be tested.
+    /// How many fingerprints are to be tested.
     pub(in crate::seen) fn len(self) -> usize {
         self.fingerprints.len()
     }
@@ -82,7 +81,7 @@ impl<'a> ProbeWindow<'a> {
 
 /// Prefetches the memory of one slot, without waiting for it. A hint that changes no answer, and does nothing on some machines.
 ///
-/// A load would need no crate for it. But a load that waits for memory holds up everything after it: tests and memory would take turns
+/// A plain load would need no crate. But a load that waits for memory holds up everything after it: tests and memory would take turns
 /// instead of overlapping, and a batch would take a quarter longer at 20 M URLs.
 #[inline]
 pub(in crate::seen) fn prefetch<T>(slots: &[T], slot: usize) {

@@ -1,16 +1,17 @@
-//! A table that doubles its lines, some with each new URL.
+//! The table of the exact layout. It doubles its lines step by step, a few with each new URL.
 //!
 //! # Windows
 //!
-//! A window is inserted in two rounds. Whether a fingerprint is new cannot be predicted, and after a misprediction a processor throws away the
-//! work that it has begun on the next ones. So the first round finds most of the fingerprints that were shown, without a branch on any of them,
-//! and the second takes the others one by one.
+//! A window is inserted in two rounds. Whether a fingerprint is new cannot be predicted, and after a misprediction a processor throws away
+//! the work that it has begun on the next ones. So the first round finds most of the fingerprints that were shown, without a branch on any
+//! of them, and the second takes the others one by one.
 //!
 //! # Ranges
 //!
-//! For tables of another size and for other shards, slots are ranges of fingerprints. A slot with home `h` and `b` known bits stands for all
-//! fingerprints of its shard between two numbers. That range means the same in every table. It goes into the new one as the slot with the most
-//! bits that covers all of it; so no seen URL becomes new, and the false positives grow by the bits that are lost.
+//! To move slots to tables of another size or to other shards, they are turned into ranges of fingerprints. A slot with home `h` and `b`
+//! known bits stands for all fingerprints of its shard between two numbers. That range means the same in every table. It goes into the new
+//! table as the slot with the most bits that covers all of it. So no seen URL becomes new, and the false positives grow by the bits that
+//! are lost.
 
 #![expect(
     clippy::inline_always,
@@ -34,8 +35,8 @@ use crate::seen::statistics::GenerationStatistics;
 /// A test mostly costs one cache line. A new insertion costs the same line, and, while the table is split, the lines of [`STEPS`] homes and
 /// of those that they are split into. Three kinds of calls take longer:
 /// - the call that begins a split asks the operating system for the larger table, which is zeroed as it is filled. It is in small pages:
-///   zeroing a huge one takes 180 microseconds, and no insert shall wait that long. So a large table that was made at once is faster than
-///   one that has grown;
+///   zeroing a huge one takes 180 microseconds, and no insertion should wait that long. So a table that has grown is slower than a large
+///   one that was made at once;
 /// - the call that ends the first split gives the old table's huge pages back together, in up to 135 microseconds for 10 MiB;
 /// - one call in [`PIECE`] lines of a later split gives 64 KiB of the old table back, in 10 to 30 microseconds with glibc's allocator;
 ///   jemalloc does it less often, and takes up to half a millisecond.
@@ -85,7 +86,7 @@ impl Lines {
         Self::of(LineTable::new(geometry, homes), None, split_bits)
     }
 
-    /// Of tables that already hold something: a snapshot's, or those of a union. `next` has twice the homes of `table`.
+    /// From tables that already hold slots: a snapshot's, or those of a union. `next` has twice the homes of `table`.
     pub(in crate::seen) fn of(table: LineTable, next: Option<Splitting>, split_bits: u32) -> Self {
         let geometry = table.geometry;
         let len = table.generations.total() + next.as_ref().map_or(0, |next| next.table.generations.total());
@@ -110,7 +111,8 @@ impl Lines {
         self.split_bits
     }
 
-    /// Every generation, the oldest first. While the table is split, the slots of both count with the bits that they will have.
+    /// Every generation, the oldest first. While the table is being split, the slots of both tables count with the bits that they will
+    /// have.
     pub(in crate::seen) fn generations(&self) -> Vec<GenerationStatistics> {
         let all = match &self.next {
             None => self.table.generations.clone(),
@@ -119,8 +121,8 @@ impl Lines {
         all.statistics(self.geometry, self.lines(), self.split_bits)
     }
 
-    /// Bytes of memory that are held. Of the larger table, the operating system has given only the filled part: two lines for each split
-    /// one.
+    /// Bytes of memory that are held. Only the filled part of the larger table counts, two lines for each split one: the operating system
+    /// has not given the rest yet.
     pub(in crate::seen) fn bytes(&self) -> usize {
         let of_next = |next: &Splitting| next.table.bytes().saturating_sub(2 * next.from * size_of::<CacheLine>());
         size_of::<Self>() + self.table.bytes() + self.next.as_ref().map_or(0, of_next)
@@ -146,7 +148,7 @@ impl Lines {
 
     /// Takes a fingerprint out. After a union there may be more than one slot for it.
     ///
-    /// Any fingerprint with the same home and identity is forgotten with it, and found new again: one in 25 billion, in a full table.
+    /// Any fingerprint with the same home and identity is forgotten with it, and is new again. In a full table this is one in 25 billion.
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         let mut removal = Removal::Absent;
         let search = self.search(probes);
@@ -182,8 +184,8 @@ impl Lines {
         self.at(home, rest)
     }
 
-    /// The same, from its home in the old table and its following bits. In a split line the first of these tells which half is home, and is
-    /// no identity there.
+    /// The same, from the home in the old table and the bits that follow it. If the line is split, the first of these bits tells which half
+    /// is home, and is no part of the identity there.
     #[inline(always)]
     fn at(&self, home: usize, rest: u64) -> Search {
         // Without a branch: which of the two it is cannot be predicted.
@@ -209,8 +211,8 @@ impl Lines {
         }
     }
 
-    /// Inserts a slot, unless it is there, of which only the first `known` bits of `rest` are known. For slots of another table, which
-    /// bring the bits that they have: a union, or other shards.
+    /// Inserts a slot with only the first `known` bits of `rest`, unless a slot that covers it is there. This is for slots that come from
+    /// another table, in a union or from other shards, with the bits that they have left.
     ///
     /// A slot that stands for fewer fingerprints stays beside it, and is counted too.
     pub(super) fn insert_part(&mut self, home: usize, rest: u64, known: u32) {
@@ -227,7 +229,7 @@ impl Lines {
         let known = (known - u32::from(search.is_split)).min(self.geometry.identity_bits);
         let age = self.geometry.identity_bits - known;
         let side = self.side(search);
-        // A slot with fewer bits covers it.
+        // A slot with the same or fewer bits covers it.
         let is_there = |place| side.slot(search.home, place).trailing_zeros() >= age;
         if !dispatch!(Level::baseline(), simd => side.find(simd, search.home, search.slot)).is_some_and(is_there) {
             let slot = (search.slot >> 1 >> age << age << 1) | 1 << age;
@@ -280,7 +282,7 @@ impl Lines {
     }
 }
 
-/// The slot of the bits after a home: as many as it keeps, and its mark.
+/// A new slot from the bits after a home: as many as a slot keeps, and the mark.
 #[inline(always)]
 pub(super) fn slot(geometry: Geometry, rest: u64) -> u64 {
     rest >> (u64::BITS - 1 - geometry.identity_bits) | 1
@@ -339,8 +341,8 @@ impl Lines {
     }
 }
 
-/// The fingerprints of a window that are at first sight in their home lines, while the lines of the next window are prefetched. `place`
-/// gives the lines that each is in, its line among them, and its slot.
+/// The fingerprints of a window that are found at first sight in their home lines, while the lines of the next window are prefetched. For
+/// each, `place` gives the lines of its table, the index of its line among them, and its slot.
 #[inline(always)]
 fn find_first<'a, S: Simd>(
     simd: S,
@@ -388,17 +390,17 @@ impl Lines {
         })
     }
 
-    /// Keeps a range that lies in this shard. If it crosses a border of lines, it is split into two ranges, and these in turn: a few slots
-    /// at most, since it is hardly longer than a line's.
+    /// Keeps a range that lies in this shard. If it crosses a border between lines, it is split into two ranges, and each of these again if
+    /// need be. It becomes at most a few slots, since it is hardly longer than a line's range.
     pub(in crate::seen) fn insert_range(&mut self, range: Range) {
         let Range { first, last } = range;
         let homes = self.table.homes as u128;
         let at = |bits: u64| u128::from(bits << self.split_bits()) * homes;
         let (from, to) = (at(first), at(last));
-        // Bits that all of the range have in common, after the home.
+        // How many bits after the home all fingerprints of the range have in common.
         let common = (from ^ to).leading_zeros().saturating_sub(u64::BITS);
         let is_one_home = from >> u64::BITS == to >> u64::BITS;
-        // The bits that they would have in common if it began at a multiple of its length.
+        // How many they would have in common if the range began at a multiple of its length.
         let most = (to - from).leading_zeros().saturating_sub(u64::BITS);
         let lost = most.saturating_sub(common);
         if first < last && (!is_one_home || common < self.geometry().identity_bits && lost > MOST_LOST) {
@@ -420,7 +422,7 @@ impl Lines {
 }
 
 impl LineTable {
-    /// The ranges of all slots, as the 64 bits after the shard's.
+    /// The ranges of all slots, as numbers of 64 bits that begin after the shard's bits.
     fn ranges(&self) -> impl Iterator<Item = Range> {
         self.slots().filter_map(|(home, slot)| {
             let known = self.geometry.identity_bits - slot.trailing_zeros();

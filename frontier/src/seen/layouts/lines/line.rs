@@ -1,12 +1,12 @@
-//! One line: how its 512 bits are spent, its slots, compared at once, and its header.
+//! One line of the exact layout: how its 512 bits are spent, its slots, which are compared at once, and its header.
 //!
 //! ```text
 //! bits from 0 on:   16 of slot 0 | 16 of slot 1 | ... | the rest of slot 0 | the rest of slot 1 | ... | free
 //! word 7, from its top bit down:  gone, 5 | count, 5 | distances, high bits | distances, low bits
 //! ```
 //!
-//! The functions here trust a line as it is: places are below `count`, and `count` is at most `geometry.slots`. The table ensures that.
-//! None of them allocates, or reads another line.
+//! The functions here check nothing: places must be below `count`, and `count` at most `geometry.slots`. The table ensures that. None of
+//! them allocates or reads another line.
 
 #![expect(
     clippy::inline_always,
@@ -57,8 +57,8 @@ impl Geometry {
         u64::try_from(slots).unwrap_or(u64::MAX)
     }
 
-    /// Lines with room for `urls` fingerprints. Above 256, their number is a multiple of a power of two, so that they can be distributed
-    /// among more shards: less than 1 % more.
+    /// Lines with room for `urls` fingerprints. Above 256 lines, their number is rounded up to a multiple of a power of two, so that they
+    /// can be distributed among more shards. This adds less than 1 %.
     pub(in crate::seen) fn lines(self, urls: u64) -> u64 {
         let least = (u128::from(urls) * 100).div_ceil(u128::from(self.slots) * u128::from(Self::LOAD));
         let least = u64::try_from(least).unwrap_or(u64::MAX).max(1);
@@ -71,7 +71,7 @@ impl Geometry {
         self.identity_bits + 1 - TAG_BITS
     }
 
-    /// A slot whose identity bits are all spent: only its mark, at the other end.
+    /// A slot whose identity bits are all spent: only its mark is left, as the highest bit.
     pub(super) fn spent(self) -> u64 {
         1 << self.identity_bits
     }
@@ -82,13 +82,14 @@ const HEADER: usize = 7;
 const GONE_SHIFT: u32 = u64::BITS - COUNT_BITS;
 const COUNT_SHIFT: u32 = GONE_SHIFT - COUNT_BITS;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-/// From here on the slots sent on are no longer counted.
+/// From this number on, the slots sent on are no longer counted.
 pub(super) const MANY: u64 = COUNT_MASK;
 
 /// A set of slots of a line: a bit for each place.
 pub(super) type Slots = u32;
 
-/// Whether a slot's identity is a fingerprint's, as far as the slot has bits. `wanted` is a slot with all identity bits.
+/// Whether a slot's identity bits, as many as are left, are those of a fingerprint. `wanted` is the fingerprint's slot with all identity
+/// bits.
 ///
 /// `slot ^ (slot - 1)` are the mark and the zeros after it: these are no identity.
 #[inline(always)]
@@ -113,7 +114,7 @@ pub(super) fn set_gone(line: &mut CacheLine, gone: u64) {
     line[HEADER] = line[HEADER] & !(COUNT_MASK << GONE_SHIFT) | gone << GONE_SHIFT;
 }
 
-/// Sets [`count`]. Slots from there on keep their bits, which are never read.
+/// Sets [`count`]. Slots from this place on keep their bits, which are never read.
 fn set_count(line: &mut CacheLine, count: u32) {
     line[HEADER] = line[HEADER] & !(COUNT_MASK << COUNT_SHIFT) | u64::from(count) << COUNT_SHIFT;
 }
@@ -129,7 +130,7 @@ pub(super) fn at_distance(line: &CacheLine, geometry: Geometry, distance: usize)
     right & ((1 << count(line)) - 1)
 }
 
-/// The lowest bit, everywhere: to compare one plane of distances for all slots at once.
+/// The number's lowest bit in all 64 places, to compare one plane of distances for all slots at once.
 #[inline(always)]
 fn spread(number: usize) -> u64 {
     (number as u64 & 1).wrapping_neg()
@@ -142,7 +143,7 @@ fn candidates<S: Simd>(simd: S, line: &CacheLine, geometry: Geometry, wanted: u6
     if geometry.slots <= 16 { first } else { first | candidates_of_half(simd, &line[4..], wanted) << 16 }
 }
 
-/// [`same`], for the 16 tags of half a line. A tag of zero, whose mark is beyond it, is always a candidate.
+/// [`same`], for the 16 tags of half a line. A tag of zero is always a candidate, since its slot's mark is among the other bits.
 #[inline(always)]
 fn candidates_of_half<S: Simd>(simd: S, words: &[u64], wanted: u64) -> Slots {
     #[expect(clippy::cast_possible_truncation, reason = "the tag is wanted")]
@@ -174,13 +175,13 @@ pub(super) fn find<S: Simd>(
     None
 }
 
-/// Whether the first slot of this home with the tag of `wanted` matches it. There is no branch; if another slot has the same tag, one time
-/// in thousands, the answer may be no for a fingerprint that is there.
+/// Whether the first slot of this home with the tag of `wanted` matches it. There is no branch. If another slot has the same tag, which
+/// happens one time in thousands, the answer may be no for a fingerprint that is there.
 #[inline(always)]
 #[expect(clippy::needless_bitwise_bool, reason = "a branch would be guessed wrong")]
 pub(super) fn is_first<S: Simd>(simd: S, line: &CacheLine, geometry: Geometry, wanted: u64) -> bool {
     let candidates = candidates(simd, line, geometry, wanted) & at_distance(line, geometry, 0);
-    // The last place of all if there is none: the bits read there do not count.
+    // If there is no candidate, this is place 0, and the bits read there do not count.
     let place = candidates.trailing_zeros() % Slots::BITS;
     same(slot(line, geometry, place), wanted) & (candidates != 0)
 }

@@ -10,11 +10,11 @@
 //!
 //! # A line
 //!
-//! The bits after the shard's number choose a home line, and the next 38, the identity, are kept there. A slot has 16 of its bits in one
-//! array, which are compared at once for all slots, and the others in a second one, which is read where those 16 are the same: [`line`].
-//! With 12 slots a line, filled to 86 %, a URL takes 6.3 bytes. A test reads one line, and a second one if the first is full:
-//! 1.03 lines on the way from empty to full, 1.05 in a table that doubles, and 1.19 at the end, when 7 of 10 tests are for URLs that were
-//! shown.
+//! The bits after the shard's number choose a home line, and the next 38, the identity, are kept there. 16 bits of each slot are in one
+//! array, and are compared for all slots at once. The others are in a second array, which is read only if those 16 match: see [`line`].
+//! With 12 slots a line, filled to 86 %, a URL takes 6.3 bytes. A test reads one line, and a second one if the first is full. If 7 of 10
+//! tests are for URLs that were shown, it reads 1.03 lines on the way from empty to full, 1.05 in a table that doubles, and 1.19 at the
+//! end.
 //!
 //! A full line sends further slots of its home on to one of three later lines, and counts how many went on. Each slot has its distance from
 //! home, as one of four, so a search knows which slots to compare, and ends when it has met as many as went on. A slot that finds no place
@@ -40,14 +40,14 @@
 //! (Dayan, Bercea and Pagh 2024).
 //!
 //! Exactly: a slot with `b` bits of identity at one of `L` lines covers the share `2^-b / L` of all fingerprints of the shard, and
-//! splitting does not change it. The rate is what all shares together cover, in [`Generations`](table::Generations). With 38 bits a full table takes one new
-//! URL in 25 billion for seen; a crawl of a billion loses one with a chance of 1 in 50.
+//! splitting does not change this share. The rate is the sum of all shares, which [`Generations`](table::Generations) counts. With 38 bits
+//! a full table takes one new URL in 25 billion for seen; a crawl of a billion loses one with a chance of 1 in 50.
 //!
 //! # Who should use another layout
 //!
-//! With only 3 bytes a URL instead of 6.3. If there is a disk, `verified` loses nothing in that memory, at the price of reads. If there is
-//! none, `blocked` loses the stated share; 16 bits of identity also make a table of 3 bytes that grows and forgets, but `blocked` is faster
-//! and loses less in that memory, if the number of URLs is known.
+//! Anyone who has only 3 bytes of memory a URL instead of 6.3. With a disk, `verified` loses nothing in that memory, at the price of reads.
+//! Without a disk, `blocked` loses the stated share. 16 bits of identity also make a table of 3 bytes a URL, which grows and forgets, but
+//! `blocked` is faster and loses less in that memory if the number of URLs is known.
 
 mod growing;
 mod line;

@@ -1,4 +1,4 @@
-//! Lines of one size of table: where a slot is, the overflow of four full lines, and how many slots there are of each length.
+//! One table of lines: where each slot is, the overflow for slots whose four lines are full, and how many slots there are of each age.
 
 #![expect(
     clippy::inline_always,
@@ -16,7 +16,7 @@ use crate::seen::statistics::GenerationStatistics;
 
 /// The lines of one table, and the slots that found no room in them.
 ///
-/// These always hold, and are checked when a snapshot is [read](LineTable::recount):
+/// These rules always hold. They are restored when a snapshot is [read](LineTable::recount), or the snapshot is refused:
 ///
 /// - A slot of home `h` is in line `h + d` for a `d` of [`LINES_ON`], with its index as the slot's distance, or in the overflow.
 /// - `gone` of line `h` is how many slots of home `h` are elsewhere; from [`MANY`] on it is not counted any more, and never goes down.
@@ -34,8 +34,8 @@ pub(in crate::seen) struct LineTable {
     pub(super) generations: Generations,
 }
 
-/// How far from its home a slot may be, by its distance: there are four. Full lines come in rows, where neighbors filled each other; the
-/// farthest is beyond most of these.
+/// How many lines from its home a slot of each of the four distances is. Full lines come in rows, since neighbors fill each other; the
+/// farthest line is beyond most of these rows.
 const LINES_ON: [usize; 4] = [0, 1, 4, 13];
 /// Lines after the last home.
 const SPARE: usize = LINES_ON[3];
@@ -53,7 +53,7 @@ impl LineTable {
         Self::with(geometry, homes, CacheLines::zeroed(homes + SPARE))
     }
 
-    /// The same, as the target of a split: in small pages, since no insert shall wait for a huge one to be zeroed.
+    /// The same, as the target of a split: in small pages, since no insertion should wait until a huge page is zeroed.
     pub(super) fn to_split_into(geometry: Geometry, homes: usize) -> Self {
         Self::with(geometry, homes, CacheLines::to_give_back(homes + SPARE))
     }
@@ -94,7 +94,7 @@ impl LineTable {
         if gone == 0 { None } else { self.find_beyond(simd, home, wanted, gone) }
     }
 
-    /// Continues in the lines that slots were sent on to, and stops when it has met as many.
+    /// Continues in the lines that slots were sent on to, and stops when it has met as many as were sent on.
     #[inline(always)]
     fn find_beyond<S: Simd>(&self, simd: S, home: usize, wanted: u64, gone: u64) -> Option<Spot> {
         let mut left = gone;
@@ -129,7 +129,7 @@ impl LineTable {
         }
     }
 
-    /// Puts a slot into its home, or as near to it as there is room.
+    /// Puts a slot into its home line, or into the nearest of the others that has room.
     #[inline(always)]
     pub(super) fn put(&mut self, home: usize, slot: u64) {
         self.generations.add(slot);
@@ -183,7 +183,7 @@ impl LineTable {
         for (distance, on) in lines_on.iter().enumerate() {
             let line = &mut self.lines.as_mut_slice()[home + on];
             let mut slots = line::at_distance(line, self.geometry, distance);
-            // The last first: the slot that moves to its place was already taken, or stays.
+            // The last place first: the slot that moves there is one that stays.
             while slots != 0 {
                 let place = slots.ilog2();
                 let slot = line::slot(line, self.geometry, place);
@@ -215,7 +215,8 @@ impl LineTable {
         self.lines.as_slice().iter().enumerate().flat_map(of_line).chain(self.overflow.iter().copied())
     }
 
-    /// Gives back the memory of lines that no home below this one needs. `homes` is unchanged: homes are split by it.
+    /// Gives back the memory of the lines that no home below this one needs. The field `homes` is unchanged, since it decides which home a
+    /// fingerprint has.
     pub(super) fn truncate(&mut self, homes: usize) {
         self.lines.truncate(homes + SPARE);
     }
@@ -235,7 +236,7 @@ impl LineTable {
         self.lines.as_mut_slice().as_flattened_mut()
     }
 
-    /// Counts the slots that were put into the words and the overflow from elsewhere. Only slots of homes below `most` may be there.
+    /// Counts the slots that were written into the words from elsewhere, and takes those of the overflow. All must have homes below `most`.
     ///
     /// # Errors
     /// If a line has more slots than there is room for, or a slot has no home, no mark or too many bits. A checksum only says that a file
@@ -279,15 +280,16 @@ impl LineTable {
         Ok(())
     }
 
-    /// Bytes of memory allocated for the lines and, about, for the overflow.
+    /// Bytes of memory allocated for the lines, and an estimate for the overflow.
     pub(super) fn bytes(&self) -> usize {
-        // A set of pairs has some two thirds of its slots taken.
+        // The nodes of the ordered set are about two thirds full.
         self.lines.bytes() + self.overflow.len() * size_of::<(usize, u64)>() * 3 / 2
     }
 }
 
-/// Slots by their age: the number of their spent identity bits, one for each doubling since they were inserted, or more for a slot that
-/// came from another table. The counts are updated with each change of a slot, since counting all lines would read the whole table.
+/// How many slots there are of each age. A slot's age is the number of its spent identity bits: one for each doubling since it was
+/// inserted, or more if it came from another table. The counts are updated with each change of a slot, since counting all lines would read
+/// the whole table.
 #[derive(Clone, Debug)]
 pub(in crate::seen) struct Generations {
     by_age: [u64; Self::MAX],
