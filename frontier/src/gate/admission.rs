@@ -1,4 +1,4 @@
-//! A URL that was found, before the gate; and the verdict on it: the proof that it passed, or why it did not.
+//! A URL that was found, before the gate, and the verdict on it: the proof that it passed, or the reason why it did not.
 
 use super::Refusal;
 use crate::address::{CanonicalUrl, Fingerprint};
@@ -34,9 +34,9 @@ impl Via {
         }
     }
 
-    /// Whether a URL found this way, at this depth, is what the user asked for, and widens the scope: a seed, or the URL that a seed
-    /// redirects to, as `http://example.org/` does to `https://www.example.org/`. Redirects add no depth and links do, so a redirect at
-    /// depth 0 can only come from a seed.
+    /// Whether a URL that was found this way, at this depth, is one that the user asked for, so that it widens the scope. It is if it is a
+    /// seed, or the URL that a seed redirects to, as `http://example.org/` does to `https://www.example.org/`. Redirects add no depth and
+    /// links do, so a redirect at depth 0 can only come from a seed.
     pub fn widens_scope(self, depth: u32) -> bool {
         match self {
             Self::Seed => true,
@@ -51,7 +51,7 @@ impl Via {
 pub struct Found {
     /// The URL.
     pub url: CanonicalUrl,
-    /// Links from a seed; a redirect adds none. Of a sitemap, the sitemaps above it.
+    /// How many links from a seed it is; a redirect adds none. For a sitemap, how many sitemaps are above it.
     pub depth: u32,
     /// How it was found.
     pub via: Via,
@@ -75,12 +75,13 @@ impl Found {
     }
 
     /// A sitemap nested `above` levels deep. It is leased like any page, but as a sitemap, and stays one over redirects. It need not be in
-    /// scope, unless a redirect led there: the caller vouches that it may be requested. No depth and no pattern but `exclude` refuses it.
+    /// scope, unless a redirect led there: the caller vouches that it may be requested. Of the scope's other rules only `exclude`, the
+    /// blocklists and what the user has dropped apply.
     pub fn sitemap(url: CanonicalUrl, above: u32) -> Self {
         Self { depth: above, via: Via::Sitemap, ..Self::seed(url) }
     }
 
-    /// The same with metadata. The bytes travel with the URL, and come back in its lease.
+    /// The same URL with metadata. The bytes travel with the URL, and come back in its lease.
     ///
     /// # Errors
     /// More than [`METADATA`](Self::METADATA) bytes.
@@ -130,7 +131,7 @@ pub enum Admission {
     Refused(Refusal),
 }
 
-/// Bytes that may travel with a URL. They are written to the journal, and read again with each lease of it.
+/// The most bytes that may travel with a URL. They are written to the journal, and read again with each lease of the URL.
 pub(super) const MOST_METADATA: usize = 4096;
 
 /// More metadata than may travel with a URL.
@@ -147,8 +148,8 @@ impl MetadataError {
     }
 }
 
-/// An entry's place in the journal: the offset of its first byte, so positions grow with time. In memory a URL that waits is such a number,
-/// and nothing else.
+/// An entry's place in the journal: the offset of its first byte, so positions grow with time. For a URL that waits, memory holds only this
+/// number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(u64);
 

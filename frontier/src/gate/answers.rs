@@ -1,4 +1,4 @@
-//! Recent answers to links: most links of a page are on its neighbors too, letter for letter.
+//! The cache of recent answers to links: most links of a page are on its neighbors too, letter for letter.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::OnceLock;
@@ -11,7 +11,8 @@ use crate::address::BaseUrl;
 
 /// Slots, a power of two: half a MiB, made with the first link.
 const SLOTS: usize = 1 << 16;
-/// Bits of a slot that hold the reason and the length. The slot's number stands for these bits of the key.
+/// The bits of a slot that hold its note: the reason, and the length of the URL. The key's bits in this place choose the slot, so they need
+/// not be kept.
 const NOTE: u64 = (1 << 16) - 1;
 /// The longest URL whose length a slot can hold.
 const LONGEST: usize = (1 << (16 - REASON_BITS)) - 1;
@@ -21,7 +22,7 @@ const REASON_BITS: u32 = 5;
 const REASON: u64 = (1 << REASON_BITS) - 1;
 const _: () = assert!(Refusal::ALL.len() as u64 <= REASON, "a reason does not fit into its bits");
 
-/// A direct-mapped cache of the answers to links: a key has one slot, and a later key that falls there replaces it.
+/// A direct-mapped cache of the answers to links: each key has one slot, and a later key with the same slot replaces it.
 ///
 /// An answer is cached only if it stays the answer: a seen URL stays seen, and the rules do not change while a crawl runs. There are two
 /// exceptions: the scope may widen, and then [`forget_out_of_scope`](Self::forget_out_of_scope) is called; and the same link may be found
@@ -44,7 +45,7 @@ pub(super) struct LinkKey(u64);
 #[derive(Clone, Debug, Default)]
 pub(super) struct HashedBase {
     text: String,
-    /// Prefixes of the text, by their length; a link depends on one of five.
+    /// The hash states after prefixes of the text, by the prefixes' length. A link depends on one of five.
     beginnings: Vec<(usize, AHasher)>,
 }
 
@@ -104,7 +105,7 @@ impl Answers {
             | Refusal::TooLong
             | Refusal::UnsupportedScheme => refusal,
             _ if is_too_deep => Refusal::TooDeep,
-            // Scope let it pass, and no more is known.
+            // The link was too deep on another page and is not on this one: the rules after the depth have not been asked.
             Refusal::TooDeep => return None,
             refusal => refusal,
         };
@@ -121,9 +122,9 @@ impl Answers {
         key.slot(slots).store(key.0 & !NOTE | note, Ordering::Relaxed);
     }
 
-    /// Forgets which links are out of scope: it is wider now. A walk over half a MiB, once for each root that a seed opens after the first
-    /// link. A thread that notes such an answer at this moment may leave it in place: that link is refused once more, as if it had come
-    /// before the seed.
+    /// Forgets which links are out of scope, since the scope is wider now. This is a walk over half a MiB, once for each root that a seed
+    /// opens after the first link. If another thread notes such an answer at this moment, it may stay: the link is then refused once more,
+    /// as if it had come before the seed.
     pub(super) fn forget_out_of_scope(&self) {
         for slot in self.slots.get().into_iter().flatten() {
             if slot.load(Ordering::Relaxed) & REASON == Refusal::OutOfScope as u64 + 1 {

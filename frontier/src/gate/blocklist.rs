@@ -1,4 +1,4 @@
-//! Hosts and URLs that are never requested, from lists that others maintain.
+//! Blocklists: hosts and URLs that are never requested, from lists that others maintain.
 //!
 //! Such lists have millions of entries, and nearly no link is on one. So a filter is asked first, and a link that it takes for listed is
 //! looked up on disk, as browsers do with lists of harmful URLs: the [verified layout](crate::seen::Layout::Verified). Five million entries
@@ -17,12 +17,12 @@ use crate::seen::{Layout, SeenError, SeenOptions, SeenSet, Sighting};
 
 /// The option that names the lists.
 const OPTION: &str = "scope.blocklists";
-/// Memory is dear here, and a read of the disk for one link in a thousand is not.
+/// The filter's rate of false positives. Memory is dear here, and a read of the disk for one link in a thousand is not.
 const RATE: f64 = 1e-3;
-/// Each holds some four files open.
+/// The set's shards. Each holds some four files open.
 const SHARDS: usize = 4;
 
-/// The entries of some lists. They are read once, when the gate is made: a changed list takes effect at the next start.
+/// The entries of some lists. The lists are read when the gate is made: a changed list takes effect at the next start.
 pub struct Blocklist {
     /// Hosts by their names, and URLs by their keys: no key is a host's name, since it begins with a scheme.
     set: SeenSet,
@@ -44,8 +44,8 @@ impl fmt::Debug for Blocklist {
 }
 
 impl Blocklist {
-    /// Reads the lists, twice: the first time they are counted. `None` if there are none. Entries that do not fit into memory go into
-    /// unnamed files in this directory, or, if it does not exist, in the directory for temporary files.
+    /// Reads the lists twice: the first time, their lines are counted. `None` if there are no lists. The entries go into unnamed files in
+    /// this directory, or, if it does not exist, in the directory for temporary files.
     ///
     /// Costs a few microseconds an entry.
     ///
@@ -80,8 +80,8 @@ impl Blocklist {
         Ok(Some(list))
     }
 
-    /// The second reading: each entry into the set. A line that was added to a file since the first reading counts, too. At the end it
-    /// checks that the disk has worked throughout.
+    /// The second reading: it inserts each entry into the set. A line that was added to a file since the first reading counts, too. At the
+    /// end it checks that the disk has worked throughout.
     fn fill(&mut self) -> Result<(), OptionError> {
         let Self { set, key, files, canonicalizer, entries, digest, unread, first_unread } = self;
         let same_everywhere = FingerprintKey::from_u64(0);
@@ -100,8 +100,8 @@ impl Blocklist {
         self.check().map_err(|error| refused(&self.files[0], &error))
     }
 
-    /// Whether a list names this URL, its host, or a parent of its host. A lookup for each label of the host and one for the URL; one
-    /// lookup in a thousand reads a page of disk.
+    /// Whether a list names this URL, its host, or a parent of its host. It takes a lookup for each label of the host and one for the URL;
+    /// one lookup in a thousand reads a page from disk.
     pub(crate) fn blocks(&self, url: &CanonicalUrl) -> bool {
         let holds = |text: &str| self.set.contains(self.key.fingerprint(text));
         above(url.host()).any(holds) || holds(url.key())
@@ -137,7 +137,7 @@ impl Blocklist {
         self.digest
     }
 
-    /// How many lines name neither host nor URL, and the first of them with its place; `None` if all could be read.
+    /// How many lines name neither a host nor a URL, and the first such line with its place; `None` if all could be read.
     pub fn unread(&self) -> Option<(u64, &str)> {
         self.first_unread.as_deref().map(|first| (self.unread, first))
     }
@@ -189,7 +189,7 @@ fn walk(files: &[PathBuf], canonicalizer: &Canonicalizer, mut show: impl FnMut(L
     Ok(())
 }
 
-/// The error of the gate's options: the file, and what the system said of it.
+/// The error for the gate's options: the file, and the system's error.
 fn refused(path: &Path, error: &dyn fmt::Display) -> OptionError {
     OptionError::Option { option: OPTION, value: path.display().to_string(), reason: error.to_string() }
 }
@@ -197,9 +197,9 @@ fn refused(path: &Path, error: &dyn fmt::Display) -> OptionError {
 /// A host or a URL that a line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum BlockEntry {
-    /// This host and all hosts below it.
+    /// A host, and all hosts below it.
     Host(String),
-    /// Only the URL of this key.
+    /// The key of a URL: only this URL.
     Url(String),
 }
 
@@ -221,7 +221,7 @@ impl BlockEntry {
         if line.starts_with('!') {
             return Ok(Vec::new());
         }
-        // A fragment follows its URL without a blank.
+        // A word that starts with `#` is a comment; a URL's fragment follows the URL without a blank.
         let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
         match words[..] {
             [] => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The verdict on each URL that is found.
+//! The gate: it asks the rules and the seen set about each URL that is found, and counts the verdicts.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,8 @@ use crate::address::{
 };
 use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 
-/// Scope, then traps, then seen: the verdict on one URL, and the proof. `Sync`; shared by all workers.
+/// Gives the verdict on one URL, by scope, traps, budgets and the seen set, in this order, and the proof that the URL passed. It is `Sync`,
+/// and shared by all workers.
 ///
 /// Every URL found is counted once, as admitted or as refused for one reason: while no thread is in the gate, [`found`](Self::found) is
 /// [`admitted`](Self::admitted) plus all [`refusals`](Self::refusals).
@@ -43,8 +44,8 @@ impl fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// Checks the options. A seen set from a checkpoint brings its own fingerprint key: the key of the options would make every URL
-    /// new. `depths` are the bounds of hosts that have rules.
+    /// Checks the options. A seen set from a checkpoint brings its own fingerprint key, since every URL would be new with the key of the
+    /// options. `depths` are the bounds of hosts that have rules.
     ///
     /// # Errors
     /// If a pattern does not compile, a blocklist cannot be read, or the seen set cannot be made. The option is named.
@@ -105,8 +106,8 @@ impl Gate {
         }
     }
 
-    /// The verdict without the seen test: whether scope and traps let a URL pass. Nothing is counted, and the seen set is neither asked nor
-    /// changed. As in [`admit`](Self::admit), a seed widens the scope first, and the scope stays widened.
+    /// The verdict without the seen test: whether scope, traps and budgets let a URL pass. It is not counted, and the URL is not remembered
+    /// as seen. As in [`admit`](Self::admit), a seed widens the scope first, and the scope stays widened.
     ///
     /// # Errors
     /// Why it does not pass.
@@ -140,12 +141,12 @@ impl Gate {
         found.into_iter().zip(verdicts).map(conclude).collect()
     }
 
-    /// How far from the seeds the scope goes, as the options say.
+    /// How far from the seeds the scope goes.
     pub fn scope_kind(&self) -> ScopeKind {
         self.scope.kind()
     }
 
-    /// Whether sitemaps may list anything for this crawl: not if its scope is the seeds alone.
+    /// Whether sitemaps may list anything for this crawl: not if its scope is the seeds alone, or no links are followed.
     pub fn takes_sitemaps(&self) -> bool {
         self.scope.kind() != ScopeKind::Page && self.scope.depths().follows_links()
     }
@@ -160,12 +161,12 @@ impl Gate {
         self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds the refusals that another process has counted for a reason.
+    /// Raises the count for a reason to the number that another process has counted, if that is higher.
     pub fn count_refused(&self, refusal: Refusal, counted: u64) {
         self.refused[refusal as usize].fetch_max(counted, Ordering::Relaxed);
     }
 
-    /// A hash of the rules, the same in every process: scope, blocklists, bounds of URLs, and what is dropped. It is never 0.
+    /// A hash of the rules: scope, blocklists, bounds of URLs, and what the user has dropped. It is the same in every process, and never 0.
     pub(crate) fn digest(&self) -> u64 {
         let TrapLimits { url_bytes, path_segments, segment_repeats, redirects, parameters, .. } = self.traps;
         let traps = (url_bytes, path_segments, segment_repeats, redirects, parameters);
@@ -173,8 +174,8 @@ impl Gate {
         FingerprintKey::from_u64(0).fingerprint(&text).bits().max(1)
     }
 
-    /// The verdict of today's rules on a URL that was admitted, perhaps by other rules. Neither budgets nor the seen set are asked, nothing
-    /// is counted, and no scope is widened. It costs the parsing of the URL.
+    /// The verdict of the present rules on a URL that was admitted, perhaps by other rules. Neither budgets nor the seen set are asked,
+    /// nothing is counted, and the scope is not widened. It costs the parsing of the URL.
     ///
     /// # Errors
     /// Why it does not pass.
@@ -207,7 +208,7 @@ impl Gate {
         self.scope.drops().set(rules)
     }
 
-    /// Moves URLs from refused to admitted: their rule is gone.
+    /// Moves URLs from refused to admitted, since the rule that refused them is gone.
     pub(crate) fn readmit(&self, refusal: Refusal, urls: u64) {
         self.refused[refusal as usize].fetch_sub(urls, Ordering::Relaxed);
         self.admitted.fetch_add(urls, Ordering::Relaxed);
@@ -225,8 +226,8 @@ impl Gate {
         self.admitted.fetch_sub(urls, Ordering::Relaxed);
     }
 
-    /// What the seeds have opened so far, for a checkpoint. A resume opens it before it judges anything: the seed is not shown again, and
-    /// links that it brought into scope must not be refused for that.
+    /// The surroundings that the seeds have opened so far, for a checkpoint. A resume opens them before it judges anything: the seeds are
+    /// not shown again, and links that they brought into scope must not be refused for that.
     pub(crate) fn roots(&self) -> Vec<String> {
         self.scope.roots().iter().map(ToString::to_string).collect()
     }
@@ -236,8 +237,8 @@ impl Gate {
         self.budgets.is_seeds(host)
     }
 
-    /// Goes on from the counts of an earlier run, and from what the seeds had opened by then, in a scope of that kind. No other thread has
-    /// the gate yet.
+    /// Goes on from the counts of an earlier run, and from the surroundings that the seeds had opened by then, in a scope of that kind. No
+    /// other thread has the gate yet.
     pub(crate) fn restore(
         &mut self,
         admitted: u64,
@@ -255,8 +256,8 @@ impl Gate {
         self.scope.open(scope, roots);
     }
 
-    /// Admits a URL without the seen test: the journal has it, or it is requested again. `insert` and `count` say whether to add it to the
-    /// seen set and to the counts: those of a checkpoint may have it already.
+    /// Admits a URL without the seen test, since the journal has it, or it is requested again. `insert` and `count` say whether to add it
+    /// to the seen set and to the counts: a checkpoint's may have it already.
     pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
         if via.widens_scope(depth) {
             self.budgets.add_original(url.origin());
@@ -314,7 +315,7 @@ impl Gate {
         Ok(fingerprint)
     }
 
-    /// Scope, then traps: the rules whose answer stays the same. They return the fingerprint, so that each key is hashed once.
+    /// Scope, then traps: the rules whose answer stays the same. The fingerprint is returned, so that each key is hashed once.
     pub(super) fn judge_by_rules(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
@@ -364,7 +365,7 @@ impl Gate {
         &mut self.budgets
     }
 
-    /// Opens what these seeds may open. Links of pages open nothing, and cost a look at how they were found.
+    /// Opens the surroundings of the seeds among these. Links of pages open nothing, and cost a look at how they were found.
     ///
     /// It comes before any verdict on the same batch, so that the links that came in with a seed are judged by the scope that it opens.
     fn widen(&self, found: &[Found]) {
@@ -382,7 +383,8 @@ impl Gate {
         }
     }
 
-    /// What scope and traps say of a URL, and by which rules. It changes nothing: even a seed opens nothing.
+    /// The verdict of the scope on a URL, and that of traps and budgets, each with the rule that decided it. It changes nothing: even a
+    /// seed opens nothing.
     pub fn explain(&self, found: &Found) -> (Ruled, Ruled) {
         let (scope, trap) = (self.scope.judge_to_explain(found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
@@ -399,7 +401,7 @@ impl Gate {
         (scope, traps)
     }
 
-    /// How many links from a seed a page may be. With it, a page's links are refused all at once if they are too deep.
+    /// How many links from a seed a page may be. With it, all links of a page are refused at once if they are too deep.
     pub(crate) fn depths(&self) -> &Depths {
         self.scope.depths()
     }
@@ -422,7 +424,7 @@ impl Gate {
     }
 }
 
-/// Seeds and sitemaps have none.
+/// Whether budgets apply to a URL: not to seeds and sitemaps.
 fn has_budget(found: &Found) -> bool {
     !matches!(found.via, Via::Seed | Via::Sitemap)
 }

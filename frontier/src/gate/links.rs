@@ -8,13 +8,13 @@ use crate::address::CanonicalUrl;
 use crate::address::{BaseUrl, Fingerprint};
 use crate::seen::Sighting;
 
-/// Bytes that the links of a page may take. Once resolved, a short link on a page with a long address is as long as that.
+/// The most bytes that the links of a page may take. Once resolved, a short link on a page with a long address is as long as that address.
 const MOST: usize = 8 << 20;
 /// The same for the URLs that a sitemap lists: it may have 50,000.
 const MOST_LISTED: usize = 48 << 20;
 
-/// The links of one page, judged by scope and traps as they are added. [`Gate::admit_links`] asks the seen set about all of them at once,
-/// and counts them.
+/// The links of one page, judged by scope, traps and budgets as they are added. [`Gate::admit_links`] asks the seen set about all of them
+/// at once, and counts them.
 ///
 /// A link whose answer is known costs one lookup, by its text and by the part of the base that it depends on: no URL is made of it.
 ///
@@ -45,7 +45,7 @@ pub struct Links {
     refused: RefusalCounts,
 }
 
-/// A link that scope and traps let pass: only the seen set knows whether it is new.
+/// A link that the rules let pass: only the seen set knows whether it is new.
 #[derive(Debug)]
 struct Open {
     key: Option<LinkKey>,
@@ -54,7 +54,7 @@ struct Open {
 }
 
 impl Links {
-    /// None yet. They will be `depth` links from a seed.
+    /// No links yet. Those that are added are `depth` links from a seed.
     pub fn new(depth: u32, referrer: Option<Position>) -> Self {
         Self {
             depth,
@@ -66,7 +66,7 @@ impl Links {
         }
     }
 
-    /// Links from a seed that each of these has.
+    /// How many links from a seed each of these is.
     pub fn depth(&self) -> u32 {
         self.depth
     }
@@ -104,7 +104,7 @@ impl Links {
         self.refused.add(refusal, links.into());
     }
 
-    /// Bytes that they take until the gate has answered.
+    /// Bytes that the links take until the gate has answered.
     pub fn memory(&self) -> usize {
         self.open.iter().map(|open| size_of::<Open>() + 2 * open.found.url.wire().len()).sum()
     }
@@ -114,8 +114,8 @@ impl Links {
         self.open.iter().any(|open| open.found.url.host() == host && open.found.url.wire() != own)
     }
 
-    /// Takes out the links that scope and traps let pass, and that are `elsewhere`. The gate has neither shown them to the seen set nor
-    /// counted them.
+    /// Takes out the links that the rules let pass and that are `elsewhere`. The gate has neither shown them to the seen set nor counted
+    /// them.
     pub fn split_off(&mut self, elsewhere: impl Fn(&CanonicalUrl) -> bool) -> Vec<(Found, Fingerprint)> {
         let away = self.open.extract_if(.., |open| elsewhere(&open.found.url));
         away.map(|Open { found, fingerprint, .. }| (found, fingerprint)).collect()
@@ -123,7 +123,7 @@ impl Links {
 
     fn judge(&mut self, gate: &Gate, base: &BaseUrl, href: &str) -> Result<(), Refusal> {
         let is_too_deep = gate.depths().are_too_deep(self.depth);
-        // If that depends on the host, the text of a link does not tell it.
+        // If that depends on the link's host, no answer is cached, since the link's text need not tell the host.
         let key = is_too_deep.and_then(|_| gate.answers.key(&mut self.base, base, href));
         let is_too_deep = is_too_deep.unwrap_or_default();
         if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {

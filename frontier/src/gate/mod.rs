@@ -8,12 +8,12 @@
 //!
 //! # The order
 //!
-//! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So
-//!    does the URL that a seed redirects to. An excluded seed opens nothing. What is opened stays open.
-//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then `exclude`, then the blocklists, then the extensions, then `include`, then the
-//!    depth. The first rule that refuses gives the reason.
+//! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So does the URL
+//!    that a seed redirects to. An excluded seed opens nothing. Opened surroundings stay open.
+//! 2. **Scope** ([`ScopeOptions`]): the surroundings, then what the user has dropped, then `exclude`, the blocklists, the extensions,
+//!    `include`, and the depth. The first rule that refuses gives the reason.
 //! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a segment that repeats.
-//! 4. **Budgets**: how much new its shape, section, host and domain have brought so far; see `budget`.
+//! 4. **Budgets**: whether its shape, section, host and domain have brought enough that was new so far; see `budget`.
 //! 5. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
 //!    bring them at once, exactly one is told that it is new.
 //!
@@ -30,7 +30,7 @@
 //! # Rules that change
 //!
 //! A URL that was admitted and waits is judged again when its turn comes if the rules have changed since its admission: a later run has
-//! other rules, or the user [drops](DropRule) a host. `Gate::digest` tells sets of rules apart, and `Gate::judge_again` judges.
+//! other rules, or the user [drops](DropRule) a host. `Gate::digest` tells whether the rules have changed, and `Gate::judge_again` judges.
 //!
 //! When a URL is admitted before its host's robots.txt was read, and that file disallows it, its count moves from admitted to
 //! [`Refusal::Robots`] when its turn comes. So does the count of a URL whose budget was spent meanwhile.
@@ -51,15 +51,17 @@
 //! # The proof
 //!
 //! Only a gate makes an [`Admitted`], and only an [`Admitted`] can be [submitted](crate::frontier::Frontier::submit), so no URL is queued
-//! around the rules. It is a debt as well: the seen set remembers the URL from then on, so if the proof is dropped, this crawl never
+//! around the rules. An [`Admitted`] is a debt as well: the seen set remembers the URL from then on, so if it is dropped, this crawl never
 //! fetches the page.
 //!
-//! # Where things stand
+//! # Modules
 //!
-//! [`Found`] is a URL and how it was found, [`Admission`] the verdict; both are in `admission`, with the bound on the bytes that travel with
-//! a URL, and the [`Position`] of an admission in the journal. [`Links`] are a page's, and `answers` is their cache. `scope`, `blocklist`,
-//! `trap` and `budget` are the rules; each can say which rule decided ([`Ruled`], for `explain`). The gate's options are part of
-//! [`FrontierOptions`](crate::frontier::FrontierOptions), and [`OptionError`] refuses them; `options` has both, and what a user drops.
+//! - `gate`: the [`Gate`].
+//! - `admission`: [`Found`], a URL and how it was found; [`Admission`], the verdict; the bound on the bytes that travel with a URL; and [`Position`], the place of an admission in the journal.
+//! - `refusal`: the reasons and their counts, and [`Ruled`], a verdict with the rule that decided it, for `explain`.
+//! - `links` and `answers`: the links of a page, and the cache of their answers.
+//! - `scope`, `blocklist`, `trap` and `budget`: the rules.
+//! - `options`: the gate's options, which are part of [`FrontierOptions`](crate::frontier::FrontierOptions), the [`OptionError`] that refuses them, and the rules on what a user drops.
 
 mod admission;
 mod answers;

@@ -1,4 +1,4 @@
-//! What a gate is made from, what a user drops from its scope while it runs, and why such options are refused.
+//! The options of a gate, the rules on what a user drops from its scope while it runs, and the errors of both.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::TrapLimits;
 use crate::address::{CanonicalUrl, FingerprintKey, HostPattern, HostTable, KeyRules};
 use crate::seen::{SeenError, SeenOptions};
 
-/// What a gate is made from: its share of a frontier's options.
+/// The options of a gate: its share of a frontier's options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateOptions<'a> {
     pub(crate) keys: &'a KeyRules,
@@ -90,14 +90,14 @@ pub struct ScopeOptions {
     /// Regular expressions on the key. None of them may match, not even for a seed.
     pub exclude: Vec<String>,
     /// Lists of hosts and URLs that are never requested, not even as seeds: one a line, or hosts files. A host covers all hosts below it
-    /// too. They are read once.
+    /// too. The lists are read when the gate is made.
     pub blocklists: Vec<PathBuf>,
     /// What the user has dropped since the crawl began. A job adds the rules of its `dropped.txt`.
     pub dropped: Vec<DropRule>,
     /// File extensions, as `zip` or `tar.gz`, in either case: a URL whose path ends with one is never requested, not even as a seed.
     /// Sitemaps are.
     pub reject_extensions: Vec<String>,
-    /// Links from a seed at most; `None` is no limit.
+    /// The most links from a seed; `None` is no limit.
     pub max_depth: Option<u32>,
 }
 
@@ -118,7 +118,7 @@ pub enum OptionError {
     /// A rule for a host or a group is out of its range or does not parse.
     #[error(transparent)]
     Rule(Box<RuleError>),
-    /// The seen set's options.
+    /// The seen set's options are invalid, or the set cannot be made.
     #[error("seen.{0}")]
     Seen(#[from] SeenError),
 }
@@ -140,7 +140,7 @@ pub struct RuleError {
     pub reason: String,
 }
 
-/// Bytes that one option's patterns may compile to, together: what a hostile list of patterns can cost in memory.
+/// The most bytes that one option's patterns together may compile to. This bounds the memory that a hostile list of patterns can take.
 const MAX_COMPILED: usize = 16 << 20;
 
 /// Compiles an option's patterns into one set: a URL is searched once, in time linear in its length, however many they are.
@@ -159,9 +159,9 @@ pub fn patterns(option: &'static str, patterns: &[String]) -> Result<RegexSet, O
     })
 }
 
-/// One thing that is dropped.
+/// A rule on what is dropped: a host, or the URLs that match a pattern.
 ///
-/// Its text, in a job's `dropped.txt` and wherever it is shown: `host example.org`, or `urls /calendar/`.
+/// Its text, in a job's `dropped.txt` and wherever it is shown, is `host example.org` or `urls /calendar/`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DropRule {
@@ -172,10 +172,10 @@ pub enum DropRule {
 }
 
 impl DropRule {
-    /// Reads its text.
+    /// Reads a rule's text.
     ///
     /// # Errors
-    /// If the text begins otherwise, the name is no host name, or the pattern does not compile.
+    /// If the text begins with neither `host` nor `urls`, the name is no host name, or the pattern does not compile.
     pub fn parse(text: &str) -> Result<Self, OptionError> {
         let rule = match text.split_once(' ') {
             Some(("host", name)) => Self::Host(name.trim().to_owned()),

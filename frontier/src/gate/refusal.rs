@@ -1,4 +1,4 @@
-//! Why URLs are refused, and how many; and what a rule says of one URL.
+//! The reasons for which URLs are refused, their counts, and the verdict of a rule on one URL.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use crate::address::AddressError;
 
 /// Why a URL was found and not fetched. A URL has one reason: the first rule that refused it.
 ///
-/// The [gate](crate::gate::Gate) refuses by scope, traps and the seen set. Texts that are no URLs are refused before it, by
-/// [`AddressError`](crate::address::AddressError); the frontier refuses by `Robots` and by the budgets of `Barren…`, `Known…` and
-/// `Host…`, when the URL's turn comes.
+/// The [gate](crate::gate::Gate) refuses by scope, traps, budgets and the seen set. Texts that are no URLs are refused before that, by
+/// [`AddressError`](crate::address::AddressError). When a URL's turn comes, the frontier refuses by `Robots`, by the budgets of `Barren…`
+/// and `Known…` again, by those of `Host…`, and by rules that have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -225,7 +225,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// How many URLs were refused for each reason. Each count is read by itself.
+/// How many URLs were refused for each reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusalCounts([u64; Refusal::ALL.len()]);
 

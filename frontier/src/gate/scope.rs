@@ -1,4 +1,4 @@
-//! The rules on what belongs to this crawl: surroundings of the seeds, patterns, depths, and file extensions.
+//! The scope: the rules on what belongs to this crawl, which are the surroundings of the seeds, patterns, file extensions and depths.
 
 use std::net::Ipv4Addr;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -10,7 +10,7 @@ use super::options::DropRules;
 use super::{Blocklist, Found, OptionError, Refusal, ScopeKind, ScopeOptions, Via, patterns};
 use crate::address::{CanonicalUrl, HostTable};
 
-/// The rules on what belongs to a crawl: the seeds' surroundings, patterns, and depth. Only what is dropped changes.
+/// The rules on what belongs to a crawl. While it runs, two of them change: what the seeds have opened, and what the user has dropped.
 #[derive(Debug)]
 pub(crate) struct Scope {
     kind: ScopeKind,
@@ -25,7 +25,7 @@ pub(crate) struct Scope {
     drops: DropRules,
     /// Endings of paths that are never requested.
     rejected: Extensions,
-    /// In links from a seed. A redirect is no link: its target has the depth of the page that redirects.
+    /// The most links from a seed. A redirect is no link: its target has the depth of the page that redirects.
     depths: Depths,
 }
 
@@ -33,7 +33,8 @@ pub(crate) struct Scope {
 pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
-    /// Compiles the patterns once. `blocklist` is what the options name, already read; `depths` are the bounds of hosts with rules.
+    /// Compiles the patterns once. `blocklist` has the lists that the options name, already read; `depths` are the bounds of hosts with
+    /// rules.
     ///
     /// # Errors
     /// If a pattern does not compile, or an extension is none. The option is named.
@@ -98,8 +99,8 @@ impl Scope {
         false
     }
 
-    /// Opens what seeds had opened when a checkpoint was written, in a scope of that kind. A scope of another kind opens what follows from
-    /// it: a host is in a domain. For everything else, the seeds must be shown again.
+    /// Opens the surroundings that seeds had opened when a checkpoint was written, in a scope of that kind. A scope of another kind opens
+    /// what follows from them, as a domain from a host. For everything else, the seeds must be shown again.
     pub(crate) fn open(&mut self, kind: ScopeKind, roots: &[String]) {
         let now = self.kind;
         let follows = |root: &String| match (kind, now) {
@@ -113,10 +114,10 @@ impl Scope {
         opened.extend(roots.iter().filter_map(follows));
     }
 
-    /// Whether this URL belongs to the crawl; if not, why. The first rule that refuses gives the reason.
+    /// Whether this URL belongs to the crawl, and if not, why. The first rule that refuses gives the reason.
     ///
-    /// A seed belongs to it wherever it is, and whatever is included. An excluded URL never does, even as a seed: lists of seeds are made
-    /// by programs, exclusions by people. The patterns are matched against the key, so one pattern covers all spellings.
+    /// A seed belongs to the crawl wherever it is, and whatever is included. An excluded URL never does, even as a seed: lists of seeds are
+    /// made by programs, exclusions by people. The patterns are matched against the key, so one pattern covers all spellings.
     pub(crate) fn judge(&self, roots: &Roots, found: &Found) -> Result<(), Refusal> {
         let is_sitemap = found.via == Via::Sitemap;
         let is_asked_for = found.via.widens_scope(found.depth) || is_sitemap && found.redirects == 0;
@@ -141,8 +142,8 @@ impl Scope {
         Ok(())
     }
 
-    /// The verdict of [`judge`](Self::judge), to be explained. Before a URL is called outside what the seeds opened, a rule that would
-    /// refuse it even as a seed is named: a seed that such a rule refused has opened nothing.
+    /// The verdict of [`judge`](Self::judge), to be explained. If a URL is outside the opened surroundings, and a rule would refuse it even
+    /// as a seed, that rule is named instead: it may be the reason why the seed opened nothing.
     pub(crate) fn judge_to_explain(&self, found: &Found) -> Result<(), Refusal> {
         match self.judge(&self.roots(), found) {
             Err(Refusal::OutOfScope) => self.check(&found.url).and(Err(Refusal::OutOfScope)),
@@ -161,7 +162,7 @@ impl Scope {
         }
     }
 
-    /// The lists of what is never requested; `None` if the options name none.
+    /// The lists of hosts and URLs that are never requested; `None` if the options name none.
     pub(crate) fn blocklist(&self) -> Option<&Blocklist> {
         self.blocklist.as_ref()
     }
@@ -244,8 +245,8 @@ impl Scope {
         }
     }
 
-    /// Whether the seeds opened the surroundings of a URL: a lookup in a hash table, or for directories one for each part of
-    /// the path.
+    /// Whether the seeds opened the surroundings of a URL. This takes a lookup in a hash table, or for directories one for each part of the
+    /// path.
     fn is_inside(&self, roots: &Roots, url: &CanonicalUrl) -> bool {
         match self.kind {
             ScopeKind::Any => true,
@@ -288,10 +289,10 @@ const ANY: u32 = u32::MAX;
 /// How many links from a seed a page may be, by its host.
 #[derive(Debug)]
 pub(crate) struct Depths {
-    /// For hosts whose rules do not say it.
+    /// The most for hosts whose rules set no limit.
     others: u32,
     by_host: HostTable<u32>,
-    /// The least and the most of all of these.
+    /// The lowest and the highest of all these limits.
     least: u32,
     most: u32,
 }

@@ -3,12 +3,13 @@
 use super::budget::count_parameters;
 use super::{Found, Refusal, Via};
 
-/// Up to this many segments are listed without an allocation: some more than the default of `path_segments`.
+/// Up to this many segments are listed without an allocation. It is a few more than the default of `path_segments`.
 const FEW: usize = 24;
 
 /// Bounds that only an endless site reaches: a calendar, a session in the path, a link that is relative by mistake.
 ///
-/// They look at the URL alone, and come before the seen test: a trap leaves no mark in the filter.
+/// The bounds on a URL look at the URL alone, and come before the seen test: a trap leaves no mark in the filter. The budgets depend on
+/// what earlier pages brought.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrapLimits {
@@ -74,7 +75,8 @@ impl Default for TrapLimits {
 }
 
 impl TrapLimits {
-    /// Why this URL looks like part of an endless site. The path of a seed is not judged: it is the user's own choice. O(bytes), no lock.
+    /// Whether this URL looks like part of an endless site, and why. The path and the query of a seed are not judged: they are the user's
+    /// own choice. O(bytes), no lock.
     ///
     /// A seed's length and redirects are judged all the same: no server takes a longer URL, and a chain of redirects may be endless
     /// wherever it begins.

@@ -1,4 +1,4 @@
-//! One part of the seen set, under one lock, and its layers: filters, and what they were planned for.
+//! A shard: one part of the seen set, under one lock. Its layers are filters, each with its plan.
 
 use std::io;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Shard {
         }
     }
 
-    /// Was this fingerprint shown before? Remembers it either way.
+    /// Was this fingerprint shown before? The shard remembers it either way.
     #[inline]
     pub(super) fn insert(&mut self, fingerprint: Fingerprint) -> Sighting {
         self.answer(self.probes(fingerprint))
@@ -77,8 +77,8 @@ impl Shard {
 
     /// As [`insert`](Self::insert) for each fingerprint, in order. `new` gets the places of the new ones.
     ///
-    /// Window by window: while one is tested, the lines of the next are being fetched. Equal fingerprints in one batch are answered as if
-    /// they came one by one: the first is new, the others are seen.
+    /// This is done window by window: while one is tested, the memory of the next is fetched. Equal fingerprints in one batch are answered
+    /// as if they came one by one: the first is new, the others are seen.
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
@@ -101,7 +101,7 @@ impl Shard {
     fn insert_window(&mut self, window: ProbeWindow<'_>) -> Subset {
         let (newest, older) = self.layers.split_last_mut().expect(ALWAYS_ONE);
         if newest.inserted + window.len() as u64 >= newest.plan.room {
-            // The shard may grow on the way, so one by one.
+            // The shard may grow on the way, so the fingerprints are inserted one by one.
             self.prefetch(window);
             return window.choose(|probes, _| self.answer(probes) == Sighting::New);
         }
@@ -120,14 +120,14 @@ impl Shard {
         new
     }
 
-    /// Was this fingerprint shown before? Counts nothing but the cost of a lookup on disk.
+    /// Was this fingerprint shown before? It is not remembered, and only the cost of a lookup on disk is counted.
     pub(super) fn contains(&mut self, fingerprint: Fingerprint) -> bool {
         let probes = self.probes(fingerprint);
         hold(&self.layers, probes) && self.verified.as_mut().is_none_or(|verified| verified.holds(probes))
     }
 
-    /// Forgets a fingerprint. Called only for layouts that can. If more than one layer claims it, the set cannot tell which has it, and it
-    /// is [kept](Removal::Kept): taking it out of the wrong one would make other URLs new.
+    /// Forgets a fingerprint. It is called only for layouts that can. If more than one layer claims the fingerprint, the set cannot tell
+    /// which has it, and it is [kept](Removal::Kept): taking it out of the wrong layer would make other URLs new.
     pub(super) fn remove(&mut self, fingerprint: Fingerprint) -> Removal {
         let probes = self.probes(fingerprint);
         let mut claiming = self.layers.iter_mut().filter(|layer| layer.filter.contains(probes));
@@ -174,8 +174,7 @@ impl Shard {
         self.counts.lock_waits += 1;
     }
 
-    /// What it holds and what it costs. Rates and cardinality are computed here, from the fill of
-    /// each layer.
+    /// What the shard holds and what it costs. Rates and cardinality are computed here, from the fill of each layer.
     pub(super) fn statistics(&self) -> ShardStatistics {
         let ShardCounts { inserted, removed, tests, lock_waits, batches, batched } = self.counts;
         let mut row = ShardStatistics { inserted, tests, removed, lock_waits, batches, batched, ..Default::default() };
@@ -224,7 +223,7 @@ impl Shard {
         filters as u64 + self.bytes_bookkeeping()
     }
 
-    /// The part of it that is not filters.
+    /// The part of the memory that is not filters.
     fn bytes_bookkeeping(&self) -> u64 {
         let audit = self.audit.as_ref().map_or(0, Audit::bytes);
         let verified = self.verified.as_ref().map_or(0, Verified::bytes);
@@ -236,7 +235,7 @@ impl Shard {
         Probes::new(fingerprint, self.split_bits)
     }
 
-    /// The one place that answers a test and remembers it. Checks the newest layer first: it is the largest, and recent URLs are seen most
+    /// Answers one test and remembers the fingerprint. The newest layer is checked first: it is the largest, and recent URLs are seen most
     /// often.
     #[inline]
     fn answer(&mut self, probes: Probes) -> Sighting {
@@ -275,7 +274,7 @@ impl Shard {
     /// It checks first that the memory can be had; a layer without memory counts as none.
     fn grow(&mut self) {
         let options = self.growth.options();
-        // A table grows by itself.
+        // The exact layout's table grows by itself.
         let is_table = options.layout == Layout::Exact && !self.layers.is_empty();
         let next = if is_table { None } else { self.growth.layer(self.layers.len()) };
         if let Some(plan) = next.filter(|plan| can_be_had(plan.sizing.bytes().into())) {
@@ -287,14 +286,14 @@ impl Shard {
     }
 }
 
-/// The rate of a full first layer: a table is held to it, since it has no other layers.
+/// The rate of a full first layer. It is the exact layout's target, since its table has no other layers.
 fn first_rate(growth: &Growth) -> f64 {
     growth.layer(0).map_or(0.0, |plan| plan.sizing.rate(plan.room as f64))
 }
 
 const ALWAYS_ONE: &str = "a shard has a layer from the start";
 
-/// Whether one of these layers has seen it.
+/// Whether one of these layers has seen a fingerprint.
 fn hold(layers: &[Layer], probes: Probes) -> bool {
     layers.iter().rev().any(|layer| layer.filter.contains(probes))
 }
@@ -311,15 +310,15 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// An empty one. `split_bits`: how many shards there are, as a power of two.
+    /// An empty layer. `split_bits`: how many shards there are, as a power of two.
     pub(super) fn new(plan: Plan, split_bits: u32) -> Self {
         Self { filter: Filter::new(plan.sizing, split_bits), plan, inserted: 0 }
     }
 
-    /// Its present size, since a table grows by itself; and an estimate of the distinct URLs that came to it.
+    /// The present size, which changes while a table grows, and an estimate of the distinct URLs that came to this layer.
     ///
-    /// A URL came to it if it was shown while this layer was the newest, and no older layer took it for seen. The estimate is the number
-    /// that would explain the cells that are set; a full filter only says that there were at least as many as it has cells.
+    /// A URL came to a layer if it was shown while the layer was the newest, and no older layer took it for seen. The estimate is the
+    /// number that would explain the cells that are set. A full filter explains any large number; the estimate is then its number of cells.
     pub(super) fn came(&self) -> (Sizing, f64) {
         let (cells_set, cells) = self.filter.cells(self.plan.sizing);
         let sizing = Sizing { bits: cells, ..self.plan.sizing };

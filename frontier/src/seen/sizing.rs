@@ -1,5 +1,5 @@
-//! How large a filter must be for a rate, and what rate a filter of a given size has. Pure arithmetic: nothing here allocates a filter, reads a
-//! clock or a file; only [`can_be_had`] asks the machine for memory.
+//! How large a filter must be for a rate, and what rate a filter of a given size has. This is pure arithmetic; only [`can_be_had`] asks the
+//! machine for memory.
 //!
 //! The lines of a blocked filter fill unevenly, so its rate is computed over all lines, step by step: see [`Load`].
 
@@ -7,7 +7,7 @@ use super::layouts::lines::Geometry;
 use super::options::{Layout, SeenOptions, Shape};
 use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 
-/// The size of a filter, and what follows from it. Pure arithmetic: nothing is allocated.
+/// The size of a filter, and the numbers that follow from it. Nothing is allocated.
 ///
 /// *Blocked.* All probes of a URL fall into one line of 512 bits, one or two into each of its 8
 /// lanes of 64. URLs fall into lines at random, so a line's load is Poisson distributed, and the
@@ -18,13 +18,11 @@ use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 /// none of its `k` cells is clear (Bloom 1970; Broder and Mitzenmacher 2004). The mean of the power is more than the power of the mean
 /// (Bose and others 2008), by some percent below a hundred URLs. So the rate includes the variance of the fill.
 ///
-/// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less, and
-/// no different at scale. The arrays fill independently, so the power of the mean is exact.
+/// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less; in a large filter the difference vanishes. The arrays fill independently, so the power of the mean is exact.
 ///
-/// *Exact.* A line is home to some URLs, Poisson distributed, and a new one that belongs there is taken for seen if one of them has the
-/// same identity bits.
+/// *Exact.* The number of URLs that have a line as their home is Poisson distributed. A new URL with this home is taken for seen if one of them has the same identity bits.
 ///
-/// *Verified.* The bits are those of a blocked filter, and the rate is that of the exact set on disk.
+/// *Verified.* The bits are those of a blocked filter. The rate is that of the whole fingerprints on disk: two URLs are confused only if all 64 bits are equal.
 ///
 /// ```
 /// # use crawler_frontier::seen::{Layout, Sizing};
@@ -45,8 +43,8 @@ pub struct Sizing {
     pub identity_bits: u32,
 }
 
-/// Below this rate two bits a lane make a smaller filter than one: by 13 % here, by 24 % at 1e-6. Above it the filter is larger, or the
-/// test takes longer for little.
+/// Below this rate, a filter has two bits a lane. That makes it smaller than with one: by 13 % at this rate, by 24 % at 1e-6. Above this
+/// rate it would be larger, or the test would take longer for little gain.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
 
 /// Bits in a lane of a line.
@@ -83,13 +81,13 @@ impl Sizing {
         sizing
     }
 
-    /// Lines with fingerprints of this length, with room for `urls`.
+    /// The exact layout with identities of this length and room for `urls`.
     pub fn exact(urls: u64, identity_bits: u32) -> Self {
         let lines = Geometry::of(identity_bits).lines(urls);
         Self { layout: Layout::Exact, bits: lines.saturating_mul(LINE_BITS), probes: 1, identity_bits }
     }
 
-    /// The smallest lines with fingerprints that keep the rate, or the lines with the longest fingerprints if none do.
+    /// The exact layout with the shortest identities that keep the rate, or with the longest ones if none do.
     pub(super) fn exact_at_rate(urls: u64, rate: f64) -> Self {
         let sized = Geometry::BITS.map(|bits| Self::exact(urls, bits));
         sized.clone().find(|sized| sized.rate(urls as f64) <= rate).unwrap_or(Self::exact(urls, *Geometry::BITS.end()))
@@ -108,7 +106,7 @@ impl Sizing {
         }
     }
 
-    /// At least this many bits, rounded to what the layout can have: whole lines, arrays of one size, whole words.
+    /// A filter of this many bits, rounded up to whole lines, to arrays of one size, or to whole words, as the layout needs.
     fn rounded(layout: Layout, bits: f64, probes: u32) -> Self {
         let unit = match layout.shape() {
             Shape::Lines => LINE_BITS,
@@ -119,7 +117,7 @@ impl Sizing {
         Self { layout, bits, probes, identity_bits: 0 }
     }
 
-    /// Whether a filter can have this size. A file's checksum says only that it was written so.
+    /// Whether a filter can have this size. This checks what a file says, since its checksum shows only that it was written so.
     pub(super) fn is_possible(&self) -> bool {
         let is_whole = |unit| self.bits > 0 && self.bits.is_multiple_of(unit);
         let may_probe = (1..=MAX_PROBES).contains(&self.probes);
@@ -195,7 +193,7 @@ impl Sizing {
         fill.powf(probes) * (1.0 + probes * (probes - 1.0) / 2.0 * variance / (fill * fill))
     }
 
-    /// The answers of the lines after `urls` URLs.
+    /// The rates of the lines after `urls` URLs.
     fn load(&self, urls: f64) -> Load {
         Load::of(urls / self.lines(), self.probes)
     }
@@ -239,11 +237,11 @@ fn integral(function: impl Fn(f64) -> f64, end: f64) -> f64 {
     (at(0, 1.0) + inner + at(PIECES, 1.0)) * end / f64::from(3 * PIECES)
 }
 
-/// What the lines of a blocked filter answer at a mean load, in URLs a line.
+/// The rates of a blocked filter's lines at a mean load, in URLs a line.
 ///
-/// A line's load `J` is Poisson distributed, and means over it are needed. Let `r(J)` be the rate of a line that holds `J` URLs. Then the
-/// derivative of the mean of `r(J)` is the mean of `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So one walk
-/// over the loads gives all three.
+/// A line's load `J` is Poisson distributed. Let `r(J)` be the rate of a line that holds `J` URLs, and the filter's rate the mean of
+/// `r(J)`. Its derivative by the mean load is the mean of `r(J + 1) - r(J)`, and its integral is the mean of `r(0) + ... + r(J - 1)`. So
+/// one walk over the loads gives all three.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// The share of new URLs that are taken for seen.
@@ -346,13 +344,13 @@ pub(super) fn to_u64(count: f64) -> u64 {
     count as u64
 }
 
-/// More than any machine has: 16 TiB.
+/// The most memory that is asked for: 16 TiB, more than any machine has.
 const MAX_BYTES: u128 = 1 << 44;
 
 /// Whether this machine gives `bytes` of memory at once.
 ///
-/// The memory is allocated and freed again. Finding out later, when it is needed, would end the process: a failed allocation cannot be
-/// caught. Systems that promise more than they have may still say yes and fail when the memory is touched.
+/// The memory is allocated and freed again. If the lack of memory were found out later, it would end the process, since a failed allocation
+/// cannot be caught. Systems that promise more than they have may still say yes, and fail when the memory is touched.
 pub(super) fn can_be_had(bytes: u128) -> bool {
     bytes <= MAX_BYTES && usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
 }

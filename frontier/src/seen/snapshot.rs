@@ -1,4 +1,4 @@
-//! The seen set in a file, shard after shard.
+//! Snapshots: the seen set in a file, shard after shard.
 //!
 //! ```text
 //! snapshot:  magic     8 bytes, "seen set"
@@ -38,11 +38,12 @@
 //! end:       an empty frame, and nothing after it
 //! ```
 //!
-//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits. A table of lines may have fewer words than its
-//! homes need, where the old table's end was given back; without a second table, all homes of the first count as not split. Its slots are
-//! as they are in memory, so nothing is inserted anew.
+//! All numbers are little-endian. A layer's words are its cells, the first in the lowest bits. A table of lines may have fewer words than
+//! its homes need, if its end was given back while it was split. Without a second table, all homes of the first count as not split. The
+//! slots are written as they are in memory, so nothing is inserted anew.
 //!
-//! Two sets become one in the same way: each shard of the other, from its snapshot or written in memory, is read into ours.
+//! Two sets are united in the same way: each shard of the other set, from its snapshot or written to memory, is read into the shard of this
+//! set.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -72,7 +73,7 @@ const NO_MEANING: &str = "a code without a meaning";
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
 
 impl SeenSet {
-    /// Writes all of it, with a buffer of 64 KiB. One shard is locked at a time, while it is written. URLs that other threads insert
+    /// Writes the whole set, with a buffer of 64 KiB. One shard is locked at a time, while it is written. URLs that other threads insert
     /// meanwhile may be in the snapshot or not.
     ///
     /// It is durable only once the caller has synced the file.
@@ -95,7 +96,7 @@ impl SeenSet {
     }
 
     /// As [`save`](Self::save). For each shard `around` is called, and must call its argument once, which locks the shard. So the caller
-    /// can hold its own lock at that moment, and know for each removal whether it came before the shard was saved or after.
+    /// can hold its own lock at that moment, and knows for each removal whether it came before the shard was saved or after.
     ///
     /// # Errors
     /// As `save`.
@@ -151,16 +152,16 @@ impl SeenSet {
 }
 
 impl SeenSet {
-    /// The union with a snapshot, which is read as by [`load`](Self::load): everything that either has seen.
+    /// The union with a snapshot, which is read as by [`load`](Self::load): everything that either of the two has seen.
     ///
-    /// The number of new URLs in the union is estimated from the fill. A URL of the sample that is in both was counted by each set's audit.
-    /// If a layer of the union is fuller than it was sized for, its rate is above its share; the statistics report it. Lines with
-    /// fingerprints are united whatever their sizes. If these are no multiples of each other, some of the snapshot's fingerprints lose some
-    /// bits, and a few are in two places.
+    /// The number of new URLs in the union is estimated from the fill. A URL of the audits' samples that is in both sets is counted twice.
+    /// If a layer of the union is fuller than it was sized for, its rate is above its share; the statistics report it. In the exact layout,
+    /// tables of any sizes are united. If the sizes are no multiples of each other, some of the snapshot's fingerprints lose some bits, and
+    /// a few are in two places.
     ///
     /// # Errors
-    /// As `load`, and if the two differ in layout, size, shards, length of fingerprints or key. For the counting layout always: a URL in
-    /// both would be counted twice, and outlive its removal.
+    /// As `load`, and if the two differ in layout, size, shards, audit, identity bits or key. In the counting layout always: a URL in both
+    /// would be counted twice, and outlive its removal.
     pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
         let (mut frames, options) = open(from)?;
         fit(self.options(), &options)?;
@@ -172,8 +173,8 @@ impl SeenSet {
         Ok(self)
     }
 
-    /// As [`merge`](Self::merge), with another set in memory, of which one shard is copied at a time. URLs that other threads insert into
-    /// that one meanwhile may be in the union or not.
+    /// As [`merge`](Self::merge), with another set in memory. One shard of it is copied at a time. URLs that other threads insert into the
+    /// other set meanwhile may be in the union or not.
     ///
     /// # Errors
     /// As `merge` if the two differ. In the verified layout, if its directory cannot be read or written.
@@ -199,7 +200,7 @@ impl SeenSet {
         Ok(self)
     }
 
-    /// Sets anew whether any shard is full: no insertion has done it.
+    /// Updates the set's flag that a shard is full, since no insertion has done so.
     fn note_full(&mut self) {
         let full = self.shards_mut().any(|shard| shard.full);
         self.set_full(full);
@@ -224,7 +225,7 @@ fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> 
         .end()
 }
 
-/// Reads up to the first shard.
+/// Reads the beginning of a snapshot, up to the first shard.
 pub(super) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOptions), SnapshotError> {
     let mut frames = FrameReader::new(from, 0, LONGEST);
     if frames.raw()? != MAGIC {
@@ -291,7 +292,7 @@ fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Resul
     shard.verified.as_ref().map_or(Ok(()), |verified| save_verified(frames, verified))
 }
 
-/// Writes the fingerprints of the verified layout in order, from all of its runs in parallel.
+/// Writes the fingerprints of the verified layout in order, as a merge of all its runs.
 fn save_verified<W: Write>(frames: &mut FrameWriter<W>, verified: &Verified) -> io::Result<()> {
     for count in verified.counts.clone().counts() {
         frames.put(count.to_le_bytes());
@@ -428,7 +429,7 @@ fn absorb_layer<R: Read>(
     Ok(())
 }
 
-/// Writes the tables as they are. The caller holds the shard's lock.
+/// Writes the tables of the exact layout as they are in memory. The caller holds the shard's lock.
 ///
 /// # Errors
 /// The writer's errors.
@@ -449,7 +450,7 @@ fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -> io::Resul
     Ok(())
 }
 
-/// Reads them, and counts all slots, so that damaged or forged data is refused here and never reaches a search.
+/// Reads the tables of the exact layout, and counts all slots, so that damaged or forged data is refused here and never reaches a search.
 ///
 /// # Errors
 /// If the file ends, a checksum is wrong, a number is beyond what the size allows, or there is no memory for the tables.
@@ -502,12 +503,12 @@ fn load_table<R: Read>(
     }
 }
 
-/// Whether there is memory for `bytes`.
+/// Checks that there is memory for `bytes`.
 fn memory_for(capacity: u64, bytes: u128) -> Result<(), SeenError> {
     if can_be_had(bytes) { Ok(()) } else { Err(SeenError::Memory { capacity, bytes }) }
 }
 
-/// Whether a fingerprint has the same place in both.
+/// Checks that two sets can be united: a fingerprint must have the same place in both.
 fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
     if ours.key != theirs.key {
         return Err(SnapshotError::Key);

@@ -1,5 +1,4 @@
-//! The seen set in numbers, for reports and for programs; the counts that they are made of, and how far a measured number may be from the true
-//! one.
+//! The seen set in numbers, for reports and for programs, the counts that these are made of, and the bounds of a measured number.
 
 use super::sizing::share;
 
@@ -86,15 +85,15 @@ pub struct GenerationStatistics {
 }
 
 impl GenerationStatistics {
-    /// Adds another shard's, which are as long.
+    /// Adds the generation of another shard whose fingerprints have the same length.
     fn add(&mut self, other: &Self) {
         let urls = self.urls + other.urls;
         self.covers = share(self.covers * self.urls as f64 + other.covers * other.urls as f64, urls as f64);
         self.urls = urls;
     }
 
-    /// The share of new URLs that these take for seen together, and how many were taken for seen while they were inserted, one generation
-    /// after the other.
+    /// The share of new URLs that all generations together take for seen, and how many URLs were taken for seen while the generations were
+    /// inserted, one after the other.
     ///
     /// Fingerprints fall into lines at random, so the number of fingerprints that cover a new URL is Poisson distributed, and the rate is
     /// the chance that it is not 0.
@@ -196,7 +195,7 @@ impl AuditStatistics {
 }
 
 impl VerifiedStatistics {
-    /// The shard's own counts, in the order of a snapshot: all but the runs' numbers.
+    /// The shard's own counts, in the order of a snapshot: all but the number and the size of the runs.
     pub(super) fn counts(&mut self) -> [&mut u64; 6] {
         let Self { lookups, from_memory, rescued, pages_read, bytes_written, failures, .. } = self;
         [lookups, from_memory, rescued, pages_read, bytes_written, failures]
@@ -319,13 +318,14 @@ pub(super) fn add<const N: usize>(ours: [&mut u64; N], theirs: [&mut u64; N]) {
 /// `mean` is the estimate from the sample and `variance` its variance: a false positive that stands for `n` URLs adds `n - 1`
 /// and `n (n - 1)`. `sample` is the number that the next one would stand for.
 ///
-/// If all stand for `n`, the sample has each lost URL with chance `1 / n`, so the number it missed before it had found `r` has the negative
-/// binomial distribution of `r`. At each bound, finding that few or that many would have a chance of 2.5 % (as Clopper and Pearson 1934 do
-/// for a share). If they stand for different numbers, it is the negative binomial distribution of the same mean and variance. The upper
-/// bound has one more false positive, as if one had nearly been found (as Fay and Feuer 1997 do for sums of Poisson numbers with weights).
+/// If all false positives stand for `n`, the sample has each lost URL with the chance `1 / n`. So the number that it missed before it had
+/// found `r` has the negative binomial distribution of `r`. If the true number were at a bound, finding as few or as many would have a
+/// chance of 2.5 % (as Clopper and Pearson 1934 do for a share). If the false positives stand for different numbers, the negative binomial
+/// distribution of the same mean and variance is used. The upper bound has one more false positive, as if one had nearly been found (as Fay
+/// and Feuer 1997 do for sums of Poisson numbers with weights).
 ///
-/// The usual bounds by the normal distribution do not do, since false positives are rare: for a few hits in a million they are wrong, and
-/// for no hit they say that there can be none.
+/// The usual bounds by the normal distribution are of no use, since false positives are rare: for a few hits in a million they are wrong,
+/// and for no hit they say that there can be none.
 pub(super) fn not_sampled(mean: f64, variance: f64, sample: f64) -> (f64, f64) {
     const TAIL: f64 = 0.025;
     let low = missed(TAIL, mean, variance, 1.0);
@@ -359,7 +359,7 @@ fn missed(share: f64, mean: f64, variance: f64, below: f64) -> f64 {
 /// 0.
 fn beta(x: f64, a: f64, b: f64) -> f64 {
     let front = (a * x.ln() + b * (-x).ln_1p() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b)).exp();
-    // The fraction converges fast on this side of the mean; the complement's does on the other.
+    // The fraction converges fast on this side of the mean, and the fraction of the complement on the other.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(x, a, b) / a
     } else {
