@@ -1,5 +1,5 @@
-//! What survives a crawl: the job directory with its manifest and its lock, the [`journal`] of everything that was found and done, and
-//! [`checkpoint`]s of the frontier. It uses only `std::fs`.
+//! Jobs: the part of a crawl that survives the process. A job is a directory with a manifest and a lock, the [`journal`] of everything that
+//! was found and done, and [`checkpoint`]s of the frontier. For files it uses only `std::fs`.
 //!
 //! # The life of a job
 //!
@@ -17,14 +17,14 @@
 //!
 //! # What is durable when
 //!
-//! 1. When a call of the frontier returns, its record (a URL, or how a page's lease came back) is in the [`JobJournal`]'s memory.
+//! 1. When a call of the frontier returns, its record (a URL, or how a page's lease came back) is in the memory of the [`JobJournal`].
 //! 2. A flush hands the records to the operating system. Killing the process cannot lose them then. The journal's
 //!    [`SyncPolicy`](journal::SyncPolicy) says when a power cut cannot. A crawl flushes every 10 ms or 256 KiB; anything that was not
 //!    flushed when it was killed has not happened.
-//! 3. Journal and output are written independently, in the same order. If a page's record is missing after a crash, its receipt is void,
-//!    and the page is asked for again. If the receipt is missing, the record is cut off.
-//! 4. A checkpoint is written beside the journal: hosts, seen set, then the counts. Before its last file gets its name, journal and output
-//!    are safe on disk up to the counts. So a checkpoint never refers to anything that a power cut can take.
+//! 3. Journal and output are written independently, in the same order. If a page's line in the output is missing after a crash, its receipt
+//!    in the journal is void, and the page is fetched again. If the receipt is missing, the line is cut off.
+//! 4. A checkpoint is written beside the journal: hosts, seen set, contents, then the counts. Before its last file gets its name, journal
+//!    and output are safe on disk up to the counts. So a checkpoint never refers to anything that a power cut can take.
 //! 5. Only after that are hosts evicted and parts of the journal removed.
 //!
 //! The writer of a checkpoint locks the job's checkpoints first and the frontier second, one piece at a time.
@@ -33,20 +33,24 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `manifest` | what the job's other files depend on; see [`Manifest`]. It is called `manifest.new` until the job is begun |
+//! | `manifest` | the job's id, and the choices that its other files depend on; see [`Manifest`]. It is called `manifest.new` until the job is begun |
 //! | `lock` | empty; locked by the process that crawls, as is the directory; see [`Lock`] |
 //! | `pages.jsonl` | one record per line for each page |
-//! | `pages.jsonl.cut` | everything cut off its end because nothing confirmed it, one cut after another |
+//! | `pages.jsonl.cut` | everything cut off its end because nothing confirmed it, one cut after another; other outputs have such a file too |
+//! | `pages-*.warc.*` | the responses, if they are kept |
+//! | `pages.visits` | the visits, if they are kept |
+//! | `skipped.jsonl` | the refused links, if they are listed |
 //! | `report.json` | the crawl in numbers, written at its end, and removed when it goes on |
 //! | `report.html` | the same as an HTML page |
+//! | `cookies.txt` | the cookies of the crawl, if it takes any |
 //! | `crawler.toml` | the settings of its last run |
 //! | `seeds.txt` | every seed that it was given, refused or not; the last line is a checksum of the others |
 //! | `dropped.txt` | the hosts and URLs that the user has dropped |
 //! | `live.sock` | the socket for observers while the crawl runs |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
-//! A file gets new content in one step: the content is written to `NAME.new`, which is renamed into place. Files are opened under their own
-//! names, never through a link.
+//! A file that is replaced gets its new content in one step: the content is written to `NAME.new`, which is renamed into place. Files are
+//! opened under their own names, never through a link.
 
 pub mod checkpoint;
 pub(crate) mod directory;

@@ -1,4 +1,4 @@
-//! The budgets, and the second seen set, which tells them what is fresh.
+//! The budgets, and the second seen set, which tells them whether a page is fresh.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ enum Kind {
     Sessions,
     /// One URL without its ids.
     Session,
-    /// A body or words, together with the first page that said it.
+    /// A body or words, together with the first page that had them.
     First,
     /// All pages of a host whose path a seed's host has too.
     Mirror,
@@ -41,7 +41,7 @@ enum Kind {
     Combined,
     /// A path with the names of three parameters or more.
     Set,
-    /// The number of these sets of a path.
+    /// All sets of names of a path, to count them.
     Sets,
     /// A directory or a host that has pages of another directory or host.
     CopySet,
@@ -58,20 +58,19 @@ const FIRSTS: usize = 16 << 20;
 
 /// The budgets of a crawl. `Sync`, and shared by all workers with their gate.
 ///
-/// Judging takes no lock of the evidence; what a page says is learned under the lock of `firsts`, which is held for one insert. Memory:
-/// half a MiB of evidence from the first page on, at most 16 MiB of URLs, and about 3 bytes for each entry of the contents. A fresh page
-/// adds up to five entries.
+/// Judging takes no lock of the evidence. A page's content is learned under the lock of `firsts`, which is held for one insertion. The
+/// memory is half a MiB of evidence from the first page on, at most 16 MiB of URLs, and about 3 bytes for each entry of the contents.
 ///
 /// A false positive of the contents makes one fresh page barren. Each budget is far above that rate, so no part of a site is given up by
 /// it.
 pub struct Budgets {
-    /// The crawl's own, so that nobody can write URLs whose keys fall into one slot. It is saved with the seen set: with another key all
-    /// evidence would be lost.
+    /// The crawl's own key, so that nobody can write URLs whose keys fall into one slot. It is saved with the seen set, since all evidence
+    /// would be lost with another key.
     key: FingerprintKey,
     limits: TrapLimits,
     /// Made with the first page that is done.
     evidence: OnceLock<Evidence>,
-    /// The second seen set: bodies, words, hosts that were opened, and URLs without their ids.
+    /// The second seen set: bodies, words, opened hosts, URLs without their ids, and the other kinds of keys that are only known or not.
     contents: SeenSet,
     /// The URLs of the first pages with a body or with words, in this run.
     firsts: Mutex<Firsts<u64>>,
@@ -86,10 +85,10 @@ impl fmt::Debug for Budgets {
     }
 }
 
-/// The page that said earlier what another page says.
+/// The earlier page with the content of another page.
 struct Original {
     url: Box<str>,
-    /// It was the first of the crawl. If that one is not known, the next one stands in for it.
+    /// It was the first page with this content. If that page's URL is not known, the next page with the content stands in for it.
     is_first: bool,
 }
 
@@ -104,8 +103,8 @@ struct Spent {
 }
 
 impl Budgets {
-    /// Nothing is known yet. The contents begin small, and grow with what is found. They have no audit, an exact sample: it would only
-    /// measure their losses, and every checkpoint would hold it.
+    /// Budgets of which nothing is spent. The contents begin small, and grow with what is found. They have no audit: it would only measure
+    /// their losses, and every checkpoint would hold its sample.
     ///
     /// # Errors
     /// If there is no memory for the contents.
@@ -128,8 +127,8 @@ impl Budgets {
         &self.contents
     }
 
-    /// Restores a checkpoint: the slots of the evidence, and the contents if there were any. It comes before the journal after the
-    /// checkpoint is read; its records are [noted](Self::note) on top.
+    /// Restores a checkpoint: the slots of the evidence, and the contents if there were any. The records of the journal after the
+    /// checkpoint are [noted](Self::note) later.
     pub(crate) fn restore(&mut self, slots: &[(u32, u64)], contents: Option<SeenSet>) {
         if let Some(contents) = contents {
             self.contents = contents;
@@ -150,9 +149,9 @@ impl Budgets {
         self.evidence.get().map(Evidence::slots).unwrap_or_default()
     }
 
-    /// Whether the budgets let a URL be requested: asked for a link, and again when its turn comes. One load, until the first budget is
-    /// spent; then five hashes and as many reads of half a cache line. A refusal is counted, for the report's list of what is refused most:
-    /// that takes a lock for each refused URL, and none for a URL that passes.
+    /// Whether the budgets let a URL be requested. This is asked for each link, and again when the URL's turn comes. It costs one load
+    /// until the first budget is spent, and then five hashes and as many reads of half a cache line. A refusal is counted, for the report's
+    /// list of what is refused most: that takes a lock for each refused URL, and none for a URL that passes.
     ///
     /// # Errors
     /// The reason of the first budget that is spent, in the order of [`spent`](Self::spent).
@@ -165,7 +164,7 @@ impl Budgets {
         Err(refusal)
     }
 
-    /// A seed is at this origin, or redirects there.
+    /// Notes that a seed is at this origin, or redirects there.
     pub(in crate::gate) fn add_original(&self, origin: &str) {
         self.originals.add(origin);
         self.contents.insert(self.print(Kind::Seed, host_of(origin), ""));
@@ -187,7 +186,7 @@ impl Budgets {
         self.most_refused.count(host.to_owned());
     }
 
-    /// What makes a host a mirror, in the words of the options; `None` if it is none.
+    /// Why a host is a mirror, in the words of the options; `None` if it is none.
     pub(in crate::gate) fn mirror_rule(&self, host: &str) -> Option<String> {
         let YieldCounts { barren, fresh } = self.mirror(host)?;
         let budget = self.limits.mirror_budget;
@@ -196,20 +195,20 @@ impl Budgets {
         ))
     }
 
-    /// The counts of a mirror at paths that a seed's host has; `None` for other hosts.
+    /// The counts of a mirror, over the paths that a seed's host has too; `None` for other hosts.
     fn mirror(&self, host: &str) -> Option<YieldCounts> {
         let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))?;
         let brought = evidence.of(self.print(Kind::Mirror, host, ""));
         brought.is_beyond(self.limits.mirror_budget, self.limits.budget_growth).then_some(brought)
     }
 
-    /// What links were refused for most often in this run, and how often.
+    /// The budgets for which most links were refused in this run, and how many.
     pub fn most_refused(&self) -> Vec<(String, u64)> {
         self.most_refused.all()
     }
 
-    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It never turns false again: later fresh pages may lift a
-    /// budget again, and then the budgets are checked in vain.
+    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It never turns false again: if later fresh pages lift the
+    /// budget, the budgets are checked in vain.
     pub(crate) fn is_any_spent(&self) -> bool {
         self.evidence.get().is_some_and(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))
     }
@@ -224,9 +223,9 @@ impl Budgets {
         ))
     }
 
-    /// The first spent budget of those that a URL belongs to, the widest first: it is the one that a user would raise. The order is host,
-    /// section, shape, combination. Then two that need more than the evidence: for sessions, this URL's page must be known under another
-    /// id; for the domain, no page of its host may have been fetched yet.
+    /// The first spent budget among those of a URL, the widest first, since that is the one that a user would raise. The order is host,
+    /// section, shape, combination, then two that need more than the evidence. For sessions, this URL's page must be known under another
+    /// id. For the domain, no page of its host may have been fetched yet.
     fn spent(&self, host: &str, path_and_query: &str) -> Option<Spent> {
         let evidence = self.evidence.get()?;
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
@@ -256,7 +255,7 @@ impl Budgets {
     }
 
     /// What a page yielded by its content, and the URL of the first page with the same content, if that was in this run and is not
-    /// forgotten; an error has no content. All of it is remembered from here on, and the page has to be settled.
+    /// forgotten; an error has no content. All of it is remembered from here on, so the page must be settled.
     pub fn recognize(
         &self,
         (host, path_and_query): (&str, &str),
@@ -265,7 +264,7 @@ impl Budgets {
     ) -> (PageYield, Option<Box<str>>) {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
         let content = if let PageEvidence::Page(content) = brings { Some(content) } else { None };
-        // Before the page is learned, or it would be like itself.
+        // This comes before the page is learned, or the page would be a copy of itself.
         let mirrored =
             content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
         let (what, original) = match brings {
@@ -275,7 +274,7 @@ impl Budgets {
         };
         let yielded = PageYield {
             what,
-            // A domain may have each of its names redirect to another one, or to https.
+            // A redirect opens no host, since a domain may have each of its names redirect to another one, or to https.
             opened_host: brings != PageEvidence::Way && is_new(self.print(Kind::Host, host, "")),
             shape: self.print(Kind::Shape, host, &shape(path_and_query)),
             section: self.print(Kind::Section, host, &section(path_and_query)),
@@ -314,7 +313,7 @@ impl Budgets {
         copied(if is_new(SET) { SET } else { SET + 1 })
     }
 
-    /// Stands for the nth page of a place that has copies.
+    /// The entry for the nth copy of a place.
     fn copy(&self, set: Fingerprint, nth: u8) -> Fingerprint {
         self.salted(Kind::CopySet).fingerprint_bytes([set.bits(), nth.into()].map(u64::to_le_bytes).as_flattened())
     }
@@ -324,8 +323,8 @@ impl Budgets {
         self.contents.contains(self.print(Kind::Seed, host, ""))
     }
 
-    /// What a page says of mirrors; `is_original` says that its host is a seed's. Its path is remembered. A page that was the first with
-    /// its text, and is fetched again, says nothing.
+    /// Whether a page was at its path of a host of the other kind before: a seed's, or any other. `is_original` says that its host is a
+    /// seed's. Its path is remembered. If a page that was the first with its body is fetched again, that does not count.
     fn mirrored(&self, is_original: bool, path_and_query: &str, content: Content) -> Mirrored {
         let of = |kind| self.print(kind, "", path_and_query);
         let (own, other) = if is_original { (Kind::Path, Kind::Copied) } else { (Kind::Copied, Kind::Path) };
@@ -335,14 +334,14 @@ impl Budgets {
         Mirrored { path, is_original, is_known: !is_again && self.contents.contains(of(other)) }
     }
 
-    /// Remembers what a page said, and which page said it first. Asked again for the same page, it answers fresh: after a kill between this
-    /// call and the journal the page is fetched again, and must not be its own duplicate.
+    /// Remembers a page's content, and which page had it first. If it is called again for the same page, the answer is fresh again: after a
+    /// kill between this call and the journal the page is fetched again, and must not be its own duplicate.
     ///
     /// The body is checked first. A page with a known body has known words too, so its words are not checked.
     fn learn(&self, Content { page, body, words }: Content, url: &str) -> (PageNovelty, Option<Original>) {
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
-            // Held over the verdict: the page that is told that it is the first is also noted as the first.
+            // The lock is held over the verdict, so that the page that is told to be the first is also noted as the first.
             let mut firsts = self.firsts.lock().unwrap_or_else(PoisonError::into_inner);
             if self.contents.insert(said) == Sighting::New {
                 firsts.note(said.bits(), url);
@@ -355,7 +354,7 @@ impl Budgets {
             if let Some(first) = firsts.of(&said.bits()) {
                 return Err(Some(Original { url: first.into(), is_first: true }));
             }
-            // The first one came in an earlier run, or is forgotten: this page stands in for it.
+            // The first page came in an earlier run, or is forgotten. The next one, perhaps this page, stands in for it.
             let stand_in = !said.bits();
             let original = firsts.of(&stand_in).map(|url| Original { url: url.into(), is_first: false });
             if original.is_none() {
@@ -372,8 +371,8 @@ impl Budgets {
         }
     }
 
-    /// Remembers what a finished page said, by its record, as a journal is replayed. It adds to the contents what [`learn`](Self::learn)
-    /// added then, and nothing else.
+    /// Remembers a finished page by its record, as a journal is replayed. It adds to the contents what [`recognize`](Self::recognize) added
+    /// then, and nothing else.
     pub(crate) fn remember(&self, host: &str, yielded: &PageYield) {
         if let Some(Combined::First { set, .. }) = yielded.combined {
             self.contents.insert(set);
@@ -411,7 +410,8 @@ impl Budgets {
             }
         };
         let note = |key, budget| note_as(key, is_fresh, budget);
-        // That a copy came first says nothing of its original. A set that is at several places is finite.
+        // A seed's page whose copy came first does not count as barren, and neither does a page of a set that is at several places, since
+        // such a set is finite.
         let was_copied = yielded.mirrored.is_some_and(Mirrored::was_copied);
         let is_of_set = yielded.copied.is_some_and(|copied| copied.nth >= SET);
         if let Some(copied) = yielded.copied.filter(|copied| copied.nth == SET) {
@@ -423,7 +423,7 @@ impl Budgets {
             note(self.print(Kind::Host, host, ""), host_budget);
             self.of_combined(yielded).into_iter().for_each(|(key, is_fresh)| note_as(key, is_fresh, shape_budget));
         }
-        // A redirect to a new URL counts for its domain only if it leads to one more host of it.
+        // A redirect to a new URL counts for its domain only if it leads to one more host of the domain.
         if (yielded.opened_host || yielded.relays) && !self.is_seeds(host) {
             note_as(self.print(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
         }
@@ -435,7 +435,7 @@ impl Budgets {
         }
     }
 
-    /// The fingerprint of a host's text. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
+    /// The fingerprint of a text on a host. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
     fn print(&self, kind: Kind, host: &str, text: &str) -> Fingerprint {
         let mut whole = String::with_capacity(host.len() + text.len());
         whole.push_str(host);
@@ -443,8 +443,8 @@ impl Budgets {
         self.salted(kind).fingerprint(&whole)
     }
 
-    /// Stands for a text and the first page that said it. With it in the contents, a page that is fetched again is told from another page
-    /// with the same text, and no URL is kept for it.
+    /// The entry for a body or words and the first page that had them. With it in the contents, a page that is fetched again is told from
+    /// another page with the same text, and no URL need be kept.
     fn first(&self, said: Fingerprint, page: Fingerprint) -> Fingerprint {
         let pair = [said, page].map(|print| print.bits().to_le_bytes());
         self.salted(Kind::First).fingerprint_bytes(pair.as_flattened())
@@ -484,7 +484,7 @@ impl Budgets {
         })
     }
 
-    /// What a combination adds to the evidence: a set of names, or whether the page led to something new.
+    /// What a combination adds to the evidence: one more set of names of its path, or whether the page led to something new.
     fn of_combined(&self, yielded: &PageYield) -> Option<(Fingerprint, bool)> {
         Some(match yielded.combined? {
             Combined::First { path, .. } => (self.sets(path), true),

@@ -1,17 +1,18 @@
-//! What may be a copy of something: a page of the first page with its text, and a host of the hosts of the seeds, which it may mirror.
+//! Copies: the place of a page that may copy the first page with its text, and the hosts of the seeds, which other hosts may mirror.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use crate::address::{CanonicalUrl, host_of};
 
-/// The place of a copy. Its path is `above`, then directories that the page which it copies does not have, then what both paths share.
+/// The place of a copy. The copy's path is `above`, then directories that the copied page does not have, then the rest, which both paths
+/// share.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CopyPlace<'a> {
-    /// The path up to where the rest of both paths is the same: it stands for the copy of the set.
+    /// The path up to the rest that both paths share. It stands for one copy of the set of pages.
     pub(super) directory: &'a str,
-    /// The path up to where they first differ: all copies of the set are below it.
+    /// The path up to where both first differ. All copies of the set are below it.
     pub(super) above: &'a str,
-    /// It is on another host than that page.
+    /// It is on another host than the copied page.
     pub(super) is_other_host: bool,
 }
 
@@ -47,16 +48,16 @@ fn split(url: &str) -> Option<(&str, &str)> {
     rest.find('/').map(|slash| rest.split_at(slash))
 }
 
-/// Most hosts that are checked for one URL.
+/// The most origins that are checked for one URL.
 const MOST_ORIGINS: usize = 64;
 
-/// The origins of the seeds, and of the URLs that they redirect to: `https://a.example`. With more of them than [`MOST_ORIGINS`], mirrors are not
-/// looked for.
+/// The origins of the seeds, and of the URLs that they redirect to: `https://a.example`. If there are more than [`MOST_ORIGINS`], mirrors
+/// are not looked for.
 #[derive(Debug, Default)]
 pub(super) struct Originals(RwLock<Vec<Box<str>>>);
 
 impl Originals {
-    /// Adds one. The write lock is taken only for a new one, and no more once there are too many.
+    /// Adds an origin. The write lock is taken only for a new one, and not at all once there are too many.
     pub(super) fn add(&self, origin: &str) {
         let is_new = {
             let known = self.read();

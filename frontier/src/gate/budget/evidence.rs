@@ -1,4 +1,5 @@
-//! The yield of each shape, section, host and domain so far, in a table of fixed size; and which of them links are refused for most often.
+//! The evidence: the yield of each shape, section, host and domain so far, in a table of fixed size, and the budgets for which most links
+//! are refused.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,17 +17,20 @@ const COUNT: u32 = 20;
 /// If a count would exceed this, both counts of its key are halved: their ratio stays.
 const MOST: u64 = (1 << COUNT) - 1;
 
-/// How often each key brought something new, and how often it did not. A key is the fingerprint of a shape, a section, a host or a domain.
+/// How often each key brought something new, and how often it did not. A key is the fingerprint of a shape, a section, a host, a domain, or
+/// another part of the web that has a budget.
 ///
 /// Rare keys are forgotten first: a new key takes the one of its four slots with the fewest pages. So a crawl of a million hosts takes half
-/// a MiB too, and keys that repeat are kept. Only the journal's records change it, in their order, so a resume makes the same table again.
+/// a MiB too, and keys that repeat are kept. Only the journal's records change the table, in their order, so a resume makes the same table
+/// again.
 ///
-/// A slot is one number, and readers never wait: 24 bits of the key as a tag, 20 of barren pages, 20 of fresh ones. Two keys that share tag
-/// and slots are counted as one, with a chance of 1 in 16 million for each pair.
+/// A slot is one number, so readers never wait. It has 24 bits of the key as a tag, 20 for the count of barren pages, and 20 for that of
+/// fresh ones. Two keys with the same tag and slots are counted as one. Two keys of the same slots have the same tag with a chance of 1 in
+/// 8 million.
 #[derive(Debug)]
 pub(super) struct Evidence {
     slots: Box<[AtomicU64]>,
-    /// A key has used up its budget, so that each URL is checked. Until then none is.
+    /// Some key has used up its budget. Until then no URL is checked.
     pub(super) is_any_spent: AtomicBool,
 }
 
@@ -51,7 +55,7 @@ impl YieldCounts {
         budget > 0 && self.barren > u64::from(budget) + self.fresh * u64::from(growth)
     }
 
-    /// Both counts of a slot, whichever key it has.
+    /// Both counts of a slot, whatever key it has.
     const fn of(word: u64) -> Self {
         Self { barren: word >> COUNT & MOST, fresh: word & MOST }
     }
@@ -108,12 +112,12 @@ impl Evidence {
 #[derive(Debug, Default)]
 pub(super) struct MostRefused(Mutex<AHashMap<String, u64>>);
 
-/// Budgets that are counted. Each text is a host, with a section or a shape of it; so together they take tens of kilobytes, and half a
-/// megabyte if each is as long as a URL may be.
+/// The most budgets that are counted. Each text is a host, perhaps with a section or a shape of it. So together they take some kilobytes,
+/// and half a megabyte if each is as long as a URL may be.
 const MOST_TEXTS: usize = 64;
 
 impl MostRefused {
-    /// Counts a link that was refused by the budget of this text. O(1); O(64) if all entries are taken and the text has none.
+    /// Counts a link that was refused by the budget with this text. O(1), or O(64) if all entries are taken and the text has none.
     pub(super) fn count(&self, of: String) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let rarest = if counts.len() < MOST_TEXTS || counts.contains_key(&of) {

@@ -1,8 +1,8 @@
-//! What a page yielded, as its record in the journal has it.
+//! The yield of a page: what it brought, and what the budgets need to know of it.
 
 use crate::address::Fingerprint;
 
-/// The result of a URL, before it is known whether that is new.
+/// The result of a URL, before it is known whether its content is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageEvidence {
     /// A page.
@@ -13,7 +13,7 @@ pub enum PageEvidence {
     Nothing,
 }
 
-/// What a page yielded, as its record in the journal has it: everything that the budgets and the second seen set need to know of it.
+/// What a page yielded, as its record in the journal has it: everything that the budgets and the second seen set need to know of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageYield {
     /// What it brought.
@@ -26,9 +26,9 @@ pub struct PageYield {
     pub(crate) section: Fingerprint,
     /// Its URL without the ids in it, where there are any.
     pub(crate) session: Option<Session>,
-    /// What it says of mirrors; only for a page, and if the seeds are on few hosts.
+    /// Whether it is a copy of a seed's page, or was copied; only for a page, and if the seeds are on few hosts.
     pub(crate) mirrored: Option<Mirrored>,
-    /// That it copies a page of another directory or host; only for a page.
+    /// The place of the page, if it copies a page of another directory or host.
     pub(crate) copied: Option<Copied>,
     /// Its content; only for a page.
     pub(crate) content: Option<Content>,
@@ -90,7 +90,8 @@ pub(crate) struct Copied {
     pub(crate) nth: u8,
 }
 
-/// A page on a seed's host and the pages at its path on all other hosts, or the other way round.
+/// How a page on a seed's host compares with the pages at its path on all other hosts, or a page on another host with those on the seeds'
+/// hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mirrored {
     /// Stands for its path, on the seeds' hosts or on all others.
@@ -112,7 +113,7 @@ impl PageYield {
         self.opened_host || self.is_way()
     }
 
-    /// Notes that it brought a new URL at a path other than its own. For combinations, this is what counts.
+    /// Notes that it brought a new URL at a path other than its own, which is what counts for combinations.
     pub const fn set_leads(&mut self) {
         if let Some(Combined::Further { leads, .. }) = &mut self.combined {
             *leads = true;

@@ -14,7 +14,7 @@
 const HEXADECIMAL: usize = 8;
 /// The same for any letters and digits.
 const MIXED: usize = 16;
-/// The length from which any run is an id, with or without a digit.
+/// The length from which any run of letters and digits is an id, with or without a digit.
 const LONG: usize = 32;
 /// The least number of names that makes a query a combination. One or two names never have many sets: one of them is often the page's own.
 const COMBINED: usize = 3;
@@ -56,7 +56,8 @@ fn push_names(names: &[String], shape: &mut String) {
 pub(super) struct Combination {
     /// The shape of the path.
     pub(super) path: String,
-    /// The shape of the URL, which has the set of its names; `None` if one name is repeated. Such a list is endless, whatever names it has.
+    /// The shape of the URL, which has the set of its names. `None` if a name is repeated: such lists are endless, whatever names they
+    /// have.
     pub(super) set: Option<String>,
 }
 
@@ -90,7 +91,7 @@ pub(super) fn section(path_and_query: &str) -> String {
     section
 }
 
-/// The same path and query without ids, numbers left as they are: what two sessions of one page have in common. `None` if it has no id.
+/// The path and query without ids, which is the same for two sessions of one page. Numbers are left as they are. `None` if there is no id.
 pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
     // Most URLs have no run this long.
     let is_long = |text: &str| text.len() >= HEXADECIMAL;
@@ -101,7 +102,7 @@ pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
     replace(path_and_query, false, &mut without).then_some(without)
 }
 
-/// How many parameters a query has, without empty ones. Their names do not matter: a trap invents them.
+/// How many parameters a query has, without empty ones. Their names do not matter, since a trap invents them.
 pub(crate) fn count_parameters(path_and_query: &str) -> usize {
     path_and_query.split_once('?').map_or(0, |(_, query)| parameters(query).count())
 }
@@ -146,8 +147,8 @@ fn replace_numbers(run: &str, to: &mut String) {
     }
 }
 
-/// Whether a run of letters and digits looks random. A number below 32 digits does not, nor does a word: a shop's numbers and an
-/// encyclopedia's titles must not look like sessions.
+/// Whether a run of letters and digits looks random. A number below 32 digits does not, nor does a word: a shop's item numbers and an
+/// encyclopedia's titles must not be taken for sessions.
 fn is_id(run: &str) -> bool {
     if run.len() < HEXADECIMAL {
         return false;

@@ -1,15 +1,17 @@
-//! How a checkpoint is written while the frontier goes on: its files one by one, and last the summary, which makes them count.
+//! Drafts: how a checkpoint is written while the frontier goes on. Its files are written one by one, and last the summary, which makes them
+//! count.
 //!
-//! The calls come in this order: `begin`, `hosts`, `seen`, `contents`, `sync_journal`, `commit`. The counts are last because everything
-//! else is replayed up to them. The journal is synced before them because a summary must not mention anything that a power cut can take.
+//! The calls come in this order: `begin`, `hosts`, `seen`, `contents`, `sync_journal`, `commit`. The counts are taken last because
+//! everything else is replayed up to them. The journal is synced before the summary is written because a summary must not mention anything
+//! that a power cut can take.
 //!
 //! | step | the frontier is held | how |
 //! |---|---|---|
-//! | begin: does the job still belong to this process, has no URL been lost | for a moment | |
+//! | begin | for a moment | it checks that the job still belongs to this process, and that no URL was lost |
 //! | schedule and hosts | once for each slice | the slice is written while the frontier is free |
 //! | seen set | once for each shard, if the layout can forget | the set locks one shard at a time |
 //! | counts | while nothing is between the gate and the frontier | |
-//! | sync of the journal | for what was written since the previous sync | an earlier sync, through a separate handle |
+//! | sync of the journal | for what was written since the first sync | a first sync goes through a separate handle |
 //! | output, summary, names | not at all | |
 //! | eviction | once for 64 hosts | |
 //! | old segments | while they are removed | |
@@ -72,8 +74,8 @@ impl<S: Storage> Draft<'_, S> {
     /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which slice follows. Up to
     /// `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is committed: the idle ones that have rested longest.
     ///
-    /// Takes the memory of the largest slice (2,048 hosts with their queues, or a piece of the schedule), some six bytes a host, and up to
-    /// twice the hosts that are to be evicted.
+    /// Takes the memory of the largest slice (2,048 hosts with their queues, or a piece of the schedule), some six bytes a host for the
+    /// addresses, and up to twice the images of the hosts that are to be evicted.
     ///
     /// # Errors
     /// If the storage fails.
@@ -122,8 +124,8 @@ impl<S: Storage> Draft<'_, S> {
     }
 
     /// Writes the seen set. For a layout that can [forget](crate::seen::Layout::forgets), `at` is called for each shard. It holds the
-    /// frontier, locks the shard by calling its argument, and returns where the journal ends: nothing is forgotten between the two. So a
-    /// replay forgets exactly what was forgotten after that position.
+    /// frontier, locks the shard by calling its argument, and returns where the journal ends: no URL is forgotten between these two. So a
+    /// replay forgets exactly the URLs that were forgotten after that position.
     ///
     /// # Errors
     /// If the storage fails.
@@ -158,11 +160,11 @@ impl<S: Storage> Draft<'_, S> {
         Ok(storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)))?)
     }
 
-    /// Makes this the newest checkpoint, and removes all but the last two. The counts are taken last. Journal and output must be safe on
-    /// disk up to them. `extra` are bytes that the owner gets back at a resume.
+    /// Makes this the newest checkpoint, and removes all but the last two. Journal and output must be safe on disk up to the counts.
+    /// `extra` are bytes that the owner gets back at a resume.
     ///
-    /// The names are synced twice. Before the rename, so that no power cut keeps the summary's name and loses the names of the files that
-    /// it lists. After it, so that the older checkpoint and the journal's old segments can be removed.
+    /// The names are synced twice: before the rename, so that no power cut keeps the summary's name and loses the names of the files that
+    /// it lists; and after it, so that the older checkpoint and the journal's old segments can be removed.
     ///
     /// Returns the bytes written, without the seen set.
     ///
@@ -268,9 +270,9 @@ pub struct CheckpointCost {
     pub bytes: u64,
 }
 
-/// Writes a checkpoint. Then evicts hosts down to the number that may stay in memory, and removes the segments of the journal that no
-/// checkpoint needs, unless the journal is kept. Returns `None` if the owner called the checkpoint off. The [module](super) gives the
-/// reasons for this order.
+/// Writes a checkpoint. Then evicts hosts, so that no more stay in memory than the options allow, and removes the segments of the journal
+/// that no checkpoint needs, unless the journal is kept. Returns `None` if the owner called the checkpoint off. The [module](super) gives
+/// the reasons for this order.
 ///
 /// # Errors
 /// If the storage fails: the last checkpoint still serves, and this can be tried again. If a URL could not be journaled before, or the
@@ -369,7 +371,7 @@ impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
         act(self)
     }
 
-    /// The embedder has synced its output before it calls. An earlier owner's bytes are kept.
+    /// Does nothing: the embedder has synced its output before it called. An earlier owner's bytes are kept.
     fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(Some(self.journal().opening().extra.clone()))
     }

@@ -1,9 +1,9 @@
-//! The hosts that were evicted from memory, in runs on disk.
+//! Evicted hosts: they are no longer in memory, but in runs on disk.
 //!
 //! Looking up a host costs nothing if the filter does not know it. Otherwise it costs one read per run, from the newest on, until the host
 //! is found. Each image is rewritten about as often as there are runs, since a new run merges the runs of similar size.
 //!
-//! A run in use is not removed: a reader holds the lock of the list, and a checkpoint that lists the run keeps its file.
+//! A run in use is not removed: its file stays while a checkpoint lists it, and a reader holds the lock of the list of runs.
 //!
 //! # When a host leaves
 //!
@@ -19,8 +19,8 @@
 //! The slices of a checkpoint are examined as they are written, so nothing is read again, and the frontier is not locked. Only hosts
 //! with nothing queued or leased are chosen: a host that has URLs is asked soon, and would come back at once.
 //!
-//! The host with the longest rest goes first, by the time at which it might have been asked again. That is nearly what an LRU cache
-//! would choose, without a list of hosts in the order of their use.
+//! The host with the longest rest goes first: the one that might have been asked again earliest. That is nearly the choice of an LRU cache,
+//! without a list of hosts in the order of their use.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ use crate::seen::{SeenOptions, SeenSet};
 
 /// A new run merges the newest runs before it that have at most this many times its hosts.
 const LIKE_SIZE: u64 = 2;
-/// The share of never-evicted hosts for which a run is read anyway. The filter takes 10 bits an evicted host.
+/// The share of never-evicted hosts for which the runs are read anyway. The filter takes 10 bits an evicted host.
 const FILTER_RATE: f64 = 1e-2;
 /// The filter is sized for at least this many hosts; it grows.
 const FILTER_HOSTS: u64 = 4096;
@@ -81,7 +81,7 @@ impl EvictedHosts {
         let mut hashes = Vec::new();
         let mut read = |number: &u64| HostRun::read(storage, job, *number, |hash| hashes.push(hash)).map(Arc::new);
         let runs: Vec<_> = numbers.iter().map(&mut read).collect::<Result<_, _>>()?;
-        // It has room for a quarter more before it must grow.
+        // The filter has room for a quarter more before it must grow.
         let known = OnceLock::new();
         if !hashes.is_empty() {
             let filter = known.get_or_init(|| filter(job, hashes.len() as u64 / 4 * 5));
@@ -142,7 +142,7 @@ impl EvictedHosts {
     /// Writes a run of these hosts, merged with the newest runs before it that are of similar size. Nothing is looked up in it before it is
     /// [published](Self::publish); the runs that it merged serve until then.
     ///
-    /// Takes the memory of the images twice more: once for the merge, once in pieces for the frontier.
+    /// Takes twice the memory of the images: once for the merge, and once in pieces for the frontier.
     pub(super) fn write<'a, S: Storage>(
         &self,
         storage: &mut S,
@@ -158,7 +158,7 @@ impl EvictedHosts {
             size += run.hosts;
             taken_in.insert(0, run);
         }
-        // The filter comes first. A host that is only in the filter costs a useless read; one that is only in a run would be lost.
+        // The filter comes first. A host that is only in the filter costs a useless read; a host that is only in a run would be lost.
         let filter = self.0.filter.get_or_init(|| filter(job, 0));
         for (hash, _) in &hosts {
             filter.insert(*hash);
@@ -221,7 +221,7 @@ fn filter(job: u64, hosts: u64) -> SeenSet {
     SeenSet::new(&options).expect("options within their ranges")
 }
 
-/// Chooses the hosts that are evicted: up to a number of idle hosts, the longest rested first.
+/// Chooses the hosts to evict: up to a number of idle hosts, the longest rested first.
 #[derive(Debug)]
 pub(super) struct Eviction {
     most: usize,

@@ -1,15 +1,15 @@
-//! The files of a checkpoint: their names, their header and frames, and why one cannot be written or read.
+//! The files of a checkpoint: their names, their header and frames, and the errors of writing and reading them.
 //!
 //! A number in a name has at least six digits, so that names sort by it, and only its shortest form is a name of ours: `hosts-0000007` is
 //! another program's file, and is left alone.
 //!
-//! A frame's checksum is seeded with the file's number and its own. So it fails for a frame of an older file, left in a reused block of
-//! the disk, and for frames that changed places.
+//! A frame's checksum is seeded with the file's number and the frame's own. So it fails for a frame of an older file that was left in a
+//! reused block of the disk, and for frames that changed places.
 //!
 //! A file of slices and a run end with an empty frame. Without it, a run that was cut between two frames would look whole.
 //!
-//! A [`Storage`] has calls for whole files; snapshots and frames need [`Write`] and [`Read`]. Reader and writer have no buffer: each of
-//! their calls is one call of the storage, so both are wrapped in a buffer of 256 KiB.
+//! A [`Storage`] has calls by the file's name; snapshots and frames need [`Write`] and [`Read`]. The reader and the writer here have no
+//! buffer: each of their calls is one call of the storage, so both are wrapped in a buffer of 256 KiB.
 //!
 //! | the error | what helps |
 //! |---|---|
@@ -53,7 +53,7 @@ pub(super) fn numbers_of(names: &[String], file: &str) -> Vec<u64> {
 
 /// The format that is written here, and the latest that is read.
 const VERSION: u32 = 1;
-/// What the header calls a file of hosts, of the summary, of evicted hosts.
+/// The magic bytes of a file of hosts, of a summary, and of a run of evicted hosts.
 pub(super) const HOSTS: [u8; 8] = *b"hosts\n\0\0";
 pub(super) const SUMMARY: [u8; 8] = *b"checkpt\n";
 pub(super) const EVICTED: [u8; 8] = *b"evicted\n";
@@ -88,7 +88,7 @@ pub(super) fn read<S: Storage, T>(
 /// The frames of a file in a storage.
 pub(super) type Frames<'a, S> = FrameReader<BufReader<StorageReader<'a, S>>>;
 
-/// The next frame's payload without the position that it begins with, and that position.
+/// The next frame's payload, and the position that comes before it in the frame.
 pub(super) fn next_placed<R: Read>(frames: &mut FrameReader<R>) -> Result<(&[u8], Position), FrameError> {
     let offset = frames.next_offset();
     let mut fields = Fields::of(frames.next()?);
@@ -96,7 +96,7 @@ pub(super) fn next_placed<R: Read>(frames: &mut FrameReader<R>) -> Result<(&[u8]
     Ok((fields.bytes(), Position::from_u64(position)))
 }
 
-/// Bytes that are written or read at once.
+/// How many bytes are written or read at once.
 pub(super) const BUFFER: usize = 256 << 10;
 
 /// Writes a file from its beginning. The caller creates the file before, and syncs it after.
@@ -198,8 +198,7 @@ impl CheckpointError {
         error.downcast().unwrap_or_else(|source| FileError::Io { action: "read", path, source }.into())
     }
 
-    /// The error for a journal that cannot be opened when these checkpoints are damaged. `has_checkpoint`: another one could be
-    /// used.
+    /// The error for a journal that cannot be opened, if these checkpoints are damaged. `has_checkpoint`: another one could be used.
     pub(in crate::job) fn of_journal(journal: JournalError, damaged: Vec<Self>, has_checkpoint: bool) -> Self {
         match journal {
             JournalError::File(FileError::Damaged { .. }) | JournalError::Beyond { .. }
@@ -227,8 +226,8 @@ impl CheckpointError {
         }
     }
 
-    /// Whether this checkpoint's files are damaged, so that an earlier one may be used. A later format of its own files is not
-    /// damage: what a later version wrote is not passed over for something older.
+    /// Whether this checkpoint's files are damaged, so that an earlier one may be used. A later format of its own files is not damage: the
+    /// work of a later version is not passed over for something older.
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::File(error) => error.is_loss(),

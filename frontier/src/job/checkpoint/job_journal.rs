@@ -1,7 +1,7 @@
 //! The journal of a frontier that is kept in a job, and how the frontier is restored from it.
 //!
-//! The frontier asks it for what a journal gives, and for the images of evicted hosts. The checkpoint's writer asks it for the rest: the
-//! file, the checkpoints, the lock. So a checkpoint needs only the frontier, whoever owns it.
+//! The frontier appends records to it, reads entries from it, and gets the images of evicted hosts. The checkpoint's writer gets the rest
+//! from it: the file, the checkpoints, the lock. So a checkpoint needs only the frontier, whoever owns it.
 //!
 //! # A URL that is lost
 //!
@@ -11,15 +11,15 @@
 //!
 //! # How a frontier is restored
 //!
-//! From the newest whole checkpoint, and the journal after it:
+//! It is restored from the newest whole checkpoint, and the journal after it:
 //!
 //! 1. The summaries are tried from the newest on. A damaged checkpoint is skipped and reported. Any other error ends the search: an
 //!    option that has changed, or a file of a later format, would be the same in an older checkpoint.
-//! 2. The seen set, the slices and the evicted hosts are loaded.
+//! 2. The seen set, the slices, the evicted hosts and the contents are loaded.
 //! 3. The journal is replayed from the position that the summary names. Each record changes the state as it did when it was written,
 //!    except in the parts that were saved after it. A page counts as done only if the output has its record.
-//! 4. A record says that the journal was opened again, and how much of the output counts. If the rules of the gate have changed, one more
-//!    record says that. They are synced before anything else is written, so that records that were void once never count later.
+//! 4. A record is appended that the journal was opened again, and how much of the output counts. If the rules of the gate have changed, one
+//!    more record says that. They are synced before anything else is written, so that records that were void once never count later.
 //!
 //! # What it costs
 //!
@@ -29,11 +29,11 @@
 //! | evicted hosts | two reads of all runs: one checks them, one counts each host once | one frame per run |
 //! | journal | a read of what was written since the checkpoint was begun | a window of 1 MiB |
 //!
-//! Looking at another process's job reads the whole journal, so that it can tell what became of each URL.
+//! Looking at another process's job reads the whole journal, so that it can be told what became of each URL.
 //!
 //! # If it fails
 //!
-//! The job can be opened again. At most, a torn end of the journal was cut off and the record of step 4 was written. A checkpoint that
+//! The job can be opened again. At most, a torn end of the journal was cut off and the records of step 4 were written. A checkpoint that
 //! was skipped as damaged keeps its files until the next one is committed: somebody may still put back a good copy.
 
 use std::io::{self, BufReader};
@@ -60,9 +60,9 @@ pub struct JobJournal<S: Storage = Disk> {
     pub(super) file: FileJournal<S>,
     /// Held while a checkpoint is written. It is locked before the frontier is, never after.
     pub(super) checkpoints: Arc<Mutex<Checkpoints<S>>>,
-    /// The options that each checkpoint follows: how many hosts may stay in memory, whether old segments are removed.
+    /// The options that each checkpoint follows, such as how many hosts may stay in memory, and whether old segments are removed.
     pub(super) options: OpenOptions,
-    /// For the frontier's owner, who truncates the output accordingly.
+    /// The findings of the opening, for the frontier's owner, which truncates the output accordingly.
     opening: Opening,
     /// `None` if the job is only read.
     pub(in crate::job) lock: Option<Arc<Lock>>,
@@ -104,7 +104,7 @@ impl<S: Storage> JobJournal<S> {
         &self.opening
     }
 
-    /// What was found when the frontier was opened; releases the job.
+    /// What was found when the frontier was opened. The job is released.
     pub(in crate::job) fn into_opening(self) -> Opening {
         self.opening
     }
@@ -114,7 +114,7 @@ impl<S: Storage> JobJournal<S> {
         self.file.end()
     }
 
-    /// Reports everything that is written from here on to `tap`.
+    /// Shows everything that is written from here on to `tap`.
     pub fn tell(&mut self, tap: Arc<dyn crate::job::journal::JournalObserver>) {
         self.file.tap = Some(tap);
     }
@@ -235,10 +235,10 @@ impl Opening {
     }
 }
 
-/// Restores a frontier from the newest whole checkpoint and the journal after it. Without either, makes a new one. `has` says whether the
-/// outputs hold what a page's receipts describe.
+/// Restores a frontier from the newest whole checkpoint and the journal after it. Without either, makes a new one. `has` says whether an
+/// output holds the bytes that a receipt describes.
 ///
-/// Then a record goes to the journal: that it was opened, and how much of the output counts.
+/// Then a record goes to the journal, which says that it was opened, and how much of the output counts.
 ///
 /// # Errors
 /// If the storage fails, a file is another job's or of a later format, the journal is damaged, or an option differs from the job's.
@@ -251,7 +251,8 @@ pub(in crate::job) fn restore<S: Storage>(
     now: Timestamp,
 ) -> Result<Frontier<JobJournal<S>>, CheckpointError> {
     let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
-    // If a page's record is missing, the records after it are void too. They were cut off when the journal was opened again.
+    // The receipt's end of the first page that the outputs lack. The pages after it in the output are void too, until a record says that
+    // the journal was opened again with the output cut off before it.
     let mut missing: Option<u64> = None;
     // The replay stops at the first host that cannot be brought back.
     let mut recalled = Ok(());

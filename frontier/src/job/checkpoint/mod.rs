@@ -1,4 +1,4 @@
-//! Checkpoints: a frontier as it was, so that a resume replays the journal's last minute and not its last month.
+//! Checkpoints: a frontier as it was at one moment, so that a resume replays the journal's last minute and not its last month.
 //!
 //! A checkpoint is four files, plus runs of evicted hosts that it may share with others. The last file, the summary, is renamed into
 //! place when all others are safe on disk: if it is there, they are whole. The last two checkpoints are kept. If the newest is damaged,
@@ -44,23 +44,23 @@
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!
-//! All numbers are little-endian. A rule on keys that a later version adds is off in files that were written before. A slice is a part
-//! of the frontier as bytes, after the position of the journal at which it was saved; the summary's position is that of the counts. The
-//! frontier is locked for one slice at a time, so nobody waits long.
+//! All numbers are little-endian. A rule on keys that a later version adds is off in files that were written before. A slice is a part of
+//! the frontier as bytes; in its frame, the position of the journal at which it was saved comes first. The summary's position is that of
+//! the counts. The frontier is locked for one slice at a time, so nobody waits long.
 //!
 //! A seen set that can forget has a position for each shard. The snapshot already reflects what was admitted or forgotten before that
 //! position: doing it again could make a counting filter forget another URL.
 //!
 //! The order is schedule, hosts, seen set, contents, counts. A URL that left the schedule before the schedule was saved is in its host's
-//! slice, which is saved later. While the counts are taken nothing is between the gate and the frontier, and the journal is safe on disk
-//! up to there before the last file is written. So every URL that the seen set holds was submitted, and is in the journal. A URL that is
-//! only in the set would never be found again.
+//! slice, which is saved later. While the counts are taken, no URL is between the gate and the frontier, and the journal is safe on disk up
+//! to this moment before the last file is written. So every URL that the seen set holds was submitted, and is in the journal. A URL that is
+//! only in the seen set would never be fetched.
 //!
 //! # Evicted hosts
 //!
-//! A host with nothing queued or leased may be evicted: its image, its bytes in its slice, goes to a run. The hosts of a run are sorted
-//! by the XXH3-64 of their keys, seeded with the job's id; hosts of one hash are in one frame. A new run merges the newest runs before
-//! it that have at most twice its hosts. If several runs have a host, the newest image counts. So the number of runs grows with the
+//! A host with nothing queued or leased may be evicted: its image, which is its bytes in its slice, goes to a run. The hosts of a run are
+//! sorted by the XXH3-64 of their keys, seeded with the job's id; hosts of one hash are in one frame. If several runs have a host, the
+//! newest image counts. A new run merges the newest runs before it that have at most twice its hosts, so the number of runs grows with the
 //! logarithm of the hosts.
 //!
 //! At every moment, either a host is in memory, or its newest image in the runs is the host. Each checkpoint preserves that:

@@ -1,11 +1,11 @@
-//! Runs of evicted hosts: one is written, searched and read, several are merged.
+//! Runs: files of evicted hosts, which are written once, searched, read, and merged.
 //!
 //! The first hash of each frame is in memory. So a host is found with one read of 4 KiB: a binary search finds its frame, and a linear
 //! search the host in it. A frame is closed once it has 4 KiB, so one with a large host is longer.
 //!
-//! A run is written once, synced, and never changed. It counts when the summary of a checkpoint lists it. So if a power cut leaves part
-//! of a run, no checkpoint lists that file, and the next process removes it. The page of [checkpoints](super) says which hosts are in a
-//! run, and why an image in it needs no position.
+//! A run is written once, synced, and never changed. It counts when the summary of a checkpoint lists it. If a power cut leaves part of a
+//! run, no checkpoint lists that file, and the next process removes it. The page of [checkpoints](super) says which hosts are in a run, and
+//! why an image in it needs no position.
 //!
 //! | act | reads | memory |
 //! |---|---|---|
@@ -45,7 +45,7 @@ pub(super) struct HostRun {
     frames: Vec<(Fingerprint, u64)>,
     /// Where the last of these frames ends.
     end: u64,
-    /// A new run is merged with the runs that have few enough hosts.
+    /// The number of hosts. A new run merges the newest runs that have few enough.
     pub(super) hosts: u64,
 }
 
@@ -160,7 +160,7 @@ impl HostRun {
 /// Writes a run, host by host in its order. If that fails, the file stays, and the draft that began it removes it.
 pub(super) struct HostRunWriter {
     name: String,
-    /// The frames that the storage does not have yet: 256 KiB of them, and the one that goes beyond.
+    /// The frames that the storage does not have yet: up to 256 KiB, and the frame that exceeds them.
     frames: FrameWriter<Vec<u8>>,
     /// The hosts of the frame that is being filled.
     images: Vec<u8>,
@@ -223,7 +223,7 @@ impl HostRunWriter {
         Ok(())
     }
 
-    /// Closes the frame; without hosts it is the empty one at the end.
+    /// Closes the frame. Without hosts it is the empty frame at the end.
     fn close<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
         let closed = self.frames.put(&self.images).end();
         Ok(closed.map_err(FileError::of("write", storage.path(&self.name)))?)
@@ -250,7 +250,7 @@ pub(super) struct HostMerge {
     job: u64,
     /// The newest first.
     sources: Vec<Source>,
-    /// The image that was returned last.
+    /// The image of the host that was returned last.
     image: Vec<u8>,
     /// The run and the frame that this image came from; `None` if it came from memory.
     place: Option<(Arc<HostRun>, usize)>,

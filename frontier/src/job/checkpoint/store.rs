@@ -1,4 +1,4 @@
-//! A job's checkpoints: their files are found, numbered, opened to be copied elsewhere, and removed. `draft` writes them.
+//! A job's checkpoints as files: they are found, numbered, opened to be copied elsewhere, and removed. The module `draft` writes them.
 //!
 //! # The life of a checkpoint
 //!
@@ -67,8 +67,8 @@ pub struct Checkpoints<S: Storage = Disk> {
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// Finds the checkpoints. Half-written ones that a crash left are removed later, when a frontier was restored. Only files that can
-    /// never count are removed now: summaries that did not get their names, and temporary files of a seen set.
+    /// Finds the checkpoints. Half-written ones that a crash left are removed later, once a frontier is restored. Only files that can never
+    /// count are removed now: summaries that did not get their names, and temporary files of a seen set.
     ///
     /// Costs a listing of the names and a read of each summary; there are two or three.
     ///
@@ -102,7 +102,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok(checkpoints)
     }
 
-    /// Removes leftovers and unlisted runs. Called when a frontier was restored.
+    /// Removes leftovers and unlisted runs. It is called when a frontier was restored.
     pub(super) fn sweep(&mut self) -> Result<(), CheckpointError> {
         let Self { storage, leftovers, .. } = self;
         leftovers.drain(..).try_for_each(|name| remove(storage, &name))?;
@@ -141,9 +141,9 @@ impl<S: Storage> Checkpoints<S> {
         self.numbers.is_empty()
     }
 
-    /// Whether a checkpoint needs any of this part of the journal, for its replay or for the texts of URLs that wait in it. Other parts may
-    /// be [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint that was found at a resume and whose needs are not
-    /// known needs everything.
+    /// Whether a checkpoint needs any of this part of the journal, for its replay or for the texts of waiting URLs. Other parts may be
+    /// [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint whose needs are not known, since it was found at a
+    /// resume, needs everything.
     pub(crate) fn need(&self, part: &Range<Position>) -> bool {
         self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(part)))
     }
@@ -153,7 +153,7 @@ impl<S: Storage> Checkpoints<S> {
         CheckpointError::Lost { path: self.storage.path("") }
     }
 
-    /// Takes the images of the hosts that the last checkpoint allows to be evicted, in pieces. Give each piece to [`Frontier::evict`]
+    /// Takes the images of the hosts that may be evicted after the last checkpoint, in pieces. Give each piece to [`Frontier::evict`]
     /// before the next checkpoint is begun.
     ///
     /// [`Frontier::evict`]: crate::frontier::Frontier::evict
@@ -161,7 +161,7 @@ impl<S: Storage> Checkpoints<S> {
         self.evictable.drain(..)
     }
 
-    /// Removes what is no longer needed. If a file cannot be removed now, that is tried again after the next commit.
+    /// Removes checkpoints and runs that are no longer needed. If a file cannot be removed now, that is tried again after the next commit.
     pub(super) fn tidy(&mut self) {
         let Self { storage, numbers, damaged, .. } = self;
         damaged.retain(|number| remove_all(storage, *number).is_err());

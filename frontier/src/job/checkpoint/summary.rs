@@ -1,11 +1,11 @@
-//! The summary of a checkpoint: everything except hosts and seen set.
+//! The summary of a checkpoint: everything except hosts, seen set and contents.
 //!
 //! It is the file that makes a checkpoint count, so it names everything that the other files must agree with: how many slices there are,
 //! which runs of evicted hosts belong to it, from where the journal is read. It has a few hundred bytes, plus some for each needed segment
 //! and for what the owner keeps.
 //!
-//! Lists that may grow in a later version are stored by name: reasons to refuse, and rules on keys. A name that this version does not know
-//! is an error, since neither can be left out: a count would be wrong, or URLs would get other keys.
+//! Values that a later version may add to are stored by name: reasons to refuse, kinds of scope, and rules on keys. A name that this
+//! version does not know is an error, since none can be left out: a count would be wrong, or URLs would get other keys.
 
 use crate::address::KeyRules;
 use crate::bytes::Fields;
@@ -13,16 +13,16 @@ use crate::frontier::{Counts, RuleRound};
 use crate::gate::{Position, Refusal, ScopeKind};
 use crate::job::journal::Needs;
 
-/// The summary of a checkpoint: everything except hosts and seen set. The page of [checkpoints](super) draws its bytes.
+/// The content of a summary. The page of [checkpoints](super) draws its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::job) struct Summary {
-    /// What is needed of the journal; its replay begins there.
+    /// The parts of the journal that are needed, and where its replay begins.
     pub(in crate::job) needs: Needs,
     /// Frames of `hosts-N`, without the empty one at its end: pieces of the schedule and slices of hosts.
     pub(super) slices: u32,
     /// There is a file `seen-N`. There is none while nothing was shown to the seen set.
     pub(in crate::job) has_seen: bool,
-    /// There is a file `contents-N`. There is none while no page said anything.
+    /// There is a file `contents-N`. There is none while no page was settled.
     pub(super) has_contents: bool,
     /// Where the journal ended when each shard was saved; empty for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
@@ -37,7 +37,7 @@ pub(in crate::job) struct Summary {
 }
 
 impl Summary {
-    /// The bytes without the counts' position, which comes before them in the frame, as a slice's does.
+    /// The bytes of the summary. The counts' position is not among them: it comes before them in the frame, as a slice's does.
     ///
     /// The owner's bytes come last and have no length: the frame's length shows where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -84,7 +84,7 @@ impl Summary {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position came before it in the frame.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The position came before these bytes in the frame.
     ///
     /// # Errors
     /// If the bytes end too early, a text is not UTF-8, or a name is not known. The frame's checksum was right, so a bug of ours or a
@@ -145,7 +145,7 @@ impl Summary {
         })
     }
 
-    /// The first rule on keys that differs from these, by its name in `crawler.toml`: the user is told what to set back.
+    /// The name in `crawler.toml` of the first rule on keys that differs from these, so that the user is told what to set back.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());
         let mut pairs = ours.switches().into_iter().zip(theirs.switches());
