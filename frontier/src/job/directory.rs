@@ -1,7 +1,7 @@
 //! A job's directory: how a job is made, begun, resumed and read.
 //!
-//! `dropped.txt` has the hosts and URLs that the job's user has dropped. Each line is a rule, `host example.org` or `urls REGEX`; empty lines and lines that begin with `#` are ignored. A person may edit the
-//! file while no crawl runs.
+//! `dropped.txt` lists the hosts and URLs that the job's user has dropped. Each line is a rule, `host example.org` or `urls REGEX`; empty
+//! lines and lines that begin with `#` are ignored. A person may edit the file while no crawl runs.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -16,7 +16,7 @@ use crate::bytes::FileError;
 use crate::frontier::FrontierOptions;
 use crate::gate::DropRule;
 
-/// The journal and the checkpoints.
+/// The directory of the journal and the checkpoints.
 const FRONTIER: &str = "frontier";
 /// The page records.
 pub const PAGES: &str = "pages.jsonl";
@@ -34,7 +34,7 @@ const SETTINGS: &str = "crawler.toml";
 const COOKIES: &str = "cookies.txt";
 /// Every seed that the job was given.
 const SEEDS: &str = "seeds.txt";
-/// What the user has dropped.
+/// The hosts and URLs that the user has dropped.
 const DROPPED: &str = "dropped.txt";
 /// The socket of the process that crawls.
 const SOCKET: &str = "live.sock";
@@ -77,7 +77,7 @@ pub struct Job {
     /// This process made it.
     is_new: bool,
     is_begun: AtomicBool,
-    /// It is a part of a greater crawl, which keeps for all of them what is of the whole.
+    /// It is one part of a larger crawl, which keeps the list of drops for all parts.
     is_part: bool,
 }
 
@@ -97,7 +97,7 @@ impl Job {
     }
 
     /// As [`create`](Self::create), for a job that needs more than a manifest, such as its seeds. The job exists once it is
-    /// [begun](Self::begin). If the process dies before that, the next one removes what it left.
+    /// [begun](Self::begin). If the process dies before that, the next one removes the files that it left.
     ///
     /// # Errors
     /// As `create`.
@@ -112,7 +112,7 @@ impl Job {
         let in_the_way = match found {
             Found::Nothing => None,
             Found::Job => Some(Manifest::path(directory)),
-            // The records belong to the job that this draft was to overwrite, as the user had said.
+            // Records beside a draft belong to a job that was to be overwritten, so they are not removed without `overwrite`.
             Found::Draft => fs::metadata(&records).is_ok_and(|records| records.len() > 0).then_some(records),
         };
         if let Some(path) = in_the_way.filter(|_| !overwrite) {
@@ -178,7 +178,7 @@ impl Job {
     /// If there is no job ([`JobError::NoJob`]) or it was not begun ([`JobError::Draft`]), its manifest is damaged or newer, it was made
     /// by another version's rules, another process holds it, or the file system refuses.
     pub fn resume(directory: &Path) -> Result<Self, JobError> {
-        // Checked before a lock is put there.
+        // The check comes first, so that no lock file is put where there is no job.
         Manifest::read(directory)?;
         let lock = Lock::take(directory)?;
         let manifest = Manifest::read(directory)?;
@@ -186,7 +186,7 @@ impl Job {
         Ok(Self { lock: Some(Arc::new(lock)), ..Self::found(directory, manifest) })
     }
 
-    /// Opens a job to read it, whether or not a process holds it. Nothing is written, so a read-only directory will do.
+    /// Opens a job to read it, whether or not a process holds it. Nothing is written, so a read-only directory is enough.
     ///
     /// # Errors
     /// If there is no job, its manifest is damaged or newer, or the file system refuses.
@@ -194,7 +194,8 @@ impl Job {
         Ok(Self::found(directory, Manifest::read(directory)?))
     }
 
-    /// Keeps other processes from crawling into it while the file is held.
+    /// Keeps other processes from crawling into the job while the returned file is open. `None` if the job was never locked, or its file
+    /// system cannot lock.
     ///
     /// # Errors
     /// If another process crawls into it.
@@ -229,7 +230,7 @@ impl Job {
         &self.directory
     }
 
-    /// What the job's files depend on.
+    /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -276,12 +277,12 @@ impl Job {
         self.directory.join(SEEDS)
     }
 
-    /// Whether the job keeps by itself what its user drops.
+    /// Whether the job keeps its own list of drops.
     pub(super) fn keeps_dropped(&self) -> bool {
         !self.is_part
     }
 
-    /// Where the hosts and URLs are listed that the user has dropped: `dropped.txt`.
+    /// Where the list of drops is: `dropped.txt`, with the hosts and URLs that the user has dropped.
     pub fn dropped_path(&self) -> PathBuf {
         self.directory.join(DROPPED)
     }
@@ -375,11 +376,11 @@ fn remove(path: &Path) -> Result<(), FileError> {
     own::remove(path).map_err(FileError::of("remove", path))
 }
 
-/// The most bytes that are read.
+/// The most bytes that are read of `dropped.txt`.
 const MAX_BYTES: u64 = 16 << 20;
 
 impl Job {
-    /// What was dropped from this job, in order.
+    /// The rules on what was dropped from this job, in order.
     ///
     /// # Errors
     /// If the file cannot be read, or a line of it is not a rule.
@@ -407,7 +408,7 @@ impl Job {
         Ok(write_dropped(path, rules).map_err(FileError::of("write", path))?)
     }
 
-    /// Adds what was dropped to the options of its frontier.
+    /// Adds the job's rules on drops to the options of its frontier.
     pub(super) fn drop_by(&self, options: &mut FrontierOptions) -> Result<(), JobError> {
         if !self.keeps_dropped() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Why a directory cannot be used as a job.
+//! The error of a directory that cannot be used as a job.
 
 use std::path::PathBuf;
 

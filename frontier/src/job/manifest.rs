@@ -1,9 +1,9 @@
-//! The manifest: what a job's other files depend on. If the file is there, there is a job.
+//! The manifest: the job's id, and the choices that its other files depend on. If the file is there, there is a job.
 //!
 //! It is text, so that a person can see what a directory is. It is written once, under the name `manifest.new`, and renamed when
 //! everything else that the job needs is safe on disk. A power cut before the rename leaves a draft, which the next process begins afresh.
 //!
-//! Its lines have a fixed order, and no more may follow; the last one is a checksum of the others. So there is only one way to write a
+//! Its lines have a fixed order, and no others may follow; the last one is a checksum of the rest. So there is only one way to write a
 //! manifest, and any other text is an error with the number of its line.
 //!
 //! If the manifest is removed while a crawl runs, it is written again: without it the job could not be resumed.
@@ -17,8 +17,8 @@
 //! # checksum: 5d1e8a0c93b7f264
 //! ```
 //!
-//! A person can read them and a program can write them. The checksum finds a bit that a disk has flipped; it does not protect against
-//! tampering.
+//! A person can read a sealed text, and any program can write one. The checksum finds a bit that a disk has flipped; it does not protect
+//! against tampering.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
@@ -39,8 +39,8 @@ const FORMAT: u32 = 3;
 /// The most bytes that are read; a manifest has a few hundred.
 const MAX_BYTES: u64 = 4096;
 
-/// What a job's other files depend on: fixed when the job is created, and never changed. Journal and checkpoints name the id, so that
-/// another job's file is told from a damaged one.
+/// The job's id, and the choices that its other files depend on. It is fixed when the job is created, and never changes. Journal and
+/// checkpoints name the id, so that another job's file is told from a damaged one.
 ///
 /// On disk it is UTF-8 text: a line with the format, then `name = value` lines in this order:
 ///
@@ -104,7 +104,7 @@ impl Manifest {
         }
     }
 
-    /// Whether the directory holds a drafted job. Files beside the draft may be its own; they never counted.
+    /// Whether the directory holds a drafted job. Other files there may belong to the draft; they never counted.
     pub(super) fn is_draft(directory: &Path) -> bool {
         matches!(Self::read_at(&Self::draft_path(directory)), Ok(Some(_)))
     }
@@ -120,7 +120,7 @@ impl Manifest {
         Self::parse(&bytes, path).map(Some)
     }
 
-    /// Writes it as a draft, safe from a power cut.
+    /// Writes the manifest as a draft, safe from a power cut.
     pub(super) fn write_draft(&self, directory: &Path) -> Result<(), JobError> {
         let path = Self::draft_path(directory);
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
@@ -235,11 +235,11 @@ impl Lines<'_> {
     }
 }
 
-/// Comes before the checksum, which is in hexadecimal.
+/// The beginning of the last line. The checksum follows, in hexadecimal.
 pub(super) const BEGIN: &str = "# checksum: ";
 /// Bytes of the last line.
 const LINE: usize = BEGIN.len() + 16 + 1;
-/// Bytes that are read at once.
+/// How many bytes are read at once.
 const PIECE: usize = 64 << 10;
 
 /// The last line of a text with this checksum.

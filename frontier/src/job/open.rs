@@ -1,4 +1,4 @@
-//! How a job's frontier is opened, read and asked about one URL.
+//! How a job's frontier is opened, read, and asked about a URL.
 //!
 //! [`Frontier::open`] is the one entry to a durable frontier: for an embedder, for a crawl, and for tests whose storage fails. [`look`] reads
 //! a frontier without changing anything, even while another process holds the job.
@@ -8,7 +8,8 @@
 //! [`explain`] reads the whole journal once and shows each record to the trail of each URL that was asked about. A trail keeps the last
 //! admission of its URL, and what became of it.
 //!
-//! It costs a comparison of some twenty bytes for each record and each URL that was asked about; a URL of the same host is also parsed.
+//! It costs a comparison of some twenty bytes for each entry of the journal and each URL that was asked about; an entry of the same host is
+//! also parsed.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -113,7 +114,7 @@ impl Frontier<JobJournal> {
             job => job?,
         };
         let frontier = Self::open_in(&job, options, open, has, now)?;
-        // Only now: a job that is begun has a journal, or has lost it.
+        // The job is begun only now, since a job that is begun has a journal, or has lost it.
         job.begin()?;
         Ok(frontier)
     }
@@ -193,7 +194,7 @@ pub(super) fn replay(
     options.fingerprint_key = Some(job.manifest().fingerprint_key);
     options.seen.directory = Some(env::temp_dir());
     job.drop_by(&mut options)?;
-    // Checkpoints are looked for before the journal. So the journal that is found reaches at least as far as they do.
+    // Checkpoints are looked for before the journal, so that the journal that is found reaches at least as far as they do.
     let mut checkpoints = Checkpoints::look(disk(), job.manifest().id)?;
     checkpoints.takes_any_seen = true;
     reread(disk(), checkpoints, &options, show)
@@ -233,7 +234,7 @@ fn newest(job: &Job) -> Result<Option<(u64, Summary)>, CheckpointError> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Explained {
-    /// One for each URL, in the order asked. Page records are not looked up yet.
+    /// One explanation for each URL, in the order asked. Page records are not looked up yet.
     pub explanations: Vec<Explanation>,
     /// Checkpoints that were damaged and skipped.
     pub damaged: Vec<CheckpointError>,
@@ -282,7 +283,7 @@ pub fn explain(
     explain_among(job, options, &[], urls, now)
 }
 
-/// As [`explain`], with a scope that also includes what these seeds of other partitions open.
+/// As [`explain`], with a scope that also includes the surroundings that these seeds of other partitions open.
 ///
 /// # Errors
 /// As [`explain`].
@@ -321,7 +322,7 @@ pub fn explain_among(
 /// What the journal says about one URL, gathered record by record.
 pub(super) struct Trail<'a> {
     url: &'a CanonicalUrl,
-    /// The beginning that the wire URLs of all its spellings share.
+    /// The beginning that the wire URLs of all spellings of the URL share.
     prefix: &'a str,
     remembered: Option<Remembered>,
 }
@@ -329,7 +330,7 @@ pub(super) struct Trail<'a> {
 impl<'a> Trail<'a> {
     /// The trail of a URL, before the first record.
     pub(super) fn of(url: &'a CanonicalUrl) -> Self {
-        // It ends with the host: after that, a wire URL may have a dot that the key lacks.
+        // It ends with the host: after the host, a wire URL may have a dot that the key lacks.
         let end = url.origin().find(url.host()).map_or(0, |at| at + url.host().len());
         Self { url, prefix: &url.origin()[..end], remembered: None }
     }
@@ -372,7 +373,7 @@ impl<'a> Trail<'a> {
         }
     }
 
-    /// What was gathered. `is_cut` says that the oldest part of the journal is gone.
+    /// The gathered history. `is_cut` says that parts of the journal are gone.
     pub(super) fn history(self, is_cut: bool) -> History {
         self.remembered.map_or(History::None { is_cut }, History::Admitted)
     }

@@ -3,16 +3,17 @@
 //!
 //! # New content
 //!
-//! A file gets new content in one step. The order makes it safe: write beside, sync the content, rename, sync the directory. Without the first
-//! sync, a power cut could leave the new name with an empty file; without the second, it could leave the old content after the caller was told
-//! that the new content is there. A [`Replacement`] is the right to do that, held from the beginning of the work to its end.
+//! A file gets new content in one step. The order makes it safe: write a file beside it, sync the content, rename, sync the directory.
+//! Without the first sync, a power cut could leave the name with an empty file. Without the second, it could leave the old content after
+//! the caller was told that the new content is there. A [`Replacement`] is the right to replace a file, held from the beginning of the work
+//! to its end.
 //!
 //! # The lock
 //!
-//! The lock of a job lets in one process at a time, even if somebody removes its name. A lock belongs to a file, not to its name. If somebody
-//! removes `lock`, a second crawl would get a new file, and so a lock of its own. The lock of the directory prevents that, if there is one. And
-//! before each checkpoint the crawl checks that the name still leads to the file that it locked; if not, it stops before it damages what the
-//! other process writes.
+//! The lock of a job lets in one process at a time, even if somebody removes the lock's name. A lock belongs to a file, not to its name: if
+//! somebody removes `lock`, a second crawl would make a new file, and get a lock of its own. The lock of the directory prevents that, if
+//! the file system can lock a directory. Also, before each checkpoint the crawl checks that the name still leads to the file that it
+//! locked. If not, it stops before it damages the files that the other process writes.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -45,7 +46,7 @@ pub fn open_or_create_in_place(path: &Path) -> io::Result<File> {
 }
 
 fn open_as(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    // Checked before the open: opening a pipe would wait for a writer.
+    // The check comes before the open, since opening a pipe would wait for a writer.
     let named = fs::symlink_metadata(path)?;
     refuse_others(&named)?;
     let file = options.open(path)?;
@@ -106,7 +107,7 @@ pub fn nameless(directory: &Path) -> io::Result<File> {
         let path = directory.join(format!("crawler-{}-{number}.run", std::process::id()));
         match File::options().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => return fs::remove_file(&path).map(|()| file),
-            // A process with the same id left it when it died.
+            // A process with the same id left the file when it died.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -145,7 +146,7 @@ pub fn sync_names(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
-/// The error for anything but a regular file.
+/// Refuses anything but a regular file.
 fn refuse_others(named: &Metadata) -> io::Result<()> {
     if named.is_file() {
         Ok(())
@@ -178,7 +179,7 @@ impl Inode {
         Self { device: metadata.dev(), number: metadata.ino() }
     }
 
-    /// Systems that cannot tell files apart: all are the same.
+    /// On systems that cannot tell files apart, all are the same.
     #[cfg(not(unix))]
     pub(crate) fn of(_: &Metadata) -> Self {
         Self { device: 0, number: 0 }
@@ -242,9 +243,10 @@ pub(crate) fn place(from: &Path, to: &Path) -> io::Result<()> {
     sync_names(parent(to))
 }
 
-/// The right to replace a file's content. Only one process can hold it, so no other one replaces the file after the holder has read it.
+/// The right to replace a file's content. Only one process can hold it, so no other process replaces the file after the holder has read it.
 ///
-/// It is the lock of `NAME.new`, which the content is written to. A process that dies leaves that file, and the next one takes it over.
+/// It is a lock on `NAME.new`, the file that the content is written to. A process that dies leaves this file, and the next one takes it
+/// over.
 #[derive(Debug)]
 pub struct Replacement {
     path: PathBuf,
@@ -263,7 +265,7 @@ impl Replacement {
             let file = open_or_create(&beside)?;
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => return Err(ErrorKind::ResourceBusy.into()),
-                // If the file system cannot lock, nobody holds anything.
+                // If the file system cannot lock, nobody can hold the right.
                 Ok(()) | Err(TryLockError::Error(_)) => {}
             }
             // The previous holder may just have renamed it into place.
@@ -290,7 +292,7 @@ impl Replacement {
 }
 
 impl Drop for Replacement {
-    /// Nothing was written.
+    /// Removes `NAME.new` if nothing was written.
     fn drop(&mut self) {
         if self.file.is_some() {
             _ = remove(&self.beside);
@@ -341,7 +343,7 @@ impl Lock {
     }
 }
 
-/// Keeps other processes from crawling into a directory while the file is held. Several processes may hold it at once. Nothing is
+/// Keeps other processes from crawling into a directory while the returned file is open. Several processes may do this at once. Nothing is
 /// written; `None` if the directory was never locked, or its file system cannot lock.
 pub(super) fn share(directory: &Path) -> Result<Option<File>, JobError> {
     let path = directory.join(LOCK);

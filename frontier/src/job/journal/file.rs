@@ -1,14 +1,16 @@
 //! The journal on disk: appending, reading one record, syncing.
 //!
 //! A record goes through three states. It is *pending* in memory when `record` returns. It is *written* when the storage has it, after a
-//! flush or when enough is pending: killing the process cannot lose it then. It is *safe* after a sync: a power cut cannot lose it then.
+//! flush or when enough is pending: from then on, killing the process cannot lose it. It is *safe* after a sync: from then on, a power cut
+//! cannot lose it.
 //!
 //! ```text
 //!   Synced ──write──▶ Torn ──it succeeded──▶ Written ──sync──▶ Stopped ──it succeeded──▶ Synced
 //! ```
 //!
-//! The state is set to the bad case before each call, and to the good one after it. So any error in between leaves the bad case: after
-//! `Torn`, the torn end is cut off before the next write; after `Stopped`, nothing more is written.
+//! These are the states of the last segment's file. The state is set to the bad case before each call of the storage, and to the good one
+//! after it. So an error in between leaves the bad case: after `Torn`, the torn end is cut off before the next write; after `Stopped`,
+//! nothing more is written.
 //!
 //! With an interval between syncs, a sync runs in its own thread while records go on being written. The first flush after it has ended
 //! reads its result. Only what was written before the sync began counts as safe.
@@ -22,7 +24,7 @@
 //! # A segment's end
 //!
 //! A full segment is synced before the next one is begun, under any policy. So all segments but the last are whole on disk, and a bad frame
-//! in them is damage, not a torn end. That wait comes once every 64 MiB, about 700,000 records.
+//! in them is damage, not a torn end. This wait comes once every 64 MiB, about 700,000 records.
 //!
 //! # Which parts must not be removed
 //!
@@ -67,13 +69,13 @@ impl Default for JournalOptions {
     }
 }
 
-/// What a power cut costs. Killing the process loses nothing that was flushed, under any policy: the operating system has it.
+/// What a power cut may cost. Killing the process loses nothing that was flushed, under any policy: the operating system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// Nothing that was flushed. Each flush waits for the disk.
     Always,
-    /// The records that were flushed within this time, and any flushed later, until the sync that the next flush begins has ended. That
-    /// flush does not wait: a later one reports its failure.
+    /// The records that were flushed since the last completed sync began. If this much time has passed since the last sync was begun, a
+    /// flush begins the next one. It does not wait for it: a later flush reports its failure.
     Interval(Duration),
     /// The records of the last segment. Only closing a segment waits for the disk, so that the journal stays readable.
     Never,
@@ -91,11 +93,11 @@ impl SyncPolicy {
     }
 }
 
-/// The journal on disk; see the [module](crate::job::journal) for its layout and what a crash can do to it.
+/// The journal on disk. The [module](crate::job::journal) describes its layout, and what a crash can do to it.
 ///
-/// Appended records are gathered in memory, at most 256 KiB, and can be read at once. `flush` hands them to the operating system. Call it
-/// at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: a record may wait 10 ms for
-/// others. Dropping the journal does not flush.
+/// Appended records are gathered in memory, about 256 KiB at most, and can be read at once. `flush` hands them to the operating system.
+/// Call it at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: a record may wait 10
+/// ms for others. Dropping the journal does not flush.
 ///
 /// The records that were written last can also be read from memory, and so can blocks of 4 KiB that were read before: at most 5 MiB
 /// together.
@@ -119,7 +121,7 @@ pub struct FileJournal<S: Storage = Disk> {
     /// When a flush last began a sync.
     pub(super) synced: Option<Timestamp>,
     pub(super) blocks: Blocks,
-    /// Observes what is written.
+    /// Gets everything that is written.
     pub(in crate::job) tap: Option<Arc<dyn JournalObserver>>,
 }
 
@@ -216,7 +218,7 @@ impl<S: Storage> FileJournal<S> {
         self.state = FileState::Stopped;
     }
 
-    /// The needs of a checkpoint that begins now: everything from the journal's end on, and so far nothing before.
+    /// The needs of a checkpoint that begins now: everything from the journal's end on, and so far nothing before it.
     pub(crate) fn needs(&self) -> Needs {
         Needs::of(self.end(), self.segments.iter().map(Segment::part))
     }
@@ -401,7 +403,7 @@ pub(super) fn damaged(storage: &impl Storage, segment: &Segment, at: u64, why: U
     }
 }
 
-/// At least this many written bytes are kept (once that many have been written), and at most twice as many. A crawl that has few URLs
+/// At least this many written bytes are kept (once that many have been written), and about twice as many at most. A crawl that has few URLs
 /// waiting reads each of them from here.
 const KEPT: usize = 256 << 10;
 
@@ -419,7 +421,7 @@ impl Tail {
         &self.bytes[self.written..]
     }
 
-    /// How many bytes it keeps that the storage has.
+    /// How many of the kept bytes the storage has.
     pub(super) fn written(&self) -> u64 {
         self.written as u64
     }
@@ -435,17 +437,17 @@ impl Tail {
         bytes.filter(|bytes| !bytes.is_empty())
     }
 
-    /// Notes that the storage has everything. The kept bytes are moved to the front once every 256 KiB, not at each write.
+    /// Notes that the storage has everything. The bytes that are still kept are moved to the front once every 256 KiB, not at each write.
     pub(super) fn note_written(&mut self) {
         if self.bytes.len() > 2 * KEPT {
             self.bytes.drain(..self.bytes.len() - KEPT);
-            // Gives memory back after a record that is longer than everything kept.
+            // This gives memory back after a record that is longer than all kept bytes.
             self.bytes.shrink_to(4 * KEPT);
         }
         self.written = self.bytes.len();
     }
 
-    /// Another segment begins. Nothing is pending.
+    /// Forgets all bytes, since another segment begins. Nothing is pending.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.written = 0;
@@ -495,7 +497,8 @@ impl Needs {
         }
     }
 
-    /// The needed segments, oldest first. Of the segment that was being written then, the part that it held.
+    /// The needed segments, oldest first. For the segment that was being written when the checkpoint began, it is the part that was there
+    /// then.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &Range<Position>> {
         self.segments.iter().filter(|(_, is_needed)| *is_needed).map(|(segment, _)| segment)
     }

@@ -22,7 +22,7 @@
 //!           8  payload   length bytes
 //!
 //! kind 1, admitted; its numbers are varints (LEB128):
-//!           0  flags     u8: bits 0, 1 and 7 how it was found (as `durable::entry` has it), bit 2 there is a referrer,
+//!           0  flags     u8: bits 0, 1 and 7 how it was found (as `durable/entry.rs` has it), bit 2 there is a referrer,
 //!                        bit 3 it replaces an entry, bit 4 it was scheduled, bit 5 it was tried before,
 //!                        bit 6 there is metadata
 //!           1  priority  u8
@@ -90,7 +90,8 @@
 //!           0  priority  u8, of them all
 //!           1  first     u64, the position of the admission of the first of them
 //!           9  urls      u32, how many: the first, and the next ones in its queue
-//!          13  reason    u8, as `Refusal::number` has it: 0 robots.txt disallows them, 1 to 7 a budget is spent, 8 and more a rule
+//!          13  reason    u8, as `Refusal::number` has it: 0 robots.txt disallows them, 1 to 7, 22 and 23 a budget is spent, others
+//!                        a rule refuses them
 //!          14  host      the rest, UTF-8, as above
 //!
 //! kind 9, the rules of the gate change here:
@@ -105,8 +106,8 @@
 //!                        budget is one of the two reasons
 //! ```
 //!
-//! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame of another place or another job that was left in
-//! a reused block of the disk. An unknown kind is refused.
+//! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame from another place or another job that was left in a
+//! reused block of the disk. An unknown kind is refused.
 //!
 //! # What a crash can do
 //!
@@ -118,8 +119,8 @@
 //!
 //! # What may be missing
 //!
-//! A segment can be removed when a checkpoint holds its contents and none of its URLs waits. So segments may be missing before the
-//! position from which the journal is opened. No part that a checkpoint needs may be missing.
+//! A segment can be removed when a checkpoint was begun after it and none of its URLs waits. So segments may be missing before the position
+//! from which the journal is opened. No part that a checkpoint needs may be missing.
 //!
 //! # Who reads it
 //!

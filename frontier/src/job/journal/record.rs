@@ -18,15 +18,15 @@
 //!
 //! A host that is ill takes 5 bytes more, plus the failure's words.
 //!
-//! Records name a host by its key, not by a number: once hosts were evicted, a number would mean another host.
+//! Records name a host by its key and not by a number: after hosts were evicted, a number could mean another host.
 //!
 //! # The frame
 //!
-//! The checksum of a frame covers length and kind too. So a damaged length is told from a record of that length, and reading goes no further than
-//! the bytes that are there.
+//! The checksum of a frame covers length and kind too, so a damaged length is noticed. A reader goes no further than the bytes that are
+//! there.
 //!
-//! A frame takes eight bytes more than its record; the [frames](crate::bytes) of other files take twelve. Half a checksum is enough
-//! here: frames are seldom read, and a payload must still be a record.
+//! A frame takes eight bytes more than its record; the [frames](crate::bytes) of other files take twelve. Half a checksum is enough here,
+//! since frames are seldom read, and a payload must also be a record.
 
 use super::JournalError;
 use super::record_parts::{
@@ -43,9 +43,9 @@ const HAS_RECEIPTS: u8 = 1 << 3;
 const HAS_YIELDED: u8 = 1 << 4;
 const IS_PAGE: u8 = 1 << 5;
 const HAS_BYTES: u8 = 1 << 6;
-/// The reason of a URL that is not set aside.
+/// The code in place of a reason for a URL that is not set aside.
 const NOWHERE: u8 = u8::MAX;
-/// Bytes of the length of a record inside another one.
+/// Bytes of the length of a record that is inside another one.
 const LENGTH: usize = 2;
 
 /// Why a payload is not a record.
@@ -90,8 +90,8 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     }
 }
 
-/// The record with this payload, at this position; an entry names other entries by their distance from it. Bytes that are left over are an
-/// error, since a later version may have written them.
+/// The record with this payload, at this position, from which an entry counts the distance to other entries. Bytes that are left over are
+/// an error, since a later version may have written them.
 pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>, Unreadable> {
     let mut fields = Fields::of(payload);
     let record = match kind {
@@ -110,7 +110,7 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
 }
 
-/// Appends that a URL's time had come: kind 5.
+/// Appends that a URL was queued: kind 5.
 fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
     to.push(due.priority);
     to.extend(due.position.to_u64().to_le_bytes());
@@ -123,7 +123,7 @@ fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> 
     Ok(DueRecord { priority, position, from: read_place(fields)?, host: fields.rest()? })
 }
 
-/// Appends that URLs were dropped: kind 8. One record covers a whole run of them: at most as many as one search for a lease may drop.
+/// Appends that URLs were dropped: kind 8. One record covers a whole run of them, at most as many as one search for a lease may drop.
 fn write_disallowed(disallowed: &DisallowedRecord<'_>, to: &mut Vec<u8>) {
     to.push(disallowed.priority);
     to.extend(disallowed.first.to_u64().to_le_bytes());
@@ -236,7 +236,7 @@ const MAX_PAYLOAD: u32 = (1 << 24) - 1;
 /// Bytes of the checksum, at the frame's start.
 const CHECKSUM: usize = 4;
 
-/// A record as it is in a segment, with the right checksum.
+/// A record as it is in a segment. Its checksum was right.
 pub(super) struct Frame<'a> {
     at: Position,
     kind: u8,

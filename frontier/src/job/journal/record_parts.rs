@@ -1,12 +1,12 @@
-//! Parts of records, as bytes: what a record says about a host, and what a page yielded.
+//! Parts of records, as bytes: the status of a host, and the yield of a page.
 //!
-//! Each record of a host has its whole clock and illness, not just what has changed. So a replay keeps the last record, and need not
-//! begin with the first.
+//! Each record of a host has its whole clock and illness, not just the changes. So a replay needs only the last record of a host, and need
+//! not begin with the first.
 //!
-//! The record of a page that came back (kind 2) has the same three parts around its own fields: flags, clock, and the key at the end.
-//! The page of the [journal](super) draws all of it.
+//! The record of a page that came back (kind 2) has the same three parts around its own fields: flags, clock, and the key at the end. The
+//! page of the [journal](super) draws both kinds.
 //!
-//! What a page yielded is a part of the record of a page that came back:
+//! The yield is another part of the record of a page that came back:
 //!
 //! ```text
 //! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host,
@@ -130,7 +130,7 @@ pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<HostS
     Ok(HostStatus { key: "", due, failures, has_answered: flags & HAS_ANSWERED != 0, ill })
 }
 
-/// Reads what is wrong with a host.
+/// Reads a host's illness.
 fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Failing<'a>, &'static str> {
     let flags = fields.u8()?;
     let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
@@ -158,7 +158,7 @@ const HAS_MIRRORED: u16 = 1 << 7;
 const COMBINED: u16 = 8;
 const HAS_COPIED: u16 = 1 << 10;
 const RELAYS: u16 = 1 << 11;
-/// Bits that mean something.
+/// How many bits of the flags have a meaning.
 const FLAGS: u32 = 12;
 const FIRST: u16 = 1;
 const FURTHER: u16 = 2;

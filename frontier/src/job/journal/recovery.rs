@@ -1,4 +1,5 @@
-//! How a journal is read from end to end: by an opening, which replays every record and cuts off a torn end, and whatever is damaged.
+//! How a journal is read from end to end: by an opening, which replays its records and cuts off a torn end, and by [`salvage`], which reads
+//! on after damage.
 //!
 //! The segments are read in order. Each must begin where the previous one ends, unless nothing in the gap is needed. A bad frame is an
 //! error, with one exception: in the last segment, after everything that is known to be safe on disk, it is a torn end. The newest
@@ -14,20 +15,21 @@
 //! | in a header, at the very end | a segment that was being begun | begins it again |
 //!
 //! Everything that is needed is read first. Only if all of it is whole, the last segment is written anew. So an opening that fails has
-//! changed nothing, and the next opening repeats one that a power cut interrupted.
+//! changed nothing. If a power cut interrupts an opening, the next one repeats it.
 //!
 //! # What it costs
 //!
-//! One read of everything after the position, in a window of 1 MiB (or the longest record, if that is longer); one header for each segment
-//! before it; and one rewrite of the last segment, at most 64 MiB by default.
+//! An opening costs one read of everything after the starting position, in a window of 1 MiB (or the longest record, if that is longer),
+//! one header for each segment before it, and one rewrite of the last segment, about 64 MiB at most by default.
 //!
 //! # How a damaged journal is read
 //!
-//! [`salvage`] yields each whole record, and the damaged or missing parts between them. After a damaged record, the next whole one is searched for, byte by byte. Bytes of a page that look like a record do not deceive the
-//! search: a frame's checksum is seeded with the job and the frame's own position.
+//! [`salvage`] yields each whole record, and the damaged or missing parts between them. After a damaged record, the next whole one is
+//! searched for, byte by byte. Bytes of a text that look like a record do not deceive the search: a frame's checksum is seeded with the job
+//! and the frame's own position.
 //!
-//! This differs from an opening in three ways: it goes on after damage, it reads from the first segment on, and it
-//! changes nothing. A segment of another job or of a later format still ends it: those bytes were never this job's, or cannot be judged.
+//! It differs from an opening in three ways: it goes on after damage, it reads from the first segment on, and it changes nothing. A segment
+//! of another job or of a later format still ends it: its bytes were never this job's, or cannot be judged.
 //!
 //! It costs one read of the journal, and a search from each damaged place to the next whole record.
 
@@ -42,7 +44,7 @@ use crate::bytes::FileError;
 use crate::frontier::Record;
 use crate::gate::Position;
 
-/// Bytes read at once when the whole journal is read.
+/// How many bytes are read at once when the journal is read from end to end.
 pub(super) const READ_AHEAD: usize = 1 << 20;
 /// The longest record, in bytes, that is searched for after a damaged one: longer than the rules of any robots.txt.
 const LONGEST: usize = 1 << 20;
@@ -113,7 +115,7 @@ impl<S: Storage> FileJournal<S> {
     }
 
     /// Opens a journal read-only, even while another process writes to it. Reads the whole journal once and passes each record to `show`,
-    /// in order, with its position. An end that is torn or still being written is left alone.
+    /// in order, with its position. An end that is torn or is still being written is left alone.
     ///
     /// `needs` says what must be there. The journal was safe on disk up to `synced`: damage before that is not a torn end. Also
     /// returns whether all segments are there: some may have been removed.
@@ -135,10 +137,10 @@ impl<S: Storage> FileJournal<S> {
         Ok((journal, is_whole))
     }
 
-    /// Reads what is needed, or everything if `is_all`. If there is no segment to append to, also returns the position where one must
-    /// begin: 0 if there are none at all, else the start of the one whose header is torn.
+    /// Reads the part that is needed, or everything if `is_all`. If there is no segment to append to, also returns the position where one
+    /// must begin: 0 if there are no segments at all, else the start of the one whose header is torn.
     ///
-    /// Changes nothing. The length of a segment that is not read is its file's; the next one must begin where it ends.
+    /// Changes nothing. A segment that is not read is taken to be as long as its file; the next one must begin where it ends.
     fn scan(
         mut storage: S,
         job: u64,
@@ -256,7 +258,7 @@ struct Scan<'a, S> {
     needs: &'a Needs,
     /// The starting position: records from here on are read.
     from: u64,
-    /// No crash can have torn anything before this.
+    /// No crash can have torn anything before this position.
     synced: u64,
     window: Window,
     found: Recovery,
@@ -298,7 +300,8 @@ impl<S: Storage> Scan<'_, S> {
             return Ok(segment);
         }
         let first = start + HEADER as u64;
-        // No frame that is read here would show that the position is right, so follow the frames from the segment's beginning up to it.
+        // No frame that is read here would show that the starting position is the end of a frame. So the frames are followed from the
+        // segment's beginning up to it.
         if self.from == segment.end || (start + 1..first).contains(&self.from) {
             self.lead(&segment)?;
         }
@@ -313,7 +316,7 @@ impl<S: Storage> Scan<'_, S> {
                     at += frame.size();
                 }
                 Err(reason) => {
-                    // The frame is torn or damaged, if the position is the beginning of a frame at all.
+                    // The frame is torn or damaged, or the starting position is not the beginning of a frame: `lead` tells.
                     if at == self.from {
                         self.lead(&segment)?;
                     }
@@ -329,8 +332,8 @@ impl<S: Storage> Scan<'_, S> {
         Ok(segment)
     }
 
-    /// Goes frame by frame to the starting position, and checks that a frame ends there. Done only if the position is in doubt, since it
-    /// reads the segment from its beginning.
+    /// Goes frame by frame to the starting position, and checks that a frame ends there. This is done only if the position is in doubt,
+    /// since it reads the segment from its beginning.
     ///
     /// # Errors
     /// [`NoEntry`](JournalError::NoEntry) if the position lies within a record; damage, if a frame on the way is damaged.
@@ -410,7 +413,7 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
     for (nth, &start) in starts.iter().enumerate() {
         let next = starts.get(nth + 1).copied();
         let mut segment = Segment::open(storage, start)?;
-        // If a segment reaches into the next one, the rest of it is damaged.
+        // If a segment reaches into the next one, it is cut there.
         segment.end = segment.end.min(next.unwrap_or(u64::MAX));
         if segment.end < start + HEADER as u64 {
             // There is not even a header: the segment is missing, or was never begun.

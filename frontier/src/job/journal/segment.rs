@@ -1,23 +1,25 @@
-//! One file of the journal: its name, its header, its place among the positions, and the parts of it that are kept in memory.
+//! Segments, the files of the journal: their names, headers and places among the positions, and the parts of them that are kept in memory.
 //!
 //! A segment's header takes up positions too. So a record's place in its file is its position minus the segment's start, and no
 //! table is needed to find it.
 //!
-//! # Reading one record here and one there
+//! # Reading single records
 //!
-//! [`Blocks`] is a cache of the blocks that were read last. The links of one page are next to each other in the journal, wait for the same host, and name the same referrer. So the block that
-//! one lease reads usually holds what the next leases of its host read.
+//! [`Blocks`] is a cache of the blocks that were read last. The links of one page are next to each other in the journal, mostly wait for
+//! the same host, and name the same referrer. So the block that one lease reads usually holds the entries that the next leases of its host
+//! read.
 //!
-//! The cache has 256 sets of four blocks. A block's position decides which set it is in. Within a set, the most recently used block
-//! comes first, and the last one is evicted. A lookup takes at most four comparisons. What was written lately is read from the
+//! The cache has 256 sets of four blocks. A block's position decides which set it is in. Within a set, the most recently used block comes
+//! first, and the last one is evicted. A lookup takes at most four comparisons. Records that were written lately are read from the
 //! [`Tail`](super::file::Tail) instead.
 //!
 //! A frame usually lies in one block and is read in place. One that reaches into the next block is put together in a separate buffer.
 //!
 //! # Reading from one end to the other
 //!
-//! [`Window`] is the part of a segment that was read last. One read of the storage yields about 1 MiB of frames. A frame that reaches beyond the window is read again from its beginning, with
-//! what follows it. So a record is always in one piece, and at most one frame per window is read twice.
+//! [`Window`] is the part of a segment that was read last. One read of the storage yields about 1 MiB of frames. A frame that reaches
+//! beyond the window is read again from its beginning, with the frames after it. So a record is always in one piece, and at most one frame
+//! per window is read twice.
 
 use std::io;
 use std::ops::Range;
@@ -41,7 +43,7 @@ pub(super) struct Segment {
     pub(super) name: String,
     /// The position of its first byte.
     pub(super) start: u64,
-    /// The position after the last byte that the storage has of it.
+    /// The position after the last of its bytes in the storage.
     pub(super) end: u64,
 }
 
@@ -108,7 +110,7 @@ const WAYS: usize = 4;
 /// A frame longer than this is kept only until the next one is read.
 const LONG: usize = 64 << 10;
 
-/// The blocks that were read last. Segments only grow, so their bytes stay right.
+/// The blocks that were read last. Segments only grow, so the bytes of a block never change.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// Empty until the first read. In each set, the most recently used block comes first.
@@ -117,7 +119,7 @@ pub(super) struct Blocks {
     frame: Vec<u8>,
 }
 
-/// One block of a segment; none if it has no bytes.
+/// One block of a segment. If it has no bytes, the place is free.
 #[derive(Debug, Default)]
 struct Block {
     /// The position of its first byte.
@@ -168,7 +170,7 @@ impl Blocks {
         let Some(length) = Frame::length(frame) else { return Ok(()) };
         let missing = length.saturating_sub(frame.len()).min(block.bytes.len() - head);
         frame.extend_from_slice(&block.bytes[head..head + missing]);
-        // Rare: the rules of a robots.txt. The rest of them is read at once.
+        // Few frames are longer than this, such as those with the rules of a robots.txt. The rest of such a frame is read at once.
         let there = usize::try_from(segment.end - at).unwrap_or(usize::MAX);
         let read = frame.len();
         if read < length.min(there) {
@@ -227,7 +229,7 @@ fn set_of(segment: &Segment, at: u64) -> usize {
     usize::try_from(start_of(segment, at) / BLOCK as u64 % SETS as u64).expect("less than the number of sets")
 }
 
-/// Fills the buffer from a position on. All of it lies within the segment.
+/// Fills the buffer from a position on. The whole range lies within the segment.
 ///
 /// # Errors
 /// If the storage fails, or the file has become shorter since the segment's length was read.
@@ -246,7 +248,7 @@ pub(super) fn read_at(
     Err(FileError::of("read", storage.path(&segment.name))(error).into())
 }
 
-/// The part of a segment that was read last. Segments only grow, so these bytes stay right.
+/// The part of a segment that was read last. Segments only grow, so these bytes never change.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// The position of its first byte.
@@ -294,7 +296,7 @@ impl Window {
         Ok(&self.bytes)
     }
 
-    /// The bytes that it holds from a position on.
+    /// The bytes of the window from a position on.
     fn rest(&self, at: u64) -> &[u8] {
         let skipped = at.checked_sub(self.at).and_then(|skipped| usize::try_from(skipped).ok());
         skipped.and_then(|skipped| self.bytes.get(skipped..)).unwrap_or_default()

@@ -1,8 +1,9 @@
-//! Files of one directory, by name, and why a journal in them cannot be opened, written or read.
+//! The storage: files of one directory, by name. Also here: the errors of opening, writing and reading a journal in them.
 //!
-//! Everything that a job writes in `frontier/` goes through this trait, so that tests can substitute a storage that fails at any
-//! call, tears any write, or loses what was not synced. At a power cut such a storage does what file systems do: anything written
-//! after a file's last sync may be there, or part of it, or other bytes; names that were not synced may be the old ones.
+//! Everything that a job writes in `frontier/`, except the runs of a seen set, goes through [`Storage`], so that tests can substitute a
+//! storage that fails at any call, tears any write, or loses bytes that were not synced. At a power cut such a storage behaves as file
+//! systems do: the bytes that were written after a file's last sync may be there, or a part of them, or other bytes; names that were not
+//! synced may be the old ones.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -106,7 +107,7 @@ pub struct Disk {
     is_read_only: bool,
     /// The most recently used first.
     open: Vec<(String, File)>,
-    /// The thread that waits for the disk.
+    /// The thread of the sync under way.
     syncing: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -160,7 +161,7 @@ impl Storage for Disk {
             Err(error) if self.is_read_only && error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?.map(|entry| Ok(entry?.file_name())),
         };
-        // A name that is not UTF-8 is not one of the job's.
+        // A name that is not UTF-8 is not that of a job's file.
         entries.filter_map(|name| name.map(|name| name.into_string().ok()).transpose()).collect()
     }
 
@@ -249,7 +250,7 @@ fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<u
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)
 }
 
-/// Moves the file's cursor. Nothing else uses it, and appending ignores it.
+/// Reads at an offset and moves the file's cursor. Nothing else uses the cursor, and appending ignores it.
 #[cfg(not(unix))]
 fn read_some_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     use std::io::{Read, Seek, SeekFrom};
@@ -299,8 +300,8 @@ pub enum JournalError {
     /// It was opened read-only.
     #[error("the journal is only read")]
     ReadOnly,
-    /// A sync failed before. The operating system may have dropped what it could not write, and may not report it at the next sync.
-    /// So nothing more is written. The next opening finds what is there.
+    /// A sync failed before. The operating system may have dropped bytes that it could not write, and may not report it at the next sync.
+    /// So nothing more is written. The next opening finds out how much is there.
     #[error("a sync of the journal failed before; open it again")]
     Stopped,
     /// A record is too long for a frame.

@@ -12,8 +12,8 @@
 //!
 //! # If it dies
 //!
-//! Before the renames, the job is as it was, and the next repair begins afresh. Between the two renames of `frontier`, the job has none
-//! and is refused; the old one is beside it as `frontier.damaged`, and the new one as `frontier.new`.
+//! Before the renames, the job is as it was, and the next repair begins afresh. Between the two renames of `frontier`, the job has no such
+//! directory and is refused; the old one is there as `frontier.damaged`, and the new one as `frontier.new`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -39,7 +39,7 @@ pub struct KeptFiles {
     pub frontier: PathBuf,
     /// The page records, if some were taken out of the new file.
     pub pages: Option<PathBuf>,
-    /// Files of other outputs that hold bytes of pages that are asked for again; the new files lack those bytes.
+    /// Files of other outputs that hold bytes of pages that are fetched again; the new files lack these bytes.
     pub others: Vec<PathBuf>,
 }
 
@@ -49,8 +49,8 @@ type Placed = HashMap<u64, Position>;
 impl Findings {
     /// Carries the repair out. This process must hold the job. `format` must be the one that [`look`](super::look) was given.
     ///
-    /// Takes disk space for a second journal and, if records are taken out, for a second file of them and of each file of another output
-    /// that holds bytes of their pages; the old files are kept as well.
+    /// Takes disk space for a second journal. If records are taken out, also for a second file of records, and for a copy of each file of
+    /// another output that holds bytes of their pages. The old files are kept.
     ///
     /// # Errors
     /// If the file system refuses. Unless the last renames failed, the job is then as it was, except for files beside it.
@@ -159,7 +159,8 @@ impl Findings {
         }
     }
 
-    /// Writes what only the old journal knows: pages that are done without a record, and pages that wait. Hosts are not carried over.
+    /// Writes the pages that only the old journal knows: those that are done without a record, and those that wait. Hosts are not carried
+    /// over.
     ///
     /// The old journal is read a second time; anything that the first reading could not read is skipped again.
     fn write_known(
@@ -207,7 +208,7 @@ impl Findings {
         })
     }
 
-    /// Writes a page that is done. Its host's queue is empty before and after, so no other page counts as skipped.
+    /// Writes a page that is done. No other page of its host is queued then, so none counts as skipped.
     fn done(
         &self,
         journal: &mut FileJournal,

@@ -1,14 +1,15 @@
-//! What is damaged in a job, and what a repair would do about it.
+//! Findings: the damage in a job, and what a repair would do about it.
 //!
-//! Not everything that is missing is damage. If the journal is not kept, a segment that no checkpoint needs was removed on purpose. A
-//! record after the last confirmed one was written by a run that was killed. And a damaged checkpoint does not stop a job while there is
+//! Not everything that is missing is damage. If the journal is not kept, a segment that no checkpoint needs was removed on purpose. A page
+//! record after the last confirmed one was written by a run that was killed. A damaged checkpoint does not stop a job while there is
 //! another one, or the whole journal.
 //!
 //! # The survey
 //!
-//! The survey is one reading of the journal, whatever is damaged, and of the page records that its receipts describe. A page counts as done only if its receipt matches the record in the output and, if a part of the journal is lost shortly before, at
-//! least as many of its links were admitted as its record counts. Otherwise some of its links may have been in the lost part, and only
-//! fetching it again brings them back.
+//! The survey is one reading of the journal, whatever is damaged, and of the page records that its receipts describe. A page counts as done
+//! only if its receipt matches the record in the output. If a part of the journal is lost shortly before, there must also be at least as
+//! many admitted links of the page as its record counts. Otherwise some of its links may have been in the lost part, and only fetching the
+//! page again brings them back.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -24,15 +25,15 @@ use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
 use crate::job::{Job, JobError};
 
-/// What was found in a job, and what a repair would do.
+/// The damage that was found in a job, and what a repair would do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Findings {
     /// The damage that keeps the job from going on.
     pub damage: Vec<Damage>,
-    /// What is wrong with checkpoints. Another checkpoint, or the journal alone, may be enough.
+    /// The errors of damaged checkpoints. Another checkpoint, or the journal alone, may be enough.
     pub checkpoints: Vec<CheckpointError>,
-    /// Pages that are asked for again, since their records, their outcome or their links are lost.
+    /// Pages that are fetched again, since their records, their outcome or their links are lost.
     pub again: u64,
     /// The number of these pages that only their records mention.
     pub from_records: u64,
@@ -58,8 +59,8 @@ impl Findings {
 }
 
 /// Looks for damage, and changes nothing. `keep_journal` says that no part of the journal was ever removed. `named` are the outputs beside
-/// the page records that the next run writes to: a page that any of them has lost bytes of is asked for again. Outputs of earlier runs are
-/// not checked.
+/// the page records that the next run writes to: if any of them has lost bytes of a page, the page is fetched again. Outputs of earlier
+/// runs are not checked.
 ///
 /// Reads the journal and the outputs from end to end, and loads the newest whole checkpoint. That takes the memory of a resume, and some 40
 /// bytes for each URL of the journal.
@@ -148,9 +149,9 @@ pub fn look(
 }
 
 impl Findings {
-    /// Decides which lines stay: each line that the journal confirms or, if parts of it were removed, may have confirmed. Its bytes must be
-    /// in the other outputs, and it must not lean on a page that is taken out. The pages of the other lines go to the queue. The
-    /// fingerprints of the lines that stay go to `done`.
+    /// Decides which lines stay: each line that the journal confirms or, if parts of the journal were removed, may have confirmed. The
+    /// page's bytes must be in the other outputs, and its line must not [lean on](PageLine::leans_on) a page that is taken out. The pages
+    /// of the other lines go to the queue. The fingerprints of the pages whose lines stay go to `done`.
     ///
     /// A line is confirmed by its end position. The survey has compared its bytes with the receipt, so a line with the same end is the same
     /// line.
@@ -187,8 +188,8 @@ impl Findings {
                 return Ok(());
             }
             queue.extend(line);
-            // An unconfirmed line is damage only before the last confirmed one: after that, a killed run leaves such lines. And if the
-            // journal is damaged, that is the reason.
+            // An unconfirmed line is damage only before the last confirmed one: a killed run leaves such lines after it. If the journal is
+            // damaged, the line is not, since the journal may have lost the confirmation.
             if end < last && !is_damaged && is_whole {
                 match damage.last_mut().filter(|damage| damage.path == path && damage.offset + damage.bytes == start) {
                     Some(damage) => damage.bytes += end - start,
@@ -214,8 +215,8 @@ impl Findings {
         self.survey.known.iter_mut().filter(is_dropped).for_each(|known| known.state = PageState::Lost);
     }
 
-    /// Keeps in the queue the pages that only records mention, and counts what is asked for again: each page once, however many records and
-    /// entries it has. A page that the journal knows is carried over from there, including where it was found.
+    /// Keeps in the queue the pages that only records mention, and counts the pages that are fetched again: each page once, however many
+    /// records and entries it has. A page that the journal knows is carried over from there, including where it was found.
     fn count(&mut self, done: &HashSet<u64>) {
         let Self { survey, queue, canonicalizer, .. } = self;
         let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).collect();
@@ -234,11 +235,12 @@ impl Findings {
     }
 }
 
-/// A page's links are journaled before the page is settled. So a page that settles within this many bytes after a lost part may have
-/// had links there. A fetch lasts at most a minute; writing this much of the journal takes longer.
+/// How many bytes after a lost part of the journal a page's links are checked. A page's links are journaled before the page is settled, so
+/// a page that settles soon after a lost part may have had links there. A fetch lasts at most a minute; writing this much of the journal
+/// takes longer.
 const NEIGHBORHOOD: u64 = 256 << 20;
 
-/// The state of a page, as far as its entry in the journal says. The last record about it decides.
+/// The state of a page by its entry in the journal. The last record about the entry decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageState {
     /// It waits.
@@ -262,7 +264,7 @@ pub(super) struct Known {
     pub(super) state: PageState,
 }
 
-/// What was found.
+/// The results of a survey.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) damage: Vec<Damage>,
@@ -381,10 +383,10 @@ impl Surveying<'_> {
         }
     }
 
-    /// Takes how a lease came back. A page is done only if its record is there, and at least as many links were admitted as the record
-    /// says.
+    /// Takes the record of a lease that came back. A page is done only if its page record is there, and at least as many links were
+    /// admitted as that record says.
     ///
-    /// The links are compared only near a lost part. Elsewhere all of them are in the journal, before this record.
+    /// The links are compared only near a lost part. Elsewhere all of them are in the journal, before the page was settled.
     fn settled(&mut self, at: u64, settled: &Settled<'_>) {
         let page = settled.position.to_u64();
         if !settled.done {

@@ -1,24 +1,24 @@
-//! How a job with damaged files is repaired: [`look`] finds the damage and changes nothing, [`Findings::carry_out`] repairs it.
+//! Repair of a job with damaged files: [`look`] finds the damage and changes nothing, [`Findings::carry_out`] repairs it.
 //!
 //! # What is saved
 //!
 //! Journal and page records are both read from end to end, whatever is damaged. A page is done if the journal says so, its record is there,
-//! its bytes in the other outputs are there, and none of its links was in a lost part. Every other page that either file knows is asked for
-//! again. A repair never loses a page that the job fetched; at worst the page is fetched twice.
+//! its bytes in the other outputs are there, and none of its links was in a lost part. Every other page that the journal or the records
+//! know is fetched again. A repair never loses a page that the job fetched; at worst the page is fetched twice.
 //!
 //! # What is written
 //!
-//! A new journal: first the pages that are done, then the pages that wait. Checkpoints are dropped, and so is everything learned about
-//! hosts: each host is asked for its robots.txt again. The repair takes some 40 bytes of memory a URL.
+//! A repair writes a new journal: first the pages that are done, then the pages that wait. Checkpoints are dropped, and so is everything
+//! learned about hosts: each host is asked for its robots.txt again. The repair takes some 40 bytes of memory a URL.
 //!
 //! Everything is written beside the old files and then renamed into place. `frontier` becomes `frontier.damaged`, `pages.jsonl` becomes
-//! `pages.jsonl.damaged`, and only the owner of the job removes those. If a file of another output holds bytes of a page that is asked for
-//! again, it is rewritten without them, so that no page is in it twice; the old file gets such a name, too.
+//! `pages.jsonl.damaged`, and only the user removes these. If a file of another output holds bytes of a page that is fetched again, it is
+//! rewritten without them, so that no page is in it twice; the old file gets such a name, too.
 //!
 //! # The steps
 //!
 //! 1. The survey in `findings.rs` reads the journal once, piece by piece, and compares each receipt with the record in the output.
-//! 2. `findings.rs` adds what the checkpoints know, and sorts the lines of the output: which stay and which are taken out.
+//! 2. `findings.rs` adds the needs of the newest checkpoint, and sorts the lines of the output: which stay and which are taken out.
 //! 3. `outputs.rs` checks that the other outputs hold what the lines that stay say about them.
 //! 4. `carry.rs` writes the new files from the findings, and renames them.
 

@@ -1,16 +1,16 @@
 //! The outputs of a damaged job: its page records, read by receipt or line by line, and the outputs beside them.
 //!
-//! This floor does not know the format of a page record. The program that wrote the lines parses each into a [`PageLine`].
+//! This package does not know the format of a page record. The program that wrote the lines parses each into a [`PageLine`].
 //!
 //! # The outputs beside the page records
 //!
-//! A page is done only if each output that this run writes to holds its bytes. If one does not, the page is asked for again, and its bytes
-//! are removed from the other outputs: otherwise they would have it twice. Such a file is rewritten without these bytes, and still begins
-//! at the same place in its output. So no other file of a series is touched. Anything after the last page that stays is left to the next
-//! resume, which cuts it off and keeps it.
+//! A page is done only if each output that the next run writes to holds its bytes. If one does not, the page is fetched again, and its
+//! bytes are removed from the other outputs, which would have the page twice otherwise. Such a file is rewritten without these bytes, and
+//! still begins at the same place in its output. So no other file of a series is touched. Anything after the last page that stays is left
+//! to the next resume, which cuts it off and keeps it.
 //!
-//! Files that are gone from the front or the middle of a series were moved away by the user: their pages are fine. Files that are gone
-//! from the end were lost.
+//! If files are gone from the front or the middle of a series, the user has moved them away, and their pages are fine. If files are gone
+//! from the end, they were lost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,8 +44,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What a repair asks the program that wrote a job's page records. This floor knows neither the format of a record nor the file names
-/// of other outputs.
+/// The knowledge of the program that wrote a job's page records. This package knows neither the format of a record nor the file names of
+/// other outputs.
 pub trait LineFormat {
     /// Parses a line; `None` if it is not the record of a page.
     fn read(&self, line: &[u8]) -> Option<PageLine>;
@@ -60,12 +60,12 @@ pub trait LineFormat {
     fn files(&self, directory: &Path, output: &str) -> io::Result<Vec<(u64, PathBuf)>>;
 }
 
-/// What the journal must know about a page, from its record.
+/// The parts of a page's record that the journal must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageLine {
     /// The page's wire URL.
     pub url: String,
-    /// Links from a seed.
+    /// How many links from a seed it is.
     pub depth: u32,
     /// How it was found, as far as the record tells.
     pub via: Via,
@@ -82,7 +82,7 @@ pub struct PageLine {
 }
 
 impl PageLine {
-    /// What it cost its host's budget.
+    /// The page's cost for its host's budget.
     pub(super) fn cost(&self) -> HostCost {
         HostCost { is_page: self.via != Via::Sitemap && !self.given_up, bytes: self.bytes }
     }
@@ -153,7 +153,7 @@ struct OtherFile {
     file: File,
     /// Where in the output the last page that stays ends, so far.
     kept: u64,
-    /// Something before that is taken out.
+    /// Something before that place is taken out.
     is_holed: bool,
     /// Its end is gone.
     is_short: bool,
@@ -166,7 +166,7 @@ impl OtherOutputs {
         Self { directory: directory.to_owned(), named: named.to_vec(), found: BTreeMap::new(), damage: Vec::new() }
     }
 
-    /// Whether these outputs hold everything that a page's record says. If so, the page's bytes stay. Call it for the pages in order.
+    /// Whether the outputs hold all bytes that a page's record describes. If so, the page's bytes stay. Call it for the pages in order.
     pub(super) fn hold(&mut self, outputs: &[(String, Receipt)], format: &dyn LineFormat) -> Result<bool, FileError> {
         let mut is_there = true;
         for (name, receipt) in outputs {
@@ -177,7 +177,7 @@ impl OtherOutputs {
             let has_none = files.is_empty();
             let problem = match at.and_then(|at| files.get_mut(at)) {
                 None if has_none => Some("the file is gone"),
-                // It is in a file that was moved away from the front.
+                // The bytes are in a file that was moved away from the front.
                 None => None,
                 Some(file) if receipt.end > file.start + file.length => {
                     file.is_short |= start_of(receipt) < file.start + file.length || is_last;
@@ -228,7 +228,7 @@ impl OtherOutputs {
             before.is_holed |= before.kept < before.start + before.length;
         }
         let file = &mut files[at];
-        // Otherwise a file that was moved away has it.
+        // Otherwise the bytes are in a file that was moved away.
         if receipt.end <= file.start + file.length {
             file.is_holed |= file.kept != start_of(receipt);
             file.kept = receipt.end;
@@ -254,7 +254,7 @@ impl OtherOutputs {
     pub(super) fn carry(&mut self, name: &str, receipt: Receipt) -> io::Result<Receipt> {
         let files =
             self.found.get_mut(name).map(|files| files.iter_mut().rfind(|file| file.start <= start_of(&receipt)));
-        // Bytes that are gone from an earlier run's output stay gone.
+        // Bytes that are gone from an earlier run's output cannot be copied.
         let has = |file: &&mut OtherFile| file.anew.is_some() && receipt.end <= file.start + file.length;
         let Some(file) = files.flatten().filter(has) else { return Ok(receipt) };
         file.file.seek(SeekFrom::Start(start_of(&receipt) - file.start))?;

@@ -137,8 +137,8 @@ impl Flat {
 
     /// Sets the cells that are set in these words, from word `at` on.
     ///
-    /// Counters are not added up: if two are not 0, the result has the bits of both, which is at least the larger. Only an empty filter is
-    /// loaded in this way; unions of counting sets are refused before.
+    /// Counters are not added up: if two are not 0, the result has the bits of both, which is at least the larger. So only an empty
+    /// counting filter is loaded in this way; unions of counting sets are refused before.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         let set = |word: u64| match self.width {
             1 => word.count_ones(),

@@ -1,5 +1,5 @@
-//! Disks at their worst. One operation fails: nothing is lost, and what failed can be tried again. The power is cut, bits flip, files are cut:
-//! the loss is what the policy allows, and damage is named.
+//! The journal on disks that fail. If one operation fails, nothing is lost, and the operation can be tried again. If the power is cut, bits
+//! flip or files are cut, no more is lost than the policy allows, and damage is named.
 
 use super::random::Random;
 use super::storage::{Fault, Faulty, World};

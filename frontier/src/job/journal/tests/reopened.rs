@@ -1,4 +1,4 @@
-//! What an opening accepts, what it refuses, and where a replay may begin.
+//! The journal when it is opened again: the files that an opening accepts or refuses, and the positions where a replay may begin.
 
 use super::*;
 

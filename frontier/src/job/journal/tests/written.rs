@@ -1,5 +1,5 @@
-//! What is written is what is read, and its bytes are those of the format; segments that are removed, records that are too long, and a crawl
-//! over the journal.
+//! The journal as it is written: records are read as they were written, and their bytes are those of the format. Also segments that are
+//! removed, records that are too long, and a crawl over the journal.
 
 use super::storage::Faulty;
 use super::*;

@@ -1,5 +1,5 @@
-//! Live equals replay: a frontier that is restored, from a checkpoint and the records after it or from all records, equals the live
-//! one bit for bit, whatever is done to it, and wherever a checkpoint begins and goes on.
+//! Live equals replay: a frontier that is restored, from a checkpoint and the records after it or from all records, equals the live one bit
+//! for bit, whatever acts came before, and wherever among them the checkpoint was begun and continued.
 
 mod world;
 
