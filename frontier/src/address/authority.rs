@@ -1,4 +1,5 @@
-//! What stands before a URL's path (the authority of RFC 3986 section 3.2): the host, which is the unit of politeness, and a user and password.
+//! The authority of a URL (RFC 3986 section 3.2), which comes before its path: the host, which is the unit of politeness, and a user and
+//! password.
 //!
 //! Users and passwords are found so that the user can be told that they are left out, and they are never shown.
 

@@ -98,8 +98,7 @@ impl CanonicalUrl {
         Self { wire: wire.text, path: wire.path, key }
     }
 
-    /// What is requested: the URL as the WHATWG parser writes it, without fragment, user and
-    /// password.
+    /// The URL as it is requested: as the WHATWG parser writes it, without fragment, user and password.
     pub fn wire(&self) -> &str {
         &self.wire
     }

@@ -1,4 +1,4 @@
-//! What a URL is: its wire form, its key, its host, its fingerprint; and lists of seeds.
+//! URLs: their wire form, key, host and fingerprint, and lists of them.
 //!
 //! A page spells a URL as it likes, and that spelling is requested: the *wire* form. Which spellings are one URL is decided by the *key*:
 //! one spelling that stands for all of them. The URL-seen test looks at nothing else.

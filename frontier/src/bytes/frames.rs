@@ -55,7 +55,7 @@ pub(crate) struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Frames with this seed. What comes before the first frame, such as a header, is already written.
+    /// Frames with this seed. Bytes before the first frame, such as a header, are already written.
     pub(crate) fn new(to: W, seed: u64) -> Self {
         Self { to, seed, number: 0, payload: Vec::new() }
     }
@@ -136,7 +136,7 @@ impl<R: Read> FrameReader<R> {
         Self { from, seed, most, number: 0, offset: 0, next: 0, payload: Vec::new() }
     }
 
-    /// The next `N` bytes, for what comes before the first frame.
+    /// The next `N` bytes, such as a header before the first frame.
     pub(crate) fn raw<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         self.offset = self.next;
         let mut bytes = [0; N];

@@ -274,7 +274,7 @@ impl Gate {
         &self.seen
     }
 
-    /// The second seen set, of what pages say, for its statistics.
+    /// The second seen set, which remembers the contents of pages, for its statistics.
     pub fn contents(&self) -> &SeenSet {
         self.budgets.contents()
     }
@@ -355,7 +355,7 @@ impl Gate {
         self.budgets.is_known_mirror(url, |key| self.seen.contains(self.key.fingerprint(key)))
     }
 
-    /// The budgets, and what pages said.
+    /// The budgets, with the contents of pages.
     pub fn budgets(&self) -> &Budgets {
         &self.budgets
     }

@@ -12,7 +12,7 @@
 //!    that a seed redirects to. An excluded seed opens nothing. Opened surroundings stay open.
 //! 2. **Scope** ([`ScopeOptions`]): the surroundings, then what the user has dropped, then `exclude`, the blocklists, the extensions,
 //!    `include`, and the depth. The first rule that refuses gives the reason.
-//! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a segment that repeats.
+//! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a repeated segment.
 //! 4. **Budgets**: whether its shape, section, host and domain have brought enough that was new so far; see `budget`.
 //! 5. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
 //!    bring them at once, exactly one is told that it is new.
@@ -57,11 +57,13 @@
 //! # Modules
 //!
 //! - `gate`: the [`Gate`].
-//! - `admission`: [`Found`], a URL and how it was found; [`Admission`], the verdict; the bound on the bytes that travel with a URL; and [`Position`], the place of an admission in the journal.
+//! - `admission`: [`Found`], a URL and how it was found; [`Admission`], the verdict; the bound on the bytes that travel with a URL; and
+//!   [`Position`], the place of an admission in the journal.
 //! - `refusal`: the reasons and their counts, and [`Ruled`], a verdict with the rule that decided it, for `explain`.
 //! - `links` and `answers`: the links of a page, and the cache of their answers.
 //! - `scope`, `blocklist`, `trap` and `budget`: the rules.
-//! - `options`: the gate's options, which are part of [`FrontierOptions`](crate::frontier::FrontierOptions), the [`OptionError`] that refuses them, and the rules on what a user drops.
+//! - `options`: the gate's options, which are part of [`FrontierOptions`](crate::frontier::FrontierOptions), the [`OptionError`] that
+//!   refuses them, and the rules on what a user drops.
 
 mod admission;
 mod answers;

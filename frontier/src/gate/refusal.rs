@@ -18,9 +18,9 @@ pub enum Refusal {
     BarrenDomain,
     /// Its host brought nothing new more often than its budget.
     BarrenHost,
-    /// The first directory of its path did.
+    /// The first directory of its path brought nothing new more often than its budget.
     BarrenSection,
-    /// Pages of its shape did: URLs that differ in numbers and ids alone.
+    /// Pages of its shape, whose URLs differ in numbers and ids alone, brought nothing new more often than their budget.
     BarrenShape,
     /// A blocklist names it, its host, or a parent of its host.
     Blocked,
@@ -32,7 +32,7 @@ pub enum Refusal {
     Excluded,
     /// The byte budget of its host, or of its group of hosts, was spent when its turn came.
     HostBytes,
-    /// The page budget of the same was spent.
+    /// The page budget of its host, or of its group of hosts, was spent when its turn came.
     HostPages,
     /// Its host is a mirror of a seed's host, on which its page is found too.
     KnownMirror,
@@ -50,7 +50,7 @@ pub enum Refusal {
     PathTooDeep,
     /// Its path has an extension that the user rejects.
     RejectedExtension,
-    /// One segment is in the path again and again: a link that is relative to its own page by mistake.
+    /// One segment is in its path again and again, as with a link that is relative to its own page by mistake.
     RepeatedSegments,
     /// robots.txt disallows it.
     Robots,

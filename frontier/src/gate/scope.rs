@@ -172,7 +172,7 @@ impl Scope {
         &self.drops
     }
 
-    /// All rules but what the seeds opened and what is dropped, as a text that is the same for the same rules.
+    /// All rules, except the opened surroundings and the drops, as a text that is the same for the same rules.
     pub(super) fn text(&self) -> String {
         let Self { kind, include, exclude, blocklist, rejected, depths, .. } = self;
         let listed = blocklist.as_ref().map(Blocklist::digest);

@@ -1,7 +1,8 @@
 //! How a job's frontier is opened, read, and asked about a URL.
 //!
-//! [`Frontier::open`] is the one entry to a durable frontier: for an embedder, for a crawl, and for tests whose storage fails. [`look`] reads
-//! a frontier without changing anything, even while another process holds the job.
+//! [`Frontier::open`] opens a durable frontier for an embedder, and [`Frontier::open_in`] opens that of a job that a crawl holds. Tests
+//! whose storage fails use `open_on`. All of them restore the frontier by the same code. [`look`] reads a frontier without changing
+//! anything, even while another process holds the job.
 //!
 //! # "Why was this URL not fetched?"
 //!

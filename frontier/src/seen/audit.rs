@@ -35,7 +35,7 @@ pub(super) struct Audit {
     counts: AuditCounts,
 }
 
-/// What an audit has counted.
+/// The counts of an audit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AuditCounts {
     /// Distinct fingerprints that were shown while they were in the sample. Some may have been removed or dropped since, so fewer may be
@@ -176,12 +176,12 @@ impl Audit {
         self.halve_where_full();
     }
 
-    /// What it has counted.
+    /// The counts so far.
     pub(super) fn counts(&self) -> AuditCounts {
         self.counts
     }
 
-    /// Adds what another audit has counted.
+    /// Adds another audit's counts.
     pub(super) fn count_from(&mut self, counts: AuditCounts) {
         self.counts.add(counts);
     }

@@ -1,10 +1,10 @@
-//! The first holder of each key, in bounded memory.
+//! A table of the first holder of each key, such as the first page with a text, in bounded memory.
 
 use std::hash::Hash;
 
 use ahash::AHashMap;
 
-/// The first holder of each key: a table that drops the entries unused for longest, so that it never exceeds its bytes.
+/// The first holder of each key. The entries that were unused for longest are dropped, so that the table never exceeds its bytes.
 #[derive(Debug)]
 pub struct Firsts<K> {
     /// Most bytes of each of the two tables.

@@ -26,7 +26,7 @@ use super::statistics::GenerationStatistics;
 /// of known capacity, at any rate from 1e-2 down. It costs not much more if it ends earlier or later.
 #[derive(Debug)]
 pub(super) struct Growth {
-    /// What the set is made from.
+    /// The options of the set.
     options: SeenOptions,
     /// The target rate: the one that was asked for, or the one that follows from the bits that were asked for.
     rate: f64,

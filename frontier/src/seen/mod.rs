@@ -1,4 +1,4 @@
-//! Has this URL been seen? Asked and remembered in one act, by shards with a lock each.
+//! The URL-seen test: has this URL been seen? The question is answered and the URL remembered in one act, in shards with a lock each.
 //!
 //! ```
 //! use crawler_frontier::address::FingerprintKey;
@@ -21,16 +21,17 @@
 //!
 //! The leading bits choose the shard, so equal URLs always meet at the same lock. Under it the verdict and the bits change together: of any
 //! number of threads that bring one fingerprint, exactly one is told [`Sighting::New`]. A fingerprint that was inserted is never `New`
-//! again. A new one is taken for seen at the rate that the set was made for; in the exact layout almost never, and in the verified one
-//! never.
+//! again. A new fingerprint is taken for seen at the rate that the set was made for; in the exact layout almost never, and in the verified
+//! one never.
 //!
 //! A batch is sorted by shard, so that each shard is locked once, and tested in windows: while one window is tested, the memory of the next
 //! is being fetched. That makes a batch several times faster than single tests.
 //!
 //! # Layouts
 //!
-//! A [`Layout`] is how a shard remembers; the table there says what each costs. Its name, number and shape are in `options.rs`, its code
-//! in `layouts`, and its size in `sizing.rs`; `growth.rs` plans the layers of a shard. Only `probes.rs` says how the 64 bits are spent.
+//! A [`Layout`] is how a shard remembers; its page says what each layout costs. A layout's name, number and shape are in `options.rs`, its
+//! code in `layouts`, and its size in `sizing.rs`. `growth.rs` plans the layers of a shard. Only `probes.rs` decides how the 64 bits are
+//! spent.
 //!
 //! # Locks
 //!
@@ -46,21 +47,21 @@
 //!
 //! # Audit
 //!
-//! The filter's false positives are not only estimated. Up to 57,344 URLs, every fingerprint is also kept exactly, and each answer
-//! compared; beyond that, only the fingerprints of a sample, whose share is halved as the set grows, down to one in 1,024.
-//! [`AuditStatistics`] has the measured rate, and how far it may be from the rate of all URLs.
+//! The filter's false positives are not only estimated. Up to 57,344 URLs, every fingerprint is also kept exactly, and each answer is
+//! compared. Beyond that, only the fingerprints of a sample are kept; its share is halved as the set grows, down to one in 1,024 by
+//! default. [`AuditStatistics`] has the measured rate, and how far it may be from the rate of all URLs.
 //!
 //! # Snapshots
 //!
-//! [`SeenSet::save`] writes options, counters, cells and the audit, each frame with a checksum; it does not sync, so the caller decides
-//! when the snapshot is durable. A snapshot is of one moment for each shard, not for the set: if the set was in use, everything inserted
-//! since must be inserted again after loading, as a checkpoint does from the journal. The verified layout's runs on disk need no such
-//! order: they have no names, are never synced, and are written anew when a snapshot is loaded.
+//! [`SeenSet::save`] writes options, counters, cells and the audit, in frames with a checksum each. It does not sync, so the caller decides
+//! when the snapshot is durable. A snapshot is of one moment for each shard, not for the set. If the set was in use, everything that was
+//! inserted since must be inserted again after loading, as a resume does from the journal. The verified layout's runs on disk are no part
+//! of this: they have no names, are never synced, and are written anew when a snapshot is loaded.
 //!
-//! `snapshot.rs` saves, loads and joins sets, and `reshard.rs` makes another number of shards of one. Both are `impl SeenSet`; the code that
-//! answers tests depends on neither.
+//! `snapshot.rs` saves, loads and unites sets, and `reshard.rs` gives a set another number of shards. Both are `impl SeenSet`; the code
+//! that answers tests depends on neither.
 //!
-//! Only the verified layout does I/O here, in the directory that its options name, and in one file of ours, `layouts/run.rs`.
+//! Only the verified layout opens files, in the directory that its options name; the code is in `layouts/run.rs`.
 
 mod audit;
 pub(crate) mod firsts;

@@ -21,7 +21,7 @@ pub enum OnFull {
     Warn,
 }
 
-/// What a seen set is made from. Checked once, in [`SeenSet::new`](super::SeenSet::new).
+/// The options of a seen set. They are checked once, in [`SeenSet::new`](super::SeenSet::new).
 ///
 /// ```
 /// # use crawler_frontier::seen::{Layout, SeenOptions, SeenSet};
@@ -201,7 +201,7 @@ pub enum Layout {
     Verified = 5,
 }
 
-/// What a layout's memory consists of.
+/// The parts that a layout's memory consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Cache lines of 512 bits. A URL has all its bits in one of them.

@@ -111,7 +111,7 @@ impl Lanes {
         self.0 >> Self::SHIFTS[lane] & 63
     }
 
-    /// All of it, for code that shifts and masks all lanes at once.
+    /// The numbers of all lanes in one word, for code that shifts and masks all lanes at once.
     pub(super) fn word(self) -> u64 {
         self.0
     }

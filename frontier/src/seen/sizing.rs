@@ -18,11 +18,14 @@ use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 /// none of its `k` cells is clear (Bloom 1970; Broder and Mitzenmacher 2004). The mean of the power is more than the power of the mean
 /// (Bose and others 2008), by some percent below a hundred URLs. So the rate includes the variance of the fill.
 ///
-/// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less; in a large filter the difference vanishes. The arrays fill independently, so the power of the mean is exact.
+/// *Partitioned.* A cell is still clear with the chance `(1 - k/m)^n`, which is a little less; in a large filter the difference vanishes.
+/// The arrays fill independently, so the power of the mean is exact.
 ///
-/// *Exact.* The number of URLs that have a line as their home is Poisson distributed. A new URL with this home is taken for seen if one of them has the same identity bits.
+/// *Exact.* The number of URLs that have a line as their home is Poisson distributed. A new URL with this home is taken for seen if one of
+/// them has the same identity bits.
 ///
-/// *Verified.* The bits are those of a blocked filter. The rate is that of the whole fingerprints on disk: two URLs are confused only if all 64 bits are equal.
+/// *Verified.* The bits are those of a blocked filter. The rate is that of the whole fingerprints on disk: two URLs are confused only if
+/// all 64 bits are equal.
 ///
 /// ```
 /// # use crawler_frontier::seen::{Layout, Sizing};

@@ -76,7 +76,7 @@ impl SeenSet {
     /// Writes the whole set, with a buffer of 64 KiB. One shard is locked at a time, while it is written. URLs that other threads insert
     /// meanwhile may be in the snapshot or not.
     ///
-    /// It is durable only once the caller has synced the file.
+    /// The snapshot is durable only once the caller has synced the file.
     ///
     /// ```
     /// # use crawler_frontier::seen::{SeenOptions, SeenSet, Sighting};

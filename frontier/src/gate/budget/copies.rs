@@ -68,7 +68,7 @@ impl Originals {
         }
     }
 
-    /// All that were added, for a checkpoint.
+    /// All origins, for a checkpoint.
     pub(super) fn all(&self) -> Vec<String> {
         self.read().iter().map(ToString::to_string).collect()
     }

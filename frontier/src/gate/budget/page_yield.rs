@@ -133,7 +133,7 @@ impl Mirrored {
     }
 }
 
-/// What a page says, and where.
+/// The content of a page and its URL, as fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     /// Its URL.

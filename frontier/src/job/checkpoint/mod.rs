@@ -48,8 +48,8 @@
 //! the frontier as bytes; in its frame, the position of the journal at which it was saved comes first. The summary's position is that of
 //! the counts. The frontier is locked for one slice at a time, so nobody waits long.
 //!
-//! A seen set that can forget has a position for each shard. The snapshot already reflects what was admitted or forgotten before that
-//! position: doing it again could make a counting filter forget another URL.
+//! A seen set that can forget has a position for each shard. Admissions and removals before that position are already in the snapshot:
+//! repeating one could make a counting filter forget another URL.
 //!
 //! The order is schedule, hosts, seen set, contents, counts. A URL that left the schedule before the schedule was saved is in its host's
 //! slice, which is saved later. While the counts are taken, no URL is between the gate and the frontier, and the journal is safe on disk up
@@ -73,8 +73,8 @@
 //!   where the replay begins.
 //! - A host that is in a slice and in a run was in memory, and the slice counts. The run's image is as old as the slice or older.
 //!
-//! So a run needs no position of its own, and no record is replayed that an image already reflects. No record says that a host came
-//! back: the record of what happened to it next does.
+//! So a run needs no position of its own, and no record is replayed that an image already reflects. There is no record of a host's return:
+//! the host's next record implies it.
 
 mod draft;
 mod evicted;

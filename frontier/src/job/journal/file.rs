@@ -416,7 +416,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// What the storage does not have yet.
+    /// The bytes that the storage does not have yet.
     pub(super) fn pending(&self) -> &[u8] {
         &self.bytes[self.written..]
     }

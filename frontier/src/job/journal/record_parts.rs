@@ -37,10 +37,10 @@ pub(super) const IS_ILL: u8 = 1 << 1;
 /// Flags of a host's illness.
 const IS_RETIRED: u8 = 1 << 0;
 const IS_PATIENT: u8 = 1 << 1;
-/// Flags of what was learned about a host.
+/// Flags of a record about a host.
 const WAS_ASKED: u8 = 1 << 2;
 const IS_RETRY: u8 = 1 << 3;
-/// Codes of what was learned about its robots.txt. A code is never given to another answer.
+/// Codes for the news about a host's robots.txt. A code is never given another meaning.
 const SAME: u8 = 0;
 const MOVED: u8 = 1;
 const MISSING: u8 = 2;

@@ -19,7 +19,7 @@
 //!
 //! 1. The survey in `findings.rs` reads the journal once, piece by piece, and compares each receipt with the record in the output.
 //! 2. `findings.rs` adds the needs of the newest checkpoint, and sorts the lines of the output: which stay and which are taken out.
-//! 3. `outputs.rs` checks that the other outputs hold what the lines that stay say about them.
+//! 3. `outputs.rs` checks that the other outputs hold the bytes that the remaining lines describe.
 //! 4. `carry.rs` writes the new files from the findings, and renames them.
 
 mod carry;

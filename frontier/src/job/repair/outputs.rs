@@ -77,7 +77,7 @@ pub struct PageLine {
     pub leans_on: Option<String>,
     /// Bytes of its response, as they came over the wire.
     pub bytes: u64,
-    /// It was never asked for, since its host could not be reached.
+    /// It was never fetched, since its host could not be reached.
     pub given_up: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The memory of one layer, in any layout. No other file knows all layouts' memory.
+//! The memory of one layer, in any layout. Only this file imports all of them.
 
 use super::bloom::Blocked;
 use super::bloom::Flat;

@@ -26,7 +26,7 @@ use world::{Act, Rules, acts, given_up_and_asked_for, options, rules, url};
 /// Everything that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts; the
 /// budgets.
 ///
-/// Without what the seeds opened: a seed that the filter mistakes for seen opens its host, and no record says so.
+/// The surroundings that the seeds opened are left out: a seed that the filter mistakes for seen opens its host, and no record says so.
 fn bytes(state: &State, images: &Images) -> Vec<u8> {
     let mut hosts = images.clone();
     for (host, usage) in state.hosts().with_usage() {
@@ -230,12 +230,12 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     let (was, is) = (drain(&mut frontier, later), drain(&mut again, later));
     prop_assert_eq!(was.pages(), is.pages());
     if patience.is_zero() {
-        // Clocks that a kill has moved decide whose turn comes first, while others have not failed yet: what one frontier gives up, the
-        // other may ask for, or drop because of robots.txt or a budget that what it asked for has spent.
+        // A kill has moved the clocks of hosts, which decide whose turn comes first. So a page that one frontier gives up may be asked for
+        // by the other, or dropped because of robots.txt or a budget that other pages have spent.
         return Ok(());
     }
     if rules.grouped && rules.has_budgets {
-        // Clocks that a kill has moved decide which host of the group gets the last of its pages. One host is in no group.
+        // The moved clocks decide which host of the group gets the last of the group's pages. One host is in no group.
         let alone = |drained: &Drained| drained.asked.get("https://h4.example").cloned();
         prop_assert_eq!(alone(&was), alone(&is));
         return Ok(());

@@ -71,7 +71,7 @@ const PIECE: usize = 1024;
 /// What to look for, and in which line of which table.
 #[derive(Clone, Copy)]
 pub(super) struct Search {
-    /// It is in the larger table.
+    /// The line is in the larger table.
     pub(super) is_split: bool,
     /// A line of that table.
     pub(super) home: usize,
