@@ -49,8 +49,8 @@ impl Wire {
 }
 
 /// The part of a base that decides, together with a link's text, where the link leads: nothing for an absolute address, the origin for
-/// `/a`, the directory for `a`, all of the base if the link is empty, a fragment or unusual. It is a prefix of the base's wire form.
-/// `directory` is the length of the base's directory.
+/// `/a`, the directory for `a`, everything but the query for `?a`, and all of the base if the link is empty, a fragment or unusual. It is a
+/// prefix of the base's wire form. `directory` is the length of the base's directory.
 pub(super) fn basis<'b>(base: &'b Wire, directory: usize, href: &str) -> &'b str {
     match href.bytes().next() {
         Some(b'/') => return base.origin(),

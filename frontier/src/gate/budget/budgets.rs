@@ -323,8 +323,8 @@ impl Budgets {
         self.contents.contains(self.print(Kind::Seed, host, ""))
     }
 
-    /// Whether a page was at its path of a host of the other kind before: a seed's, or any other. `is_original` says that its host is a
-    /// seed's. Its path is remembered. If a page that was the first with its body is fetched again, that does not count.
+    /// Whether a host of the other kind, a seed's or any other, has had a page at this page's path. `is_original` says that the page's host
+    /// is a seed's. The path is remembered. A page that was the first with its body and is fetched again does not count.
     fn mirrored(&self, is_original: bool, path_and_query: &str, content: Content) -> Mirrored {
         let of = |kind| self.print(kind, "", path_and_query);
         let (own, other) = if is_original { (Kind::Path, Kind::Copied) } else { (Kind::Copied, Kind::Path) };

@@ -26,7 +26,7 @@ pub struct PageYield {
     pub(crate) section: Fingerprint,
     /// Its URL without the ids in it, where there are any.
     pub(crate) session: Option<Session>,
-    /// Whether it is a copy of a seed's page, or was copied; only for a page, and if the seeds are on few hosts.
+    /// Whether a host of the other kind, a seed's or any other, has had its path; only for a page, and if the seeds are on few hosts.
     pub(crate) mirrored: Option<Mirrored>,
     /// The place of the page, if it copies a page of another directory or host.
     pub(crate) copied: Option<Copied>,
@@ -90,8 +90,7 @@ pub(crate) struct Copied {
     pub(crate) nth: u8,
 }
 
-/// How a page on a seed's host compares with the pages at its path on all other hosts, or a page on another host with those on the seeds'
-/// hosts.
+/// The path of a page, and whether a page at the same path came before on a host of the other kind: a seed's, or any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mirrored {
     /// Stands for its path, on the seeds' hosts or on all others.
