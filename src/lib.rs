@@ -47,7 +47,7 @@
 //! | `cluster` | the command's crawls on many machines |
 //! | `serde` | the seen set's numbers can be serialized |
 //! | `reqwest` | reqwest as another client of the crawl |
-//! | `parquet`, `sqlite` | of the command: Parquet files; SQLite in `crawler seen compare` |
+//! | `parquet`, `sqlite` | of the command: Parquet files; one more row in `crawler seen compare` |
 //!
 //! # Floors
 //!
