@@ -73,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// Bytes of the body still to come (by HTTP/2, its whole length), if the head states the length.
+    /// Bytes of the body still to come, if the head states the length.
     pub(super) fn body_length(&self) -> Option<u64> {
         match &self.protocol {
             Protocol::Http1(connection) => connection.body_length(),

@@ -217,7 +217,7 @@ impl Http2Stream {
         Ok(Response::from_parts(parts, ()))
     }
 
-    /// The length of the whole body, if the head states it.
+    /// Bytes of the body still to come, if the head states the length.
     pub(super) fn body_length(&self) -> Option<u64> {
         self.length
     }
@@ -228,6 +228,7 @@ impl Http2Stream {
         if let Some(piece) = &piece {
             // From now on the server may send as many bytes again.
             body.flow_control().release_capacity(piece.len())?;
+            self.length = self.length.map(|rest| rest.saturating_sub(piece.len() as u64));
         }
         Poll::Ready(Ok(piece))
     }
