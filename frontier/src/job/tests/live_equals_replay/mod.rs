@@ -79,15 +79,18 @@ fn cells(seen: &SeenSet) -> Vec<u64> {
 struct Drained {
     /// Which pages were asked for or given up, in order, and how many attempts they had had before.
     asked: BTreeMap<String, Vec<(String, u8)>>,
-    /// Which pages were dropped at their turn, because of robots.txt, a rule or a budget, in order.
-    dropped: BTreeMap<String, Vec<(String, Refusal)>>,
+    /// Which pages were dropped at their turn, because of robots.txt, a rule or a budget, and how often. Not in order: one call drops and
+    /// releases a bounded number, so the turns of other hosts decide what is dropped before a better page is released.
+    dropped: BTreeMap<String, BTreeMap<(String, Refusal), u64>>,
 }
 
 impl Drained {
-    /// Every page once, whatever became of it.
+    /// Every page as often as it was queued, whatever became of it.
     fn pages(&self) -> BTreeMap<&str, Vec<&str>> {
         let asked = self.asked.iter().flat_map(|(host, pages)| pages.iter().map(move |(page, _)| (host, page)));
-        let dropped = self.dropped.iter().flat_map(|(host, pages)| pages.iter().map(move |(page, _)| (host, page)));
+        let dropped = self.dropped.iter().flat_map(|(host, pages)| {
+            pages.iter().flat_map(move |((page, _), times)| (0..*times).map(move |_| (host, page)))
+        });
         let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (host, page) in asked.chain(dropped) {
             all.entry(host).or_default().push(page.split_once(' ').map_or(page, |(url, _)| url));
@@ -107,7 +110,7 @@ fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> Drained {
         let next = frontier.next(now).unwrap();
         for Dropped { url, refusal, .. } in frontier.take_dropped().0 {
             let host = url.strip_suffix(path_and_query(&url)).unwrap().to_owned();
-            drained.dropped.entry(host).or_default().push((url, refusal));
+            *drained.dropped.entry(host).or_default().entry((url, refusal)).or_default() += 1;
         }
         match next {
             Next::Fetch(lease) => {
