@@ -1054,6 +1054,10 @@ impl Model {
     /// A page is back; its host may have a seat already.
     fn take_seat(&mut self, host: usize, now: Timestamp) {
         self.share(host, now);
+        if self.hosts[host].out.is_empty() {
+            // A page that goes out only to be given up does not wait for it.
+            self.hosts[host].next = Timestamp::default();
+        }
         let Host { stands, rests, in_line, .. } = self.hosts[host];
         if stands.is_none() && rests.is_none() && in_line.is_none() {
             self.place(host, now);
