@@ -28,10 +28,13 @@ fn serve(site: Site) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
+        // Each in a thread: reqwest may open a connection that it does not use.
         for mut stream in listener.incoming().map(Result::unwrap) {
-            let (head, body) = site(&path(&mut stream));
-            let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", &body].concat());
-            let _ = stream.shutdown(Shutdown::Write);
+            std::thread::spawn(move || {
+                let (head, body) = site(&path(&mut stream));
+                let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", &body].concat());
+                let _ = stream.shutdown(Shutdown::Write);
+            });
         }
     });
     address

@@ -162,7 +162,12 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
     for &address in &closed {
         let listener = TcpListener::bind(address).unwrap();
         let well = Arc::clone(&well);
-        thread::spawn(move || listener.incoming().for_each(|stream| answer(&mut stream.unwrap(), &well, &|_, _| {})));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let well = Arc::clone(&well);
+                thread::spawn(move || answer(&mut stream.unwrap(), &well, &|_, _| {}));
+            }
+        });
     }
     let ran = crawler(desk.path(), &["resume", "job", "--json"]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
