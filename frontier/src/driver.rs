@@ -41,5 +41,12 @@ pub use crate::job::journal::recovery::look_closely;
 pub use crate::job::journal::{segment_name, segment_start};
 pub use crate::job::manifest::{Sealing, sealed_bytes};
 pub use crate::job::open::explain_among;
-pub use crate::job::own;
 pub use crate::seen::firsts::Firsts;
+
+/// Files that are a job's own: named whole or not at all, never through a link that somebody else has put there.
+pub mod own {
+    pub use crate::job::own::{
+        Inode, Named, Replacement, create, find, nameless, open, open_or_create, open_or_create_in_place, parent, read,
+        remove, sync_names, with_end,
+    };
+}

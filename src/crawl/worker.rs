@@ -110,7 +110,7 @@ impl<J: Journal> Worker<J> {
         if !lease.counts_by_address() {
             return true;
         }
-        let is_first_contact = lease.is_first_contact;
+        let is_first_contact = lease.is_first_contact();
         let report = |addresses: &[IpAddr]| lease.resolved(addresses);
         self.shared.fetcher.tell_addresses(url, is_first_contact, report).await == Resolved::Connect
     }
@@ -148,7 +148,7 @@ impl<J: Journal> Worker<J> {
         let asked = fetcher.ask(Ask {
             url: &url,
             changed: lease.validators().or(conditions),
-            is_first_contact: lease.is_first_contact,
+            is_first_contact: lease.is_first_contact(),
             takes: if keeps_body { None } else { source.takes(read) },
             max_bytes: source.max_bytes(read),
             reads_so_far: source.reads_so_far(),

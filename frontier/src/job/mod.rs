@@ -58,10 +58,12 @@ mod error;
 pub mod journal;
 pub(crate) mod manifest;
 pub(crate) mod open;
-pub mod own;
+pub(crate) mod own;
 pub mod repair;
 #[cfg(test)]
-mod tests;
+mod tests {
+    mod live_equals_replay;
+}
 
 pub use crate::bytes::FileError;
 pub use checkpoint::{CheckpointCost, JobJournal, OpenOptions, Opening};

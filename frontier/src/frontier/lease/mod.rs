@@ -88,7 +88,7 @@ pub struct Lease {
     /// The tries in its entry, which `attempt` includes.
     pub(crate) earlier: u8,
     /// Its host has never answered.
-    pub is_first_contact: bool,
+    pub(crate) is_first_contact: bool,
     /// Its host's failure epoch when it went out.
     pub(crate) failure_epoch: u32,
     /// When it went out.
@@ -166,6 +166,11 @@ impl Lease {
     /// The wire URL to request.
     pub fn url(&self) -> &str {
         self.texts.wire()
+    }
+
+    /// Whether its host has never answered.
+    pub fn is_first_contact(&self) -> bool {
+        self.is_first_contact
     }
 
     /// A page, a sitemap, or the host's robots.txt.

@@ -1,3 +1,0 @@
-//! Tests of the job that need its internals.
-
-mod live_equals_replay;
