@@ -181,11 +181,11 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             .map_err(|error| CrawlError::Storage(error.into()))
     }
 
-    #[cfg(feature = "cli")]
     /// How the current rules judge waiting URLs, and URLs that earlier rules refused. Call it once the seeds are added again.
     ///
     /// # Errors
     /// If the journal's storage fails.
+    #[cfg(feature = "cli")]
     pub(crate) fn judged_again(&self) -> Result<JudgedAgain, CrawlError> {
         self.shared.frontier.with(Frontier::judged_again).map_err(CrawlError::Storage)
     }

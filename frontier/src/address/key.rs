@@ -61,7 +61,7 @@ impl Default for KeyRules {
 }
 
 impl KeyRules {
-    /// The switches, by their names in `crawler.toml`. A checkpoint keeps the names of those that are on.
+    /// The switches, by their names in `crawler.toml`. A checkpoint keeps the names of the switches that are on.
     pub(crate) fn switches(&mut self) -> [(&'static str, &mut bool); 7] {
         let Self {
             normalize_escapes,

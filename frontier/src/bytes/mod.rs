@@ -15,7 +15,7 @@
 //!
 //! # Damage
 //!
-//! A file may hold anything: a disk fails, a power cut tears a write, somebody copies half a file.
+//! A file may hold anything: a disk fails, a power cut tears a write, a copy stops halfway.
 //! Every reader here answers with an error that says what is wrong and at which byte. None panics,
 //! and none trusts a length: memory is allocated only for bytes that are really there.
 //!

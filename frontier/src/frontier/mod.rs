@@ -27,7 +27,7 @@
 //! | leased | lent out |
 //!
 //! A host's URLs are in its *back* queue, and stay there while they are lent out. Its first lease is its robots.txt. A host that fails too
-//! often is *retired*: its URLs are given up, one at each of its turns, and wait until somebody asks for them again.
+//! often is *retired*: its URLs are given up, one at each of its turns, and wait until they are asked for again.
 //!
 //! Among due hosts, the best priority goes first, and within a priority the host that has waited longest: a crawl goes breadth-first. But
 //! if a registrable domain has had more turns than the average plus a lead (`traps.domain_lead`), its hosts give way. Hosts of seeds never

@@ -106,8 +106,8 @@ impl Audit {
         }
     }
 
-    #[cold]
     /// Compares each answer of a window that has a fingerprint of the sample. Few windows do, so this is a function of its own.
+    #[cold]
     fn compare_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         for (place, &fingerprint) in window.fingerprints.iter().enumerate() {
             self.check(fingerprint, new.sighting(place));

@@ -86,7 +86,7 @@ pub struct DisallowedRecord<'a> {
     pub priority: u8,
     /// The entry of the first of them.
     pub first: Position,
-    /// The number of URLs: the first, and those that follow it in its host's queue.
+    /// The number of URLs: the first, and the next ones in the queue of its host.
     pub urls: u32,
     /// Why.
     pub refusal: Refusal,

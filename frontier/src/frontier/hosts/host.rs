@@ -65,7 +65,7 @@ pub(crate) struct Host {
 const _: () = assert!(size_of::<Host>() == 128);
 
 impl Host {
-    /// A host of which nothing is known.
+    /// An unknown host.
     pub(crate) fn new(key: HostKey) -> Self {
         Self {
             key,

@@ -19,7 +19,7 @@ pub struct Politeness {
     pub robots: bool,
     /// Rest between a response of a host and the next request to it; with several connections, between the starts of two requests.
     pub host_delay: Duration,
-    /// Requests of one host that may be out at the same time, from 1 to 64. More than 1 is for your own hosts, and for those that agreed: a
+    /// Requests of one host that may be out at the same time, from 1 to 64. More than 1 is for your own hosts, and for hosts that agreed: a
     /// delay then runs from the start of one request to the start of the next, and with no delay the next starts at once. A host that has
     /// not answered yet, or fails, has one request at a time; its robots.txt is fetched alone; a rest that one response asks for, such as a
     /// Retry-After, holds for all requests that follow.

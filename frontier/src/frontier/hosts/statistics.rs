@@ -1,4 +1,4 @@
-//! Hosts in numbers: one by one, by their requests, and those that were evicted from memory.
+//! Statistics of hosts: of each host, hosts by their requests, and hosts evicted from memory.
 //!
 //! [`HostStatistics`] is a row for reports. It is made from a host in memory, and kept for some evicted hosts, such as those with the most
 //! requests.

@@ -271,7 +271,7 @@ pub(crate) struct RulesCache {
     clock: VecDeque<HostId>,
     /// Bytes that would be free without these rules.
     spare: usize,
-    /// Bytes of all rules, including those that may not be dropped.
+    /// Bytes of all rules, including the rules that may not be dropped.
     all: usize,
 }
 

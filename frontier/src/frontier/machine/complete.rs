@@ -149,8 +149,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    #[cfg(feature = "lending")]
     /// Whether a host counts as failing: its last requests brought no answer, or one that counts against it.
+    #[cfg(feature = "lending")]
     pub(crate) fn is_failing(&self, host: HostId) -> bool {
         self.state.host(host).failures > 0
     }
