@@ -20,7 +20,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     ("CRAWLER_POLITENESS_HOST_DELAY", "1ms"),
     ("CRAWLER_POLITENESS_BACKOFF", "2ms"),
     ("CRAWLER_POLITENESS_PATIENCE", "30s"),
-    ("CRAWLER_FETCH_FIRST_BYTE_TIMEOUT", "300ms"),
+    ("CRAWLER_FETCH_FIRST_BYTE_TIMEOUT", "500ms"),
     ("CRAWLER_FETCH_CONNECT_TIMEOUT", "2s"),
     ("CRAWLER_FETCH_ALLOW_PRIVATE_ADDRESSES", "true"),
 ];
@@ -137,9 +137,7 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
     let text = String::from_utf8(crawler(desk.path(), &["stats", "job"]).stdout).unwrap();
     assert!(text.contains(&format!("unreachable       {dead} URLs on {dead} hosts: ")), "{text}");
     // Each host that begins to fail is said once, with the reason; three examples of each kind are kept.
-    // A good one may be late on a busy machine.
-    let begins = |line: &&str| line.contains("the host begins to fail: ") && !line.contains("//127.0.1.");
-    assert_eq!(said.lines().filter(begins).count() as u64, dead, "{said}");
+    assert_eq!(said.matches("the host begins to fail: ").count() as u64, dead, "{said}");
     assert!(
         said.contains(&format!(
             "http://{}/robots.txt: the host begins to fail: connect: Connection refused",

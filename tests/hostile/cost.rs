@@ -10,7 +10,10 @@ use crate::row::{Does, Row, answer, each};
 use crate::server::Server;
 use crate::{alone, both, rows};
 
-/// Floods, which must cost the crawl no more than a second of CPU.
+/// A second of CPU.
+const MOST_US: u64 = 1_000_000;
+
+/// Floods, which must cost the crawl less than a second of CPU.
 const FLOODS: [&str; 14] = [
     "head-in-crumbs",
     "endless-103",
@@ -38,11 +41,17 @@ fn a_flood_costs_less_than_a_second_of_cpu() {
             let server = &server;
             scope.spawn(move || {
                 let scheme = if name.starts_with("tls") { "https" } else { "http" };
-                let (cpu_us, memory) = cost(server, &[format!("{scheme}://{name}.test/")]);
+                // A busy machine only adds to it: the least of up to three runs counts.
+                let once = || cost(server, &[format!("{scheme}://{name}.test/")]);
+                let (mut cpu_us, mut memory) = once();
+                for _ in 0..2 {
+                    if cpu_us >= MOST_US {
+                        let again = once();
+                        (cpu_us, memory) = (cpu_us.min(again.0), memory.max(again.1));
+                    }
+                }
                 println!("{name}: {} ms, {} MB", cpu_us / 1000, memory >> 20);
-                // Over reqwest some floods end by the clock alone, so a busy machine sees more of them.
-                let most = if both::client() == ClientChoice::DIRECT { 1_000_000 } else { 4_000_000 };
-                assert!(cpu_us < most, "{name} took {cpu_us} µs of CPU");
+                assert!(cpu_us < MOST_US, "{name} took {cpu_us} µs of CPU");
                 assert!(memory < 300 << 20, "{name} took {memory} bytes");
             });
         }
