@@ -6,14 +6,13 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use crawler::crawl::PageRecord;
 use tempfile::TempDir;
 
-use crate::ran::Ran;
+use crate::ran::{Ran, ends_before_a_kill};
 use crate::random::Random;
 
 /// `hello`, compressed.
@@ -160,13 +159,7 @@ fn whenever_it_is_killed_each_body_is_there_and_none_is_half() {
         loop {
             let mut crawl = command(directory.path(), site);
             let mut child = crawl.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            // When a crash comes is what this is about.
-            sleep(Duration::from_millis(80 + random.below(500)));
-            let ended = child.try_wait().unwrap();
-            child.kill().unwrap();
-            child.wait().unwrap();
-            if let Some(status) = ended {
-                assert!(status.success(), "{status}");
+            if ends_before_a_kill(&mut child, Duration::from_millis(80 + random.below(500))) {
                 break;
             }
             kills += 1;

@@ -306,7 +306,7 @@ fn a_host_is_dropped_and_taken_back_in_a_browser() {
 }
 
 /// A crawl's own directory with settings: one host sleeps for hours yet, another has spent its budget after a page.
-fn two_that_are_not_asked() -> TempDir {
+pub(crate) fn two_that_are_not_asked() -> TempDir {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 3600;
     let hours = format!("{:02}:00-{:02}:00", (now + 10) % 24, (now + 12) % 24);
     let desk = TempDir::new().unwrap();
@@ -315,7 +315,8 @@ fn two_that_are_not_asked() -> TempDir {
     desk
 }
 
-const THEIRS: [&str; 3] = ["http://night.test/", "http://used.test/1", "http://used.test/2"];
+/// URLs of theirs.
+pub(crate) const THEIRS: [&str; 3] = ["http://night.test/", "http://used.test/1", "http://used.test/2"];
 
 #[test]
 fn hosts_that_sleep_or_have_spent_their_budgets_are_shown_in_a_browser() {

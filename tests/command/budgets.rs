@@ -41,18 +41,13 @@ impl Desk {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.directory).stdin(Stdio::null());
-        for (name, value) in [
-            ("FETCH_RESOLVE_ALL_TO", self.site.address.to_string().as_str()),
+        let settings = [
             ("SCOPE_KIND", "host"),
             ("POLITENESS_HOST_DELAY", "0s"),
             ("OUTPUT_PROGRESS", "false"),
             ("SEEN_CAPACITY", "5000"),
-        ] {
-            command.env(format!("CRAWLER_{name}"), value);
-        }
-        command
+        ];
+        self.site.command(self.directory.path(), arguments, &settings)
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {

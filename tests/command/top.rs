@@ -8,11 +8,12 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::browser::{THEIRS, two_that_are_not_asked};
 use crate::loopback::{Loopback, response};
 use crate::tmux::Tmux;
 use crate::until::until;
@@ -251,18 +252,6 @@ fn a_crawl_is_watched_paused_and_stopped_in_a_terminal() {
     tmux.press(&["q"]);
     tmux.shows("left with 0");
 }
-
-/// A crawl's own directory with settings: one host sleeps for hours yet, another has spent its budget after a page.
-fn two_that_are_not_asked() -> TempDir {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 3600;
-    let hours = format!("{:02}:00-{:02}:00", (now + 10) % 24, (now + 12) % 24);
-    let desk = TempDir::new().unwrap();
-    let rules = format!("[hosts.\"night.test\"]\nhours = \"{hours}\"\n[hosts.\"used.test\"]\nmax_pages = 1\n");
-    fs::write(desk.path().join("crawler.toml"), rules).unwrap();
-    desk
-}
-
-const THEIRS: [&str; 3] = ["http://night.test/", "http://used.test/1", "http://used.test/2"];
 
 #[test]
 fn hosts_that_sleep_or_have_spent_their_budgets_are_shown() {

@@ -7,14 +7,13 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread::sleep;
 use std::time::Duration;
 
 use crawler::simulate::{Server, SimulateOptions, World};
 use tempfile::TempDir;
 
 use crate::archive::{self, Archived, OUTPUTS, archived, archived_in, is_finished, walk};
-use crate::ran::Ran;
+use crate::ran::{Ran, ends_before_a_kill};
 use crate::random::Random;
 
 const SEED: &str = "http://www.simulated.test/";
@@ -100,13 +99,7 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // When a crash comes is what this is about.
-            sleep(Duration::from_millis(80 + random.below(600)));
-            let ended = child.try_wait().unwrap();
-            child.kill().unwrap();
-            child.wait().unwrap();
-            if let Some(status) = ended {
-                assert!(status.success(), "{status}");
+            if ends_before_a_kill(&mut child, Duration::from_millis(80 + random.below(600))) {
                 break;
             }
             kills += 1;
@@ -483,13 +476,7 @@ fn whenever_it_is_killed_a_payload_is_kept_once_and_revisits_stand_for_what_is_t
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // When a crash comes is what this is about.
-            sleep(Duration::from_millis(80 + random.below(600)));
-            let ended = child.try_wait().unwrap();
-            child.kill().unwrap();
-            child.wait().unwrap();
-            if let Some(status) = ended {
-                assert!(status.success(), "{status}");
+            if ends_before_a_kill(&mut child, Duration::from_millis(80 + random.below(600))) {
                 break;
             }
             kills += 1;

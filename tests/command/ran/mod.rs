@@ -1,6 +1,8 @@
 //! What a run of the command left behind.
 
-use std::process::Output;
+use std::process::{Child, Output};
+use std::thread::sleep;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -22,4 +24,13 @@ impl Ran {
     pub(crate) fn says(&self, code: i32, words: &str) {
         assert!(self.code == Some(code) && self.err.contains(words), "{:?}: {}{}", self.code, self.err, self.out);
     }
+}
+
+/// Kills a crawl after some time, unless it has ended well before. When a crash comes is what its tests are about.
+pub(crate) fn ends_before_a_kill(crawl: &mut Child, after: Duration) -> bool {
+    sleep(after);
+    let ended = crawl.try_wait().unwrap();
+    crawl.kill().unwrap();
+    crawl.wait().unwrap();
+    ended.inspect(|status| assert!(status.success(), "{status}")).is_some()
 }

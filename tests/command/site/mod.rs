@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
@@ -101,6 +103,15 @@ impl Site {
             }
         });
         site
+    }
+
+    /// The command, which finds every host here, in a directory and with these settings besides.
+    pub(crate) fn command(&self, directory: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(arguments).current_dir(directory).stdin(Stdio::null());
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.address.to_string());
+        command.envs(settings.iter().map(|(name, value)| (format!("CRAWLER_{name}"), value)));
+        command
     }
 
     pub(crate) fn pages(&self) -> MutexGuard<'_, BTreeMap<String, Page>> {
