@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::ran::{Ran, ends_before_a_kill};
 use crate::random::Random;
+use crate::until::until;
 
 /// `hello`, compressed.
 const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0";
@@ -203,18 +204,22 @@ fn a_disk_that_takes_no_more_ends_the_crawl_and_a_resume_loses_nothing() {
 /// Without `job.sync` a checkpoint alone syncs bodies: it finds that their directory is gone.
 #[test]
 fn a_checkpoint_syncs_the_bodies_before_it() {
-    static BODIES: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
+    static PLACE: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
     let site = serve(|path| match path {
-        "/" => (OK, b"<a href=a>a</a>".to_vec()),
+        "/" => {
+            // The checkpointer opens this file once the first checkpoint is over. After that, the next one is the last.
+            until("the first checkpoint", || PLACE.get().unwrap().join("job/frontier/spent").exists().then_some(()));
+            (OK, b"<a href=a>a</a>".to_vec())
+        }
         "/a" => {
-            let bodies = BODIES.get().unwrap();
-            fs::rename(bodies, bodies.with_extension("away")).unwrap();
+            let bodies = PLACE.get().unwrap().join("bodies");
+            fs::rename(&bodies, bodies.with_extension("away")).unwrap();
             ("HTTP/1.1 204 No Content\r\n", Vec::new())
         }
         _ => ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n", Vec::new()),
     });
     let directory = TempDir::new().unwrap();
-    BODIES.set(directory.path().join("bodies")).unwrap();
+    PLACE.set(directory.path().to_owned()).unwrap();
     let mut crawl = command(directory.path(), site);
     let ran = crawl.env("CRAWLER_JOB_SYNC", "never").env("CRAWLER_JOB_CHECKPOINT_INTERVAL", "1h").output().unwrap();
     let ran = Ran::from(ran);
