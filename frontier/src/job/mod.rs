@@ -60,10 +60,6 @@ pub(crate) mod manifest;
 pub(crate) mod open;
 pub(crate) mod own;
 pub mod repair;
-#[cfg(test)]
-mod tests {
-    mod live_equals_replay;
-}
 
 pub use crate::bytes::FileError;
 pub use checkpoint::{CheckpointCost, JobJournal, OpenOptions, Opening};
@@ -76,3 +72,8 @@ pub use own::{Lock, replace, replace_with};
 
 /// The name of the lock file: empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";
+
+#[cfg(test)]
+mod tests {
+    mod live_equals_replay;
+}
