@@ -1,0 +1,141 @@
+//! Each action on the frontier and on its model, whose answers are compared.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crawler_frontier::frontier::{Lease, LeaseKind, Next, Outcome, Resolved};
+use crawler_frontier::gate::{Admission, Found, Via};
+
+use super::complete::respelled;
+use super::{Answer, Both, End, STRICT, STRICT_AND_SLOW, Url, host_of, origin};
+
+impl Both {
+    pub(super) fn text(&mut self, host: usize, is_disallowed: bool) -> String {
+        self.submitted += 1;
+        let folder = if is_disallowed { "no" } else { "yes" };
+        format!("{}/{folder}/{}", origin(host), self.submitted)
+    }
+
+    pub(super) fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
+        let text = self.text(host, is_disallowed);
+        let at = self.now + Duration::from_millis(ahead);
+        assert_eq!(self.frontier.schedule(&text, at).unwrap(), None);
+        self.model.schedule(Url { host, priority: 0, order: 0, text, attempts: 0, redirects: 0 }, at);
+    }
+
+    pub(super) fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
+        let text = self.text(host, is_disallowed);
+        let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
+        let mut found = Found::seed(url);
+        (found.depth, found.via) = (depth, Via::Link);
+        let Admission::Admitted(admitted) = self.frontier.gate().admit(found) else { panic!("{text} is new") };
+        self.frontier.submit(admitted, self.now).unwrap();
+        self.model.submit(host, depth, text, self.now);
+    }
+
+    pub(super) fn next(&mut self) -> Answer {
+        let answer = match self.frontier.next(self.now).unwrap() {
+            Next::Wait(until) => Answer::Wait(until),
+            Next::Busy => Answer::Busy,
+            Next::Drained => Answer::Drained,
+            Next::GiveUp(lease) => {
+                self.check_is_polite(&lease, 1);
+                let (url, failure) = (lease.url().to_owned(), lease.trouble().unwrap().failure);
+                self.leases.push(lease);
+                Answer::GiveUp { url, failure }
+            }
+            Next::Fetch(lease) => {
+                let host = host_of(&lease);
+                let most = if lease.kind() == LeaseKind::Robots { 1 } else { self.model.connections(host) };
+                self.check_is_polite(&lease, most);
+                let before = self.asked.insert(lease.origin().to_owned(), self.now);
+                let rested = before.map(|before| before + self.model.host_delay(host));
+                assert!(rested.is_none_or(|rested| rested <= self.now), "two starts too near to each other");
+                let (url, attempt) = (lease.url().to_owned(), lease.attempt());
+                let shown = format!("{lease:?}");
+                let redirects = shown.split_once("redirects: ").and_then(|(_, rest)| rest.split(',').next());
+                let redirects = redirects.expect("it is shown").parse().unwrap();
+                let hosts = self.frontier.top_hosts(usize::MAX);
+                let delay = hosts.iter().find(|row| row.host.as_str() == lease.origin()).expect("it is known").delay;
+                let answer = Answer::Fetch { url, attempt, redirects, delay };
+                self.leases.push(lease);
+                answer
+            }
+        };
+        assert_eq!(answer, self.model.next(self.now));
+        answer
+    }
+
+    /// With this lease its host has no more out than it may.
+    pub(super) fn check_is_polite(&self, lease: &Lease, most: usize) {
+        let beside: Vec<_> = self.leases.iter().filter(|other| other.origin() == lease.origin()).collect();
+        assert!(beside.len() < most, "{} beside {}", beside.len(), lease.url());
+        assert!(beside.iter().all(|other| other.kind() == LeaseKind::Page), "robots.txt alone");
+    }
+
+    pub(super) fn resolve(&mut self, lease: usize, address: u8) {
+        let (frontier, now) = (&mut self.frontier, self.now);
+        let shown = &mut self.leases[lease];
+        let resolved = frontier.resolved(shown, &[IpAddr::from([192, 0, 2, address])], now).unwrap();
+        let host = host_of(shown);
+        let url = shown.url().to_owned();
+        let may_connect = self.model.resolve(host, &url, address, now);
+        assert_eq!(resolved == Resolved::Connect, may_connect, "{url} at {address}");
+        if !may_connect {
+            self.complete(lease, End::Released, Some(9));
+        }
+    }
+
+    pub(super) fn complete(&mut self, lease: usize, end: End, took: Option<u64>) {
+        let mut lease = self.leases.swap_remove(lease);
+        if let Some(took) = took {
+            lease.answered(self.now, Duration::from_millis(took), 0);
+        }
+        let host = host_of(&lease);
+        let outcome = match end {
+            End::Released => Outcome::Released,
+            End::GivenUp => Outcome::GivenUp,
+            End::Failed(failure) => Outcome::Failed(failure.into()),
+            End::Moved if lease.kind() == LeaseKind::Page => Outcome::Moved { to: respelled(lease.url()) },
+            End::Moved => {
+                let (name, hops) = lease.url().split_once("robots.txt").unwrap();
+                let hops: u8 = hops.strip_prefix('?').map_or(0, |hops| hops.parse().unwrap());
+                Outcome::Moved { to: format!("{name}robots.txt?{}", hops + 1) }
+            }
+            End::Status { status, retry_after, crawl_delay } => {
+                let robots = if crawl_delay { STRICT_AND_SLOW } else { STRICT };
+                let mut outcome = Outcome::response(&lease, status, robots);
+                if let Outcome::Response { retry_after: told, .. } | Outcome::Robots { retry_after: told, .. } =
+                    &mut outcome
+                {
+                    *told = retry_after.map(Duration::from_secs);
+                }
+                outcome
+            }
+        };
+        if matches!(end, End::Released | End::GivenUp) {
+            self.asked.remove(lease.origin());
+        }
+        let url = lease.url().to_owned();
+        let completion = self.frontier.complete(lease, outcome, self.now).unwrap();
+        assert_eq!(completion, self.model.complete(host, &url, end, took, self.now));
+    }
+
+    /// Nothing is lost, and nothing counted twice.
+    pub(super) fn check_counts(&self) {
+        let statistics = self.frontier.statistics();
+        let gate = self.frontier.gate();
+        let pages = self.leases.iter().filter(|lease| lease.kind() == LeaseKind::Page).count() as u64;
+        assert_eq!(statistics.queued, self.model.urls.len() as u64);
+        assert_eq!(statistics.scheduled, self.model.scheduled.len() as u64);
+        assert_eq!(statistics.leased, self.leases.len() as u64);
+        assert_eq!(statistics.unreachable, self.model.parked.len() as u64);
+        assert_eq!(statistics.completed, self.model.completed);
+        let there = statistics.queued + statistics.scheduled + pages;
+        assert_eq!(gate.admitted(), there + statistics.completed);
+        assert_eq!(gate.found(), gate.admitted() + gate.refusals().total());
+        for (refusal, count) in gate.refusals().iter() {
+            assert_eq!(count, self.model.refused.get(&refusal).copied().unwrap_or(0), "{refusal}");
+        }
+    }
+}

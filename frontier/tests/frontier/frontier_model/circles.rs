@@ -1,0 +1,223 @@
+//! Hosts of the model that share a clock: groups, the ports of a server, and addresses.
+
+use std::time::Duration;
+
+use crawler_frontier::frontier::Timestamp;
+
+use super::complete::backoff;
+use super::{End, Failing, Group, HOSTS, Host, Model};
+
+impl Model {
+    /// A host is known from here on: it shares the clock of its server, where another port of that is known, or a rule joins all ports.
+    pub(super) fn join_server(&mut self, host: usize, now: Timestamp) {
+        let twin = [2, 3].into_iter().find(|twin| *twin != host && host >= 2 && self.numbers.contains(twin));
+        let one_server = self.rule(host).one_server;
+        if one_server == Some(false) || (one_server.is_none() && twin.is_none()) {
+            return;
+        }
+        let known = twin.and_then(|twin| self.hosts[twin].server);
+        let server = known.unwrap_or_else(|| {
+            let (delay, due, connections) = (Duration::ZERO, Timestamp::default(), self.connections(host));
+            self.groups.push(Group { address: None, delay, connections, due, out: 0 });
+            self.groups.len() - 1
+        });
+        for port in twin.into_iter().chain([host]) {
+            if self.hosts[port].server.is_none() {
+                let Host { due, failures, ill, out, robots_are_out, .. } = &self.hosts[port];
+                let requests = out.iter().filter(|out| !out.is_given_up).count();
+                let (delay, backoff) = (self.delay(port), backoff(&self.options.politeness, *failures));
+                let zero = Timestamp::default();
+                let fails = *failures > 0 && ill.is_some_and(|ill| !ill.is_patient);
+                let rested = if fails { zero + due.since(zero + delay.max(backoff)) + delay } else { *due };
+                let out = requests + usize::from(*robots_are_out);
+                self.groups[server].out += out;
+                self.rest_until(server, rested.min(now + delay));
+                self.hosts[port].server = Some(server);
+            }
+        }
+        self.groups[server].delay = self.server_delay(server);
+    }
+
+    pub(super) fn rest_until(&mut self, circle: usize, until: Timestamp) {
+        let due = &mut self.groups[circle].due;
+        *due = until.max(*due);
+    }
+
+    pub(super) fn server_delay(&self, server: usize) -> Duration {
+        let ports = (0..HOSTS).filter(|port| self.hosts[*port].server == Some(server));
+        ports.map(|port| self.delay(port)).max().unwrap()
+    }
+
+    /// Tells the other port of a host's server what a lease that is back says of it.
+    pub(super) fn share(&mut self, host: usize, now: Timestamp) {
+        let (Some(news), Some(server)) = (self.news.take(), self.hosts[host].server) else { return };
+        let politeness = self.options.politeness.clone();
+        self.groups[server].delay = self.server_delay(server);
+        if self.groups[server].connections == 1 {
+            self.rest_until(server, now + self.groups[server].delay);
+        }
+        let fails = news.fails && self.hosts[host].failures > news.failures;
+        if !fails && news.asks.is_none() {
+            return;
+        }
+        let others: Vec<_> =
+            (0..HOSTS).filter(|port| *port != host && self.hosts[*port].server == Some(server)).collect();
+        let rows = others.iter().map(|port| self.hosts[*port].failures + 1).chain([self.hosts[host].failures]);
+        let asked = news.asks.map(|asked| Duration::from_secs(asked).min(politeness.max_retry_after));
+        let until = now + asked.unwrap_or(backoff(&politeness, rows.min().unwrap()));
+        self.rest_until(server, until);
+        for port in others {
+            if self.is_retired(port) {
+                continue;
+            }
+            if let Some(ill) = self.hosts[host].ill.filter(|_| fails) {
+                let broken = self.hosts[port].ill.map_or(0, |ill| ill.broken);
+                self.hosts[port].failures += 1;
+                self.hosts[port].wave += 1;
+                self.hosts[port].ill = Some(Failing { broken, is_retired: false, ..ill });
+            }
+            self.hosts[port].due = self.hosts[port].due.max(until);
+            if fails && self.hosts[port].failures >= politeness.host_failures {
+                self.retire(port);
+                if self.hosts[port].stands.is_some() || self.hosts[port].in_line.is_some() {
+                    (self.hosts[port].called_by, self.hosts[port].in_line) = (None, None);
+                    self.hosts[port].stands = None;
+                    self.call(port, now);
+                    self.place(port, now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn circles(&self, host: usize) -> Vec<usize> {
+        let Host { group, server, address, .. } = self.hosts[host];
+        [group, server, address].into_iter().flatten().collect()
+    }
+
+    pub(super) fn has_room(&self, group: usize) -> bool {
+        let called = self.hosts.iter().filter(|host| host.called_by == Some(group)).count();
+        let Group { delay, connections, out, .. } = self.groups[group];
+        let is_kept = called > 0 && !delay.is_zero();
+        !is_kept && out + called < connections
+    }
+
+    pub(super) fn is_free(&self, group: usize, now: Timestamp) -> bool {
+        self.has_room(group) && self.groups[group].due <= now
+    }
+
+    pub(super) fn first_in_line(&self, group: usize) -> Option<usize> {
+        let stands = |host: &usize| self.hosts[*host].in_line.is_some_and(|(line, ..)| line == group);
+        (0..HOSTS).filter(stands).min_by_key(|&host| self.hosts[host].in_line)
+    }
+
+    /// One of each circle of this host is called, if the circle is free.
+    pub(super) fn call(&mut self, host: usize, now: Timestamp) {
+        self.circles(host).into_iter().for_each(|circle| self.call_one(circle, now));
+    }
+
+    pub(super) fn call_one(&mut self, group: usize, now: Timestamp) {
+        if let Some(first) = self.first_in_line(group).filter(|_| self.is_free(group, now)) {
+            let (_, priority, _) = self.hosts[first].in_line.take().unwrap();
+            self.hosts[first].called_by = Some(group);
+            self.hosts[first].stands = Some((priority, self.tick()));
+        }
+    }
+
+    /// The host of a page that is out, or of its robots.txt, is at this address; whether it may be asked there now.
+    pub(super) fn resolve(&mut self, host: usize, url: &str, address: u8, now: Timestamp) -> bool {
+        let politeness = &self.options.politeness;
+        let (delay, connections) = (politeness.address_delay, politeness.connections_per_address);
+        let counts = match delay {
+            None => {
+                let group = self.hosts[host].group.map(|group| &self.groups[group]);
+                let delays = group.map(|group| group.delay).into_iter().chain([self.host_delay(host)]);
+                let most = group.map_or(0, |group| group.connections).max(self.connections(host));
+                delays.min() >= Some(Duration::from_millis(100)) && most <= connections.into()
+            }
+            Some(delay) => !delay.is_zero(),
+        };
+        let is_robots = self.hosts[host].robots_are_out;
+        let out = self.hosts[host].out.iter().position(|out| out.url.text == url);
+        if !counts || (!is_robots && self.hosts[host].out[out.unwrap()].is_given_up) {
+            return true;
+        }
+        let is_known = |group: &Group| group.address == Some(address);
+        let counted =
+            if is_robots { self.hosts[host].robots_address } else { self.hosts[host].out[out.unwrap()].address };
+        if counted.is_some_and(|circle| is_known(&self.groups[circle])) {
+            return true;
+        }
+        self.wake(now);
+        if let Some(before) = counted {
+            self.groups[before].out -= 1;
+            self.call_one(before, now);
+        }
+        let circle = self.groups.iter().position(is_known).unwrap_or_else(|| {
+            let delay = delay.unwrap_or(Duration::from_millis(100));
+            let due = Timestamp::default();
+            self.groups.push(Group { address: Some(address), delay, connections: connections.into(), due, out: 0 });
+            self.groups.len() - 1
+        });
+        let before = self.hosts[host].address.replace(circle);
+        if let Some(before) = before {
+            let Host { in_line, called_by, .. } = self.hosts[host];
+            let is_bound = in_line.map(|(line, ..)| line).or(called_by) == Some(before) && before != circle;
+            if is_bound {
+                (self.hosts[host].in_line, self.hosts[host].called_by, self.hosts[host].stands) = (None, None, None);
+            }
+            self.call_one(before, now);
+            if is_bound {
+                self.place(host, now);
+            }
+        }
+        let is_free = self.is_free(circle, now);
+        if is_free {
+            self.take(circle, now);
+        }
+        let counted = is_free.then_some(circle);
+        if is_robots {
+            self.hosts[host].robots_address = counted;
+        } else {
+            self.hosts[host].out[out.unwrap()].address = counted;
+        }
+        is_free
+    }
+
+    /// When each group is free for which a host waits.
+    pub(super) fn frees(&self) -> Vec<(Timestamp, usize)> {
+        let waits = |group: &usize| self.first_in_line(*group).is_some() && self.has_room(*group);
+        (0..self.groups.len()).filter(waits).map(|group| (self.groups[group].due, group)).collect()
+    }
+
+    /// A request to a host goes out, which its circles are counted for.
+    pub(super) fn take_circles(&mut self, host: usize, now: Timestamp) {
+        self.circles(host).into_iter().for_each(|circle| self.take(circle, now));
+    }
+
+    pub(super) fn take(&mut self, circle: usize, now: Timestamp) {
+        let group = &mut self.groups[circle];
+        group.out += 1;
+        if group.connections > 1 {
+            group.due = now + group.delay;
+        }
+    }
+
+    /// It is back, and nothing may have been sent.
+    pub(super) fn give_back(&mut self, host: usize, address: Option<usize>, end: End, now: Timestamp) {
+        let most = self.options.politeness.max_retry_after;
+        let Host { group, server, .. } = self.hosts[host];
+        for circle in [group, server, address].into_iter().flatten() {
+            let group = &mut self.groups[circle];
+            group.out -= 1;
+            if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
+                group.due = now + group.delay;
+            }
+            if let End::Status { status: 408 | 425 | 429 | 503, retry_after: Some(asked), .. } = end
+                && group.address.is_none()
+            {
+                group.due = group.due.max(now + Duration::from_secs(asked).min(most));
+            }
+            self.call_one(circle, now);
+        }
+    }
+}

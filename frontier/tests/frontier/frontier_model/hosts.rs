@@ -1,0 +1,209 @@
+//! Where the hosts of the model stand: due, resting, or with nothing to be asked.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crawler_frontier::frontier::{FrontierOptions, HostGroup, HostRule, Timestamp};
+
+use super::{CRAWL_DELAY, Group, HOSTS, Host, Known, Model, RobotsFile, Url, origin};
+
+impl Model {
+    pub(super) fn new(options: &FrontierOptions) -> Self {
+        let host = Host {
+            due: Timestamp::default(),
+            robots: RobotsFile::Unknown,
+            failures: 0,
+            ill: None,
+            has_answered: false,
+            stands: None,
+            rests: None,
+            robots_are_out: false,
+            robots_number: 0,
+            out: Vec::new(),
+            next: Timestamp::default(),
+            wave: 0,
+            learned: 0,
+            group: None,
+            server: None,
+            address: None,
+            robots_address: None,
+            in_line: None,
+            called_by: None,
+        };
+        let mut hosts = vec![host; HOSTS];
+        let mut groups = Vec::new();
+        for HostGroup { hosts: names, delay, connections, .. } in options.rules.groups.values() {
+            for host in (0..HOSTS).filter(|host| names.iter().any(|name| origin(*host).ends_with(name))) {
+                hosts[host].group = Some(groups.len());
+            }
+            let (delay, connections) = (delay.unwrap(), connections.unwrap().into());
+            groups.push(Group { address: None, delay, connections, due: Timestamp::default(), out: 0 });
+        }
+        Self {
+            options: options.clone(),
+            urls: Vec::new(),
+            scheduled: Vec::new(),
+            parked: Vec::new(),
+            hosts,
+            groups,
+            since: None,
+            clock: 0,
+            numbers: Vec::new(),
+            refused: BTreeMap::new(),
+            completed: 0,
+            news: None,
+        }
+    }
+
+    pub(super) fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    pub(super) fn is_home(&self, host: usize) -> bool {
+        !self.hosts[host].robots_are_out && self.hosts[host].out.is_empty()
+    }
+
+    pub(super) fn is_retired(&self, host: usize) -> bool {
+        self.hosts[host].ill.is_some_and(|ill| ill.is_retired)
+    }
+
+    pub(super) fn best(&self, host: usize) -> Option<usize> {
+        let of_host = (0..self.urls.len()).filter(|&url| self.urls[url].host == host);
+        of_host.min_by_key(|&url| (self.urls[url].priority, self.urls[url].order))
+    }
+
+    pub(super) fn submit(&mut self, host: usize, priority: u32, text: String, now: Timestamp) {
+        self.queue(Url { host, priority, order: 0, text, attempts: 0, redirects: 0 }, now);
+    }
+
+    pub(super) fn queue(&mut self, url: Url, now: Timestamp) {
+        let Url { host, priority, .. } = url;
+        if !self.numbers.contains(&host) {
+            self.numbers.push(host);
+            self.join_server(host, now);
+        }
+        let order = self.tick();
+        self.urls.push(Url { order, ..url });
+        let has_room = self.is_home(host) || (self.connections(host) > 1 && !self.hosts[host].robots_are_out);
+        if self.hosts[host].stands.is_some() {
+            self.move_up(host, priority);
+        } else if let Some((circle, worse, _)) = self.hosts[host].in_line {
+            if priority < worse {
+                self.hosts[host].in_line = Some((circle, priority, order.try_into().unwrap()));
+                self.call(host, now);
+            }
+        } else if self.hosts[host].rests.is_none() && has_room {
+            self.place(host, now);
+        }
+    }
+
+    /// What is said of a host by itself, if anything is.
+    pub(super) fn rule(&self, host: usize) -> HostRule {
+        let (_, name) = origin(host).split_once("://").unwrap();
+        self.options.rules.hosts.get(name).copied().unwrap_or_default()
+    }
+
+    pub(super) fn connections(&self, host: usize) -> usize {
+        self.rule(host).connections_per_host.unwrap_or(self.options.politeness.connections_per_host).into()
+    }
+
+    pub(super) fn minds_robots(&self, host: usize) -> bool {
+        self.rule(host).robots.unwrap_or(self.options.politeness.robots)
+    }
+
+    pub(super) fn host_delay(&self, host: usize) -> Duration {
+        self.rule(host).host_delay.unwrap_or(self.options.politeness.host_delay)
+    }
+
+    pub(super) fn delay(&self, host: usize) -> Duration {
+        let asked = match self.hosts[host].robots {
+            RobotsFile::Known(Known { crawl_delay: true, .. })
+            | RobotsFile::Moved { before: Some(Known { crawl_delay: true, .. }), .. } => CRAWL_DELAY,
+            _ => Duration::ZERO,
+        };
+        let learned = Duration::from_millis(self.hosts[host].learned);
+        self.host_delay(host).max(asked.min(self.options.politeness.max_crawl_delay)).max(learned)
+    }
+
+    pub(super) fn schedule(&mut self, url: Url, at: Timestamp) {
+        self.scheduled.push((at.as_micros().div_ceil(1_000_000), url));
+        // As they came, within a second.
+        self.scheduled.sort_by_key(|(second, ..)| *second);
+    }
+
+    pub(super) fn place(&mut self, host: usize, now: Timestamp) {
+        (self.hosts[host].stands, self.hosts[host].rests) = (None, None);
+        match self.turn(host, now) {
+            Some(due) if due <= now => {
+                self.wake(now);
+                self.stand(host);
+            }
+            due => self.hosts[host].rests = due.map(|due| (due, self.tick())),
+        }
+    }
+
+    /// When it may be asked for a page; `None` where it may not, or has none.
+    pub(super) fn turn(&self, host: usize, now: Timestamp) -> Option<Timestamp> {
+        self.best(host)?;
+        let Host { due, out, next, failures, has_answered, .. } = &self.hosts[host];
+        if out.is_empty() {
+            return Some(if self.is_retired(host) { now } else { *due });
+        }
+        let is_known = !self.minds_robots(host) || !self.wants_robots(host, now);
+        let is_trusted = *has_answered && *failures == 0 && !self.is_retired(host);
+        (is_known && is_trusted && out.len() < self.connections(host)).then(|| (*due).max(*next))
+    }
+
+    /// Its pages break one after another.
+    pub(super) fn is_in_doubt(&self, host: usize) -> bool {
+        self.hosts[host].ill.is_some_and(|ill| ill.broken >= 4)
+    }
+
+    pub(super) fn wants_robots(&self, host: usize, now: Timestamp) -> bool {
+        if self.is_in_doubt(host) {
+            return true;
+        }
+        match self.hosts[host].robots {
+            RobotsFile::Unknown | RobotsFile::Moved { .. } => true,
+            RobotsFile::Known(Known { stale_at, is_used, .. }) => is_used && stale_at <= now,
+        }
+    }
+
+    /// Its robots.txt was asked for, and no page since.
+    pub(super) fn is_unused(&self, host: usize) -> bool {
+        matches!(self.hosts[host].robots, RobotsFile::Moved { .. } | RobotsFile::Known(Known { is_used: false, .. }))
+    }
+
+    pub(super) fn stand(&mut self, host: usize) {
+        self.hosts[host].rests = None;
+        if let Some(best) = self.best(host) {
+            self.hosts[host].stands = Some((self.urls[best].priority, self.tick()));
+        }
+    }
+
+    pub(super) fn move_up(&mut self, host: usize, priority: u32) {
+        if let Some((worse, _)) = self.hosts[host].stands
+            && priority < worse
+        {
+            self.hosts[host].stands = Some((priority, self.tick()));
+        }
+    }
+
+    /// Whoever has become due stands up, longest first.
+    pub(super) fn wake(&mut self, now: Timestamp) {
+        let rests = |host: usize| self.hosts[host].rests.filter(|(due, _)| *due <= now).map(|rests| (rests, host));
+        let mut due: Vec<_> = (0..HOSTS).filter_map(rests).collect();
+        due.sort();
+        for (_, host) in due {
+            self.stand(host);
+        }
+        let mut free: Vec<_> = self.frees().into_iter().filter(|(due, _)| *due <= now).collect();
+        free.sort();
+        for (_, group) in free {
+            while self.first_in_line(group).is_some() && self.is_free(group, now) {
+                self.call_one(group, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What the model asks for next.
+
+use crawler_frontier::frontier::{Failure, Timestamp};
+use crawler_frontier::gate::Refusal;
+
+use super::{Answer, Failing, Group, HOSTS, Host, Known, Model, Out, RobotsFile, Url, origin};
+
+impl Model {
+    /// Until when failing hosts are waited for; `Err` where they are not any more, and are still being asked.
+    pub(super) fn check_patience(&mut self, now: Timestamp) -> Result<Option<Timestamp>, ()> {
+        let leased = (0..HOSTS).filter(|&host| !self.is_home(host)).count();
+        let active: Vec<_> = (0..HOSTS).filter(|&host| !self.is_home(host) || self.best(host).is_some()).collect();
+        let fails = |host: usize| {
+            let Host { failures, ill, has_answered, .. } = self.hosts[host];
+            let fails = |ill: &Failing| match ill.failure {
+                Failure::Refused | Failure::Server => false,
+                Failure::Timeout => !has_answered || failures >= 4,
+                _ => failures > 0,
+            };
+            ill.filter(|ill| fails(ill) && !ill.is_patient && !ill.is_retired)
+        };
+        let failing: Vec<_> = active.iter().filter_map(|&host| fails(host)).collect();
+        if failing.is_empty() || failing.len() < active.len() || !self.scheduled.is_empty() {
+            self.since = None;
+            return Ok(None);
+        }
+        let until = *self.since.get_or_insert(now) + self.options.politeness.patience;
+        let comes = |host: &Host| host.stands.is_some() || host.rests.is_some_and(|(due, _)| due <= until);
+        let is_freed = self.frees().iter().any(|(due, _)| *due <= until);
+        let may_come = leased > 0 || is_freed || active.iter().any(|&host| comes(&self.hosts[host]));
+        let is_hopeful = failing.iter().any(|ill| ill.failure != Failure::NoSuchHost);
+        if is_hopeful && now < until && may_come {
+            return Ok(Some(until));
+        }
+        if leased > 0 {
+            return Err(());
+        }
+        self.since = None;
+        for host in self.numbers.clone() {
+            if active.contains(&host) {
+                self.retire(host);
+                self.hosts[host].in_line = None;
+                if self.hosts[host].stands.is_none() {
+                    self.stand(host);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn next(&mut self, now: Timestamp) -> Answer {
+        self.wake(now);
+        let due = self.scheduled.partition_point(|(second, ..)| second * 1_000_000 <= now.as_micros());
+        for (_, url) in self.scheduled.drain(..due).collect::<Vec<_>>() {
+            self.queue(url, now);
+        }
+        let Ok(patience) = self.check_patience(now) else { return Answer::Busy };
+        loop {
+            let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
+            let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
+            let caller = self.hosts[host].called_by.take();
+            if self.connections(host) > 1 && self.turn(host, now).is_none_or(|due| due > now) {
+                self.call(host, now);
+                self.place(host, now);
+                continue;
+            }
+            let held = self.circles(host).into_iter().find(|&circle| match caller {
+                // No place is kept from a host that another circle has called.
+                Some(caller) if caller != circle => {
+                    let Group { due, out, connections, .. } = self.groups[circle];
+                    due > now || out >= connections
+                }
+                _ => !self.is_free(circle, now),
+            });
+            if let Some(circle) = held.filter(|_| !self.is_retired(host)) {
+                let order: i64 = self.tick().try_into().unwrap();
+                let (priority, _) = self.hosts[host].stands.take().unwrap();
+                let is_first = caller == Some(circle) || self.is_unused(host);
+                let order = if is_first { -order } else { order };
+                self.hosts[host].in_line = Some((circle, priority, order));
+                self.call(host, now);
+                continue;
+            }
+            let best = self.best(host).unwrap();
+            let url = self.urls[best].clone();
+            if let Some(Failing { failure, is_retired: true, .. }) = self.hosts[host].ill {
+                self.urls.remove(best);
+                let text = url.text.clone();
+                self.lend(host, url, true, now);
+                return Answer::GiveUp { url: text, failure };
+            }
+            let delay = self.delay(host);
+            let name = origin(host);
+            if self.minds_robots(host) && self.wants_robots(host, now) {
+                self.hosts[host].stands = None;
+                self.hosts[host].robots_are_out = true;
+                self.hosts[host].robots_address = self.hosts[host].address;
+                self.take_circles(host, now);
+                let (url, number) = match self.hosts[host].robots {
+                    RobotsFile::Moved { number, .. } => (format!("{name}/robots.txt?{number}"), number),
+                    _ => (format!("{name}/robots.txt"), 0),
+                };
+                self.hosts[host].robots_number = number;
+                let attempt = u8::try_from(self.hosts[host].failures + 1).unwrap();
+                self.call(host, now);
+                return Answer::Fetch { url, attempt, redirects: 0, delay };
+            }
+            if let Some((priority, _)) = self.hosts[host].stands
+                && priority != url.priority
+            {
+                self.hosts[host].stands = None;
+                self.call(host, now);
+                self.hosts[host].stands = Some((url.priority, self.tick()));
+                continue;
+            }
+            self.urls.remove(best);
+            let mut is_disallowed = false;
+            let is_last = self.best(host).is_none() && self.hosts[host].out.is_empty();
+            if let RobotsFile::Known(Known { is_used, is_strict, .. }) = &mut self.hosts[host].robots {
+                is_disallowed = *is_strict && url.text.contains("/no");
+                *is_used |= is_disallowed && is_last;
+            }
+            if is_disallowed {
+                self.refuse(Refusal::Robots, 1);
+                self.hosts[host].called_by = caller;
+                if self.best(host).is_none() {
+                    self.hosts[host].stands = None;
+                    self.hosts[host].called_by = None;
+                    self.call(host, now);
+                }
+                continue;
+            }
+            let answer =
+                Answer::Fetch { url: url.text.clone(), attempt: url.attempts + 1, redirects: url.redirects, delay };
+            self.lend(host, url, false, now);
+            return answer;
+        }
+        let resting = self.hosts.iter().filter_map(|host| host.rests).map(|(due, _)| due);
+        let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
+        let freed = self.frees().into_iter().map(|(due, _)| due);
+        match resting.chain(scheduled).chain(patience).chain(freed).min() {
+            Some(due) => Answer::Wait(due),
+            None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
+            None => Answer::Drained,
+        }
+    }
+
+    pub(super) fn lend(&mut self, host: usize, url: Url, is_given_up: bool, now: Timestamp) {
+        let delay = self.delay(host);
+        self.hosts[host].stands = None;
+        let wave = self.hosts[host].wave;
+        let address = self.hosts[host].address.filter(|_| !is_given_up);
+        self.hosts[host].out.push(Out { url, is_given_up, address, wave });
+        if !is_given_up {
+            self.hosts[host].next = now + delay;
+            self.take_circles(host, now);
+        }
+        self.call(host, now);
+        if self.connections(host) > 1 {
+            self.place(host, now);
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The frontier against the naive thing: one vector of URLs, one of hosts, linear scans. Random lists of actions, the
+//! same answers at each step.
+
+mod both;
+mod circles;
+mod complete;
+mod draw;
+mod hosts;
+mod lend;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crawler_frontier::frontier::{Failure, Frontier, FrontierOptions, Lease, Timestamp};
+use crawler_frontier::gate::{Refusal, ScopeKind};
+use proptest::prelude::*;
+
+use self::draw::{actions, options};
+
+const HOSTS: usize = 4;
+
+#[derive(Clone, Debug)]
+enum Action {
+    AskAgain,
+    Submit {
+        host: usize,
+        depth: u32,
+        is_disallowed: bool,
+    },
+    Schedule {
+        host: usize,
+        ahead: u64,
+        is_disallowed: bool,
+    },
+    Next,
+    /// The host of a lease turns out to be at this address.
+    Resolve {
+        lease: prop::sample::Index,
+        address: u8,
+    },
+    Complete {
+        lease: prop::sample::Index,
+        end: End,
+        /// Milliseconds that the host took to answer.
+        took: Option<u64>,
+    },
+    Pass {
+        millis: u64,
+    },
+}
+
+/// How a lease ends, of whatever kind it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Status { status: u16, retry_after: Option<u64>, crawl_delay: bool },
+    Failed(Failure),
+    GivenUp,
+    Moved,
+    Released,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Answer {
+    Fetch { url: String, attempt: u8, redirects: u8, delay: Duration },
+    GiveUp { url: String, failure: Failure },
+    Wait(Timestamp),
+    Busy,
+    Drained,
+}
+
+#[derive(Clone, Debug)]
+struct Url {
+    host: usize,
+    priority: u32,
+    /// Among URLs of one host and priority the lowest goes first.
+    order: u64,
+    text: String,
+    attempts: u8,
+    redirects: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RobotsFile {
+    Unknown,
+    /// `hops` redirects have been followed, to the URL with this number.
+    Moved {
+        hops: u8,
+        number: u8,
+        before: Option<Known>,
+    },
+    Known(Known),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    stale_at: Timestamp,
+    is_used: bool,
+    is_strict: bool,
+    crawl_delay: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Host {
+    due: Timestamp,
+    robots: RobotsFile,
+    failures: u32,
+    ill: Option<Failing>,
+    has_answered: bool,
+    /// Since when it stands in which front queue.
+    stands: Option<(u32, u64)>,
+    /// Until when it rests, as it was when it sat down, and when that was: of those due at one moment, the first that sat down goes first.
+    rests: Option<(Timestamp, u64)>,
+    robots_are_out: bool,
+    /// The number of the URL that they were asked for at last.
+    robots_number: u8,
+    out: Vec<Out>,
+    /// When the next request may start, by the start of the last.
+    next: Timestamp,
+    /// How often it has failed.
+    wave: u32,
+    /// Its rest by its latency, in milliseconds.
+    learned: u64,
+    group: Option<usize>,
+    /// The circle of its server, once another port of that is known.
+    server: Option<usize>,
+    /// The circle of its address, since that was told.
+    address: Option<usize>,
+    /// The address that its robots.txt is asked for at.
+    robots_address: Option<usize>,
+    /// It stands in the line of this circle, as this one of its priority.
+    in_line: Option<(usize, u32, i64)>,
+    /// It stands in a front queue, and a place of this circle is kept for it.
+    called_by: Option<usize>,
+}
+
+/// Hosts that share a clock: a group, the ports of a server, or those at this address.
+#[derive(Clone, Debug)]
+struct Group {
+    address: Option<u8>,
+    delay: Duration,
+    connections: usize,
+    due: Timestamp,
+    out: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failing {
+    failure: Failure,
+    broken: u32,
+    is_patient: bool,
+    is_retired: bool,
+}
+
+/// A page that is lent out.
+#[derive(Clone, Debug)]
+struct Out {
+    url: Url,
+    is_given_up: bool,
+    address: Option<usize>,
+    wave: u32,
+}
+
+/// When a host may be asked again where nothing is wrong, and whether it has failed since.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    over: Timestamp,
+    is_late: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blame {
+    Fetcher,
+    Host,
+    Load,
+    Page,
+    Rate,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Setback {
+    blame: Blame,
+    failure: Failure,
+    asked: Option<Duration>,
+}
+
+struct Model {
+    options: FrontierOptions,
+    urls: Vec<Url>,
+    /// With the second at whose end each goes.
+    scheduled: Vec<(u64, Url)>,
+    parked: Vec<Url>,
+    hosts: Vec<Host>,
+    groups: Vec<Group>,
+    /// Since when all that are left fail.
+    since: Option<Timestamp>,
+    /// Numbers for whatever comes first and later.
+    clock: u64,
+    /// By name, for hosts get their numbers in the order of their first URLs.
+    numbers: Vec<usize>,
+    refused: BTreeMap<Refusal, u64>,
+    completed: u64,
+    /// What the lease that is coming back has to tell the other port of its server.
+    news: Option<News>,
+}
+
+/// A host's failures in a row before, whether one more may be its server's, and the rest that it asks for.
+#[derive(Clone, Copy, Debug)]
+struct News {
+    failures: u32,
+    fails: bool,
+    asks: Option<u64>,
+}
+
+const CRAWL_DELAY: Duration = Duration::from_secs(7);
+const STRICT: &[u8] = b"User-agent: *\nDisallow: /no\n";
+const STRICT_AND_SLOW: &[u8] = b"User-agent: *\nDisallow: /no\nCrawl-delay: 7\n";
+
+/// The first hosts have names of their own, the last two are the default ports of one.
+fn origin(host: usize) -> &'static str {
+    ["http://h0.example", "http://h1.example", "http://h2.example", "https://h2.example"][host]
+}
+
+fn host_of(lease: &Lease) -> usize {
+    (0..HOSTS).find(|host| origin(*host) == lease.origin()).unwrap()
+}
+
+/// The frontier and its model, side by side.
+struct Both {
+    frontier: Frontier,
+    model: Model,
+    leases: Vec<Lease>,
+    now: Timestamp,
+    submitted: u64,
+    /// When each host was last asked for a page.
+    asked: BTreeMap<String, Timestamp>,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_list_of_actions_has_the_same_answers(options in options(), actions in actions()) {
+        let frontier = Frontier::new(&options).unwrap();
+        let model = Model::new(&options);
+        let mut both = Both { frontier, model, leases: Vec::new(), now: Timestamp::from_micros(1 << 50), submitted: 0, asked: BTreeMap::new() };
+        for action in actions {
+            match action {
+                Action::Submit { host, depth, is_disallowed } => both.submit(host, depth, is_disallowed),
+                Action::Schedule { host, ahead, is_disallowed } => both.schedule(host, ahead, is_disallowed),
+                Action::Next => { both.next(); }
+                Action::AskAgain => {
+                    prop_assert_eq!(both.frontier.ask_again(both.now).unwrap(), both.model.ask_again(both.now));
+                }
+                Action::Resolve { lease, address } => {
+                    if !both.leases.is_empty() {
+                        both.resolve(lease.index(both.leases.len()), address);
+                    }
+                }
+                Action::Complete { lease, end, took } => {
+                    if !both.leases.is_empty() {
+                        both.complete(lease.index(both.leases.len()), end, took);
+                    }
+                }
+                Action::Pass { millis } => both.now = both.now + Duration::from_millis(millis),
+            }
+            both.check_counts();
+        }
+        // To the end, with a web that answers from now on.
+        let fine = End::Status { status: 200, retry_after: None, crawl_delay: false };
+        let mut drained = 0;
+        while drained == 0 {
+            match both.next() {
+                Answer::Fetch { .. } | Answer::GiveUp { .. } => {}
+                Answer::Wait(until) => {
+                    prop_assert!(until > both.now, "waiting helps");
+                    both.now = until;
+                }
+                Answer::Busy => (0..both.leases.len()).for_each(|_| both.complete(0, fine, None)),
+                Answer::Drained => drained += 1,
+            }
+        }
+        both.check_counts();
+        prop_assert!(both.model.urls.is_empty(), "nothing is left: {:?}", both.model.urls);
+        prop_assert_eq!(both.next(), Answer::Drained);
+    }
+}
+
+/// A port is called while the other one's answer retires both: nothing waits for the server's longer rest then.
+#[test]
+fn a_server_that_is_given_up_keeps_no_time() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    options.politeness.connections_per_host = 2;
+    (options.politeness.attempts, options.politeness.host_failures) = (1, 1);
+    (options.politeness.backoff, options.politeness.patience) = (Duration::from_secs(3), Duration::ZERO);
+    let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
+    let now = Timestamp::from_micros(1 << 50);
+    let mut both = Both { frontier, model, leases: Vec::new(), now, submitted: 0, asked: BTreeMap::new() };
+    let end = |status| End::Status { status, retry_after: None, crawl_delay: false };
+    // A page of another host is out all the while.
+    both.submit(0, 0, false);
+    both.next();
+    both.complete(0, end(200), None);
+    both.now = both.now + Duration::from_secs(1);
+    assert!(matches!(both.next(), Answer::Fetch { .. }));
+    (2..4).for_each(|port| both.submit(port, 0, false));
+    both.next();
+    assert_eq!(both.next(), Answer::Wait(both.now + Duration::from_secs(1)));
+    both.now = both.now + Duration::from_secs(1);
+    both.complete(1, end(408), None);
+    assert!((0..2).all(|_| matches!(both.next(), Answer::GiveUp { .. })));
+    assert_eq!(both.next(), Answer::Busy);
+}
+
+/// A page is out to be given up while its host is asked again and the other port of its server comes: nothing was asked, so the server
+/// is free, and both ports are asked to the end.
+#[test]
+fn a_page_that_is_given_up_takes_no_place_of_its_server() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    (options.politeness.robots, options.politeness.host_failures) = (false, 1);
+    let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
+    let now = Timestamp::from_micros(1 << 50);
+    let mut both = Both { frontier, model, leases: Vec::new(), now, submitted: 0, asked: BTreeMap::new() };
+    both.submit(2, 0, false);
+    both.next();
+    both.complete(0, End::Failed(Failure::Connect), None);
+    assert!(matches!(both.next(), Answer::GiveUp { .. }));
+    assert_eq!(both.frontier.ask_again(now).unwrap(), both.model.ask_again(now));
+    both.submit(3, 0, false);
+    both.complete(0, End::Released, None);
+    let mut asked = 0;
+    loop {
+        match both.next() {
+            Answer::Fetch { .. } => asked += 1,
+            Answer::Wait(until) => both.now = until,
+            Answer::Busy => both.complete(0, End::Status { status: 200, retry_after: None, crawl_delay: false }, None),
+            Answer::GiveUp { .. } | Answer::Drained => break,
+        }
+    }
+    assert_eq!(asked, 2);
+}
