@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crawler_frontier::frontier::{Lease, LeaseKind, Next, Outcome, Resolved};
-use crawler_frontier::gate::{Admission, Found, Via};
+use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
 use super::complete::respelled;
-use super::{Answer, Both, End, STRICT, STRICT_AND_SLOW, Url, host_of, origin};
+use super::{Answer, Both, Budget, DROPS, End, HOSTS, STRICT, STRICT_AND_SLOW, Url, host_of, origin};
 
 impl Both {
     pub(super) fn text(&mut self, host: usize, is_disallowed: bool) -> String {
@@ -19,8 +19,12 @@ impl Both {
     pub(super) fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
         let text = self.text(host, is_disallowed);
         let at = self.now + Duration::from_millis(ahead);
-        assert_eq!(self.frontier.schedule(&text, at).unwrap(), None);
-        self.model.schedule(Url { host, priority: 0, order: 0, text, attempts: 0, redirects: 0 }, at);
+        let url = Url { host, priority: 0, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
+        let refusal = self.model.is_refused(&url).then_some(Refusal::Dropped);
+        assert_eq!(self.frontier.schedule(&url.text, at).unwrap(), refusal);
+        if refusal.is_none() {
+            self.model.schedule(url, at);
+        }
     }
 
     pub(super) fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
@@ -28,9 +32,28 @@ impl Both {
         let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
         let mut found = Found::seed(url);
         (found.depth, found.via) = (depth, Via::Link);
-        let Admission::Admitted(admitted) = self.frontier.gate().admit(found) else { panic!("{text} is new") };
-        self.frontier.submit(admitted, self.now).unwrap();
-        self.model.submit(host, depth, text, self.now);
+        let url = Url { host, priority: depth, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
+        let is_refused = self.model.is_refused(&url);
+        match self.frontier.gate().admit(found) {
+            Admission::Refused(refusal) => assert!(is_refused && refusal == Refusal::Dropped, "{}", url.text),
+            Admission::Admitted(admitted) => {
+                assert!(!is_refused, "{} is dropped", url.text);
+                self.frontier.submit(admitted, self.now).unwrap();
+                self.model.queue(url, self.now);
+            }
+        }
+    }
+
+    pub(super) fn drop(&mut self, rule: usize, is_undone: bool) {
+        let text = DROPS[rule].to_owned();
+        let rule = if text.starts_with('/') { DropRule::Urls(text) } else { DropRule::Host(text) };
+        if is_undone {
+            let was_dropped = self.frontier.undo_drop(&rule, self.now).unwrap();
+            assert_eq!(was_dropped, self.model.change_rules(rule, true, self.now));
+        } else {
+            self.frontier.drop_by(rule.clone(), self.now).unwrap();
+            self.model.change_rules(rule, false, self.now);
+        }
     }
 
     pub(super) fn next(&mut self) -> Answer {
@@ -63,6 +86,7 @@ impl Both {
             }
         };
         assert_eq!(answer, self.model.next(self.now));
+        assert_eq!(self.frontier.sleeps_until(), self.model.sleeps_until());
         answer
     }
 
@@ -82,14 +106,15 @@ impl Both {
         let may_connect = self.model.resolve(host, &url, address, now);
         assert_eq!(resolved == Resolved::Connect, may_connect, "{url} at {address}");
         if !may_connect {
-            self.complete(lease, End::Released, Some(9));
+            self.complete(lease, End::Released, (Some(9), 9));
         }
     }
 
-    pub(super) fn complete(&mut self, lease: usize, end: End, took: Option<u64>) {
+    pub(super) fn complete(&mut self, lease: usize, end: End, (took, bytes): (Option<u64>, u64)) {
         let mut lease = self.leases.swap_remove(lease);
+        let bytes = took.map_or(0, |_| bytes);
         if let Some(took) = took {
-            lease.answered(self.now, Duration::from_millis(took), 0);
+            lease.answered(self.now, Duration::from_millis(took), bytes);
         }
         let host = host_of(&lease);
         let outcome = match end {
@@ -118,7 +143,7 @@ impl Both {
         }
         let url = lease.url().to_owned();
         let completion = self.frontier.complete(lease, outcome, self.now).unwrap();
-        assert_eq!(completion, self.model.complete(host, &url, end, took, self.now));
+        assert_eq!(completion, self.model.complete(host, &url, end, (took, bytes), self.now));
     }
 
     /// Nothing is lost, and nothing counted twice.
@@ -127,15 +152,23 @@ impl Both {
         let gate = self.frontier.gate();
         let pages = self.leases.iter().filter(|lease| lease.kind() == LeaseKind::Page).count() as u64;
         assert_eq!(statistics.queued, self.model.urls.len() as u64);
-        assert_eq!(statistics.scheduled, self.model.scheduled.len() as u64);
+        let judged_next = self.model.aside.iter().filter(|(round, ..)| *round != self.model.round).count();
+        assert_eq!(statistics.scheduled, (self.model.scheduled.len() + judged_next) as u64);
         assert_eq!(statistics.leased, self.leases.len() as u64);
         assert_eq!(statistics.unreachable, self.model.parked.len() as u64);
         assert_eq!(statistics.completed, self.model.completed);
-        let there = statistics.queued + statistics.scheduled + pages;
+        let there = (self.model.urls.len() + self.model.scheduled.len()) as u64 + pages;
         assert_eq!(gate.admitted(), there + statistics.completed);
         assert_eq!(gate.found(), gate.admitted() + gate.refusals().total());
         for (refusal, count) in gate.refusals().iter() {
             assert_eq!(count, self.model.refused.get(&refusal).copied().unwrap_or(0), "{refusal}");
+        }
+        for row in self.frontier.top_hosts(HOSTS) {
+            let host = (0..HOSTS).find(|host| origin(*host) == row.host.as_str()).unwrap();
+            let Budget { pages, bytes } = self.model.hosts[host].used;
+            assert_eq!((row.pages, row.bytes, row.left_out), (pages, bytes, self.model.left_out(host)), "{}", row.host);
+            let most = self.model.budget(host).pages;
+            assert!(pages <= most, "{pages} pages of {}, of {most}", row.host);
         }
     }
 }

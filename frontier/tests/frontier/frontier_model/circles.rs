@@ -5,7 +5,7 @@ use std::time::Duration;
 use crawler_frontier::frontier::Timestamp;
 
 use super::complete::backoff;
-use super::{End, Failing, Group, HOSTS, Host, Model};
+use super::{Budget, End, Failing, Group, HOSTS, Host, Model};
 
 impl Model {
     /// A host is known from here on: it shares the clock of its server, where another port of that is known, or a rule joins all ports.
@@ -17,8 +17,7 @@ impl Model {
         }
         let known = twin.and_then(|twin| self.hosts[twin].server);
         let server = known.unwrap_or_else(|| {
-            let (delay, due, connections) = (Duration::ZERO, Timestamp::default(), self.connections(host));
-            self.groups.push(Group { address: None, delay, connections, due, out: 0 });
+            self.groups.push(Group::new(Duration::ZERO, self.connections(host)));
             self.groups.len() - 1
         });
         for port in twin.into_iter().chain([host]) {
@@ -77,6 +76,7 @@ impl Model {
                 self.hosts[port].ill = Some(Failing { broken, is_retired: false, ..ill });
             }
             self.hosts[port].due = self.hosts[port].due.max(until);
+            self.hosts[port].sleeps &= self.hosts[port].rests.is_some();
             if fails && self.hosts[port].failures >= politeness.host_failures {
                 self.retire(port);
                 if self.hosts[port].stands.is_some() || self.hosts[port].in_line.is_some() {
@@ -96,9 +96,8 @@ impl Model {
 
     pub(super) fn has_room(&self, group: usize) -> bool {
         let called = self.hosts.iter().filter(|host| host.called_by == Some(group)).count();
-        let Group { delay, connections, out, .. } = self.groups[group];
-        let is_kept = called > 0 && !delay.is_zero();
-        !is_kept && out + called < connections
+        let is_kept = called > 0 && !self.groups[group].delay.is_zero();
+        !is_kept && self.groups[group].out + called < self.most_out(group)
     }
 
     pub(super) fn is_free(&self, group: usize, now: Timestamp) -> bool {
@@ -116,7 +115,12 @@ impl Model {
     }
 
     pub(super) fn call_one(&mut self, group: usize, now: Timestamp) {
-        if let Some(first) = self.first_in_line(group).filter(|_| self.is_free(group, now)) {
+        let first = self.first_in_line(group);
+        self.groups[group].is_noted &= first.is_some();
+        let Some(first) = first.filter(|_| self.has_room(group)) else { return };
+        if self.groups[group].due > now {
+            self.groups[group].is_noted = true;
+        } else {
             let (_, priority, _) = self.hosts[first].in_line.take().unwrap();
             self.hosts[first].called_by = Some(group);
             self.hosts[first].stands = Some((priority, self.tick()));
@@ -153,9 +157,8 @@ impl Model {
             self.call_one(before, now);
         }
         let circle = self.groups.iter().position(is_known).unwrap_or_else(|| {
-            let delay = delay.unwrap_or(Duration::from_millis(100));
-            let due = Timestamp::default();
-            self.groups.push(Group { address: Some(address), delay, connections: connections.into(), due, out: 0 });
+            let group = Group::new(delay.unwrap_or(Duration::from_millis(100)), connections.into());
+            self.groups.push(Group { address: Some(address), ..group });
             self.groups.len() - 1
         });
         let before = self.hosts[host].address.replace(circle);
@@ -185,7 +188,7 @@ impl Model {
 
     /// When each group is free for which a host waits.
     pub(super) fn frees(&self) -> Vec<(Timestamp, usize)> {
-        let waits = |group: &usize| self.first_in_line(*group).is_some() && self.has_room(*group);
+        let waits = |group: &usize| self.first_in_line(*group).is_some() && self.groups[*group].is_noted;
         (0..self.groups.len()).filter(waits).map(|group| (self.groups[group].due, group)).collect()
     }
 
@@ -219,5 +222,12 @@ impl Model {
             }
             self.call_one(circle, now);
         }
+    }
+}
+
+impl Group {
+    pub(super) fn new(delay: Duration, connections: usize) -> Self {
+        let (due, most) = (Timestamp::default(), Budget::NONE);
+        Self { address: None, delay, connections, due, out: 0, is_noted: false, most, used: Budget::default() }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crawler_frontier::frontier::{Completion, Failure, Politeness, Timestamp};
 use crawler_frontier::gate::Refusal;
 
-use super::{Blame, End, Failing, Host, Known, Model, News, Out, Rest, RobotsFile, Setback, Url};
+use super::{Blame, Budget, End, Failing, Host, Known, Model, News, Out, Rest, RobotsFile, Setback, Url};
 
 impl Model {
     /// The rest of a host grows with its latency, and shrinks only with a page.
@@ -32,7 +32,7 @@ impl Model {
         host: usize,
         url: &str,
         end: End,
-        took: Option<u64>,
+        (took, bytes): (Option<u64>, u64),
         now: Timestamp,
     ) -> Completion {
         let (fails, asks) = match end {
@@ -52,29 +52,30 @@ impl Model {
         }
         let out = &mut self.hosts[host].out;
         let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
-        let Out { url, is_given_up, address, wave } = out.remove(place);
-        if is_given_up {
+        let out = out.remove(place);
+        if out.is_given_up {
             self.news = None;
         } else {
-            self.give_back(host, address, end, now);
+            self.give_back(host, out.address, end, now);
             self.adapt(host, end, took);
         }
-        self.ends(url, is_given_up, wave, end, now)
+        self.ends(out, end, bytes, now)
     }
 
-    pub(super) fn ends(&mut self, url: Url, is_given_up: bool, wave: u32, end: End, now: Timestamp) -> Completion {
-        let host = url.host;
+    fn ends(&mut self, out: Out, end: End, bytes: u64, now: Timestamp) -> Completion {
+        let host = out.url.host;
         match end {
-            End::Released | End::Failed(Failure::Lost) if is_given_up => self.come_back(url, 0, now),
-            _ if is_given_up => {
-                self.parked.push(Url { attempts: 0, ..url });
+            End::Released | End::Failed(Failure::Lost) if out.is_given_up => self.come_back(out.url, 0, now),
+            _ if out.is_given_up => {
+                self.parked.push(Url { attempts: 0, earlier: 0, ..out.url });
                 self.done(host, now)
             }
-            _ => self.page_ends(url, wave, end, now),
+            _ => self.page_ends(out, end, bytes, now),
         }
     }
 
-    pub(super) fn page_ends(&mut self, mut url: Url, wave: u32, end: End, now: Timestamp) -> Completion {
+    fn page_ends(&mut self, out: Out, end: End, bytes: u64, now: Timestamp) -> Completion {
+        let Out { mut url, wave, .. } = out.clone();
         let politeness = self.options.politeness.clone();
         let (host, attempt) = (url.host, url.attempts + 1);
         let rest = if self.connections(host) == 1 {
@@ -86,19 +87,19 @@ impl Model {
         if matches!(end, End::GivenUp | End::Released) {
             return self.come_back(url, 0, now);
         }
-        if let RobotsFile::Known(known) = &mut self.hosts[host].robots {
-            known.is_used = true;
-        }
+        self.mark_used(host);
+        let spend = |model: &mut Self, pages| model.spend(host, out, Budget { pages, bytes }, now);
         let setback = match end {
             End::GivenUp | End::Released => unreachable!("it came back"),
             End::Moved => {
                 self.fine(host, rest);
                 if url.redirects >= self.options.traps.redirects {
                     self.refuse(Refusal::TooManyRedirects, 1);
+                    spend(self, 1);
                     return self.done(host, now);
                 }
                 url.redirects += 1;
-                url.attempts = 0;
+                (url.attempts, url.earlier) = (0, 0);
                 url.text = respelled(&url.text);
                 return self.come_back(url, 0, now);
             }
@@ -107,6 +108,7 @@ impl Model {
                 self.hosts[host].has_answered = true;
                 let Some(setback) = answered(status, retry_after) else {
                     self.fine(host, rest);
+                    spend(self, 1);
                     return self.done(host, now);
                 };
                 setback
@@ -114,18 +116,22 @@ impl Model {
         };
         self.set_back(host, attempt, setback, rest, now);
         let is_half_way = self.hosts[host].failures == politeness.host_failures.div_ceil(2);
+        let is_untried = match setback.blame {
+            Blame::Host => true,
+            Blame::Rate => !is_half_way || rest.is_late || self.is_retired(host),
+            _ => false,
+        };
+        let is_last = setback.failure == Failure::BadResponse || attempt >= politeness.attempts;
+        spend(self, u64::from(!is_untried && is_last));
         let later = match setback.blame {
-            Blame::Host => return self.come_back(url, 0, now),
-            Blame::Rate if !is_half_way || rest.is_late || self.is_retired(host) => return self.come_back(url, 0, now),
-            _ if setback.failure == Failure::BadResponse || attempt >= politeness.attempts => {
-                return self.done(host, now);
-            }
+            _ if is_untried => return self.come_back(url, 0, now),
+            _ if is_last => return self.done(host, now),
             _ if self.is_retired(host) || setback.blame == Blame::Fetcher => return self.come_back(url, 1, now),
             Blame::Load if setback.asked.is_some() => return self.come_back(url, 1, now),
             Blame::Load | Blame::Rate => self.hosts[host].due,
             _ => now + backoff(&politeness, attempt.into()),
         };
-        self.schedule(Url { attempts: attempt, ..url }, later);
+        self.schedule(Url { attempts: attempt, earlier: attempt, ..url }, later);
         self.take_seat(host, now);
         Completion::Retry(later)
     }
@@ -296,6 +302,7 @@ impl Model {
             self.hosts[host].next = Timestamp::default();
         }
         let Host { stands, rests, in_line, .. } = self.hosts[host];
+        self.hosts[host].sleeps &= rests.is_some();
         if stands.is_none() && rests.is_none() && in_line.is_none() {
             self.place(host, now);
         } else if let Some(best) = self.best(host) {
@@ -305,6 +312,12 @@ impl Model {
                 self.hosts[host].in_line = Some((circle, priority, self.tick().try_into().unwrap()));
                 self.call(host, now);
             }
+        }
+    }
+
+    pub(super) fn mark_used(&mut self, host: usize) {
+        if let RobotsFile::Known(known) = &mut self.hosts[host].robots {
+            known.is_used = true;
         }
     }
 

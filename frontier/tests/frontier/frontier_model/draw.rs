@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crawler_frontier::frontier::{Failure, FrontierOptions, HostGroup, HostRule};
+use crawler_frontier::frontier::{Failure, FrontierOptions, HostGroup, HostRule, Hours};
 use crawler_frontier::gate::ScopeKind;
 use proptest::prelude::*;
 
-use super::{Action, End, HOSTS};
+use super::{Action, DROPS, End, HOSTS};
 
-pub(super) fn ends() -> impl Strategy<Value = End> {
+const HOUR: u64 = 3_600_000;
+
+fn ends() -> impl Strategy<Value = End> {
     let failure = prop::sample::select(vec![
         Failure::Address,
         Failure::BadResponse,
@@ -34,6 +36,7 @@ pub(super) fn ends() -> impl Strategy<Value = End> {
 }
 
 pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let took = prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000]));
     let action = prop_oneof![
         6 => (0..HOSTS, 0..4u32, prop::bool::weighted(0.3))
             .prop_map(|(host, depth, is_disallowed)| Action::Submit { host, depth, is_disallowed }),
@@ -41,10 +44,14 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         6 => Just(Action::Next),
         1 => Just(Action::AskAgain),
+        1 => (0..DROPS.len(), prop::bool::weighted(0.6)).prop_map(|(rule, is_undone)| Action::Drop { rule, is_undone }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(lease, address)| Action::Resolve { lease, address }),
-        5 => (any::<prop::sample::Index>(), ends(), prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000])))
-            .prop_map(|(lease, end, took)| Action::Complete { lease, end, took }),
-        2 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]).prop_map(|millis| Action::Pass { millis }),
+        5 => (any::<prop::sample::Index>(), ends(), took, prop::sample::select(vec![0, 1, 399, 1000]))
+            .prop_map(|(lease, end, took, bytes)| Action::Complete { lease, end, took, bytes }),
+        2 => prop_oneof![
+            5 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]),
+            1 => prop::sample::select(vec![3 * HOUR, 11 * HOUR]),
+        ].prop_map(|millis| Action::Pass { millis }),
     ];
     prop::collection::vec(action, 0..300)
 }
@@ -72,48 +79,87 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
     let by_address = (prop::sample::select(vec![None, Some(0), Some(1), Some(3)]), prop::sample::select(vec![1, 2, 8]));
     let adaptive = (prop::sample::select(vec![None, None, Some(0.5), Some(0.2)]), prop::sample::select(vec![1, 5]));
     let rules = prop::collection::vec(prop::option::weighted(0.3, rule()), 2);
-    (plain, rules, groups(), by_address, adaptive).prop_map(|(mut options, rules, groups, by_address, adaptive)| {
-        options.politeness.adaptive_share = adaptive.0;
-        options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
-        options.politeness.address_delay = by_address.0.map(Duration::from_secs);
-        options.politeness.connections_per_address = by_address.1;
-        for (name, rule) in ["h1.example", "h2.example"].into_iter().zip(rules) {
-            options.rules.hosts.extend(rule.map(|rule| (name.to_owned(), rule)));
-        }
-        options.rules.groups = groups;
-        options
-    })
+    let of_all = prop::option::weighted(0.5, (budgets(), hours()));
+    (plain, rules, groups(), by_address, adaptive, of_all).prop_map(
+        |(mut options, rules, groups, by_address, adaptive, of_all)| {
+            if let Some((budgets, hours)) = of_all {
+                (options.politeness.host_pages, options.politeness.host_bytes) = budgets;
+                options.politeness.hours = hours;
+            }
+            options.politeness.adaptive_share = adaptive.0;
+            options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
+            options.politeness.address_delay = by_address.0.map(Duration::from_secs);
+            options.politeness.connections_per_address = by_address.1;
+            for (name, rule) in ["h1.example", "h2.example"].into_iter().zip(rules) {
+                options.rules.hosts.extend(rule.map(|rule| (name.to_owned(), rule)));
+            }
+            options.rules.groups = groups;
+            options
+        },
+    )
 }
 
-pub(super) fn rule() -> impl Strategy<Value = HostRule> {
+fn rule() -> impl Strategy<Value = HostRule> {
     let connections = prop::sample::select(vec![1, 2, 3]);
     let flag = || prop::option::of(any::<bool>());
-    (prop::option::of(0..4u64), prop::option::of(connections), flag(), flag()).prop_map(
-        |(delay, connections_per_host, robots, one_server)| HostRule {
+    (prop::option::of(0..4u64), prop::option::of(connections), flag(), flag(), limits()).prop_map(
+        |(delay, connections_per_host, robots, one_server, limits)| HostRule {
             host_delay: delay.map(Duration::from_secs),
             connections_per_host,
             robots,
             one_server,
-            ..HostRule::default()
+            ..limits
         },
     )
 }
 
+/// A rule of budgets and hours alone.
+fn limits() -> impl Strategy<Value = HostRule> {
+    (budgets(), hours()).prop_map(|((max_pages, max_bytes), hours)| HostRule {
+        max_pages,
+        max_bytes,
+        hours,
+        ..HostRule::default()
+    })
+}
+
+/// Pages and bytes; the most is no bound.
+fn budgets() -> impl Strategy<Value = (Option<u64>, Option<u64>)> {
+    let pages = prop::sample::select(vec![1, 2, 3, 5, 9, u64::MAX]);
+    let bytes = prop::sample::select(vec![1, 400, 2_000, u64::MAX]);
+    (prop::option::weighted(0.4, pages), prop::option::weighted(0.3, bytes))
+}
+
+fn hours() -> impl Strategy<Value = Option<Hours>> {
+    let windows = [
+        "22:00-06:00",
+        "06:00-22:00",
+        "05:59-06:01",
+        "00:00-12:00 +05:45",
+        "18:30-24:00 -03:30",
+        "23:59-00:00",
+        "always",
+    ];
+    prop::option::weighted(0.4, prop::sample::select(windows.to_vec()))
+        .prop_map(|text| text.map(|text| text.parse().expect("it is a window")))
+}
+
 /// Which names share a clock: none, two of them, or all, in one group or two.
-pub(super) fn groups() -> impl Strategy<Value = BTreeMap<String, HostGroup>> {
+fn groups() -> impl Strategy<Value = BTreeMap<String, HostGroup>> {
     let members = prop::sample::select(vec![vec![], vec![vec![0, 2]], vec![vec![0, 1], vec![2]], vec![vec![0, 1, 2]]]);
-    (members, prop::collection::vec((0..5u64, prop::sample::select(vec![1, 1, 2, 3])), 2)).prop_map(
-        |(members, said)| {
-            let group = |(hosts, (delay, connections)): (Vec<usize>, (u64, u8))| HostGroup {
-                hosts: hosts.iter().map(|host| format!("h{host}.example")).collect(),
-                delay: Some(Duration::from_secs(delay)),
-                connections: Some(connections),
-                ..HostGroup::default()
-            };
-            (0..)
-                .zip(members.into_iter().zip(said).map(group))
-                .map(|(n, group): (usize, _)| (n.to_string(), group))
-                .collect()
-        },
-    )
+    let said = (0..5u64, prop::sample::select(vec![1, 1, 2, 3]), budgets(), prop::option::weighted(0.3, limits()));
+    (members, prop::collection::vec(said, 2)).prop_map(|(members, said)| {
+        let group = |(hosts, (delay, connections, (max_pages, max_bytes), each)): (Vec<usize>, _)| HostGroup {
+            hosts: hosts.iter().map(|host| format!("h{host}.example")).collect(),
+            delay: Some(Duration::from_secs(delay)),
+            connections: Some(connections),
+            max_pages,
+            max_bytes,
+            each: Option::unwrap_or_default(each),
+        };
+        (0..)
+            .zip(members.into_iter().zip(said).map(group))
+            .map(|(n, group): (usize, _)| (n.to_string(), group))
+            .collect()
+    })
 }

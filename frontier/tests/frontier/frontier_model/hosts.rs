@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crawler_frontier::frontier::{FrontierOptions, HostGroup, HostRule, Timestamp};
 
-use super::{CRAWL_DELAY, Group, HOSTS, Host, Known, Model, RobotsFile, Url, origin};
+use super::{Budget, CRAWL_DELAY, Group, HOSTS, Host, Known, Model, RobotsFile, Url, origin};
 
 impl Model {
     pub(super) fn new(options: &FrontierOptions) -> Self {
@@ -17,6 +17,8 @@ impl Model {
             has_answered: false,
             stands: None,
             rests: None,
+            sleeps: false,
+            used: Budget::default(),
             robots_are_out: false,
             robots_number: 0,
             out: Vec::new(),
@@ -32,18 +34,21 @@ impl Model {
         };
         let mut hosts = vec![host; HOSTS];
         let mut groups = Vec::new();
-        for HostGroup { hosts: names, delay, connections, .. } in options.rules.groups.values() {
+        for HostGroup { hosts: names, delay, connections, max_pages, max_bytes, .. } in options.rules.groups.values() {
             for host in (0..HOSTS).filter(|host| names.iter().any(|name| origin(*host).ends_with(name))) {
                 hosts[host].group = Some(groups.len());
             }
-            let (delay, connections) = (delay.unwrap(), connections.unwrap().into());
-            groups.push(Group { address: None, delay, connections, due: Timestamp::default(), out: 0 });
+            let most = Budget::of(*max_pages, *max_bytes);
+            groups.push(Group { most, ..Group::new(delay.unwrap(), connections.unwrap().into()) });
         }
         Self {
             options: options.clone(),
             urls: Vec::new(),
             scheduled: Vec::new(),
             parked: Vec::new(),
+            aside: Vec::new(),
+            round: 0,
+            dropped: Vec::new(),
             hosts,
             groups,
             since: None,
@@ -73,10 +78,6 @@ impl Model {
         of_host.min_by_key(|&url| (self.urls[url].priority, self.urls[url].order))
     }
 
-    pub(super) fn submit(&mut self, host: usize, priority: u32, text: String, now: Timestamp) {
-        self.queue(Url { host, priority, order: 0, text, attempts: 0, redirects: 0 }, now);
-    }
-
     pub(super) fn queue(&mut self, url: Url, now: Timestamp) {
         let Url { host, priority, .. } = url;
         if !self.numbers.contains(&host) {
@@ -102,6 +103,15 @@ impl Model {
     pub(super) fn rule(&self, host: usize) -> HostRule {
         let (_, name) = origin(host).split_once("://").unwrap();
         self.options.rules.hosts.get(name).copied().unwrap_or_default()
+    }
+
+    /// What its group says of each of its hosts.
+    pub(super) fn each(&self, host: usize) -> HostRule {
+        let (_, name) = origin(host).split_once("://").unwrap();
+        let mut groups = self.options.rules.groups.values();
+        groups
+            .find(|group| group.hosts.iter().any(|of_group| of_group == name))
+            .map_or_else(HostRule::default, |group| group.each)
     }
 
     pub(super) fn connections(&self, host: usize) -> usize {
@@ -134,7 +144,10 @@ impl Model {
 
     pub(super) fn place(&mut self, host: usize, now: Timestamp) {
         (self.hosts[host].stands, self.hosts[host].rests) = (None, None);
-        match self.turn(host, now) {
+        let rested = self.turn(host, now);
+        let opens = rested.map(|due| if self.is_over(host) { due } else { self.opens(host, due, now) });
+        self.hosts[host].sleeps = opens != rested;
+        match opens {
             Some(due) if due <= now => {
                 self.wake(now);
                 self.stand(host);
@@ -148,11 +161,12 @@ impl Model {
         self.best(host)?;
         let Host { due, out, next, failures, has_answered, .. } = &self.hosts[host];
         if out.is_empty() {
-            return Some(if self.is_retired(host) { now } else { *due });
+            return Some(if self.is_over(host) { now } else { *due });
         }
         let is_known = !self.minds_robots(host) || !self.wants_robots(host, now);
         let is_trusted = *has_answered && *failures == 0 && !self.is_retired(host);
-        (is_known && is_trusted && out.len() < self.connections(host)).then(|| (*due).max(*next))
+        let most = self.connections(host).min(self.pages_left(host));
+        (is_known && is_trusted && out.len() < most).then(|| (*due).max(*next))
     }
 
     /// Its pages break one after another.
@@ -200,10 +214,14 @@ impl Model {
         }
         let mut free: Vec<_> = self.frees().into_iter().filter(|(due, _)| *due <= now).collect();
         free.sort();
+        for group in &mut self.groups {
+            group.is_noted &= group.due > now;
+        }
         for (_, group) in free {
             while self.first_in_line(group).is_some() && self.is_free(group, now) {
                 self.call_one(group, now);
             }
+            self.call_one(group, now);
         }
     }
 }

@@ -17,7 +17,8 @@ impl Model {
                 Failure::Timeout => !has_answered || failures >= 4,
                 _ => failures > 0,
             };
-            ill.filter(|ill| fails(ill) && !ill.is_patient && !ill.is_retired)
+            let is_asked = |ill: &Failing| !ill.is_patient && !ill.is_retired && !self.hosts[host].sleeps;
+            ill.filter(|ill| fails(ill) && is_asked(ill))
         };
         let failing: Vec<_> = active.iter().filter_map(|&host| fails(host)).collect();
         if failing.is_empty() || failing.len() < active.len() || !self.scheduled.is_empty() {
@@ -54,11 +55,17 @@ impl Model {
         for (_, url) in self.scheduled.drain(..due).collect::<Vec<_>>() {
             self.queue(url, now);
         }
+        self.bring_back(now);
         let Ok(patience) = self.check_patience(now) else { return Answer::Busy };
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
             let caller = self.hosts[host].called_by.take();
+            if self.opens(host, now, now) > now && !self.is_over(host) {
+                self.call(host, now);
+                self.place(host, now);
+                continue;
+            }
             if self.connections(host) > 1 && self.turn(host, now).is_none_or(|due| due > now) {
                 self.call(host, now);
                 self.place(host, now);
@@ -67,18 +74,23 @@ impl Model {
             let held = self.circles(host).into_iter().find(|&circle| match caller {
                 // No place is kept from a host that another circle has called.
                 Some(caller) if caller != circle => {
-                    let Group { due, out, connections, .. } = self.groups[circle];
-                    due > now || out >= connections
+                    let Group { due, out, .. } = self.groups[circle];
+                    due > now || out >= self.most_out(circle)
                 }
                 _ => !self.is_free(circle, now),
             });
-            if let Some(circle) = held.filter(|_| !self.is_retired(host)) {
+            if let Some(circle) = held.filter(|_| !self.is_over(host)) {
                 let order: i64 = self.tick().try_into().unwrap();
                 let (priority, _) = self.hosts[host].stands.take().unwrap();
                 let is_first = caller == Some(circle) || self.is_unused(host);
                 let order = if is_first { -order } else { order };
                 self.hosts[host].in_line = Some((circle, priority, order));
                 self.call(host, now);
+                continue;
+            }
+            if self.sets_aside(host, now) {
+                self.call(host, now);
+                self.place(host, now);
                 continue;
             }
             let best = self.best(host).unwrap();
@@ -135,6 +147,11 @@ impl Model {
             self.lend(host, url, false, now);
             return answer;
         }
+        self.waits(patience)
+    }
+
+    /// Nobody is to be asked now.
+    fn waits(&self, patience: Option<Timestamp>) -> Answer {
         let resting = self.hosts.iter().filter_map(|host| host.rests).map(|(due, _)| due);
         let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
         let freed = self.frees().into_iter().map(|(due, _)| due);

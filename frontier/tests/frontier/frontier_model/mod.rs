@@ -2,6 +2,7 @@
 //! same answers at each step.
 
 mod both;
+mod budgets;
 mod circles;
 mod complete;
 mod draw;
@@ -12,16 +13,23 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crawler_frontier::frontier::{Failure, Frontier, FrontierOptions, Lease, Timestamp};
-use crawler_frontier::gate::{Refusal, ScopeKind};
+use crawler_frontier::gate::{DropRule, Refusal, ScopeKind};
 use proptest::prelude::*;
 
 use self::draw::{actions, options};
 
 const HOSTS: usize = 4;
+/// What may be dropped: hosts, and URLs by a pattern.
+const DROPS: [&str; 4] = ["h0.example", "h1.example", "h2.example", "/no/"];
 
 #[derive(Clone, Debug)]
 enum Action {
     AskAgain,
+    /// URLs are dropped by one of the rules, or that drop is taken back.
+    Drop {
+        rule: usize,
+        is_undone: bool,
+    },
     Submit {
         host: usize,
         depth: u32,
@@ -43,6 +51,7 @@ enum Action {
         end: End,
         /// Milliseconds that the host took to answer.
         took: Option<u64>,
+        bytes: u64,
     },
     Pass {
         millis: u64,
@@ -76,6 +85,8 @@ struct Url {
     order: u64,
     text: String,
     attempts: u8,
+    /// Of its attempts, those before it last came to a queue from the schedule.
+    earlier: u8,
     redirects: u8,
 }
 
@@ -110,6 +121,9 @@ struct Host {
     stands: Option<(u32, u64)>,
     /// Until when it rests, as it was when it sat down, and when that was: of those due at one moment, the first that sat down goes first.
     rests: Option<(Timestamp, u64)>,
+    /// It rests for its hours, and has not been asked since.
+    sleeps: bool,
+    used: Budget,
     robots_are_out: bool,
     /// The number of the URL that they were asked for at last.
     robots_number: u8,
@@ -141,6 +155,17 @@ struct Group {
     connections: usize,
     due: Timestamp,
     out: usize,
+    /// It was to call a host, and rests.
+    is_noted: bool,
+    most: Budget,
+    used: Budget,
+}
+
+/// Pages and bytes that a host or a group has used, or the most it may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Budget {
+    pages: u64,
+    bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -189,6 +214,11 @@ struct Model {
     /// With the second at whose end each goes.
     scheduled: Vec<(u64, Url)>,
     parked: Vec<Url>,
+    /// With the round of rules, and the reason.
+    aside: Vec<(u32, Refusal, Url)>,
+    /// How often the rules have changed.
+    round: u32,
+    dropped: Vec<DropRule>,
     hosts: Vec<Host>,
     groups: Vec<Group>,
     /// Since when all that are left fail.
@@ -239,10 +269,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_list_of_actions_has_the_same_answers(options in options(), actions in actions()) {
+    fn any_list_of_actions_has_the_same_answers(options in options(), minute in 0..1440u64, actions in actions()) {
         let frontier = Frontier::new(&options).unwrap();
         let model = Model::new(&options);
-        let mut both = Both { frontier, model, leases: Vec::new(), now: Timestamp::from_micros(1 << 50), submitted: 0, asked: BTreeMap::new() };
+        let mut both = Both { frontier, model, leases: Vec::new(), now: Timestamp::from_micros((1 << 50) + minute * 60_000_000), submitted: 0, asked: BTreeMap::new() };
         for action in actions {
             match action {
                 Action::Submit { host, depth, is_disallowed } => both.submit(host, depth, is_disallowed),
@@ -256,9 +286,10 @@ proptest! {
                         both.resolve(lease.index(both.leases.len()), address);
                     }
                 }
-                Action::Complete { lease, end, took } => {
+                Action::Drop { rule, is_undone } => both.drop(rule, is_undone),
+                Action::Complete { lease, end, took, bytes } => {
                     if !both.leases.is_empty() {
-                        both.complete(lease.index(both.leases.len()), end, took);
+                        both.complete(lease.index(both.leases.len()), end, (took, bytes));
                     }
                 }
                 Action::Pass { millis } => both.now = both.now + Duration::from_millis(millis),
@@ -275,7 +306,7 @@ proptest! {
                     prop_assert!(until > both.now, "waiting helps");
                     both.now = until;
                 }
-                Answer::Busy => (0..both.leases.len()).for_each(|_| both.complete(0, fine, None)),
+                Answer::Busy => (0..both.leases.len()).for_each(|_| both.complete(0, fine, (None, 0))),
                 Answer::Drained => drained += 1,
             }
         }
@@ -300,14 +331,14 @@ fn a_server_that_is_given_up_keeps_no_time() {
     // A page of another host is out all the while.
     both.submit(0, 0, false);
     both.next();
-    both.complete(0, end(200), None);
+    both.complete(0, end(200), (None, 0));
     both.now = both.now + Duration::from_secs(1);
     assert!(matches!(both.next(), Answer::Fetch { .. }));
     (2..4).for_each(|port| both.submit(port, 0, false));
     both.next();
     assert_eq!(both.next(), Answer::Wait(both.now + Duration::from_secs(1)));
     both.now = both.now + Duration::from_secs(1);
-    both.complete(1, end(408), None);
+    both.complete(1, end(408), (None, 0));
     assert!((0..2).all(|_| matches!(both.next(), Answer::GiveUp { .. })));
     assert_eq!(both.next(), Answer::Busy);
 }
@@ -324,17 +355,19 @@ fn a_page_that_is_given_up_takes_no_place_of_its_server() {
     let mut both = Both { frontier, model, leases: Vec::new(), now, submitted: 0, asked: BTreeMap::new() };
     both.submit(2, 0, false);
     both.next();
-    both.complete(0, End::Failed(Failure::Connect), None);
+    both.complete(0, End::Failed(Failure::Connect), (None, 0));
     assert!(matches!(both.next(), Answer::GiveUp { .. }));
     assert_eq!(both.frontier.ask_again(now).unwrap(), both.model.ask_again(now));
     both.submit(3, 0, false);
-    both.complete(0, End::Released, None);
+    both.complete(0, End::Released, (None, 0));
     let mut asked = 0;
     loop {
         match both.next() {
             Answer::Fetch { .. } => asked += 1,
             Answer::Wait(until) => both.now = until,
-            Answer::Busy => both.complete(0, End::Status { status: 200, retry_after: None, crawl_delay: false }, None),
+            Answer::Busy => {
+                both.complete(0, End::Status { status: 200, retry_after: None, crawl_delay: false }, (None, 0));
+            }
             Answer::GiveUp { .. } | Answer::Drained => break,
         }
     }
