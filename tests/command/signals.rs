@@ -118,10 +118,14 @@ fn other_signals_end_nothing_and_one_opens_the_log_anew() {
 fn the_end_of_its_terminal_drains() {
     let (desk, silent) = (Desk::new(), Silent::new());
     let url = format!("http://{}/", silent.0.local_addr().unwrap());
-    let command = format!("{} {url} --allow-private-addresses", env!("CARGO_BIN_EXE_crawler"));
+    let command = format!("{} {url} --allow-private-addresses --log-file log.txt", env!("CARGO_BIN_EXE_crawler"));
     let Some(tmux) = tmux::Tmux::start(desk.path(), 100, &command) else { return };
     let mut asked = silent.0.accept().unwrap().0;
+    asked.read_exact(&mut [0]).unwrap();
     drop(tmux);
+    // Answered earlier, it would go on to a page that nobody answers.
+    let log = || std::fs::read_to_string(desk.path().join("log.txt")).unwrap();
+    until::until("it stops", || log().contains("stopping").then_some(()));
     let _ = asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     let report = desk.path().join("crawl/report.json");
     until::until("it has ended", || report.exists().then_some(()));
