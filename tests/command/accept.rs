@@ -1,17 +1,17 @@
 //! What is refused by its URL's extension, its type or its size: never asked for, or not read.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::outputs::{pages, report};
 use crate::ran::Ran;
+use crate::visitors;
 
 /// Bytes that no system keeps for a reader who does not read.
 const ENDLESS: usize = 256 << 20;
@@ -31,17 +31,9 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let asked = Arc::<Mutex<Asked>>::default();
         let log = Arc::clone(&asked);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let log = Arc::clone(&log);
-                thread::spawn(move || answer(stream.unwrap(), &log));
-            }
-        });
-        Self { address, asked }
+        Self { address: visitors::serve(move |stream| () = answer(stream, &log)), asked }
     }
 
     fn run(&self, directory: &Path, arguments: &[&str]) -> Ran {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::ran::{Ran, ends_before_a_kill};
 use crate::random::Random;
 use crate::until::until;
+use crate::visitors;
 
 /// `hello`, compressed.
 const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0";
@@ -25,19 +26,11 @@ type Site = fn(&str) -> (&'static str, Vec<u8>);
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n";
 
 fn serve(site: Site) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        // Each in a thread: reqwest may open a connection that it does not use.
-        for mut stream in listener.incoming().map(Result::unwrap) {
-            std::thread::spawn(move || {
-                let (head, body) = site(&path(&mut stream));
-                let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", &body].concat());
-                let _ = stream.shutdown(Shutdown::Write);
-            });
-        }
-    });
-    address
+    visitors::serve(move |mut stream| {
+        let (head, body) = site(&path(&mut stream));
+        let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", &body].concat());
+        let _ = stream.shutdown(Shutdown::Write);
+    })
 }
 
 fn path(stream: &mut TcpStream) -> String {

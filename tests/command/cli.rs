@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::ran::Ran;
+use crate::visitors;
 
 /// A directory to run the command in.
 struct Desk(TempDir);
@@ -532,25 +533,19 @@ struct Rules(std::net::SocketAddr);
 
 impl Rules {
     fn serving(rules: &'static str) -> Self {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
-                let mut line = String::new();
-                if reader.read_line(&mut line).is_err() {
-                    continue;
-                }
-                let is_robots = line.starts_with("GET /robots.txt ");
-                while reader.read_line(&mut line).is_ok_and(|length| length > 2) {}
-                let (status, body) = if is_robots { ("200 OK", rules) } else { ("404 Not Found", "") };
-                let length = body.len();
-                let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-                let _ = stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice());
+        Self(visitors::serve(move |mut stream| {
+            let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+            let mut line = String::new();
+            if reader.read_line(&mut line).is_err() {
+                return;
             }
-        });
-        Self(address)
+            let is_robots = line.starts_with("GET /robots.txt ");
+            while reader.read_line(&mut line).is_ok_and(|length| length > 2) {}
+            let (status, body) = if is_robots { ("200 OK", rules) } else { ("404 Not Found", "") };
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice());
+        }))
     }
 }
 

@@ -15,6 +15,8 @@ use std::thread;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::visitors;
+
 /// A directory to run the command in, without this process's proxies.
 struct Desk(TempDir);
 
@@ -102,17 +104,9 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let (asked, closed) = (Arc::default(), Arc::default());
-        let site = Self { address, asked: Arc::clone(&asked), closed: Arc::clone(&closed) };
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (asked, closed) = (Arc::clone(&asked), Arc::clone(&closed));
-                thread::spawn(move || answer(stream.unwrap(), &asked, &closed));
-            }
-        });
-        site
+        let (told, ended) = (Arc::clone(&asked), Arc::clone(&closed));
+        Self { address: visitors::serve(move |stream| () = answer(stream, &told, &ended)), asked, closed }
     }
 
     fn url(&self) -> String {

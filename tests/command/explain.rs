@@ -6,23 +6,17 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::thread;
 
 use serde_json::{Value, json};
+
+use crate::visitors;
 
 const ENVIRONMENT: [(&str, &str); 2] =
     [("CRAWLER_POLITENESS_HOST_DELAY", "1ms"), ("CRAWLER_POLITENESS_BACKOFF", "1ms")];
 
 /// Answers until the test's process ends.
-fn serve(site: impl Fn(&str) -> Option<String> + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let _ = answer(stream.unwrap(), &site);
-        }
-    });
-    address
+fn serve(site: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> SocketAddr {
+    visitors::serve(move |stream| _ = answer(stream, &site))
 }
 
 fn answer(mut stream: TcpStream, site: &impl Fn(&str) -> Option<String>) -> std::io::Result<()> {

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
-use std::thread;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+
+use crate::visitors;
 
 /// Bytes of each page.
 const SIZE: usize = 10_000_000;
@@ -41,16 +42,8 @@ fn pages() -> Pages {
 }
 
 fn serve() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let pages = pages();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (stream, pages) = (stream.unwrap(), Arc::clone(&pages));
-            std::thread::spawn(move || answer(&stream, &pages));
-        }
-    });
-    address
+    visitors::serve(move |stream| _ = answer(&stream, &pages))
 }
 
 fn answer(mut stream: &TcpStream, pages: &Pages) -> Option<()> {
@@ -98,22 +91,14 @@ fn pages_that_grow_in_memory_wait_for_each_other() {
 #[test]
 fn what_nobody_reads_is_not_loaded() {
     const LONG: usize = 8 << 20;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            thread::spawn(move || {
-                let mut stream = stream.unwrap();
-                let _rest = BufReader::new(stream.try_clone().unwrap())
-                    .lines()
-                    .map_while(Result::ok)
-                    .take_while(|line| !line.is_empty())
-                    .count();
-                let head =
-                    format!("HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: {LONG}\r\n\r\n");
-                let _gone = stream.write_all(&[head.as_bytes(), b"PK\x03\x04", &vec![b'x'; LONG - 4]].concat());
-            });
-        }
+    let address = visitors::serve(move |mut stream| {
+        let _rest = BufReader::new(stream.try_clone().unwrap())
+            .lines()
+            .map_while(Result::ok)
+            .take_while(|line| !line.is_empty())
+            .count();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: {LONG}\r\n\r\n");
+        let _gone = stream.write_all(&[head.as_bytes(), b"PK\x03\x04", &vec![b'x'; LONG - 4]].concat());
     });
     for (bodies, least, most) in [(&[][..], 1, LONG / 8), (&["--bodies", "bodies"], LONG, LONG)] {
         let place = tempfile::tempdir().unwrap();

@@ -23,6 +23,8 @@ mod tame;
 #[cfg(unix)]
 mod tmux;
 mod until;
+#[path = "../visitors/mod.rs"]
+mod visitors;
 
 #[cfg(unix)]
 mod accept;

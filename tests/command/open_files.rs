@@ -1,20 +1,14 @@
 //! A crawl with few open files: it does with what it gets, and blames no host.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Output};
+
+use crate::visitors;
 
 /// A page at each name, on connections that stay open until the client goes.
 fn serve() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let stream = stream.unwrap();
-            std::thread::spawn(move || while answer(&stream).is_some() {});
-        }
-    });
-    address
+    visitors::serve(|stream| while answer(&stream).is_some() {})
 }
 
 fn answer(mut stream: &TcpStream) -> Option<()> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::outputs;
 use crate::ran::Ran;
+use crate::visitors;
 
 /// What hosts want, and what nobody else may see.
 const BASIC: &str = "ann:correct horse";
@@ -25,65 +26,52 @@ type Heads = Arc<Mutex<BTreeMap<String, String>>>;
 
 /// Hosts that all have one address. Each of three wants to know who asks, in its own way; the fourth takes whatever it is sent.
 fn serve() -> (SocketAddr, Heads) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let heads = Heads::default();
     let told = Arc::clone(&heads);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let told = Arc::clone(&told);
-            std::thread::spawn(move || {
-                let mut head = String::new();
-                let mut lines = BufReader::new(&stream);
-                while !head.ends_with("\r\n\r\n") {
-                    if lines.read_line(&mut head).unwrap_or(0) == 0 {
-                        return;
-                    }
-                }
-                let path = head.split(' ').nth(1).unwrap().to_owned();
-                let host = header(&head, "host").unwrap();
-                let times = {
-                    let mut told = told.lock().unwrap();
-                    told.insert(format!("{host}{path}"), head.clone());
-                    let times = told.entry(format!("times {host}{path}")).or_default();
-                    times.push('x');
-                    times.len()
-                };
-                let is_known = match host.as_str() {
-                    "basic.test" => header(&head, "authorization").as_deref() == Some(BASIC_SENT),
-                    "bearer.test" => header(&head, "authorization") == Some(format!("Bearer {TOKEN}")),
-                    // A wall: whoever has no cookie gets one, and is sent to where it was.
-                    "cookie.test" | "held.test" => {
-                        header(&head, "cookie").as_deref() == Some(&format!("session={SESSION}"))
-                    }
-                    "loaded.test" => {
-                        header(&head, "cookie").is_some_and(|sent| sent.starts_with(&format!("token={TOKEN}")))
-                    }
-                    "key.test" => header(&head, "x-key").as_deref() == Some(KEY),
-                    _ => true,
-                };
-                let cookie = format!("Set-Cookie: session={SESSION}; HttpOnly\r\n");
-                let (status, more, body) = match path.as_str() {
-                    "/" if ["cookie.test", "held.test"].contains(&&*host) && !is_known => {
-                        ("302 Found", format!("{cookie}Location: /\r\n"), "")
-                    }
-                    _ if !is_known => ("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n".to_owned(), ""),
-                    "/" => {
-                        ("200 OK", cookie, "<a href=/next>n</a><a href=/away>a</a><a href=http://other.test/page>o</a>")
-                    }
-                    // The first of them never ends.
-                    "/next" if host == "held.test" && times == 1 => return park(),
-                    "/away" => ("302 Found", "Location: http://other.test/away\r\n".to_owned(), ""),
-                    "/robots.txt" => ("404 Not Found", String::new(), ""),
-                    _ => ("200 OK", String::new(), "<p>well</p>"),
-                };
-                let head = format!(
-                    "HTTP/1.1 {status}\r\n{more}Content-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                    body.len()
-                );
-                let _ = (&stream).write_all(&[head.as_bytes(), body.as_bytes()].concat());
-            });
+    let address = visitors::serve(move |stream| {
+        let mut head = String::new();
+        let mut lines = BufReader::new(&stream);
+        while !head.ends_with("\r\n\r\n") {
+            if lines.read_line(&mut head).unwrap_or(0) == 0 {
+                return;
+            }
         }
+        let path = head.split(' ').nth(1).unwrap().to_owned();
+        let host = header(&head, "host").unwrap();
+        let times = {
+            let mut told = told.lock().unwrap();
+            told.insert(format!("{host}{path}"), head.clone());
+            let times = told.entry(format!("times {host}{path}")).or_default();
+            times.push('x');
+            times.len()
+        };
+        let is_known = match host.as_str() {
+            "basic.test" => header(&head, "authorization").as_deref() == Some(BASIC_SENT),
+            "bearer.test" => header(&head, "authorization") == Some(format!("Bearer {TOKEN}")),
+            // A wall: whoever has no cookie gets one, and is sent to where it was.
+            "cookie.test" | "held.test" => header(&head, "cookie").as_deref() == Some(&format!("session={SESSION}")),
+            "loaded.test" => header(&head, "cookie").is_some_and(|sent| sent.starts_with(&format!("token={TOKEN}"))),
+            "key.test" => header(&head, "x-key").as_deref() == Some(KEY),
+            _ => true,
+        };
+        let cookie = format!("Set-Cookie: session={SESSION}; HttpOnly\r\n");
+        let (status, more, body) = match path.as_str() {
+            "/" if ["cookie.test", "held.test"].contains(&&*host) && !is_known => {
+                ("302 Found", format!("{cookie}Location: /\r\n"), "")
+            }
+            _ if !is_known => ("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n".to_owned(), ""),
+            "/" => ("200 OK", cookie, "<a href=/next>n</a><a href=/away>a</a><a href=http://other.test/page>o</a>"),
+            // The first of them never ends.
+            "/next" if host == "held.test" && times == 1 => return park(),
+            "/away" => ("302 Found", "Location: http://other.test/away\r\n".to_owned(), ""),
+            "/robots.txt" => ("404 Not Found", String::new(), ""),
+            _ => ("200 OK", String::new(), "<p>well</p>"),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\n{more}Content-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let _ = (&stream).write_all(&[head.as_bytes(), body.as_bytes()].concat());
     });
     (address, heads)
 }

@@ -2,23 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crawler::crawl::SkippedLink;
 
+use crate::visitors;
+
 /// A site on loopback: a body for each path, or a status and a Location.
 fn serve(pages: &[(&'static str, &str)]) -> SocketAddr {
     let pages: BTreeMap<String, String> = pages.iter().map(|(path, page)| ((*path).into(), (*page).into())).collect();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            answer(&stream.unwrap(), &pages);
-        }
-    });
-    address
+    visitors::serve(move |stream| answer(&stream, &pages))
 }
 
 fn answer(mut stream: &TcpStream, pages: &BTreeMap<String, String>) {

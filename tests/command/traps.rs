@@ -262,7 +262,7 @@ async fn duplicates_and_budgets_outlive_kills() {
 
 /// What a crawl with small budgets asked of a web that answers so, without its robots.txt files.
 async fn asked_by(
-    answer: impl Fn(&str) -> Option<String> + Send + 'static,
+    answer: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     seeds: &[String],
     change: impl FnOnce(&mut CrawlOptions),
 ) -> (Vec<String>, Finished) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 use crate::both;
 use crate::ran::Ran;
+use crate::visitors;
 
 /// A file of the tests' certificates. `ecdsa.pem` and `rsa.pem` are signed by the authorities of their names, for site.test and 127.0.0.1;
 /// `wildcard.pem` is for `*.site.test`, and `client.pem` for visitors.
@@ -48,25 +49,18 @@ fn serve_as(name: &str, wants: Option<&str>) -> SocketAddr {
     };
     let key = PrivateKeyDer::from_pem_file(pem(&format!("{name}-key.pem"))).unwrap();
     let config = Arc::new(builder.with_single_cert(vec![certificate(&format!("{name}.pem"))], key).unwrap());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let mut tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
-            let mut head = Vec::new();
-            let mut byte = [0];
-            while !head.ends_with(b"\r\n\r\n") && matches!(tls.read(&mut byte), Ok(1)) {
-                head.push(byte[0]);
-            }
-            let shown = tls.conn.peer_certificates().map_or(0, <[_]>::len).to_string();
-            let _ = write!(
-                tls,
-                "HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{shown}"
-            );
-            let _ = tls.flush();
+    visitors::serve(move |stream| {
+        let mut tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") && matches!(tls.read(&mut byte), Ok(1)) {
+            head.push(byte[0]);
         }
-    });
-    address
+        let shown = tls.conn.peer_certificates().map_or(0, <[_]>::len).to_string();
+        let _ =
+            write!(tls, "HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{shown}");
+        let _ = tls.flush();
+    })
 }
 
 /// What a client makes of a host, by one of its names: the body, or the failure.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::archive::{self, Archived, OUTPUTS, archived, archived_in, is_finished, walk};
 use crate::ran::{Ran, ends_before_a_kill};
 use crate::random::Random;
+use crate::visitors;
 
 const SEED: &str = "http://www.simulated.test/";
 
@@ -199,21 +200,16 @@ fn crawl_of(
     answers: &'static [(&str, &str, &[u8])],
     settings: &[(&str, &str)],
 ) -> (TempDir, BTreeMap<String, Vec<u8>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let sent = Arc::new(Mutex::new(BTreeMap::new()));
     let seen = Arc::clone(&sent);
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map(Result::unwrap) {
-            let request = request(&mut stream);
-            let path = path_of(&request);
-            let found = answers.iter().find(|(of, ..)| *of == path);
-            let (_, head, body) =
-                found.copied().unwrap_or(("", "HTTP/1.1 404 Not Here\r\nContent-Length: 4\r\n", b"none"));
-            let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", body].concat());
-            let _ = stream.shutdown(Shutdown::Write);
-            seen.lock().unwrap().insert(path, request);
-        }
+    let address = visitors::serve(move |mut stream| {
+        let request = request(&mut stream);
+        let path = path_of(&request);
+        let found = answers.iter().find(|(of, ..)| *of == path);
+        let (_, head, body) = found.copied().unwrap_or(("", "HTTP/1.1 404 Not Here\r\nContent-Length: 4\r\n", b"none"));
+        let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", body].concat());
+        let _ = stream.shutdown(Shutdown::Write);
+        seen.lock().unwrap().insert(path, request);
     });
     let directory = TempDir::new().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
@@ -432,21 +428,16 @@ async fn files_that_are_finished_can_be_moved_away_and_others_are_missed() {
 
 /// Serves 300 pages that have 30 bodies between them.
 fn mirrors() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map(Result::unwrap) {
-            let path = path_of(&request(&mut stream));
-            let body = match path.strip_prefix("/p/").and_then(|page| page.parse::<u32>().ok()) {
-                Some(page) => format!("<p>body {}: one two three four five six seven eight nine ten</p>", page % 30),
-                None => (0..300).map(|page| format!("<a href=/p/{page}>{page}</a>")).collect::<Vec<_>>().concat(),
-            };
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
-            let _ = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
-            let _ = stream.shutdown(Shutdown::Write);
-        }
-    });
-    address
+    visitors::serve(move |mut stream| {
+        let path = path_of(&request(&mut stream));
+        let body = match path.strip_prefix("/p/").and_then(|page| page.parse::<u32>().ok()) {
+            Some(page) => format!("<p>body {}: one two three four five six seven eight nine ten</p>", page % 30),
+            None => (0..300).map(|page| format!("<a href=/p/{page}>{page}</a>")).collect::<Vec<_>>().concat(),
+        };
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
+        let _ = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
+        let _ = stream.shutdown(Shutdown::Write);
+    })
 }
 
 /// The payloads in an archive, by the kind of their records: each response's own, and those that revisits name.

@@ -1,31 +1,26 @@
 //! `politeness.adaptive_share`, over a real crawl.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, Writer};
 
 use crate::both;
+use crate::visitors;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A real crawl, whose fetcher tells what each answer took.
 #[tokio::test]
 async fn a_crawl_rests_by_the_latency_of_its_host() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let times = Arc::<Mutex<Vec<Instant>>>::default();
     let log = Arc::clone(&times);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map(Result::unwrap) {
-            let (mut lines, mut line) = (BufReader::new(&stream), String::new());
-            while lines.read_line(&mut line).unwrap() > 2 {
-                line.clear();
-            }
+    let address = visitors::serve(move |mut stream| {
+        let head = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+        if head.count() > 0 {
             log.lock().unwrap().push(Instant::now());
-            (&stream).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
         }
     });
     let mut options = CrawlOptions::default();

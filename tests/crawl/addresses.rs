@@ -1,13 +1,14 @@
 //! Politeness by IP address: a real server sees it.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, Finished, Writer};
 
 use crate::both;
+use crate::visitors;
 
 const DELAY: Duration = Duration::from_millis(1);
 
@@ -15,24 +16,17 @@ const DELAY: Duration = Duration::from_millis(1);
 type Times = Arc<Mutex<Vec<(Instant, Instant)>>>;
 
 fn serve() -> (SocketAddr, Times) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, times) = (listener.local_addr().unwrap(), Times::default());
+    let times = Times::default();
     let log = Arc::clone(&times);
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let log = Arc::clone(&log);
-            // Each by itself, so that nothing but the crawler keeps them apart.
-            std::thread::spawn(move || answer(&stream.unwrap(), &log));
-        }
-    });
-    (address, times)
+    (visitors::serve(move |stream| _ = answer(&stream, &log)), times)
 }
 
 fn answer(mut stream: &TcpStream, log: &Mutex<Vec<(Instant, Instant)>>) -> io::Result<()> {
     let (mut lines, mut line) = (BufReader::new(stream), String::new());
-    while lines.read_line(&mut line)? > 2 {
-        line.clear();
+    if lines.read_line(&mut line)? == 0 {
+        return Ok(());
     }
+    while lines.read_line(&mut line)? > 2 {}
     let begun = Instant::now();
     // Long enough for others to come, had they not waited.
     for _ in 0..20 {

@@ -13,8 +13,7 @@
 //! | curl rejects two locations whatever the status (772) | so do we | |
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener};
-use std::thread;
+use std::net::Shutdown;
 
 use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
 use crawler::frontier::Failure;
@@ -22,6 +21,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::both;
+use crate::visitors;
 
 /// What we make of a reply.
 #[derive(Debug, PartialEq)]
@@ -39,23 +39,19 @@ use Made::{Broken, Cut, Failed, Page};
 
 const LIMIT: usize = 64 * 1024;
 
-/// Says this to each who asks, and closes.
+/// Sends this to each visitor, and closes.
 async fn fetch(reply: Vec<u8>) -> Result<Response, FetchError> {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut request = Vec::new();
-            let mut byte = [0];
-            while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
-                request.push(byte[0]);
-            }
-            let _ = stream.write_all(&reply);
-            let _ = stream.shutdown(Shutdown::Write);
-            let _ = stream.read_to_end(&mut Vec::new());
+    let address = visitors::serve(move |mut stream| {
+        let mut request = Vec::new();
+        let mut byte = [0];
+        while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
+            request.push(byte[0]);
         }
+        let _ = stream.write_all(&reply);
+        let _ = stream.shutdown(Shutdown::Write);
+        let _ = stream.read_to_end(&mut Vec::new());
     });
+    let url = format!("http://{address}/");
     let mut options = FetchOptions::default();
     options.client = both::client();
     options.allow_private_addresses = true;

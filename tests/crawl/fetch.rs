@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
@@ -16,6 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::both;
+use crate::visitors;
 
 /// A server that hands each connection, with its number, to a script; connections are dropped where the script ends.
 struct Site {
@@ -25,18 +25,9 @@ struct Site {
 
 impl Site {
     fn new(script: impl Fn(Visit, usize) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&connections);
-        let script = Arc::new(script);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let number = count.fetch_add(1, Ordering::SeqCst);
-                let script = Arc::clone(&script);
-                thread::spawn(move || script(Visit(stream.unwrap()), number));
-            }
-        });
+        let address = visitors::serve(move |stream| script(Visit(stream), count.fetch_add(1, Ordering::SeqCst)));
         Self { address, connections }
     }
 

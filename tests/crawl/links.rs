@@ -134,10 +134,11 @@ fn a_text_is_bounded_and_cannot_command_a_terminal() {
 
 #[cfg(all(feature = "cli", unix))]
 mod crawled {
+    use crate::visitors;
     use std::collections::BTreeMap;
     use std::fs;
     use std::io::{BufRead, BufReader, Write};
-    use std::net::{SocketAddr, TcpListener};
+    use std::net::SocketAddr;
     use std::path::Path;
     use std::process::{Command, Stdio};
 
@@ -145,30 +146,25 @@ mod crawled {
 
     /// A site that tells which paths were asked for.
     fn serve(pages: &'static [(&'static str, &'static str, &'static str)]) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().map(Result::unwrap) {
-                let (mut lines, mut line) = (BufReader::new(stream.try_clone().unwrap()), String::new());
-                lines.read_line(&mut line).unwrap();
-                let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-                while lines.read_line(&mut line).is_ok_and(|length| length > 2) {}
-                let page = pages.iter().find(|(known, ..)| *known == path);
-                let (status, head, body) = match page {
-                    Some((_, "to", to)) => ("302 Found", format!("Location: {to}"), ""),
-                    Some((_, "plain", body)) => ("200 OK", "Content-Type: text/plain; charset=utf-8".to_owned(), *body),
-                    Some((_, "css", body)) => ("200 OK", "Content-Type: text/css".to_owned(), *body),
-                    Some((_, head, body)) => ("200 OK", format!("Content-Type: text/html{head}"), *body),
-                    None => ("404 Not Found", "Content-Type: text/plain".to_owned(), ""),
-                };
-                let length = body.len();
-                let _ = write!(
-                    stream,
-                    "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-                );
-            }
-        });
-        address
+        visitors::serve(move |mut stream| {
+            let (mut lines, mut line) = (BufReader::new(stream.try_clone().unwrap()), String::new());
+            lines.read_line(&mut line).unwrap();
+            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            while lines.read_line(&mut line).is_ok_and(|length| length > 2) {}
+            let page = pages.iter().find(|(known, ..)| *known == path);
+            let (status, head, body) = match page {
+                Some((_, "to", to)) => ("302 Found", format!("Location: {to}"), ""),
+                Some((_, "plain", body)) => ("200 OK", "Content-Type: text/plain; charset=utf-8".to_owned(), *body),
+                Some((_, "css", body)) => ("200 OK", "Content-Type: text/css".to_owned(), *body),
+                Some((_, head, body)) => ("200 OK", format!("Content-Type: text/html{head}"), *body),
+                None => ("404 Not Found", "Content-Type: text/plain".to_owned(), ""),
+            };
+            let length = body.len();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+        })
     }
 
     /// Crawls the site, and tells the records in their order.

@@ -12,6 +12,8 @@ mod explained;
 mod loopback;
 #[path = "../random/mod.rs"]
 mod random;
+#[path = "../visitors/mod.rs"]
+mod visitors;
 
 mod adaptive;
 mod addresses;

@@ -1,10 +1,9 @@
 //! http and https of one name, crawled for real: the server's own log judges how near two requests came to each other.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, Finished};
@@ -16,6 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::crawled;
+use crate::visitors;
 
 /// A request: when its head had come, its scheme and its path.
 type Asked = (Instant, &'static str, String);
@@ -34,16 +34,9 @@ impl Both {
         let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
         let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
         let config = Arc::new(builder.with_single_cert(vec![certificate], key).unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, log) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<Asked>>>::default());
-        let (noted, answer) = (Arc::clone(&log), Arc::new(answer));
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (config, noted, answer) = (Arc::clone(&config), Arc::clone(&noted), Arc::clone(&answer));
-                thread::spawn(move || visit(stream, &config, &noted, &*answer));
-            }
-        });
-        Self { address, log }
+        let log = Arc::<Mutex<Vec<Asked>>>::default();
+        let noted = Arc::clone(&log);
+        Self { address: visitors::serve(move |stream| visit(stream, &config, &noted, &answer)), log }
     }
 
     /// Crawls http and https of a name to the end, with rests of 100 ms, and these rules for it.

@@ -1,7 +1,6 @@
 //! The rate of the whole crawl: a real server sees it.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use crawler::frontier::FrontierOptions;
 use crawler::gate::ScopeKind;
 
 use crate::both;
+use crate::visitors;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -18,19 +18,14 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn a_crawl_keeps_to_both_rates() {
     const BODY: usize = 10_000;
     for (requests, bytes) in [(Some(50.0), None), (None, Some(50 * BODY as u64))] {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let times = Arc::<Mutex<Vec<Instant>>>::default();
         let log = Arc::clone(&times);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map(Result::unwrap) {
-                let (mut lines, mut line) = (BufReader::new(&stream), String::new());
-                while lines.read_line(&mut line).unwrap() > 2 {
-                    line.clear();
-                }
+        let address = visitors::serve(move |mut stream| {
+            let head = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+            if head.count() > 0 {
                 log.lock().unwrap().push(Instant::now());
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\nConnection: close\r\n\r\n");
-                (&stream).write_all(&[head.as_bytes(), &[b' '; BODY]].concat()).unwrap();
+                stream.write_all(&[head.as_bytes(), &[b' '; BODY]].concat()).unwrap();
             }
         });
         let mut crawl_options = CrawlOptions::default();

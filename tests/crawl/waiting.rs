@@ -3,28 +3,24 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use crawler::crawl::{Crawl, CrawlOptions, FinishReason, PageRecord, Writer};
 
 use crate::both;
+use crate::visitors;
 
 /// Serves a page of two links at each name that starts with `good`; the others are heard, and never answered.
 fn serve() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        let mut silent = Vec::new();
-        for stream in listener.incoming() {
-            let stream = stream.unwrap();
-            // Who goes away before it has asked is part of some tests.
-            if !answer(&stream).unwrap_or(true) {
-                silent.push(stream);
-            }
+    let silent = Mutex::new(Vec::new());
+    visitors::serve(move |stream| {
+        // A client that goes away before it has asked is part of some tests.
+        if !answer(&stream).unwrap_or(true) {
+            silent.lock().unwrap().push(stream);
         }
-    });
-    address
+    })
 }
 
 /// Whether it was answered.

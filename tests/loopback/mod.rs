@@ -1,9 +1,10 @@
 //! A server on loopback that answers as it is told, one request a connection, and remembers what it was asked.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
+
+use crate::visitors;
 
 /// It serves until the process ends.
 pub(crate) struct Loopback {
@@ -13,17 +14,11 @@ pub(crate) struct Loopback {
 
 impl Loopback {
     /// `answer` gives the bytes of the answer for a URL without its scheme: `a.test/b?c`.
-    pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, asked) = (listener.local_addr().unwrap(), Arc::default());
+    pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let asked = Arc::default();
         let log = Arc::clone(&asked);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                // A client that gives a request up is part of some tests.
-                let _ = exchange(&stream.unwrap(), &answer, &log);
-            }
-        });
-        Self { address, asked }
+        // A client that gives a request up is part of some tests.
+        Self { address: visitors::serve(move |stream| _ = exchange(&stream, &answer, &log)), asked }
     }
 
     /// The URLs that it was asked for so far, without their schemes.
@@ -43,6 +38,9 @@ fn exchange(mut stream: &TcpStream, answer: &impl Fn(&str) -> Vec<u8>, log: &Mut
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while reader.read_line(&mut head)? > 2 {}
+    if head.is_empty() {
+        return Ok(());
+    }
     let path = head.split(' ').nth(1).unwrap_or_default();
     let host = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("host: ").map(str::to_owned));
     let url = host.unwrap_or_default() + path;
