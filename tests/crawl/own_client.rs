@@ -107,18 +107,6 @@ fn what_a_client_does_not_do_is_said_by_name() {
     assert_eq!(error.to_string(), "fetch.client: another client was given before");
 }
 
-/// "asks through a `--proxy`": the client `direct` alone.
-#[cfg(feature = "reqwest")]
-#[test]
-fn what_reqwest_does_not_do_is_said_by_name() {
-    let mut options = FetchOptions::default();
-    options.proxy = Some("http://127.0.0.1:3128".parse().unwrap());
-    Fetcher::check(&options).unwrap();
-    options.client = crawler::crawl::ClientChoice::REQWEST;
-    let error = Fetcher::new(&options).unwrap_err().to_string();
-    assert!(error.starts_with("fetch.proxy: the client reqwest does not go by it: leave it out, or choose"), "{error}");
-}
-
 /// A `reqwest::Client` of the embedder's.
 #[cfg(feature = "reqwest")]
 mod theirs {

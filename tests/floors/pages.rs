@@ -81,7 +81,7 @@ fn each_promise_that_one_client_keeps_has_a_test() {
     let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | ")).map(|(promise, _)| promise);
     let mut sources = String::new();
     for file in
-        ["tests/crawl/fetch.rs", "tests/command/trust.rs", "tests/crawl/own_client.rs", "tests/http2/streams.rs"]
+        ["tests/crawl/fetch.rs", "tests/command/trust.rs", "tests/command/proxy/fetcher.rs", "tests/http2/streams.rs"]
             .into_iter()
             .chain(["src/crawl/http/fetch.rs"])
     {

@@ -82,7 +82,6 @@ impl Fetcher {
         limits: ResourceLimits,
         asks_beside: bool,
     ) -> Result<Self, FetcherError> {
-        clients::check(options, None)?;
         let headers = RequestHeaders::new(options)?;
         let tls = Tls::new(&options.ca_files).map_err(|reason| AccessError::of_option("ca_files", reason))?;
         let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
@@ -111,7 +110,7 @@ impl Fetcher {
     /// # Errors
     /// When the client does not honor an option that is set, when it would hide pages, or when another client was given before.
     pub fn use_client(&self, client: impl Client + 'static) -> Result<(), FetcherError> {
-        clients::check(&self.options, Some(&client))?;
+        clients::check(&self.options, &client)?;
         let unfit = |reason| AccessError::of_option("client", format!("{}: {reason}", client.name()));
         client.check().map_err(unfit)?;
         let set = self.own.set(Arc::new(client));
@@ -127,7 +126,6 @@ impl Fetcher {
     /// # Errors
     /// When a header cannot be sent, or a text has no meaning.
     pub fn check(options: &FetchOptions) -> Result<(), AccessError> {
-        clients::check(options, None)?;
         Proxies::check(options)?;
         Wanted::new(options)?;
         Accesses::check(options)

@@ -268,3 +268,5 @@ fn what_is_no_proxy_is_refused_and_no_secret_is_shown() {
         "--deny-network: fetch.deny_networks: the proxy",
     );
 }
+
+crate::both::and_over_reqwest! {}

@@ -18,6 +18,7 @@ fn options(proxy: &str) -> FetchOptions {
     options.proxy = Some(proxy.parse().unwrap());
     options.allow_private_addresses = true;
     options.ca_files = vec![AUTHORITY.into()];
+    options.client = crate::both::client();
     options
 }
 
@@ -119,12 +120,6 @@ fn wait_unless(closes: bool, mut stream: &TcpStream) {
 
 #[tokio::test]
 async fn what_an_http_proxy_answers_is_bounded_and_told() {
-    let endless = |piece: &'static [u8]| {
-        serve(move |mut stream, _| {
-            let _ = read_head(&mut BufReader::new(&stream));
-            while stream.write_all(piece).is_ok() {}
-        })
-    };
     let long = [b"HTTP/1.1 200 OK\r\n".to_vec(), vec![b'a'; 20 << 10], b"\r\n\r\n".to_vec()].concat();
     for (proxy, failure, words) in [
         (
@@ -132,6 +127,39 @@ async fn what_an_http_proxy_answers_is_bounded_and_told() {
             Failure::Proxy,
             "wants a sign-in: see fetch.proxy_sign_in",
         ),
+        (proxy_saying(long, false), Failure::Proxy, "does not answer as a proxy does"),
+        (proxy_saying("", true), Failure::Proxy, "closes the connection"),
+        (proxy_saying("HTTP/1.1 200", false), Failure::Proxy, "does not answer in time"),
+        (nobody(), Failure::Proxy, "cannot be reached: Connection refused (os error 111)"),
+    ] {
+        opens_no_tunnel(proxy, failure, words).await;
+    }
+    // The same of a request that is forwarded.
+    let proxy = proxy_saying("HTTP/1.1 407 hunter2\r\nContent-Length: 0\r\n\r\n", false);
+    let error =
+        Fetcher::new(&options(&format!("http://{proxy}"))).unwrap().fetch("http://far.test/").await.unwrap_err();
+    assert_eq!(error.failure, Failure::Proxy, "{error}");
+}
+
+async fn opens_no_tunnel(proxy: SocketAddr, failure: Failure, words: &str) {
+    let mut options = options(&format!("http://{proxy}"));
+    options.connect_timeout = Duration::from_millis(700);
+    let begun = Instant::now();
+    let error = Fetcher::new(&options).unwrap().fetch("https://far.test/").await.unwrap_err();
+    assert_eq!((error.failure, error.sent_at), (failure, None), "{error}");
+    assert_eq!(error.message, format!("the proxy http://{proxy} {words}"));
+    assert!(begun.elapsed() < SOON);
+}
+
+#[tokio::test]
+async fn a_tunnel_that_is_refused_is_the_hosts_failure_and_what_is_no_proxy_is_the_proxys() {
+    let endless = |piece: &'static [u8]| {
+        serve(move |mut stream, _| {
+            let _ = read_head(&mut BufReader::new(&stream));
+            while stream.write_all(piece).is_ok() {}
+        })
+    };
+    for (proxy, failure, words) in [
         (proxy_saying("HTTP/1.1 403 no\r\n\r\n", true), Failure::ProxyRefusal, "answers: 403"),
         (proxy_saying("HTTP/1.1 502 Basic aGk=\r\n\r\n", true), Failure::Connect, "answers: 502"),
         (proxy_saying("SSH-2.0-OpenSSH_9\r\n\r\n", true), Failure::Proxy, "does not answer as a proxy does"),
@@ -141,26 +169,78 @@ async fn what_an_http_proxy_answers_is_bounded_and_told() {
             Failure::Proxy,
             "does not answer as a proxy does",
         ),
-        (proxy_saying(long, false), Failure::Proxy, "does not answer as a proxy does"),
-        (proxy_saying("", true), Failure::Proxy, "closes the connection"),
-        (proxy_saying("HTTP/1.1 200", false), Failure::Proxy, "does not answer in time"),
         (endless(b"a"), Failure::Proxy, "does not answer as a proxy does"),
         (endless(b"HTTP/1.1 103 x\r\n\r\n"), Failure::Proxy, "does not answer as a proxy does"),
-        (nobody(), Failure::Proxy, "cannot be reached: Connection refused (os error 111)"),
     ] {
-        let mut options = options(&format!("http://{proxy}"));
-        options.connect_timeout = Duration::from_millis(700);
-        let begun = Instant::now();
-        let error = Fetcher::new(&options).unwrap().fetch("https://far.test/").await.unwrap_err();
-        assert_eq!((error.failure, error.sent_at), (failure, None), "{error}");
-        assert_eq!(error.message, format!("the proxy http://{proxy} {words}"));
-        assert!(begun.elapsed() < SOON);
+        opens_no_tunnel(proxy, failure, words).await;
     }
-    // The same of a request that is forwarded.
-    let proxy = proxy_saying("HTTP/1.1 407 hunter2\r\nContent-Length: 0\r\n\r\n", false);
-    let error =
-        Fetcher::new(&options(&format!("http://{proxy}"))).unwrap().fetch("http://far.test/").await.unwrap_err();
-    assert_eq!(error.failure, Failure::Proxy, "{error}");
+}
+
+/// A proxy that refuses its first tunnel may be none. Once it has opened one, a refusal is the host's failure.
+#[cfg(feature = "reqwest")]
+#[tokio::test]
+async fn over_reqwest_a_refused_tunnel_is_first_the_proxys_failure_and_then_the_hosts() {
+    let secure = Host::secure(hello);
+    let (proxy, _) = server::http(|_| false);
+    let refusing = serve(move |stream, number| {
+        if number == 1 {
+            return server::splice(&stream, &TcpStream::connect(proxy).unwrap());
+        }
+        let _ = read_head(&mut BufReader::new(&stream));
+        let _ = (&stream).write_all(b"HTTP/1.1 403 no\r\n\r\n");
+    });
+    let mut options = options(&format!("http://{refusing}"));
+    options.client = crawler::crawl::ClientChoice::REQWEST;
+    let fetcher = Fetcher::new(&options).unwrap();
+    let refused = async || {
+        let error = fetcher.fetch("https://far.test/").await.unwrap_err();
+        assert_eq!(error.message, format!("the proxy http://{refusing} opens no tunnel"));
+        error.failure
+    };
+    assert_eq!(refused().await, Failure::Proxy);
+    assert_eq!(fetcher.fetch(&https("site.test", &secure)).await.unwrap().body, b"hello");
+    assert_eq!(refused().await, Failure::Connect);
+}
+
+#[tokio::test]
+async fn a_tunnel_is_kept_for_the_next_request() {
+    let secure = Host::secure(hello);
+    let (proxy, asked) = server::http(|_| false);
+    let fetcher = Fetcher::new(&options(&format!("http://{proxy}"))).unwrap();
+    for _ in 0..2 {
+        assert_eq!(fetcher.fetch(&https("site.test", &secure)).await.unwrap().body, b"hello");
+    }
+    assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_proxy_over_tls_forwards() {
+    let proxy = Host::secure(hello);
+    let fetcher = Fetcher::new(&options(&format!("https://{}", proxy.address))).unwrap();
+    assert_eq!(fetcher.fetch("http://far.test/a").await.unwrap().body, b"hello");
+    assert!(proxy.asked()[0].starts_with("GET http://far.test/a HTTP/1.1\r\n"), "{:?}", proxy.asked());
+}
+
+/// Its certificate is of an authority that nobody trusts here, and `insecure` is said of hosts.
+#[tokio::test]
+async fn a_proxy_over_tls_is_verified_whatever_is_said_of_hosts() {
+    let proxy = Host::secure(hello);
+    let mut options = options(&format!("https://{}", proxy.address));
+    (options.ca_files, options.insecure) = (Vec::new(), true);
+    let error = Fetcher::new(&options).unwrap().fetch("http://far.test/a").await.unwrap_err();
+    assert!(error.failure == Failure::Proxy && proxy.asked().is_empty(), "{error}");
+}
+
+#[tokio::test]
+async fn a_sign_in_that_a_socks_proxy_does_not_want_is_not_sent() {
+    let host = Host::plain(hello);
+    let (proxy, _) = server::socks(None);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, "ann:hunter2").unwrap();
+    let mut options = options(&format!("socks5h://{proxy}"));
+    options.proxy_sign_in = Some(Secret::File(file.path().to_owned()));
+    let url = format!("http://far.test:{}/", host.address.port());
+    assert_eq!(Fetcher::new(&options).unwrap().fetch(&url).await.unwrap().body, b"hello");
 }
 
 #[tokio::test]
@@ -180,11 +260,17 @@ async fn what_a_socks_proxy_answers_is_bounded_and_told() {
         (&[5, 2], true, Failure::Proxy, "does not answer as a proxy does"),
         (&[5, 0xff], true, Failure::Proxy, "wants a sign-in: see fetch.proxy_sign_in"),
         (&[5], false, Failure::Proxy, "does not answer in time"),
-        (&[5, 0, 5, 1], true, Failure::Connect, "answers: general failure"),
-        (&[5, 0, 5, 2], true, Failure::ProxyRefusal, "answers: not allowed by its rules"),
-        (&[5, 0, 5, 5], true, Failure::Connect, "answers: connection refused"),
-        (&[5, 0, 4, 0], true, Failure::Proxy, "does not answer as a proxy does"),
-        (&[5, 0, 5, 0, 0, 9], true, Failure::Proxy, "does not answer as a proxy does"),
+        (&[5, 0, 5, 1, 0, 1, 0, 0, 0, 0, 0, 0], true, Failure::Connect, "answers: general failure"),
+        (&[5, 0, 5, 2, 0, 1, 0, 0, 0, 0, 0, 0], true, Failure::ProxyRefusal, "answers: not allowed by its rules"),
+        (&[5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0], true, Failure::Connect, "answers: connection refused"),
+        (
+            &[5, 0, 5, 8, 0, 1, 0, 0, 0, 0, 0, 0],
+            true,
+            Failure::ProxyRefusal,
+            "answers: it does not know this kind of address",
+        ),
+        (&[5, 0, 4, 0, 0, 1, 0, 0, 0, 0, 0, 0], true, Failure::Proxy, "does not answer as a proxy does"),
+        (&[5, 0, 5, 0, 0, 9, 0, 0, 0, 0, 0, 0], true, Failure::Proxy, "does not answer as a proxy does"),
         (&[5, 0, 5, 0, 0, 3, 255, 1], false, Failure::Proxy, "does not answer in time"),
     ] {
         let proxy = saying(words, closes);
@@ -270,4 +356,13 @@ async fn a_proxy_has_so_many_connections_at_once() {
     let most = most.load(Ordering::SeqCst);
     // One that was closed to make room may still be counted. Without the bound, those of all hosts are kept.
     assert!((MOST..=2 * MOST).contains(&most), "{most} connections at once");
+}
+
+crate::both::and_over_reqwest! {
+    "a_tunnel_that_is_refused_is_the_hosts_failure_and_what_is_no_proxy_is_the_proxys":
+        "tells a proxy that refuses a tunnel from one that is no proxy",
+    "a_tunnel_is_kept_for_the_next_request": "keeps tunnels through a proxy",
+    "a_proxy_over_tls_is_verified_whatever_is_said_of_hosts":
+        "asks through an `https://` proxy where `insecure` or a client certificate is set",
+    "a_sign_in_that_a_socks_proxy_does_not_want_is_not_sent": "speaks to a SOCKS proxy that may want a sign-in or none",
 }

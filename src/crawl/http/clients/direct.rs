@@ -165,7 +165,7 @@ impl Direct {
     /// Waits for a place for one more connection to this URL's proxy, if it has one.
     async fn place(&self, url: &CanonicalUrl) -> Option<ProxyPlace> {
         match self.proxies.of(url) {
-            Some(proxy) => Some(proxy.place(&self.idle).await),
+            Some(proxy) => Some(proxy.place(Some(&self.idle)).await),
             None => None,
         }
     }
@@ -174,7 +174,7 @@ impl Direct {
     async fn in_place(&self, proxy: &Proxy, place: Option<ProxyPlace>) -> ProxyPlace {
         match place {
             Some(place) => place,
-            None => proxy.place(&self.idle).await,
+            None => proxy.place(Some(&self.idle)).await,
         }
     }
 

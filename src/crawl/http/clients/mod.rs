@@ -3,6 +3,8 @@
 mod direct;
 #[cfg(feature = "reqwest")]
 mod reqwest_client;
+#[cfg(feature = "reqwest")]
+mod reqwest_proxy;
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -32,11 +34,6 @@ impl ClientChoice {
     #[cfg(feature = "cli")]
     pub(crate) const NAMED: &[(&str, Self)] =
         &[(Self::DIRECT.name(), Self::DIRECT), (Self::REQWEST.name(), Self::REQWEST)];
-
-    /// Whether a client honors an option on how hosts are reached.
-    fn goes_by(self, option: &str) -> bool {
-        self == Self::DIRECT || option != "proxy"
-    }
 }
 
 /// What a client is built from.
@@ -55,41 +52,47 @@ pub(super) fn make(
     times: &Arc<Mutex<ConnectionTimes>>,
 ) -> Result<Arc<dyn Client>, FetcherError> {
     let &ClientParts { options, limits, multiplexes, tls } = parts;
+    let proxies = Proxies::new(options, tls, limits.lookups)?;
     #[cfg(feature = "reqwest")]
     if options.client == ClientChoice::REQWEST {
-        return Ok(Arc::new(Reqwest::ours(options, limits, tls, names)?));
+        return Ok(Arc::new(Reqwest::ours(parts, names, proxies)?));
     }
-    let proxies = Proxies::new(options, tls, limits.lookups)?;
     let shared = (names.clone(), Arc::clone(times));
     let client = Direct::new(options, limits, multiplexes, tls, shared, proxies);
     Ok(Arc::new(client.map_err(FetcherError::Setup)?))
 }
 
-/// Checks that the client honors every option that is set. The client is `own`, an embedder's, or else the one that the options name.
+/// Checks that an embedder's client honors every option that is set.
 ///
 /// # Errors
 /// Names the client and the first option that it does not honor.
-pub(super) fn check(options: &FetchOptions, own: Option<&dyn Client>) -> Result<(), AccessError> {
-    let rules = || options.access.hosts.values().chain(options.access.groups.values().map(|group| &group.each));
+pub(super) fn check(options: &FetchOptions, own: &dyn Client) -> Result<(), AccessError> {
+    let (is_insecure, shows_certificate) = tls_of_rules(options);
     let asked = [
         ("proxy", options.proxy.is_some()),
         ("ca_files", !options.ca_files.is_empty()),
-        ("insecure", options.insecure || rules().any(|rule| rule.insecure.is_some())),
-        ("client_certificate", rules().any(|rule| rule.client_certificate.is_some())),
+        ("insecure", is_insecure),
+        ("client_certificate", shows_certificate),
         ("deny_networks", !options.deny_networks.is_empty()),
         ("http1_only", options.http1_only),
         ("resolve_all_to", options.resolve_all_to.is_some()),
     ];
-    let name = own.map_or(options.client.name(), Client::name);
-    let goes_by = |option| own.map_or_else(|| options.client.goes_by(option), |own| own.goes_by(option));
-    match asked.into_iter().find(|(option, is_asked)| *is_asked && !goes_by(option)) {
+    match asked.into_iter().find(|(option, is_asked)| *is_asked && !own.goes_by(option)) {
         Some((option, _)) => {
+            let name = own.name();
             let reason =
                 format!("the client {name} does not go by it: leave it out, or choose fetch.client = \"direct\"");
             Err(AccessError::of_option(option, reason))
         }
         None => Ok(()),
     }
+}
+
+/// Whether any host's certificate is not verified, and whether any host is shown a certificate.
+fn tls_of_rules(options: &FetchOptions) -> (bool, bool) {
+    let mut rules = options.access.hosts.values().chain(options.access.groups.values().map(|group| &group.each));
+    let shows = rules.clone().any(|rule| rule.client_certificate.is_some());
+    (options.insecure || rules.any(|rule| rule.insecure.is_some()), shows)
 }
 
 /// Why a [`Fetcher`](super::Fetcher) cannot be made.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use bytes::Bytes;
-use http::header::HOST;
+use http::header::{CONNECTION, HOST, HeaderValue};
 use http::{Method, Response};
 use hyper::body::{Body as _, Frame};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -19,15 +19,15 @@ use tokio::sync::Semaphore;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::FetcherError;
+use super::{ClientParts, FetcherError, reqwest_proxy, tls_of_rules};
 use crate::address::CanonicalUrl;
-use crate::crawl::FetchOptions;
-use crate::crawl::bounds::ResourceLimits;
+use crate::crawl::http::access::AccessError;
 use crate::crawl::http::client::{Client, ClientBody, ClientFuture, ClientRequest, ClientResponse};
 use crate::crawl::http::dns::Names;
 use crate::crawl::http::fetch_error::{FetchError, MAX_HEAD, MAX_HEADERS, NoHead, is_misframed, is_too_large};
+use crate::crawl::http::proxy::{Proxies, Proxy};
 use crate::crawl::http::shortage::causes;
-use crate::crawl::http::tls::{Connector, Tls};
+use crate::crawl::http::tls::{Connector, ProxyPlace};
 use crate::crawl::lock::lock;
 use crate::frontier::Failure;
 
@@ -78,6 +78,9 @@ struct Ours {
     connect_timeout: Duration,
     most_idle: usize,
     tls: Connector,
+    proxies: Proxies,
+    /// For the names of proxies.
+    proxy_names: Names,
     generations: Mutex<Generations>,
 }
 
@@ -101,20 +104,21 @@ impl Generations {
 /// Clients that share one connection counter.
 #[derive(Default)]
 struct Generation {
-    /// By TLS settings: each rule has its own client.
-    clients: AHashMap<usize, reqwest::Client>,
+    /// By TLS settings and proxy: each rule and each proxy has its own clients.
+    clients: AHashMap<(usize, Option<usize>), reqwest::Client>,
     /// Connections that these clients have made.
     made: Arc<AtomicUsize>,
 }
 
 impl Reqwest {
     /// A client that resolves hosts by `names`, and verifies their certificates as the options say.
-    pub(super) fn ours(
-        options: &FetchOptions,
-        limits: ResourceLimits,
-        tls: &Tls,
-        names: &Names,
-    ) -> Result<Self, FetcherError> {
+    pub(super) fn ours(parts: &ClientParts<'_>, names: &Names, proxies: Proxies) -> Result<Self, FetcherError> {
+        let &ClientParts { options, limits, tls, .. } = parts;
+        if proxies.speak_tls() && tls_of_rules(options) != (false, false) {
+            let reason = "the client reqwest would treat an https:// proxy as the hosts that are insecure or shown a certificate: \
+                          take an http:// proxy, or choose fetch.client = \"direct\"";
+            return Err(AccessError::of_option("proxy", reason).into());
+        }
         Ok(Self(Kind::Ours(Box::new(Ours {
             names: names.clone(),
             connect_timeout: options.connect_timeout,
@@ -122,21 +126,51 @@ impl Reqwest {
                 .idle_connections
                 .min(usize::try_from(limits.idle_memory / IDLE_MEMORY).unwrap_or(usize::MAX)),
             tls: tls.connector(options.insecure).map_err(|error| FetcherError::Setup(error.into()))?,
+            proxies,
+            proxy_names: Names::unguarded(limits.lookups),
             generations: Mutex::default(),
         }))))
     }
 
-    async fn answer(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
+    /// The crawl's client waits for a place at a proxy, and no clock runs meanwhile.
+    async fn answer_in_time(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
+        let Kind::Ours(ours) = &self.0 else { return self.answer(request, None).await };
+        let Some(proxy) = ours.proxies.of(request.canonical()) else {
+            return request.within_clocks(self.answer(request, None)).await;
+        };
+        let place = proxy.place(None).await;
+        request.begin();
+        let answer = request.within_clocks(async {
+            ours.check_proxys_own(request.canonical(), proxy).await?;
+            self.answer(request, Some(proxy)).await
+        });
+        let mut response = answer.await.map_err(|error| at_proxy(proxy, request, error))?;
+        if proxy.forwards(request.canonical()) {
+            proxy.record_status(response.head.status()).map_err(FetchError::of_proxy)?;
+        } else {
+            proxy.answered();
+        }
+        response.remote_addr = None;
+        response.body = Box::new(InPlace { body: response.body, _place: place });
+        Ok(response)
+    }
+
+    async fn answer(&self, request: &ClientRequest<'_>, proxy: Option<&Proxy>) -> Result<ClientResponse, FetchError> {
         let (client, is_watched) = match &self.0 {
-            Kind::Ours(ours) => (ours.client(request.tls())?, true),
+            Kind::Ours(ours) => (ours.client(request.tls(), proxy)?, true),
             Kind::Theirs { client, is_watched } => (client.clone(), *is_watched),
         };
+        let is_forwarded = proxy.is_some_and(|proxy| proxy.forwards(request.canonical()));
         let mut is_repeated = false;
         let response = loop {
-            let asked = asked(request)?;
+            let mut asked = asked(request)?;
+            if is_forwarded {
+                // As the crawl's own client does: some proxies would send the next request, with the sign-in, to the host.
+                asked.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             request.send()?;
             let (answer, is_new) = ConnectorWatch::watch(request, client.execute(asked)).await?;
-            match answer.map_err(|error| without_head(request, error)) {
+            match answer.map_err(|error| without_head(request, proxy, error)) {
                 Ok(response) => break response,
                 // A server may close a connection just as it is reused.
                 Err(error) if is_watched && !is_new && !is_repeated && error.failure == Failure::Incomplete => {
@@ -186,11 +220,22 @@ impl Client for Reqwest {
     }
 
     fn ask<'a>(&'a self, request: &'a ClientRequest<'a>) -> ClientFuture<'a, Result<ClientResponse, FetchError>> {
-        Box::pin(self.answer(request))
+        Box::pin(self.answer_in_time(request))
     }
 
-    fn finds_host(&self, _url: &CanonicalUrl) -> bool {
-        matches!(self.0, Kind::Theirs { .. })
+    fn finds_host(&self, url: &CanonicalUrl) -> bool {
+        match &self.0 {
+            Kind::Ours(ours) => ours.proxies.of(url).is_some_and(Proxy::resolves_names),
+            Kind::Theirs { .. } => true,
+        }
+    }
+
+    fn keeps_clocks(&self) -> bool {
+        matches!(self.0, Kind::Ours(_))
+    }
+
+    fn is_lost(&self) -> bool {
+        matches!(&self.0, Kind::Ours(ours) if ours.proxies.are_lost())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -236,26 +281,36 @@ fn undoes_codings(client: &reqwest::Client) -> bool {
 
 impl Ours {
     /// The client for a host, from this generation or a new one.
-    fn client(&self, tls: Option<&Connector>) -> Result<reqwest::Client, FetchError> {
+    fn client(&self, tls: Option<&Connector>, proxy: Option<&Proxy>) -> Result<reqwest::Client, FetchError> {
         let tls = tls.unwrap_or(&self.tls);
+        let key = (tls.id(), proxy.map(|proxy| std::ptr::from_ref(proxy).addr()));
         let a_part = (self.most_idle / GENERATIONS).max(1);
         let mut generations = lock(&self.generations);
         let mut old = None;
         if generations.now.made.load(Ordering::Relaxed) >= a_part {
             old = Some(generations.end());
         }
-        if !generations.now.clients.contains_key(&tls.id()) {
+        if !generations.now.clients.contains_key(&key) {
             let kept = (generations.before.len() + 1) * a_part;
             let most_idle = if kept <= self.most_idle { a_part } else { 0 };
-            let made = self.make(tls, &generations.now.made, most_idle);
+            let made = self.make(tls, proxy, &generations.now.made, most_idle);
             let client = made.map_err(|error| FetchError::caused(Failure::Lost, error))?;
-            generations.now.clients.insert(tls.id(), client);
+            generations.now.clients.insert(key, client);
         }
-        let client = generations.now.clients[&tls.id()].clone();
+        let client = generations.now.clients[&key].clone();
         drop(generations);
         // The old generation's connections are closed after the lock is released.
         drop(old);
         Ok(client)
+    }
+
+    /// Checks the addresses of a host that is the proxy itself. reqwest resolves both by one resolver, which does not guard the proxy's name.
+    async fn check_proxys_own(&self, url: &CanonicalUrl, proxy: &Proxy) -> Result<(), FetchError> {
+        if proxy.resolves_names() || proxy.named().0.host() != url.host() {
+            return Ok(());
+        }
+        let found = self.names.addresses(url).await;
+        found.map(|_| ()).map_err(|error| FetchError::without_head(NoHead::Connect(error.into())))
     }
 
     /// Closes idle connections: this machine is short of open files, ports or memory.
@@ -264,31 +319,67 @@ impl Ours {
         drop(old);
     }
 
-    fn make(&self, tls: &Connector, made: &Arc<AtomicUsize>, most_idle: usize) -> reqwest::Result<reqwest::Client> {
-        for_a_crawl(reqwest::Client::builder(), made)
+    fn make(
+        &self,
+        tls: &Connector,
+        proxy: Option<&Proxy>,
+        made: &Arc<AtomicUsize>,
+        most_idle: usize,
+    ) -> reqwest::Result<reqwest::Client> {
+        let mut names = OurNames { names: self.names.clone(), proxy: None };
+        let builder = for_a_crawl(reqwest::Client::builder(), made)
             .no_proxy()
             .tls_backend_preconfigured(tls.http1_config())
-            .dns_resolver(OurNames(self.names.clone()))
             .connect_timeout(self.connect_timeout)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(most_idle)
             .tcp_nodelay(true)
             // reqwest's HTTP/2 does not bound frames that bring nothing, and goes on reading when no request waits.
-            .http1_only()
-            .build()
+            .http1_only();
+        let Some(proxy) = proxy else { return builder.dns_resolver(names).build() };
+        let (address, sign_in, user_agent) = proxy.named();
+        names.proxy = Some((address.host().to_owned(), self.proxy_names.clone()));
+        let mut to = reqwest::Proxy::all(address.to_string())?;
+        if let Some((user, password)) = sign_in {
+            to = to.basic_auth(user, password);
+        }
+        // Nothing tells when a kept connection closes, and with it its place at the proxy is free.
+        builder.dns_resolver(names).proxy(to).user_agent(user_agent).pool_max_idle_per_host(0).build()
     }
 }
 
 /// The crawl's own DNS, with its guard.
-struct OurNames(Names);
+struct OurNames {
+    names: Names,
+    /// A proxy's name, which is resolved by the second: the user gave it, so no address is refused.
+    proxy: Option<(String, Names)>,
+}
 
 impl Resolve for OurNames {
     fn resolve(&self, name: Name) -> Resolving {
-        let names = self.0.clone();
+        let proxys = self.proxy.as_ref().filter(|(proxy, _)| proxy == name.as_str());
+        let names = proxys.map_or(&self.names, |(_, names)| names).clone();
         Box::pin(async move {
             let found = names.resolve(name.as_str()).await?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
+    }
+}
+
+/// A body that has a place at a proxy, which is free again when this is dropped.
+#[derive(Debug)]
+struct InPlace {
+    body: Box<dyn ClientBody>,
+    _place: ProxyPlace,
+}
+
+impl ClientBody for InPlace {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        self.body.poll_chunk(context)
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.body.length()
     }
 }
 
@@ -337,12 +428,18 @@ fn in_body(error: reqwest::Error) -> FetchError {
     FetchError::caused(if is_misframed { Failure::BadResponse } else { Failure::Incomplete }, error)
 }
 
-fn without_head(request: &ClientRequest<'_>, error: reqwest::Error) -> FetchError {
-    let error = error.without_url();
+fn without_head(request: &ClientRequest<'_>, proxy: Option<&Proxy>, error: reqwest::Error) -> FetchError {
+    let mut error = error.without_url();
     if error.is_connect() {
         request.not_sent_yet();
         if error.is_timeout() {
             return FetchError { failure: Failure::Connect, ..request.connecting().ran_out() };
+        }
+        if let Some(proxy) = proxy {
+            match reqwest_proxy::at_proxy(proxy, proxy.forwards(request.canonical()), error) {
+                Ok(of_proxy) => return FetchError::of_proxy(of_proxy),
+                Err(of_host) => error = of_host,
+            }
         }
         return FetchError::without_head(NoHead::Connect(error.into()));
     }
@@ -352,6 +449,17 @@ fn without_head(request: &ClientRequest<'_>, error: reqwest::Error) -> FetchErro
         return FetchError { message: FetchError::too_large(), ..FetchError::unanswered(error, true) };
     }
     FetchError::unanswered(error, is_nonsense)
+}
+
+/// A proxy may be to blame for a clock that ran out.
+fn at_proxy(proxy: &Proxy, request: &ClientRequest<'_>, error: FetchError) -> FetchError {
+    let ran_out = error.source.is_none() && matches!(error.failure, Failure::Connect | Failure::Timeout);
+    let of_proxy = match (ran_out, proxy.forwards(request.canonical()), request.sent_at()) {
+        (true, true, Some(_)) => proxy.unanswered(),
+        (true, _, None) => Some(proxy.is_silent("does not answer in time")),
+        _ => None,
+    };
+    of_proxy.map_or(error, FetchError::of_proxy)
 }
 
 fn hyper_error(error: &reqwest::Error) -> Option<&hyper::Error> {

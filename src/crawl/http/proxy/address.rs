@@ -31,7 +31,7 @@ pub struct ProxyAddress {
 
 /// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProxyKind {
+pub(in crate::crawl::http) enum ProxyKind {
     Http,
     /// HTTP over TLS.
     Https,
@@ -51,11 +51,11 @@ impl ProxyKind {
 }
 
 impl ProxyAddress {
-    pub(super) fn kind(&self) -> ProxyKind {
+    pub(in crate::crawl::http) fn kind(&self) -> ProxyKind {
         self.kind
     }
 
-    pub(super) fn host(&self) -> &str {
+    pub(in crate::crawl::http) fn host(&self) -> &str {
         &self.host
     }
 
@@ -158,6 +158,12 @@ impl ProxySignIn {
     pub(super) fn new(user: String, password: String) -> Option<Self> {
         let is_fit = |text: &str| text.len() <= 255 && !text.contains(char::is_control);
         (!user.is_empty() && is_fit(&user) && is_fit(&password)).then_some(Self { user, password })
+    }
+
+    /// The user and the password.
+    #[cfg(feature = "reqwest")]
+    pub(super) fn texts(&self) -> (&str, &str) {
+        (&self.user, &self.password)
     }
 
     /// The value of `Proxy-Authorization`, marked as sensitive (RFC 7617).

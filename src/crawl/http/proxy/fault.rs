@@ -33,7 +33,7 @@ impl ProxyError {
         Self { fault, message, source: None }
     }
 
-    pub(super) fn caused(self, source: Box<dyn Error + Send + Sync>) -> Self {
+    pub(in crate::crawl::http) fn caused(self, source: Box<dyn Error + Send + Sync>) -> Self {
         Self { source: Some(source), ..self }
     }
 }

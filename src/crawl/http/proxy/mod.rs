@@ -118,6 +118,12 @@ impl Proxies {
         (!self.bypass.iter().any(|bypass| bypass.has(url.host()))).then_some(proxy)
     }
 
+    /// Whether one of them is spoken to over TLS.
+    #[cfg(feature = "reqwest")]
+    pub(super) fn speak_tls(&self) -> bool {
+        [&self.http, &self.https].into_iter().flatten().any(|proxy| proxy.speaks_tls())
+    }
+
     /// Whether one of them has failed for good.
     pub(super) fn are_lost(&self) -> bool {
         [&self.http, &self.https].into_iter().flatten().any(|proxy| proxy.health().is_lost(Instant::now()))

@@ -67,6 +67,12 @@ impl Proxy {
         matches!(self.address.kind(), ProxyKind::Http | ProxyKind::Https) && url.origin().starts_with("http:")
     }
 
+    /// Whether it is spoken to over TLS.
+    #[cfg(feature = "reqwest")]
+    pub(super) fn speaks_tls(&self) -> bool {
+        self.address.kind() == ProxyKind::Https
+    }
+
     /// Whether it resolves host names.
     pub(in crate::crawl::http) fn resolves_names(&self) -> bool {
         self.address.resolves_names()
@@ -95,6 +101,12 @@ impl Proxy {
         Ok(())
     }
 
+    /// Records that a tunnel through it led to an answer.
+    #[cfg(feature = "reqwest")]
+    pub(in crate::crawl::http) fn answered(&self) {
+        self.health.answered();
+    }
+
     /// Records that a forwarded request got no answer. Returns an error if that is the proxy's own fault.
     pub(in crate::crawl::http) fn unanswered(&self) -> Option<ProxyError> {
         let is_own = self.health.unanswered(Instant::now());
@@ -105,9 +117,15 @@ impl Proxy {
         &self.health
     }
 
-    /// Waits for a place for one more connection to it.
-    pub(in crate::crawl::http) async fn place(&self, idle: &IdleConnections) -> ProxyPlace {
+    /// Waits for a place for one more connection to it. Idle connections make room.
+    pub(in crate::crawl::http) async fn place(&self, idle: Option<&IdleConnections>) -> ProxyPlace {
         self.places.take(idle).await
+    }
+
+    /// What another client connects to it with: its address, the sign-in, and our name.
+    #[cfg(feature = "reqwest")]
+    pub(in crate::crawl::http) fn named(&self) -> (&ProxyAddress, Option<(&str, &str)>, &str) {
+        (&self.address, self.sign_in.as_ref().map(ProxySignIn::texts), &self.user_agent)
     }
 
     /// Connects to the proxy.
@@ -118,15 +136,7 @@ impl Proxy {
     ) -> Result<Transport, ProxyError> {
         let reached = timeout_at(until.into(), self.reach(place)).await;
         let reached = reached.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
-        reached.map_err(|source| {
-            let is_ours = is_shortage(&*source);
-            if !is_ours {
-                self.health.failed(Instant::now());
-            }
-            let words = causes(&*source).last().map_or_else(String::new, ToString::to_string);
-            let message = format!("the proxy {} cannot be reached: {words}", self.address);
-            ProxyError::new(ProxyFault::Own, message).caused(source)
-        })
+        reached.map_err(|source| self.unreachable(source))
     }
 
     /// Connects to the host through the proxy. A proxy that does not resolve names is given one of `addresses`.
@@ -192,8 +202,13 @@ impl Proxy {
         Ok(match answer {
             SocksAnswer::Granted => None,
             SocksAnswer::SignIn => Some(self.wants_sign_in()),
-            SocksAnswer::Refused(reply) => Some(self.refuses(is_socks5_refusal(reply), socks5_reason(reply))),
+            SocksAnswer::Refused(reply) => Some(self.refuses_socks5(reply)),
         })
+    }
+
+    /// A SOCKS proxy has answered with a reason against the connection (RFC 1928 section 6).
+    pub(in crate::crawl::http) fn refuses_socks5(&self, reply: u8) -> ProxyError {
+        self.refuses(is_socks5_refusal(reply), socks5_reason(reply))
     }
 
     /// The headers of a request for a tunnel, as bytes.
@@ -215,7 +230,17 @@ impl Proxy {
         }
     }
 
-    fn wants_sign_in(&self) -> ProxyError {
+    /// It cannot be reached.
+    pub(in crate::crawl::http) fn unreachable(&self, source: Box<dyn Error + Send + Sync>) -> ProxyError {
+        if !is_shortage(&*source) {
+            self.health.failed(Instant::now());
+        }
+        let words = causes(&*source).last().map_or_else(String::new, ToString::to_string);
+        let message = format!("the proxy {} cannot be reached: {words}", self.address);
+        ProxyError::new(ProxyFault::Own, message).caused(source)
+    }
+
+    pub(in crate::crawl::http) fn wants_sign_in(&self) -> ProxyError {
         self.health.refused_sign_in();
         let message = match &self.sign_in {
             Some(_) => format!("the proxy {} does not take the sign-in", self.address),
@@ -230,7 +255,8 @@ impl Proxy {
         ProxyError::new(fault, format!("the proxy {} answers: {words}", self.address))
     }
 
-    fn is_silent(&self, words: &str) -> ProxyError {
+    /// There is no valid answer, and whose fault that is depends on the proxy's health.
+    pub(in crate::crawl::http) fn is_silent(&self, words: &str) -> ProxyError {
         let is_own = self.health.unanswered(Instant::now());
         let fault = if is_own { ProxyFault::Own } else { ProxyFault::Host };
         ProxyError::new(fault, format!("the proxy {} {words}", self.address))
@@ -247,12 +273,13 @@ impl ProxyPlaces {
     }
 
     /// Waits for a place. Closes idle connections to get one, the one that has been idle longest first.
-    async fn take(&self, idle: &IdleConnections) -> ProxyPlace {
+    async fn take(&self, idle: Option<&IdleConnections>) -> ProxyPlace {
         let taken = loop {
             if let Ok(place) = Arc::clone(&self.0).try_acquire_owned() {
                 break place;
             }
-            if let Some(_wanted) = idle.make_room() {
+            let wanted = idle.map(IdleConnections::make_room);
+            if !matches!(wanted, Some(None)) {
                 break Arc::clone(&self.0).acquire_owned().await.expect("nobody closes it");
             }
         };
