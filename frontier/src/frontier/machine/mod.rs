@@ -19,19 +19,11 @@
 //!
 //! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, or, if the
 //! journal's storage fails, back into the same one.
-//!
-//! # Options
-//!
-//! Options are plain data that an embedder fills in, starting from [`Default`]. They are read once, when a frontier is made. A resume may
-//! use other options than the run before: they then hold for all hosts, and queued URLs are judged again by them.
-//!
-//! # Errors
-//!
-//! A call that fails has changed nothing unless its documentation says so, and may be tried again. All errors but one are the caller's to
-//! fix. If the storage fails, a crawl ends: its state must not go on without its journal.
 
 mod complete;
+mod host_queues;
 mod lend;
+mod options;
 mod rate;
 mod rate_groups;
 pub(crate) mod recrawl;
@@ -43,22 +35,21 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::sync::Arc;
-use std::{fmt, io};
 
-use crate::address::{AddressError, CanonicalUrl, FingerprintKey, KeyRules};
+use crate::address::CanonicalUrl;
 use crate::frontier::durable::{Arena, Entry, Journal, Record};
-use crate::frontier::hosts::{FailingHosts, HostId, HostRules, Patience, Politeness, PolitenessTable};
+use crate::frontier::hosts::{FailingHosts, HostId, Patience, PolitenessTable};
 use crate::frontier::queues::{Agenda, Domains, Front, RateGroups};
 use crate::frontier::state::{Change, PendingParts, State};
 use crate::frontier::{Next, Timestamp};
-use crate::gate::{Admitted, Gate, GateOptions, OptionError, Position, ScopeOptions, TrapLimits};
-use crate::seen::{SeenError, SeenOptions};
-use lend::Lent;
-use rate::{Rate, RateLimits};
-use robots::Errands;
-use statistics::{Drops, Waits};
+use crate::gate::{Admitted, Gate, OptionError, Position};
+use host_queues::{Errands, Lent, Waits};
+use rate::Rate;
+use statistics::Drops;
 
+pub use options::{FrontierError, FrontierOptions};
 #[cfg(test)]
 pub(crate) use statistics::Dropped;
 pub use statistics::FrontierStatistics;
@@ -360,136 +351,5 @@ impl<J: Journal> Frontier<J> {
         let at = self.journal.append(record)?;
         self.state.apply(&Change { record, at, host, remember, fresh: PendingParts::ALL });
         Ok(at)
-    }
-}
-
-/// The options of a frontier; plain data, checked once in [`Frontier::new`].
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct FrontierOptions {
-    /// Which spellings are one URL.
-    pub keys: KeyRules,
-    /// The key of the fingerprints; drawn at random if `None`.
-    pub fingerprint_key: Option<FingerprintKey>,
-    /// The URL-seen test.
-    pub seen: SeenOptions,
-    /// The URLs that belong to this crawl.
-    pub scope: ScopeOptions,
-    /// The limits at which a site counts as endless.
-    pub traps: TrapLimits,
-    /// How hosts are treated.
-    pub politeness: Politeness,
-    /// How some hosts are treated differently, and which hosts share a clock.
-    pub rules: HostRules,
-    /// Requests a second of the whole crawl, over all hosts: more than 0, and may be below 1. Requests for robots.txt and sitemaps count.
-    pub request_rate: Option<f64>,
-    /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [reports](crate::frontier::Lease::answered) them. It is
-    /// kept on average: one response comes as quickly as its host sends it, and the requests after it wait until the average holds again.
-    pub byte_rate: Option<u64>,
-}
-
-impl FrontierOptions {
-    /// The options of its gate.
-    pub(crate) fn gate(&self) -> GateOptions<'_> {
-        let Self { keys, fingerprint_key, seen, scope, traps, .. } = self;
-        GateOptions { keys, fingerprint_key: *fingerprint_key, seen, scope, traps }
-    }
-
-    /// How much the whole crawl may ask for.
-    pub(crate) fn rate_limits(&self) -> RateLimits {
-        RateLimits { requests: self.request_rate, bytes: self.byte_rate }
-    }
-
-    /// Checks the options that no other part checks for itself. Reports the first one that is out of its range, by its path in the
-    /// settings.
-    ///
-    /// The agent must be a product token, since it selects the groups of a robots.txt. A number whose 0 would silently stop the crawl is
-    /// refused here, and so is one too large for a lease or a queue.
-    pub(crate) fn check(&self) -> Result<(), OptionError> {
-        let Politeness { agent, attempts, connections_per_address, connections_per_host, .. } = &self.politeness;
-        let Politeness { adaptive_share, host_failures, host_pages, host_bytes, robots_ttl, .. } = &self.politeness;
-        let share = adaptive_share.unwrap_or(1.0);
-        let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-        let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
-        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 13] = [
-            (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
-            (
-                is_token(agent),
-                "politeness.agent",
-                agent,
-                "may hold letters, digits, - and _ only (RFC 9309 section 2.2.1)",
-            ),
-            (*attempts > 0, "politeness.attempts", attempts, "is at least 1"),
-            (
-                (1..=Politeness::MOST_CONNECTIONS).contains(connections_per_host),
-                "politeness.connections_per_host",
-                connections_per_host,
-                "is from 1 to 64",
-            ),
-            (
-                (1..=Politeness::MOST_CONNECTIONS).contains(connections_per_address),
-                "politeness.connections_per_address",
-                connections_per_address,
-                "is from 1 to 64",
-            ),
-            (share > 0.0 && share <= 1.0, "politeness.adaptive_share", &share, "is more than 0 and at most 1"),
-            (*host_failures > 0, "politeness.host_failures", host_failures, "is at least 1"),
-            (
-                *host_pages != Some(0),
-                "politeness.host_pages",
-                &0,
-                "is at least 1; leave it out where there is no bound",
-            ),
-            (
-                *host_bytes != Some(0),
-                "politeness.host_bytes",
-                &0,
-                "is at least 1; leave it out where there is no bound",
-            ),
-            (!robots_ttl.is_zero(), "politeness.robots_ttl", &0, "is more than 0"),
-            (*url_bytes > 0, "traps.url_bytes", url_bytes, "is at least 1"),
-            (*path_segments <= 1000, "traps.path_segments", path_segments, "is at most 1000"),
-            (*segment_repeats > 0, "traps.segment_repeats", segment_repeats, "is at least 1"),
-        ];
-        match checks.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, option, value, reason)) => {
-                Err(OptionError::Option { option, value: value.to_string(), reason: reason.to_owned() })
-            }
-            None => self.rate_limits().check(),
-        }
-    }
-}
-
-/// Why a call of a frontier fails.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FrontierError {
-    /// The text is not an absolute http(s) URL. Nothing has changed.
-    #[error(transparent)]
-    Address(#[from] AddressError),
-    /// Another frontier lent the lease. Nothing has changed.
-    #[error("the lease was lent by another frontier")]
-    ForeignLease,
-    /// A drop rule is not valid. Nothing has changed.
-    #[error(transparent)]
-    Rule(#[from] OptionError),
-    /// The journal's storage failed.
-    #[error(transparent)]
-    Storage(#[from] io::Error),
-    /// The seen set does not support it. Nothing has changed.
-    #[error(transparent)]
-    Unsupported(#[from] SeenError),
-}
-
-/// For callers that return `io::Error`.
-impl From<FrontierError> for io::Error {
-    fn from(error: FrontierError) -> Self {
-        match error {
-            FrontierError::Storage(error) => error,
-            FrontierError::Address(_) | FrontierError::ForeignLease | FrontierError::Rule(_) => {
-                Self::new(io::ErrorKind::InvalidInput, error)
-            }
-            FrontierError::Unsupported(_) => Self::new(io::ErrorKind::Unsupported, error),
-        }
     }
 }

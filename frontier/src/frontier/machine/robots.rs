@@ -34,14 +34,12 @@
 //! None of this is state. A's record says where its robots.txt is, and after a restart A waits again when its turn comes. Answers are kept
 //! as copies for hosts that are redirected there later. Copies are bounded: a dropped copy costs a request.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahash::AHashMap;
-
 use super::Frontier;
+use super::host_queues::{RobotsCopy, SharedRobots};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
 use crate::frontier::hosts::{Host, HostId, HostState, HostUpdate, RULES_HOLD, Rest, RobotsFile};
@@ -426,121 +424,4 @@ fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
 fn before(time: Timestamp, by: std::time::Duration) -> Timestamp {
     let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
     Timestamp::from_micros(time.as_micros().saturating_sub(micros))
-}
-
-/// The most copies that are kept.
-const MOST_COPIES: usize = 1024;
-/// The most bytes of the lines of all copies.
-const MOST_BYTES: usize = 4 << 20;
-
-/// Hosts that are to be asked for the robots.txt of others, and copies of what they answered lately.
-#[derive(Debug, Default)]
-pub(crate) struct Errands {
-    /// By the host that is to be asked.
-    asked: AHashMap<HostId, VecDeque<Errand>>,
-    /// The number of hosts that wait for one of them.
-    waiting: usize,
-    copies: AHashMap<Box<str>, RobotsCopy>,
-    /// The copies, the oldest first.
-    order: VecDeque<Box<str>>,
-    /// Bytes of the lines of all copies.
-    bytes: usize,
-}
-
-/// A robots.txt that hosts wait for.
-#[derive(Debug)]
-struct Errand {
-    /// Its wire URL.
-    url: Box<str>,
-    /// The hosts that wait for it. They have URLs queued, and are in no queue of hosts.
-    waiting: Vec<HostId>,
-    /// The priority of the first of them.
-    priority: u8,
-}
-
-/// What was answered for a URL.
-#[derive(Debug)]
-pub(super) struct RobotsCopy {
-    pub(super) answer: SharedRobots,
-    /// When it came.
-    pub(super) at: Timestamp,
-    /// Until when other hosts may take it.
-    pub(super) fresh_until: Timestamp,
-}
-
-/// A [`RobotsNews`] that several hosts take.
-#[derive(Clone, Debug)]
-pub(super) enum SharedRobots {
-    Rules(Arc<[u8]>),
-    Missing,
-    Moved(Arc<str>),
-    Failed(Arc<Setback>),
-}
-
-impl Errands {
-    /// The priority at which this host is to be asked for the robots.txt of others; `None` if it is not.
-    #[inline]
-    pub(super) fn errand_of(&self, id: HostId) -> Option<u8> {
-        if self.asked.is_empty() {
-            return None;
-        }
-        self.asked.get(&id)?.front().map(|errand| errand.priority)
-    }
-
-    /// The number of hosts that wait for others. They are in no queue.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    /// A host waits until `server` has been asked for this URL.
-    pub(super) fn wait(&mut self, server: HostId, url: &str, id: HostId, priority: u8) {
-        self.waiting += 1;
-        let errands = self.asked.entry(server).or_default();
-        match errands.iter_mut().find(|errand| &*errand.url == url) {
-            Some(errand) => errand.waiting.push(id),
-            None => errands.push_back(Errand { url: url.into(), waiting: vec![id], priority }),
-        }
-    }
-
-    /// The URL that a host is asked for next, and the first host that waits for it.
-    pub(super) fn first(&self, server: HostId) -> Option<(&str, HostId)> {
-        let errand = self.asked.get(&server)?.front()?;
-        Some((&errand.url, *errand.waiting.first()?))
-    }
-
-    /// Removes and returns the hosts that wait for this URL.
-    pub(super) fn take(&mut self, server: HostId, url: &str) -> Vec<HostId> {
-        let Some(errands) = self.asked.get_mut(&server) else { return Vec::new() };
-        let found = errands.iter().position(|errand| &*errand.url == url).and_then(|at| errands.remove(at));
-        if errands.is_empty() {
-            self.asked.remove(&server);
-        }
-        let waiting = found.map_or_else(Vec::new, |errand| errand.waiting);
-        self.waiting -= waiting.len();
-        waiting
-    }
-
-    /// Keeps the answer for a URL, in place of the previous one.
-    pub(super) fn keep(&mut self, url: &str, copy: RobotsCopy) {
-        self.bytes += copy.answer.len();
-        match self.copies.insert(url.into(), copy) {
-            Some(before) => self.bytes -= before.answer.len(),
-            None => self.order.push_back(url.into()),
-        }
-        while self.copies.len() > MOST_COPIES || self.bytes > MOST_BYTES {
-            let Some(oldest) = self.order.pop_front() else { return };
-            self.bytes -= self.copies.remove(&oldest).map_or(0, |copy| copy.answer.len());
-        }
-    }
-
-    /// The answer for this URL and when it came, if it is still fresh.
-    pub(super) fn copy(&self, url: &str, now: Timestamp) -> Option<(SharedRobots, Timestamp)> {
-        self.copies.get(url).filter(|copy| now < copy.fresh_until).map(|copy| (copy.answer.clone(), copy.at))
-    }
-}
-
-impl SharedRobots {
-    fn len(&self) -> usize {
-        if let Self::Rules(lines) = self { lines.len() } else { 0 }
-    }
 }

@@ -25,14 +25,14 @@
 
 mod back;
 mod domains;
-mod host_queues;
+mod front;
 mod level;
 mod rate_groups;
 pub(crate) mod schedule;
 
 pub(crate) use back::{Back, Queue};
 pub(crate) use domains::Domains;
-pub(crate) use host_queues::{Agenda, Front, WaitQueue};
+pub(crate) use front::{Agenda, Front, WaitQueue};
 pub(crate) use level::{Chunk, Level, NONE, Pool, Queued};
 pub(crate) use rate_groups::RateGroups;
 pub(crate) use schedule::{SCHEDULE, Schedule, Taken, second, second_of};
