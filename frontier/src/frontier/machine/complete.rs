@@ -1,4 +1,4 @@
-//! Leases come back: what becomes of the page, and the new status of its host.
+//! Leases come back: what becomes of the page, and the new status of its host and of its server's other ports.
 //!
 //! Two things are decided: the *host's* new status, as a [`HostUpdate`] (its clock, its failures in a row, whether it is retired), and the
 //! *page's* fate, as an `After`:
@@ -30,13 +30,15 @@
 //! nothing had been learned, until its next answer.
 
 use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
-use crate::frontier::hosts::{HostCost, HostId, HostState, HostUpdate};
+use crate::frontier::hosts::{HostCost, HostId, HostUpdate};
 use crate::frontier::lease::outcome::{self, Redirect};
 use crate::frontier::lease::{Blame, Setback};
-use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Timestamp, Trouble};
+use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Resolved, Timestamp, Trouble};
 use crate::gate::{Admission, Admitted, Found, Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
@@ -97,56 +99,26 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
-        self.lent.all -= 1;
-        self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
         // The host's rest begins when the host had answered, not when the page had been read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
-        // Hosts in a wait queue are called now, so that they go before this one.
-        self.give_places_back(&lease, &outcome, answered_at, now);
+        self.queues.take_back(&mut self.state, &lease, &outcome, answered_at, now);
         let news = self.server_news(&lease, &outcome);
         if lease.trouble.is_none() {
             let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
             self.rate.end(lease.charged, was_sent.then_some(lease.received));
         }
         self.adapt(&lease, &outcome);
-        let was_spent = self.spent(lease.host).is_some();
+        let was_spent = self.state.budget_refusal(lease.host).is_some();
         let completion = match lease.position {
             Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),
             None => self.complete_robots(&lease, outcome, answered_at),
         };
-        self.note_spent(lease.host, was_spent, now);
+        self.queues.note_spent(&mut self.state, lease.host, was_spent, now);
         if let Some(news) = news {
             self.share_standing(&lease, news, answered_at, now);
         }
-        self.take_seat(&lease, now);
+        self.queues.take_seat(&mut self.state, &lease, now);
         Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
-    }
-
-    /// Seats the host of a returned lease. A host with several connections may already have a seat; a page that is to be tried again may
-    /// then move it up.
-    fn take_seat(&mut self, lease: &Lease, now: Timestamp) {
-        let lends_concurrently = self.lends_concurrently(lease.host);
-        let seat = &mut self.state.seats()[lease.host];
-        let state = seat.state;
-        if let Some(page) = lease.position {
-            seat.out -= 1;
-            self.lent.pages -= 1;
-            if lends_concurrently {
-                self.lent.remove(lease.host, page);
-            }
-            if lease.trouble.is_some() {
-                self.lent.take_given_up(lease.host);
-            }
-        }
-        if matches!(state, HostState::Leased | HostState::LeasedRobots) {
-            self.place(lease.host, now);
-            return;
-        }
-        self.count_outlook(lease.host);
-        let host = self.state.host(lease.host);
-        if let Some(first) = self.first_free(host, lease.host) {
-            self.arrived(lease.host, first.priority, now);
-        }
     }
 
     /// Whether a host counts as failing: its last requests brought no answer, or one that counts against it.
@@ -182,7 +154,7 @@ impl<J: Journal> Frontier<J> {
                 _ => self.settle(lease, position, &update, After::Parked, receipts),
             };
         }
-        let rest = self.rest(lease, now);
+        let rest = self.queues.rest(self.state.host(lease.host), lease, now);
         let setback = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
@@ -202,7 +174,7 @@ impl<J: Journal> Frontier<J> {
         };
         let counts = update.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
         if counts {
-            self.lent.begin_wave(lease.host);
+            self.queues.begin_failure_epoch(lease.host);
         }
         let is_last = setback.trouble.failure.is_final() || lease.is_last_try();
         let after = match setback.blame {
@@ -454,6 +426,125 @@ impl<J: Journal> Frontier<J> {
             *learned = u32::midpoint(*learned, wanted);
         }
         let after = self.state.host(lease.host).delay(&self.politeness);
-        self.lent.rest_longer(lease.host, after.saturating_sub(before));
+        self.queues.rest_longer(lease.host, after.saturating_sub(before));
     }
+
+    /// Notes the addresses to which the name of a lease's host resolves, before a connection is made: hosts on one address are asked like
+    /// one server, by [`address_delay`](crate::frontier::Politeness::address_delay) and
+    /// [`connections_per_address`](crate::frontier::Politeness::connections_per_address).
+    ///
+    /// The least address stands for all; of IPv6 addresses, the first 64 bits. Pass them with each lease: repeating them costs next to
+    /// nothing. If they are not known, as behind a proxy, pass none: the request counts for no address.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Resolved, Timestamp};
+    ///
+    /// let now = Timestamp::from_micros(0);
+    /// let mut options = FrontierOptions::default();
+    /// options.politeness.connections_per_address = 1;
+    /// let mut frontier = Frontier::new(&options)?;
+    /// for seed in ["https://a.example/", "https://b.example/"] {
+    ///     frontier.seed(seed, now)?;
+    /// }
+    /// let Next::Fetch(mut a) = frontier.next(now)? else { panic!("it is due") };
+    /// let Next::Fetch(mut b) = frontier.next(now)? else { panic!("it is due, as far as anybody knows") };
+    /// let addresses = ["192.0.2.1".parse()?];
+    /// assert_eq!(frontier.resolved(&mut a, &addresses, now)?, Resolved::Connect);
+    /// assert_eq!(frontier.resolved(&mut b, &addresses, now)?, Resolved::Release);
+    /// frontier.complete(b, Outcome::Released, now)?;
+    /// assert!(matches!(frontier.next(now)?, Next::Busy));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ForeignLease`](FrontierError::ForeignLease).
+    pub fn resolved(
+        &mut self,
+        lease: &mut Lease,
+        addresses: &[IpAddr],
+        now: Timestamp,
+    ) -> Result<Resolved, FrontierError> {
+        self.check_is_out(lease)?;
+        let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
+        Ok(self.queues.resolved(&mut self.state, lease, address, now))
+    }
+
+    /// A lease is back, and has changed the status of its host. Changes the status of the server's other ports too, as far as the outcome
+    /// concerns them. If the journal cannot take a record, the ports that are left keep their status until the next failure.
+    pub(super) fn share_standing(
+        &mut self,
+        lease: &Lease,
+        ServerNews { failures, fails, asks }: ServerNews,
+        answered_at: Timestamp,
+        now: Timestamp,
+    ) {
+        let Some(rate_group) = self.queues.server_of(lease.host) else { return };
+        self.queues.server_answered(&self.state, rate_group, answered_at);
+        let asked = HostUpdate::of(self.state.host(lease.host));
+        let fails = fails && asked.failures > failures;
+        if !fails && asks.is_none() {
+            return;
+        }
+        // An evicted port comes back, because an evicted host cannot change.
+        let key = self.state.host(lease.host).key.clone();
+        if let Ok(Some(twin)) = self.twin_of(&key, now) {
+            self.queues.join_server(&self.state, twin, Some(lease.host), now);
+        }
+        let ports = self.queues.rate_groups().ports(rate_group).to_vec();
+        let row =
+            ports.iter().filter(|id| **id != lease.host).map(|id| self.state.host(*id).failures.saturating_add(1));
+        let row = row.chain([asked.failures]).min().unwrap_or_default();
+        let rest = asks
+            .map_or_else(|| self.politeness.backoff_of(row.into()), |rest| rest.min(self.politeness.max_retry_after));
+        let until = answered_at + rest;
+        self.queues.rest_server(rate_group, until);
+        for id in ports.into_iter().filter(|id| *id != lease.host) {
+            let mut update = HostUpdate::of(self.state.host(id));
+            if update.is_retired() {
+                continue;
+            }
+            if let Some(ill) = asked.ill.as_ref().filter(|_| fails) {
+                update.fail_with(ill, &self.politeness);
+            }
+            update.due = update.due.max(until);
+            if self.note_host(id, &update, false).is_err() {
+                return;
+            }
+            if fails {
+                self.queues.begin_failure_epoch(id);
+            }
+            if !(update.is_retired() && self.queues.reseat(&mut self.state, id, now)) {
+                self.queues.count_outlook(&mut self.state, id);
+            }
+        }
+    }
+
+    /// What a lease's outcome may mean for the other ports of its server. Taken before the outcome is judged.
+    #[inline]
+    pub(super) fn server_news(&self, lease: &Lease, outcome: &Outcome) -> Option<ServerNews> {
+        let was_sent = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
+        self.queues.server_of(lease.host).filter(|_| was_sent)?;
+        let fails = match outcome {
+            Outcome::Failed(trouble) => is_servers(trouble.failure),
+            Outcome::Response { status, .. } | Outcome::Robots { status, .. } => Blame::of_status(*status).is_some(),
+            _ => false,
+        };
+        Some(ServerNews { failures: self.state.host(lease.host).failures, fails, asks: outcome.asks_for() })
+    }
+}
+
+/// What an outcome at one port means for the server's other ports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServerNews {
+    /// The port's failures in a row before the outcome.
+    failures: u16,
+    /// It failed, and the failure may be the server's.
+    fails: bool,
+    /// The rest that it asked for.
+    asks: Option<Duration>,
+}
+
+/// Whether a failure is the server's, and not only one port's.
+const fn is_servers(failure: Failure) -> bool {
+    matches!(failure, Failure::Dns | Failure::NoSuchHost | Failure::Timeout)
 }

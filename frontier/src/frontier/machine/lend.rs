@@ -1,4 +1,4 @@
-//! A host's turn becomes a lease, of its robots.txt or of a page; and the leases that are out.
+//! A host's turn becomes a lease, of its robots.txt or of a page.
 //!
 //! | the host | what is lent |
 //! |---|---|
@@ -14,26 +14,6 @@
 //!
 //! A lease takes nothing out of a queue: a page stays there until it comes back. So outstanding leases need no record: after a crash their
 //! pages are still queued.
-//!
-//! # Several pages of one host at once
-//!
-//! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host goes back to the queues of hosts
-//! as soon as one of its pages is lent out. Meanwhile three things are noted of it, and none of them is state: which pages are out, when
-//! its next request may start, and which outstanding requests were sent before it failed.
-//!
-//! A host has one request at a time until it has answered, while it fails, and for its robots.txt. The robots.txt goes out when all pages
-//! have come back, and no page goes out until it has come back.
-//!
-//! ## One outage is one failure
-//!
-//! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
-//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest.
-//! Their pages are as good as any other, but make the host neither well nor due earlier.
-//!
-//! # Leases that are out
-//!
-//! [`Lent`] counts the leases that callers hold. After a crash this is lost, and not needed. A lease that is never completed keeps its
-//! place for ever, and if its host has one connection, the host waits for ever.
 
 use std::hint::black_box;
 use std::io;
@@ -43,7 +23,7 @@ use crate::address::path_and_query;
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, RuleRound, read_wire,
 };
-use crate::frontier::hosts::{Host, HostId, HostPolicy, HostState, HostUpdate, Rest, RobotsFile};
+use crate::frontier::hosts::{Host, HostId, HostUpdate, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
@@ -65,10 +45,10 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
-        if self.errands.errand_of(id).is_some() {
+        if self.queues.errand_of(id).is_some() {
             return Ok(self.lend_for_others(id, priority, now));
         }
-        if let Some(refusal) = self.spent(id) {
+        if let Some(refusal) = self.state.budget_refusal(id) {
             // Before its robots.txt: a host that is not asked for pages is not asked for that either.
             return self.set_aside_spent(id, priority, refusal, drops).map(|()| None);
         }
@@ -123,11 +103,11 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
-        let is_asked = trouble.is_none() && self.policy(id).robots;
+        let is_asked = trouble.is_none() && self.state.policy(id).robots;
         let mut lease = self.blank_lease(id, now);
         let referrer = loop {
             let host = self.state.host(id);
-            let first = self.first_free(host, id);
+            let first = self.queues.first_free(&self.state, id);
             let Some(first) = first.filter(|first| first.priority == priority && *drops > 0) else {
                 return Ok(None);
             };
@@ -168,7 +148,7 @@ impl<J: Journal> Frontier<J> {
     /// request for each of its names, and a dropped host would still be asked. The page's entry is read here, and once more when the page
     /// is lent.
     fn drops_first(&mut self, id: HostId, priority: u8, drops: &mut u32) -> io::Result<bool> {
-        let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority) else {
+        let Some(first) = self.queues.first_free(&self.state, id).filter(|first| first.priority == priority) else {
             return Ok(false);
         };
         let (gate, rules) = (self.state.gate(), self.state.rules());
@@ -197,18 +177,29 @@ impl<J: Journal> Frontier<J> {
         let to = Aside { round, refusal };
         let record = AsideRecord { host: host.as_str(), position, priority, to, from: None };
         self.commit(&Record::Aside(record), Some(id), None)?;
-        self.waits.dropped(position);
+        self.queues.url_left(position);
         self.drops.note(&mut self.journal, position, refusal)
+    }
+
+    /// Sets aside URLs of a host whose budget is spent, beginning with its next: up to a URL of another priority, or the bound.
+    fn set_aside_spent(&mut self, id: HostId, priority: u8, refusal: Refusal, drops: &mut u32) -> io::Result<()> {
+        while *drops > 0
+            && let Some(first) = self.queues.first_free(&self.state, id).filter(|first| first.priority == priority)
+        {
+            self.set_aside(id, first, refusal)?;
+            *drops -= 1;
+        }
+        Ok(())
     }
 
     /// Drops a host's next URL and those after it that are refused for the same reason: up to a URL of another priority, one that is lent
     /// out, or the bound. One record says how many: a replay drops as many, without looking at the rules, which may have changed by then.
     /// The sample of waits and the list of drops are updated after the record is written.
     fn drop_refused(&mut self, id: HostId, priority: u8, obeys_robots: bool, drops: &mut u32) -> io::Result<()> {
-        let Some(first) = self.first_free(self.state.host(id), id) else { return Ok(()) };
-        let Self { state, journal, lent, .. } = self;
+        let Some(first) = self.queues.first_free(&self.state, id) else { return Ok(()) };
+        let Self { state, journal, queues, .. } = self;
         let host = state.host(id);
-        let out = lent.pages_of(id);
+        let out = queues.pages_of(id);
         let mut dropped = Vec::new();
         let mut why = None;
         for position in state.back().of(&host.queue, priority).skip_while(|position| *position != first.position) {
@@ -229,7 +220,7 @@ impl<J: Journal> Frontier<J> {
         let record = DisallowedRecord { host: key.as_str(), priority, first: first.position, urls, refusal };
         self.commit(&Record::Disallowed(record), Some(id), None)?;
         dropped.iter().try_for_each(|position| {
-            self.waits.dropped(*position);
+            self.queues.url_left(*position);
             self.drops.note(&mut self.journal, *position, refusal)
         })
     }
@@ -254,14 +245,7 @@ impl<J: Journal> Frontier<J> {
     /// Prefetches for the next lease. With a million hosts, a lease reads half a dozen places that are in no cache, and some of them can be
     /// found only through another. So each lease also begins to read the places of the next host, and the hosts after it.
     pub(crate) fn look_ahead(&mut self) {
-        let mut resting = self.agenda.first_three();
-        let (next, second, third) = match self.front.first() {
-            Some(next) => (next, self.state.host(next).seat.link.behind(), None),
-            None => match resting.next() {
-                Some(next) => (next, resting.next(), resting.next()),
-                None => return,
-            },
-        };
+        let [Some(next), second, third] = self.queues.ahead(&self.state) else { return };
         let host = self.state.host(next);
         if let Some(queued) = host.queue.first() {
             self.journal.prefetch(queued.position);
@@ -312,29 +296,12 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Counts a lease that goes out, and seats its host as leased. The page is likely to link to its own host, so the host is noted in the
-    /// table's cache. No record is written: after a crash, what was out is queued as if it had never been lent.
+    /// Counts a lease that goes out, and seats its host as leased.
     pub(super) fn note_lent(&mut self, lease: &mut Lease) {
-        let lends_concurrently = self.lends_concurrently(lease.host);
-        let seat = &mut self.state.seats()[lease.host];
-        if let Some(page) = lease.position {
-            seat.state = HostState::Leased;
-            seat.out += 1;
-            self.lent.pages += 1;
-            if lends_concurrently {
-                self.lent.add(lease, page);
-            }
-            if lease.trouble.is_some() {
-                self.lent.give_up(lease.host);
-            }
-        } else {
-            seat.state = HostState::LeasedRobots;
+        self.queues.note_lent(&mut self.state, lease);
+        if lease.trouble.is_none() {
+            lease.charged = self.rate.begin(lease.lent_at);
         }
-        self.take_places(lease);
-        lease.waited = self.waits.lent(lease.host, lease.position, lease.lent_at);
-        self.lent.all += 1;
-        self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
-        self.state.note_recent(lease.host);
     }
 }
 
@@ -360,63 +327,4 @@ fn unproductive(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> 
     let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
     let judge = || gate.judge_turn(host.key.host(), entry.wire).err();
     if has_budget { judge() } else { None }
-}
-
-impl<J: Journal> Frontier<J> {
-    /// How a host is treated.
-    #[inline]
-    pub(crate) fn policy(&self, id: HostId) -> &HostPolicy {
-        self.politeness.policy(self.state.host(id).policy)
-    }
-
-    /// Whether several pages of this host may be out at once.
-    #[inline]
-    pub(crate) fn lends_concurrently(&self, id: HostId) -> bool {
-        self.lends_concurrently && self.policy(id).connections > 1
-    }
-
-    /// The host's next URL that is not out.
-    #[inline]
-    pub(crate) fn first_free(&self, host: &Host, id: HostId) -> Option<Queued> {
-        match host.seat.out {
-            0 => host.queue.first(),
-            _ => self.state.back().first_but(&host.queue, self.lent.pages_of(id)),
-        }
-    }
-
-    /// When a host with pages out may be asked for a further one, and for which; `None` if one must come back first.
-    pub(crate) fn further(&self, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
-        let beside = self.lent.beside(id)?;
-        let host = self.state.host(id);
-        let policy = self.politeness.policy(host.policy);
-        let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
-        let is_known = !policy.robots || !host.wants_robots(now);
-        let has_room = host.seat.out < policy.connections && u64::from(host.seat.out) < self.pages_left(id);
-        let due = host.due.max(beside.next);
-        let is_for_others = self.errands.errand_of(id).is_some();
-        (is_trusted && is_known && has_room && !is_for_others)
-            .then(|| self.first_free(host, id).map(|first| (due, first)))
-            .flatten()
-    }
-
-    /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there.
-    pub(crate) fn must_wait(&self, id: HostId, now: Timestamp) -> bool {
-        let host = self.state.host(id);
-        match host.seat.out {
-            0 => host.due > now && !self.is_over(host, id),
-            _ => self.further(id, now).is_none_or(|(due, _)| due > now),
-        }
-    }
-
-    /// The rest of a host whose lease comes back now. With one request at a time, the rest begins at the response; otherwise it began at
-    /// the start of the last request, and rests that other leases brought still hold.
-    pub(crate) fn rest(&self, lease: &Lease, now: Timestamp) -> Rest {
-        let host = self.state.host(lease.host);
-        match self.lent.beside(lease.host) {
-            None => Rest { over: now + host.delay(&self.politeness), is_late: false },
-            Some(beside) => {
-                Rest { over: host.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
-            }
-        }
-    }
 }

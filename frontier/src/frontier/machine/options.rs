@@ -1,4 +1,4 @@
-//! The options of a frontier, and why its calls fail.
+//! What a frontier's caller fills in and reads: its options, its numbers, and why its calls fail.
 //!
 //! # Options
 //!
@@ -14,6 +14,7 @@ use std::{fmt, io};
 
 use super::rate::RateLimits;
 use crate::address::{AddressError, FingerprintKey, KeyRules};
+use crate::frontier::Timestamp;
 use crate::frontier::hosts::{HostRules, Politeness};
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::{SeenError, SeenOptions};
@@ -112,6 +113,65 @@ impl FrontierOptions {
             }
             None => self.rate_limits().check(),
         }
+    }
+}
+
+/// The frontier in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FrontierStatistics {
+    /// URLs waiting.
+    pub queued: u64,
+    /// URLs whose [time](super::Frontier::schedule) has not come, and URLs that earlier rules refused and that today's rules have not judged yet.
+    pub scheduled: u64,
+    /// URLs lent out.
+    pub leased: u64,
+    /// Of these, the robots.txt.
+    pub leased_robots: u64,
+    /// Page leases completed for good.
+    pub completed: u64,
+    /// Leases that will be tried again.
+    pub retries: u64,
+    /// Hosts known.
+    pub hosts: u64,
+    /// Hosts in memory: idle ones may be evicted.
+    pub hosts_in_memory: u64,
+    /// Hosts with URLs queued, resting or due.
+    pub active_hosts: u64,
+    /// Active hosts whose rest is not over.
+    pub resting_hosts: u64,
+    /// Of these, hosts that may not be asked at this time of day.
+    pub sleeping_hosts: u64,
+    /// When the first resting host may be asked again.
+    pub next_due: Option<Timestamp>,
+    /// Hosts that wait for their group, server or IP address, which rests or has as many requests out as it may.
+    pub hosts_in_line: u64,
+    /// Hosts that may be asked, but wait because their registrable domain has had more turns than others.
+    pub hosts_giving_way: u64,
+    /// Hosts that may be asked, but wait for the [rate](FrontierOptions::request_rate) of the whole crawl.
+    pub held_by_rate: u64,
+    /// IP addresses that count as one server.
+    pub addresses: u64,
+    /// Active hosts that fail and are tried again.
+    pub failing_hosts: u64,
+    /// Hosts that are not asked again in this run.
+    pub retired_hosts: u64,
+    /// URLs that were [given up](crate::frontier::Next::GiveUp), and wait to be [asked for again](super::Frontier::ask_again).
+    pub unreachable: u64,
+    /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
+    pub memory: u64,
+    /// Of it, the back queues and the schedule: what the URLs waiting cost besides the journal.
+    pub queue_memory: u64,
+    /// Of it, the journal.
+    pub journal_memory: u64,
+    /// Of it, what is known of the hosts' robots.txt.
+    pub robots_memory: u64,
+}
+
+impl FrontierStatistics {
+    /// No URL waits for its turn or for a time, and none is lent out.
+    pub fn is_drained(&self) -> bool {
+        self.queued == 0 && self.scheduled == 0 && self.leased == 0
     }
 }
 

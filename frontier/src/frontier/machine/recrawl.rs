@@ -1,5 +1,5 @@
-//! What becomes of URLs after they were admitted. They are fetched again at a given time, or forgotten; and they are set aside and judged
-//! again, by rules that change and by the budgets of hosts.
+//! What becomes of URLs after they were admitted. They are fetched again at a given time, or forgotten; they are set aside and judged
+//! again, by rules that change and by the budgets of hosts; and they are given up with a host that fails.
 //!
 //! # Rounds of rules
 //!
@@ -19,15 +19,28 @@
 //! A host whose budget is spent is not asked for its own URLs, so it neither rests nor waits in a queue. Its URLs are set aside as its turn
 //! comes, like URLs that rules refuse: each has a record and a reason, and the next round of rules judges it again. A change of the budgets
 //! begins a round. The host is still asked for the robots.txt of others, by its clock.
+//!
+//! # Failing hosts
+//!
+//! A failing host rests longer each time, while others are asked. It is *retired* once it has failed too often in a row, or once only
+//! failing hosts are left and the crawl's patience with them is over. Each of its URLs then comes up as
+//! [`Next::GiveUp`](crate::frontier::Next::GiveUp). The URL gets a record of its own, and is *parked* until [`Frontier::ask_again`] queues
+//! it again.
+//!
+//! ```text
+//!   well ── a failure that counts ──▶ fails ── host_failures in a row, or patience is over ──▶ retired
+//!    ▲                                  │                                                        │
+//!    └─────────── a good answer ────────┘◀──────────── ask_again: as if never ill ───────────────┘
+//! ```
+//!
+//! Patience is for the end of a crawl. While any host is well, failing hosts delay nothing but their own URLs.
 
 use std::io;
 
 use super::{Frontier, FrontierError};
-use crate::address::CanonicalUrl;
-use crate::address::Canonicalizer;
+use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
-use crate::frontier::hosts::RateGroupId;
-use crate::frontier::hosts::{Host, HostId, HostState};
+use crate::frontier::hosts::{HostId, HostState, HostUpdate, Outlook, Patience};
 use crate::frontier::{Href, Lease, Timestamp};
 use crate::gate::{DropRule, Found, Position, Refusal};
 use crate::seen::Removal;
@@ -186,7 +199,7 @@ impl<J: Journal> Frontier<J> {
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let host = self.host_of(&url, now)?;
         self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from: None }), Some(host), None)?;
-        self.arrived(host, priority, now);
+        self.queues.arrived(&mut self.state, host, priority, now);
         Ok(())
     }
 }
@@ -285,31 +298,25 @@ impl<J: Journal> Frontier<J> {
             let host = self.state.host(id);
             // For a host with one connection it is not known which of its pages is out. That page comes back soon, and the others are set
             // aside then.
-            let is_out = host.seat.out > 0 && !self.lends_concurrently(id);
+            let is_out = host.seat.out > 0 && !self.queues.lends_concurrently(&self.state, id);
             if host.queue.len() == 0 || is_out || !self.gate().drops_host(&host.key) {
                 continue;
             }
             while left > 0
-                && let Some(first) = self.first_free(self.state.host(id), id)
+                && let Some(first) = self.queues.first_free(&self.state, id)
             {
                 self.set_aside(id, first, Refusal::Dropped)?;
                 left -= 1;
             }
-            if self.first_free(self.state.host(id), id).is_none() {
+            if self.queues.first_free(&self.state, id).is_none() {
                 emptied.push(id);
             }
         }
         let resting = |id: &HostId| matches!(self.state.host(*id).seat.state, HostState::Asleep | HostState::Snoozed);
         let (resting, others): (Vec<_>, Vec<_>) = emptied.into_iter().partition(resting);
-        self.agenda.remove(|id| resting.contains(&id));
-        for id in resting {
-            self.place(id, now);
-        }
+        self.queues.end_rests(&mut self.state, &resting, now);
         for id in others {
-            if self.leaves_its_queue(id) {
-                self.wake_groups(id, now);
-                self.place(id, now);
-            }
+            self.queues.reseat(&mut self.state, id, now);
         }
         Ok(())
     }
@@ -346,13 +353,13 @@ impl<J: Journal> Frontier<J> {
             let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             let host = self.host_of(&url, now)?;
             let from = Some(from);
-            if let Some(refusal) = ruled.err().or_else(|| self.spent(host)) {
+            if let Some(refusal) = ruled.err().or_else(|| self.state.budget_refusal(host)) {
                 let record = AsideRecord { host: url.origin(), position, priority, to: Aside { round, refusal }, from };
                 self.commit(&Record::Aside(record), Some(host), None)?;
                 continue;
             }
             self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from }), Some(host), None)?;
-            self.arrived(host, priority, now);
+            self.queues.arrived(&mut self.state, host, priority, now);
         }
         Ok(())
     }
@@ -397,84 +404,86 @@ impl<J: Journal> Frontier<J> {
     /// The refusal by the budget of a URL's host, if that is spent. An evicted host stays evicted.
     fn spent_of(&mut self, url: &CanonicalUrl) -> io::Result<Option<Refusal>> {
         if let Some(id) = self.state.look_up(url.origin()) {
-            return Ok(self.spent(id));
+            return Ok(self.state.budget_refusal(id));
         }
         let Some(image) = self.journal.host(url.origin())? else { return Ok(None) };
         let (host, usage) = self.state.of_image(image, url.origin())?;
         Ok(self.state.spent_of(host.policy, usage).map(|spent| spent.refusal))
     }
-}
 
-impl<J: Journal> Frontier<J> {
-    /// The refusal of a host's URLs, if its budget or its group's is spent. One load if no host has a budget.
-    #[inline]
-    pub(crate) fn spent(&self, id: HostId) -> Option<Refusal> {
-        if self.politeness.has_budgets() { self.state.spent(id).map(|spent| spent.refusal) } else { None }
+    /// Queues all URLs that were given up, as if nothing had ever been wrong with their hosts, and says how many there were.
+    ///
+    /// A resumed crawl begins with it: the cause of a host's failures may be gone.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage); URLs not queued yet wait for the next call.
+    pub fn ask_again(&mut self, now: Timestamp) -> Result<u64, FrontierError> {
+        for host in self.state.hosts().ids() {
+            self.forgive(host, now)?;
+        }
+        // The limits may be lower now; an admitted URL stays admitted.
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
+        let mut asked = 0;
+        while let Some(position) = self.state.schedule().first_parked() {
+            let entry = self.journal.read(position)?;
+            let priority = entry.priority;
+            let url = canonicalizer.canonicalize(entry.wire);
+            let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let host = self.host_of(&url, now)?;
+            self.forgive(host, now)?;
+            let due = DueRecord { host: url.origin(), position, priority, from: None };
+            self.commit(&Record::Due(due), Some(host), None)?;
+            self.queues.arrived(&mut self.state, host, priority, now);
+            asked += 1;
+        }
+        Ok(asked)
     }
 
-    /// Whether a host's pages are given up or set aside at its turn, and not fetched. Such a host need not rest.
-    #[inline]
-    pub(crate) fn is_over(&self, host: &Host, id: HostId) -> bool {
-        host.is_retired() || (self.spent(id).is_some() && self.errands.errand_of(id).is_none())
-    }
-
-    /// Pages of a host that may be out at once, by its budget. A spent budget sets no bound, since the host's pages are set aside and not
-    /// lent.
-    #[inline]
-    pub(crate) fn pages_left(&self, id: HostId) -> u64 {
-        if !self.politeness.has_budgets() {
-            return u64::MAX;
+    /// A retired host is to be asked again, as if it had never failed. It rests no longer than after a response, unless it said itself when
+    /// it may be asked. Any other host is left as it is, even if it fails.
+    fn forgive(&mut self, id: HostId, now: Timestamp) -> io::Result<()> {
+        let host = self.state.host(id);
+        if !host.is_retired() {
+            return Ok(());
         }
-        match self.policy(id).budget.pages_left(self.state.hosts().usage(id)) {
-            0 => u64::MAX,
-            left => left,
+        let mut update = HostUpdate::of(host);
+        if update.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
+            // It rested because it failed, and may have recovered since.
+            update.due = update.due.min(now + host.delay(&self.politeness));
         }
-    }
-
-    /// Sets aside URLs of a host whose budget is spent, beginning with its next: up to a URL of another priority, or the bound.
-    pub(super) fn set_aside_spent(
-        &mut self,
-        id: HostId,
-        priority: u8,
-        refusal: Refusal,
-        drops: &mut u32,
-    ) -> io::Result<()> {
-        while *drops > 0
-            && let Some(first) = self.first_free(self.state.host(id), id).filter(|first| first.priority == priority)
-        {
-            self.set_aside(id, first, refusal)?;
-            *drops -= 1;
-        }
+        update.recover();
+        self.note_host(id, &update, false)?;
+        // Its URLs were given up without a rest; now it must rest.
+        self.queues.reseat(&mut self.state, id, now);
         Ok(())
     }
 
-    /// Tells the rate groups of host groups what their budgets leave. Called once, before anything is lent.
-    pub(crate) fn leave_pages(&mut self) {
-        for (number, group) in (0..).zip(self.politeness.groups()) {
-            let left = group.budget.pages_left(self.state.group_usage(number));
-            self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
+    /// Whether the crawl only waits for failing hosts, and until when it will. Once its patience is over and nothing is out, all of them are
+    /// retired.
+    pub(crate) fn check_patience(&mut self, now: Timestamp) -> io::Result<Patience> {
+        let patience = self.queues.patience(&self.state, now);
+        if patience != Patience::Over || self.queues.leased() > 0 {
+            return Ok(patience);
         }
+        self.retire_all(now)?;
+        Ok(Patience::Unasked)
     }
 
-    /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. Tells the rate group of its group how
-    /// many pages are left. If the group's budget is now spent, its resting hosts need not rest any more: a failing one would delay the end
-    /// of the crawl by its rest. That is O(hosts in memory), once for each group.
-    pub(super) fn note_spent(&mut self, id: HostId, was_spent: bool, now: Timestamp) {
-        let Some(number) = self.policy(id).group.filter(|_| self.politeness.has_budgets()) else { return };
-        let left = self.politeness.groups()[usize::from(number)].budget.pages_left(self.state.group_usage(number));
-        self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
-        if was_spent || !self.state.spent(id).is_some_and(|spent| spent.is_of_group) {
-            return;
+    /// Retires all hosts with URLs queued: each of them fails, and nothing is out. Their URLs are given up one by one, as their turn comes,
+    /// so that each gets a record. If the journal cannot take a record, only the hosts recorded so far are retired, and the crawl waits for
+    /// the others again.
+    fn retire_all(&mut self, now: Timestamp) -> io::Result<()> {
+        let mut noted = Ok(());
+        for id in self.state.hosts().ids() {
+            let host = self.state.host(id);
+            if host.outlook() != Outlook::Good {
+                let mut update = HostUpdate::of(host);
+                update.retire();
+                noted = noted.and_then(|()| self.note_host(id, &update, false));
+                self.queues.count_outlook(&mut self.state, id);
+            }
         }
-        let is_resting = |id: &HostId| {
-            let host = self.state.host(*id);
-            let is_resting = matches!(host.seat.state, HostState::Asleep | HostState::Snoozed);
-            is_resting && self.politeness.policy(host.policy).group == Some(number)
-        };
-        let resting: Vec<HostId> = self.state.hosts().ids().filter(is_resting).collect();
-        self.agenda.remove(|id| resting.binary_search(&id).is_ok());
-        for id in resting {
-            self.place(id, now);
-        }
+        self.queues.end_all_rests(&mut self.state, now);
+        noted
     }
 }

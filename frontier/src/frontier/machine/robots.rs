@@ -34,15 +34,17 @@
 //! None of this is state. A's record says where its robots.txt is, and after a restart A waits again when its turn comes. Answers are kept
 //! as copies for hosts that are redirected there later. Copies are bounded: a dropped copy costs a request.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ahash::AHashMap;
+
 use super::Frontier;
-use super::host_queues::{RobotsCopy, SharedRobots};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{Host, HostId, HostState, HostUpdate, RULES_HOLD, Rest, RobotsFile};
+use crate::frontier::hosts::{Host, HostId, HostUpdate, RULES_HOLD, Rest, RobotsFile};
 use crate::frontier::lease::{Blame, Setback, Texts};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
@@ -98,7 +100,7 @@ impl<J: Journal> Frontier<J> {
                 RobotsNews::of_status(lease, status, retry_after, &mut update, lines)
             }
         };
-        let others = if self.errands.errand_of(lease.host).is_some() { answer.shared() } else { None };
+        let others = if self.queues.errand_of(lease.host).is_some() { answer.shared() } else { None };
         let is_failure = matches!(answer, RobotsNews::Failed(_));
         let stale_at = now + self.politeness.robots_ttl;
         let completion = match answer {
@@ -311,7 +313,7 @@ impl<J: Journal> Frontier<J> {
         let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&detour.url) else {
             return Ok(false);
         };
-        let is_parted = self.policy(id).one_server == Some(false);
+        let is_parted = self.state.policy(id).one_server == Some(false);
         if is_its_own(host, &url, is_parted) {
             return Ok(false);
         }
@@ -319,7 +321,7 @@ impl<J: Journal> Frontier<J> {
             self.take_copy(id, SharedRobots::Missing, now, now)?;
             return Ok(true);
         }
-        if let Some((answer, at)) = self.errands.copy(url.wire(), now) {
+        if let Some((answer, at)) = self.copies.get(url.wire(), now) {
             self.take_copy(id, answer, at, now)?;
             return Ok(true);
         }
@@ -328,13 +330,7 @@ impl<J: Journal> Frontier<J> {
             self.take_copy(id, answer, at, now)?;
             return Ok(true);
         }
-        self.errands.wait(server, url.wire(), id, priority);
-        self.state.seats()[id].state = HostState::RobotsElsewhere;
-        // Its turn depends on another domain's.
-        self.domains.compete(id, false);
-        if self.state.host(server).seat.state == HostState::Idle {
-            self.place(server, now);
-        }
+        self.queues.wait_for(&mut self.state, (id, priority), server, url.wire(), now);
         Ok(true)
     }
 
@@ -377,7 +373,7 @@ impl<J: Journal> Frontier<J> {
     /// The lease of a host whose turn has come and from which others wait for a robots.txt; `None` if it is retired.
     pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> Option<Lease> {
         let host = self.state.host(id);
-        let (url, waits) = self.errands.first(id)?;
+        let (url, waits) = self.queues.first_errand(id)?;
         if let Some(ill) = host.ill.as_deref().filter(|ill| ill.is_retired) {
             let url: Box<str> = url.into();
             let answer = SharedRobots::Failed(Arc::new(Setback::failed(ill.trouble.clone())));
@@ -394,7 +390,7 @@ impl<J: Journal> Frontier<J> {
 
     /// The hosts that wait for this URL go on: each takes the answer when its turn comes. Without an answer that is of use to them, they
     /// wait on, and the URL is asked for again.
-    pub(super) fn answer_others(
+    fn answer_others(
         &mut self,
         server: HostId,
         url: &str,
@@ -403,13 +399,8 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) {
         let Some(answer) = answer else { return };
-        let waiting = self.errands.take(server, url);
-        self.errands.keep(url, RobotsCopy { answer, at: now, fresh_until });
-        for id in waiting {
-            // It is in no list now.
-            self.state.seats()[id].state = HostState::Leased;
-            self.place(id, now);
-        }
+        self.copies.keep(url, RobotsCopy { answer, at: now, fresh_until });
+        self.queues.end_errand(&mut self.state, server, url, now);
     }
 }
 
@@ -424,4 +415,65 @@ fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
 fn before(time: Timestamp, by: std::time::Duration) -> Timestamp {
     let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
     Timestamp::from_micros(time.as_micros().saturating_sub(micros))
+}
+
+/// The most copies that are kept.
+const MOST_COPIES: usize = 1024;
+/// The most bytes of the lines of all copies.
+const MOST_BYTES: usize = 4 << 20;
+
+/// What hosts answered lately when they were asked for the robots.txt of others.
+#[derive(Debug, Default)]
+pub(super) struct RobotsCopies {
+    /// By the URL.
+    all: AHashMap<Box<str>, RobotsCopy>,
+    /// The copies, the oldest first.
+    order: VecDeque<Box<str>>,
+    /// Bytes of the lines of all copies.
+    bytes: usize,
+}
+
+/// What was answered for a URL.
+#[derive(Debug)]
+struct RobotsCopy {
+    answer: SharedRobots,
+    /// When it came.
+    at: Timestamp,
+    /// Until when other hosts may take it.
+    fresh_until: Timestamp,
+}
+
+/// A [`RobotsNews`] that several hosts take.
+#[derive(Clone, Debug)]
+enum SharedRobots {
+    Rules(Arc<[u8]>),
+    Missing,
+    Moved(Arc<str>),
+    Failed(Arc<Setback>),
+}
+
+impl RobotsCopies {
+    /// Keeps the answer for a URL, in place of the previous one.
+    fn keep(&mut self, url: &str, copy: RobotsCopy) {
+        self.bytes += copy.answer.len();
+        match self.all.insert(url.into(), copy) {
+            Some(before) => self.bytes -= before.answer.len(),
+            None => self.order.push_back(url.into()),
+        }
+        while self.all.len() > MOST_COPIES || self.bytes > MOST_BYTES {
+            let Some(oldest) = self.order.pop_front() else { return };
+            self.bytes -= self.all.remove(&oldest).map_or(0, |copy| copy.answer.len());
+        }
+    }
+
+    /// The answer for this URL and when it came, if it is still fresh.
+    fn get(&self, url: &str, now: Timestamp) -> Option<(SharedRobots, Timestamp)> {
+        self.all.get(url).filter(|copy| now < copy.fresh_until).map(|copy| (copy.answer.clone(), copy.at))
+    }
+}
+
+impl SharedRobots {
+    fn len(&self) -> usize {
+        if let Self::Rules(lines) = self { lines.len() } else { 0 }
+    }
 }

@@ -1,4 +1,4 @@
-//! The frontier in numbers, questions to it, and a list of dropped URLs.
+//! The frontier in numbers, questions to it, a list of dropped URLs, and what a checkpoint saves of it.
 //!
 //! All sums are updated with each change, so a progress line may ask for them each second, however large the crawl. Lists of hosts take a
 //! walk over the hosts in memory, for reports and dashboards. A URL that is lent out counts as leased and not as queued, though it stays in
@@ -18,73 +18,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, FrontierStatistics};
 use crate::address::CanonicalUrl;
-use crate::frontier::Timestamp;
-use crate::frontier::durable::{Journal, read_wire};
+use crate::bytes::varint;
+use crate::frontier::durable::{Counts, Journal, read_wire};
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::HostList;
-use crate::frontier::hosts::{Host, HostStatistics, Usage};
+use crate::frontier::hosts::{Host, HostStatistics, ServerAddress, Usage};
+use crate::frontier::{StateChunk, Timestamp};
 use crate::gate::{Position, Refusal};
-
-/// The frontier in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FrontierStatistics {
-    /// URLs waiting.
-    pub queued: u64,
-    /// URLs whose [time](Frontier::schedule) has not come, and URLs that earlier rules refused and that today's rules have not judged yet.
-    pub scheduled: u64,
-    /// URLs lent out.
-    pub leased: u64,
-    /// Of these, the robots.txt.
-    pub leased_robots: u64,
-    /// Page leases completed for good.
-    pub completed: u64,
-    /// Leases that will be tried again.
-    pub retries: u64,
-    /// Hosts known.
-    pub hosts: u64,
-    /// Hosts in memory: idle ones may be evicted.
-    pub hosts_in_memory: u64,
-    /// Hosts with URLs queued, resting or due.
-    pub active_hosts: u64,
-    /// Active hosts whose rest is not over.
-    pub resting_hosts: u64,
-    /// Of these, hosts that may not be asked at this time of day.
-    pub sleeping_hosts: u64,
-    /// When the first resting host may be asked again.
-    pub next_due: Option<Timestamp>,
-    /// Hosts that wait for their group, server or IP address, which rests or has as many requests out as it may.
-    pub hosts_in_line: u64,
-    /// Hosts that may be asked, but wait because their registrable domain has had more turns than others.
-    pub hosts_giving_way: u64,
-    /// Hosts that may be asked, but wait for the [rate](super::FrontierOptions::request_rate) of the whole crawl.
-    pub held_by_rate: u64,
-    /// IP addresses that count as one server.
-    pub addresses: u64,
-    /// Active hosts that fail and are tried again.
-    pub failing_hosts: u64,
-    /// Hosts that are not asked again in this run.
-    pub retired_hosts: u64,
-    /// URLs that were [given up](crate::frontier::Next::GiveUp), and wait to be [asked for again](Frontier::ask_again).
-    pub unreachable: u64,
-    /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
-    pub memory: u64,
-    /// Of it, the back queues and the schedule: what the URLs waiting cost besides the journal.
-    pub queue_memory: u64,
-    /// Of it, the journal.
-    pub journal_memory: u64,
-    /// Of it, what is known of the hosts' robots.txt.
-    pub robots_memory: u64,
-}
-
-impl FrontierStatistics {
-    /// No URL waits for its turn or for a time, and none is lent out.
-    pub fn is_drained(&self) -> bool {
-        self.queued == 0 && self.scheduled == 0 && self.leased == 0
-    }
-}
 
 /// Only the numbers: all fields would fill a line for each byte of the queues.
 impl<J: Journal> fmt::Debug for Frontier<J> {
@@ -97,32 +39,22 @@ impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
         let (state, count) = (&self.state, self.state.count());
-        let hosts = state.hosts_memory() + self.agenda.memory() + self.rate_groups.memory() + self.domains.memory();
+        let seated = self.queues.statistics(self.rate.is_limited());
         let (queues, journal) = (state.queues_memory(), self.journal.memory());
         FrontierStatistics {
-            queued: count.queued - self.lent.pages,
+            queued: count.queued - (seated.leased - seated.leased_robots),
             scheduled: state.schedule().len() + state.schedule().aside(state.rules().number),
-            leased: self.lent.all,
-            leased_robots: self.lent.all - self.lent.pages,
             completed: count.completed,
             retries: count.retries,
             hosts: state.hosts().len() as u64 + state.evicted().len(),
             hosts_in_memory: state.hosts().len() as u64,
-            active_hosts: self.active_hosts() as u64,
-            resting_hosts: self.agenda.len() as u64,
-            sleeping_hosts: self.asleep as u64,
-            next_due: self.agenda.earliest(),
-            hosts_in_line: self.rate_groups.waiting() as u64,
-            hosts_giving_way: self.domains.waiting() as u64,
-            held_by_rate: if self.rate.is_limited() { self.front.len() as u64 } else { 0 },
-            addresses: self.rate_groups.addresses() as u64,
-            failing_hosts: self.struggle.failing() as u64,
             retired_hosts: count.retired_hosts,
             unreachable: state.schedule().parked(),
-            memory: (hosts + queues + journal) as u64,
+            memory: seated.memory + (state.hosts_memory() + queues + journal) as u64,
             queue_memory: queues as u64,
             journal_memory: journal as u64,
             robots_memory: state.rules_memory() as u64,
+            ..seated
         }
     }
 
@@ -175,7 +107,7 @@ impl<J: Journal> Frontier<J> {
 
     /// The longest time that a host of the sample has been due; `None` if none is due.
     pub fn longest_due(&self, now: Timestamp) -> Option<Duration> {
-        self.waits.longest_due(now)
+        self.queues.longest_due(now)
     }
 
     /// Offers `list` at most `count` of the hosts in memory, beginning with number `from`. Returns the number to go on with; `None` after
@@ -223,8 +155,7 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage), if robots rules have to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
-        let Self { state, rate_groups, .. } = self;
-        Ok(Inquiry { state, rate_groups: Some(rate_groups), addresses: &[] }.explain(
+        Ok(Inquiry { state: &self.state, rate_groups: Some(self.queues.rate_groups()), addresses: &[] }.explain(
             &mut self.journal,
             url,
             History::Unasked,
@@ -288,5 +219,43 @@ impl<J: Journal> Frontier<J> {
     /// The URLs refused since the last call, at most 4,096, and how many more there were.
     pub fn take_dropped(&mut self) -> (Vec<Dropped>, u32) {
         (std::mem::take(&mut self.drops.kept), std::mem::take(&mut self.drops.further))
+    }
+}
+
+/// For checkpoints.
+impl<J: Journal> Frontier<J> {
+    /// Appends a chunk, of the schedule and then of the hosts with their queues. Returns the next one; `None` after the last. A URL that is
+    /// lent out is written as queued.
+    pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
+        self.state.save(slice, to)
+    }
+
+    /// Appends the address of each host of a chunk, in its order, as a [`varint`]; 0 if none is known. No record has
+    /// them and no resume needs them, since each host's address is reported again before it is connected to. They are for
+    /// [`explain`](crate::frontier::Resume::explain) on a job that is not running.
+    pub(crate) fn save_addresses(&self, slice: StateChunk, to: &mut Vec<u8>) {
+        for host in self.state.hosts_of(slice) {
+            let address = host.seat.address.and_then(|rate_group| self.queues.rate_groups().address(rate_group));
+            varint::put(to, address.map_or(0, ServerAddress::number));
+        }
+    }
+
+    /// The counts at `position`, the journal's end. No URL may be passing the gate meanwhile.
+    pub(crate) fn counts(&self, position: Position) -> Counts {
+        let (gate, count) = (self.gate(), self.state.count());
+        Counts {
+            position,
+            admitted: gate.admitted(),
+            refused: gate.refusals().iter().filter(|(_, count)| *count > 0).collect(),
+            completed: count.completed,
+            retries: count.retries,
+            output: count.output,
+            leased: self.queues.leased(),
+            rules: self.state.rules(),
+            scope: gate.scope_kind(),
+            roots: gate.roots(),
+            originals: gate.budgets().originals(),
+            evidence: gate.budgets().slots(),
+        }
     }
 }

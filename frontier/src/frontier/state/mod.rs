@@ -47,13 +47,13 @@ use std::sync::Arc;
 use crate::address::{CanonicalUrl, Fingerprint, host_of};
 use crate::frontier::durable::{Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled};
 use crate::frontier::hosts::{
-    Evicted, GroupUsage, Host, HostCost, HostId, HostSlots, HostStatistics, HostStatus, Hosts, PolitenessTable,
-    RobotsFile, RulesCache, SpentBudget, Usage,
+    Evicted, GroupUsage, Host, HostCost, HostId, HostPolicy, HostSlots, HostStatistics, HostStatus, Hosts,
+    PolitenessTable, RobotsFile, RulesCache, SpentBudget, Usage,
 };
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
-use crate::gate::{Gate, Position};
+use crate::gate::{Gate, Position, Refusal};
 use crate::seen::{Removal, SeenError};
 
 pub(crate) use resume::Resume;
@@ -331,6 +331,12 @@ impl State {
         &self.hosts[id]
     }
 
+    /// How a host is treated.
+    #[inline]
+    pub(crate) fn policy(&self, id: HostId) -> &HostPolicy {
+        self.hosts.politeness_table().policy(self.hosts[id].policy)
+    }
+
     /// The seats of the hosts, for the machine to change: no record is about them.
     pub(crate) fn seats(&mut self) -> HostSlots<'_> {
         self.hosts.seats()
@@ -360,6 +366,28 @@ impl State {
     pub(crate) fn spent_of(&self, policy: u16, usage: Usage) -> Option<SpentBudget> {
         let politeness_table = self.hosts.politeness_table();
         self.groups.spent(politeness_table.policy(policy), politeness_table.groups(), usage)
+    }
+
+    /// The refusal of a host's URLs, if its budget or its group's is spent. One load if no host has a budget.
+    #[inline]
+    pub(crate) fn budget_refusal(&self, id: HostId) -> Option<Refusal> {
+        if !self.hosts.politeness_table().has_budgets() {
+            return None;
+        }
+        self.spent(id).map(|spent| spent.refusal)
+    }
+
+    /// Pages of a host that may be out at once, by its budget. A spent budget sets no bound, since the host's pages are set aside and not
+    /// lent.
+    #[inline]
+    pub(crate) fn pages_left(&self, id: HostId) -> u64 {
+        if !self.hosts.politeness_table().has_budgets() {
+            return u64::MAX;
+        }
+        match self.policy(id).budget.pages_left(self.hosts.usage(id)) {
+            0 => u64::MAX,
+            left => left,
+        }
     }
 
     /// What a group of hosts has used together.

@@ -38,7 +38,7 @@ use crate::frontier::durable::{
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostCost, HostId, PolitenessTable};
-use crate::frontier::queues::{self, Queued, RateGroups, SCHEDULE};
+use crate::frontier::queues::{self, Queued, SCHEDULE};
 use crate::frontier::{Frontier, FrontierOptions, Timestamp};
 use crate::gate::{Found, Gate, OptionError, Position};
 use crate::seen::SeenSet;
@@ -279,17 +279,14 @@ impl Resume {
     /// If the journal cannot be read.
     pub(crate) fn finish<J: Journal>(mut self, journal: J, now: Timestamp) -> io::Result<Frontier<J>> {
         self.lost.queue_all(&mut self.state);
-        let politeness_table = Arc::clone(self.state.hosts().politeness_table());
         let is_unclean = self.was_busy || self.records > 0;
         let is_new = self.state.hosts().len() == 0 && self.state.evicted().len() == 0;
         self.state.set_clocks(is_unclean.then_some(now), self.went_back.is_some(), now);
         if let Some(by) = self.went_back {
             self.state.schedule_mut().hasten(by);
         }
-        let mut frontier = Frontier::of(self.state, &self.options, journal);
         // It is not known when a host of each group was last asked. The address of each host is reported when it is next asked.
-        frontier.rate_groups = RateGroups::new(&politeness_table, (!is_new).then_some(now));
-        frontier.leave_pages();
+        let mut frontier = Frontier::of(self.state, &self.options, journal, (!is_new).then_some(now));
         frontier.place_all(now)?;
         Ok(frontier)
     }

@@ -9,11 +9,10 @@
 use std::io;
 
 use super::{PendingParts, State};
-use crate::bytes::varint;
-use crate::frontier::durable::{Counts, Journal, image};
-use crate::frontier::hosts::{Host, HostId, ServerAddress, Usage};
+use crate::frontier::Timestamp;
+use crate::frontier::durable::image;
+use crate::frontier::hosts::{Host, HostId, Usage};
 use crate::frontier::queues::second;
-use crate::frontier::{Frontier, Timestamp};
 use crate::gate::Position;
 
 /// Host numbers in one chunk: the frontier is locked while one is written.
@@ -41,7 +40,7 @@ impl Default for StateChunk {
 impl State {
     /// Appends a chunk; returns the next one. The schedule goes first: a URL that leaves it before its piece is saved is in its host's
     /// chunk, which is saved later. An empty schedule has no piece.
-    fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
+    pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         let hosts = self.hosts();
         let number = match self.part(slice) {
             Part::Schedule(from) => {
@@ -63,6 +62,15 @@ impl State {
         }
     }
 
+    /// The hosts of a chunk, in its order.
+    pub(crate) fn hosts_of(&self, slice: StateChunk) -> impl Iterator<Item = &Host> {
+        let hosts = match self.part(slice) {
+            Part::Hosts(number) => Some(self.slice_of_hosts(number)),
+            Part::Schedule(_) => None,
+        };
+        hosts.into_iter().flatten().map(|(host, _)| host)
+    }
+
     fn slice_of_hosts(&self, number: u32) -> impl Iterator<Item = (&Host, Usage)> {
         let first = number * SLICE;
         self.hosts().range(first, first.saturating_add(SLICE).min(self.hosts().end()))
@@ -77,44 +85,6 @@ impl State {
     pub(crate) fn of_image(&self, image: &[u8], key: &str) -> io::Result<(Host, Usage)> {
         let (host, usage) = image::load_evicted(image, key)?;
         Ok((Host { policy: self.hosts().politeness_table().number_for(&host.key), ..host }, usage))
-    }
-}
-
-impl<J: Journal> Frontier<J> {
-    /// Appends a chunk, of the schedule and then of the hosts with their queues. Returns the next one; `None` after the last. A URL that is
-    /// lent out is written as queued.
-    pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
-        self.state.save(slice, to)
-    }
-
-    /// Appends the address of each host of a chunk, in its order, as a [`varint`]; 0 if none is known. No record has
-    /// them and no resume needs them, since each host's address is reported again before it is connected to. They are for
-    /// [`explain`](super::Resume::explain) on a job that is not running.
-    pub(crate) fn save_addresses(&self, slice: StateChunk, to: &mut Vec<u8>) {
-        let Part::Hosts(number) = self.state.part(slice) else { return };
-        for (host, _) in self.state.slice_of_hosts(number) {
-            let address = host.seat.address.and_then(|rate_group| self.rate_groups.address(rate_group));
-            varint::put(to, address.map_or(0, ServerAddress::number));
-        }
-    }
-
-    /// The counts at `position`, the journal's end. No URL may be passing the gate meanwhile.
-    pub(crate) fn counts(&self, position: Position) -> Counts {
-        let (gate, count) = (self.gate(), self.state.count());
-        Counts {
-            position,
-            admitted: gate.admitted(),
-            refused: gate.refusals().iter().filter(|(_, count)| *count > 0).collect(),
-            completed: count.completed,
-            retries: count.retries,
-            output: count.output,
-            leased: self.lent.all,
-            rules: self.state.rules(),
-            scope: gate.scope_kind(),
-            roots: gate.roots(),
-            originals: gate.budgets().originals(),
-            evidence: gate.budgets().slots(),
-        }
     }
 }
 

@@ -365,29 +365,3 @@ impl<O> Timed<'_, O> {
         done
     }
 }
-
-impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
-    fn with<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
-        act(self)
-    }
-
-    /// Does nothing: the embedder has synced its output before it called. An earlier owner's bytes are kept.
-    fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
-        Ok(Some(self.journal().opening().extra.clone()))
-    }
-}
-
-impl<S: Storage> Frontier<JobJournal<S>> {
-    /// Writes a checkpoint, and returns what it cost. Before the call, sync the output that the completed pages were written to, and
-    /// submit every admitted URL: none may be between the gate and the frontier.
-    ///
-    /// The call takes as long as the disk needs for the hosts, their queues and the seen set.
-    ///
-    /// # Errors
-    /// If the storage fails: the last checkpoint still serves, and this can be tried again. If a URL could not be journaled before:
-    /// open the frontier again, and the URL will be found again. If the job's lock was removed.
-    pub fn checkpoint(&mut self) -> Result<CheckpointCost, CheckpointError> {
-        // This owner never calls a checkpoint off.
-        write(self).map(Option::unwrap_or_default)
-    }
-}

@@ -133,13 +133,6 @@ impl<S: Storage> JobJournal<S> {
     }
 }
 
-impl<S: Storage> Frontier<JobJournal<S>> {
-    /// What was found when the frontier was opened.
-    pub fn opening(&self) -> &Opening {
-        self.journal().opening()
-    }
-}
-
 impl<S: Storage> OwnJournal for JobJournal<S> {}
 
 impl<S: Storage> Journal for JobJournal<S> {

@@ -1,22 +1,43 @@
-//! The leases that are out.
+//! The leases that are out, among them several pages of one host.
+//!
+//! [`Lent`] counts the leases that callers hold. After a crash this is lost, and not needed. A lease that is never completed keeps its
+//! place for ever, and if its host has one connection, the host waits for ever.
+//!
+//! # Several pages of one host at once
+//!
+//! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host goes back to the queues of hosts
+//! as soon as one of its pages is lent out. Meanwhile three things are noted of it, and none of them is state: which pages are out, when
+//! its next request may start, and which outstanding requests were sent before it failed.
+//!
+//! A host has one request at a time until it has answered, while it fails, and for its robots.txt. The robots.txt goes out when all pages
+//! have come back, and no page goes out until it has come back.
+//!
+//! ## One outage is one failure
+//!
+//! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
+//! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest.
+//! Their pages are as good as any other, but make the host neither well nor due earlier.
 
 use std::time::Duration;
 
 use ahash::AHashMap;
 
-use crate::frontier::hosts::HostId;
-use crate::frontier::{Lease, Timestamp};
+use super::HostQueues;
+use crate::frontier::hosts::{Host, HostId, HostState, Rest};
+use crate::frontier::queues::Queued;
+use crate::frontier::state::State;
+use crate::frontier::{Lease, Outcome, Timestamp};
 use crate::gate::Position;
 
 /// Leases that are out.
 #[derive(Debug, Default)]
-pub(crate) struct Lent {
+pub(super) struct Lent {
     /// Leases of all kinds.
-    pub(crate) all: u64,
+    pub(super) all: u64,
     /// Leases of pages.
-    pub(crate) pages: u64,
+    pub(super) pages: u64,
     /// Leases that are first contacts with their hosts.
-    pub(crate) first_contacts: u64,
+    pub(super) first_contacts: u64,
     /// The outstanding pages of each host that may have several out. For other hosts the seat says everything, so this stays empty in a
     /// crawl with one connection a host.
     beside: AHashMap<HostId, InFlight>,
@@ -26,28 +47,28 @@ pub(crate) struct Lent {
 
 /// The outstanding pages of one host that may have several out.
 #[derive(Debug, Default)]
-pub(crate) struct InFlight {
+pub(super) struct InFlight {
     /// In the order in which they went out.
     pages: Vec<Position>,
     /// When its next request may start: the start of the last, plus the delay.
-    pub(crate) next: Timestamp,
+    next: Timestamp,
     /// How often it has failed since it last had no page out.
-    pub(crate) failure_epoch: u32,
+    failure_epoch: u32,
 }
 
 impl Lent {
     /// The outstanding pages of a host that may have several out; `None` if it has none.
-    pub(crate) fn beside(&self, host: HostId) -> Option<&InFlight> {
+    fn beside(&self, host: HostId) -> Option<&InFlight> {
         self.beside.get(&host)
     }
 
     /// A host's outstanding pages; empty for a host with one lease at a time.
-    pub(crate) fn pages_of(&self, host: HostId) -> &[Position] {
+    fn pages_of(&self, host: HostId) -> &[Position] {
         self.beside.get(&host).map_or(&[], |beside| &beside.pages)
     }
 
     /// Adds a page that goes out to the others of its host.
-    pub(crate) fn add(&mut self, lease: &mut Lease, page: Position) {
+    fn add(&mut self, lease: &mut Lease, page: Position) {
         let beside = self.beside.entry(lease.host).or_default();
         beside.pages.push(page);
         lease.failure_epoch = beside.failure_epoch;
@@ -57,7 +78,7 @@ impl Lent {
     }
 
     /// A page is back. With the last one, the host's entry goes.
-    pub(crate) fn remove(&mut self, host: HostId, page: Position) {
+    fn remove(&mut self, host: HostId, page: Position) {
         if let Some(beside) = self.beside.get_mut(&host) {
             beside.pages.retain(|out| *out != page);
             if beside.pages.is_empty() {
@@ -67,12 +88,12 @@ impl Lent {
     }
 
     /// A page goes out to be given up.
-    pub(crate) fn give_up(&mut self, host: HostId) {
+    fn give_up(&mut self, host: HostId) {
         *self.given_up.entry(host).or_default() += 1;
     }
 
     /// A page that went out to be given up is back.
-    pub(crate) fn take_given_up(&mut self, host: HostId) {
+    fn take_given_up(&mut self, host: HostId) {
         if let Some(pages) = self.given_up.get_mut(&host) {
             *pages -= 1;
             if *pages == 0 {
@@ -82,21 +103,163 @@ impl Lent {
     }
 
     /// How many of a host's outstanding pages are to be given up.
-    pub(crate) fn given_up(&self, host: HostId) -> u8 {
+    pub(super) fn given_up(&self, host: HostId) -> u8 {
         self.given_up.get(&host).copied().unwrap_or_default()
     }
 
     /// A host's rest is now `by` longer than when its last page went out.
-    pub(crate) fn rest_longer(&mut self, host: HostId, by: Duration) {
+    fn rest_longer(&mut self, host: HostId, by: Duration) {
         if let Some(beside) = self.beside.get_mut(&host) {
             beside.next = beside.next + by;
         }
     }
 
     /// A host has failed: this begins a failure epoch, and requests that were sent before say nothing new.
-    pub(crate) fn begin_wave(&mut self, host: HostId) {
+    fn begin_wave(&mut self, host: HostId) {
         if let Some(beside) = self.beside.get_mut(&host) {
             beside.failure_epoch += 1;
+        }
+    }
+}
+
+impl HostQueues {
+    /// The number of leases that are out.
+    pub(crate) fn leased(&self) -> u64 {
+        self.lent.all
+    }
+
+    /// Whether several pages of this host may be out at once.
+    #[inline]
+    pub(crate) fn lends_concurrently(&self, state: &State, id: HostId) -> bool {
+        self.lends_concurrently && self.politeness.policy(state.host(id).policy).connections > 1
+    }
+
+    /// The pages of a host that are out; empty for a host with one lease at a time.
+    pub(crate) fn pages_of(&self, id: HostId) -> &[Position] {
+        self.lent.pages_of(id)
+    }
+
+    /// The host's next URL that is not out.
+    #[inline]
+    pub(crate) fn first_free(&self, state: &State, id: HostId) -> Option<Queued> {
+        let host = state.host(id);
+        match host.seat.out {
+            0 => host.queue.first(),
+            _ => state.back().first_but(&host.queue, self.lent.pages_of(id)),
+        }
+    }
+
+    /// When a host with pages out may be asked for a further one, and for which; `None` if one must come back first.
+    pub(super) fn further(&self, state: &State, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
+        let beside = self.lent.beside(id)?;
+        let host = state.host(id);
+        let policy = self.politeness.policy(host.policy);
+        let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
+        let is_known = !policy.robots || !host.wants_robots(now);
+        let has_room = host.seat.out < policy.connections && u64::from(host.seat.out) < state.pages_left(id);
+        let due = host.due.max(beside.next);
+        let is_for_others = self.errand_of(id).is_some();
+        (is_trusted && is_known && has_room && !is_for_others)
+            .then(|| self.first_free(state, id).map(|first| (due, first)))
+            .flatten()
+    }
+
+    /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there.
+    pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
+        let host = state.host(id);
+        match host.seat.out {
+            0 => host.due > now && !self.is_over(state, id),
+            _ => self.further(state, id, now).is_none_or(|(due, _)| due > now),
+        }
+    }
+
+    /// The rest of a host whose lease comes back now. With one request at a time, the rest begins at the response; otherwise it began at
+    /// the start of the last request, and rests that other leases brought still hold.
+    pub(crate) fn rest(&self, host: &Host, lease: &Lease, now: Timestamp) -> Rest {
+        match self.lent.beside(lease.host) {
+            None => Rest { over: now + host.delay(&self.politeness), is_late: false },
+            Some(beside) => {
+                Rest { over: host.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
+            }
+        }
+    }
+
+    /// A host's rest is now `by` longer than when its last page went out.
+    pub(crate) fn rest_longer(&mut self, host: HostId, by: Duration) {
+        self.lent.rest_longer(host, by);
+    }
+
+    /// A host has failed: this begins a failure epoch, and requests that were sent before say nothing new.
+    pub(crate) fn begin_failure_epoch(&mut self, host: HostId) {
+        self.lent.begin_wave(host);
+    }
+
+    /// Counts a lease that goes out, and seats its host as leased. The page is likely to link to its own host, so the host is noted in the
+    /// table's cache. No record is written: after a crash, what was out is queued as if it had never been lent.
+    pub(crate) fn note_lent(&mut self, state: &mut State, lease: &mut Lease) {
+        let lends_concurrently = self.lends_concurrently(state, lease.host);
+        let seat = &mut state.seats()[lease.host];
+        if let Some(page) = lease.position {
+            seat.state = HostState::Leased;
+            seat.out += 1;
+            self.lent.pages += 1;
+            if lends_concurrently {
+                self.lent.add(lease, page);
+            }
+            if lease.trouble.is_some() {
+                self.lent.give_up(lease.host);
+            }
+        } else {
+            seat.state = HostState::LeasedRobots;
+        }
+        self.take_places(state, lease);
+        lease.waited = self.waits.lent(lease.host, lease.position, lease.lent_at);
+        self.lent.all += 1;
+        self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
+        if lease.trouble.is_none() {
+            self.domains.count(lease.host);
+        }
+        state.note_recent(lease.host);
+    }
+
+    /// A lease is back: it frees its places before its outcome is judged, so that hosts in a wait queue are called before its own host
+    /// gets a [seat](Self::take_seat).
+    pub(crate) fn take_back(
+        &mut self,
+        state: &mut State,
+        lease: &Lease,
+        outcome: &Outcome,
+        answered_at: Timestamp,
+        now: Timestamp,
+    ) {
+        self.lent.all -= 1;
+        self.lent.first_contacts -= u64::from(lease.is_first_contact && lease.trouble.is_none());
+        self.give_places_back(state, lease, outcome, answered_at, now);
+    }
+
+    /// Seats the host of a returned lease. A host with several connections may already have a seat; a page that is to be tried again may
+    /// then move it up.
+    pub(crate) fn take_seat(&mut self, state: &mut State, lease: &Lease, now: Timestamp) {
+        let lends_concurrently = self.lends_concurrently(state, lease.host);
+        let seat = &mut state.seats()[lease.host];
+        let before = seat.state;
+        if let Some(page) = lease.position {
+            seat.out -= 1;
+            self.lent.pages -= 1;
+            if lends_concurrently {
+                self.lent.remove(lease.host, page);
+            }
+            if lease.trouble.is_some() {
+                self.lent.take_given_up(lease.host);
+            }
+        }
+        if matches!(before, HostState::Leased | HostState::LeasedRobots) {
+            self.place(state, lease.host, now);
+            return;
+        }
+        self.count_outlook(state, lease.host);
+        if let Some(first) = self.first_free(state, lease.host) {
+            self.arrived(state, lease.host, first.priority, now);
         }
     }
 }

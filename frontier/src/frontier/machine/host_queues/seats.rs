@@ -1,0 +1,314 @@
+//! A host gets its seat: idle, on the agenda, due, giving way, or held back.
+//!
+//! | what happens | the host goes |
+//! |---|---|
+//! | a URL of it comes | from idle to where its clock says; up in its queue if the URL is better than its best |
+//! | a lease of it comes back | to the agenda, to the front queue, or to idle |
+//! | its rest is over | from the agenda to the front queue |
+//! | its turn comes outside its hours | to the agenda, until they begin |
+//! | it is due, and its domain had more turns than others | to the wait queue of its domain |
+//! | it is due, and has never answered | to the held hosts, if the maximum of such hosts is out |
+//!
+//! A host is in at most one list, and its seat says in which. List and seat change together here, and never differ between two calls.
+//!
+//! # Turns of domains
+//!
+//! A host gives way to hosts of other registrable domains if its own domain has had more turns. This is decided when the host is taken from
+//! the front queue. When the other domains have caught up, hosts go back to the front queue, one with each call of
+//! [`next`](Frontier::next). A host that has answered is also taken directly from its wait queue when no other host is due.
+//! [`Domains`](crate::frontier::queues::Domains) has the counts and the wait queues.
+//!
+//! | a host | gives way |
+//! |---|---|
+//! | of a seed | never: the user named it |
+//! | whose URLs are given up | never: it is not asked |
+//! | that is to be asked for the robots.txt of others | never: they wait for it |
+//! | that has answered | while another host is due |
+//! | any other | until the others have caught up, or nothing else is left to do |
+
+use std::time::Duration;
+
+use super::HostQueues;
+use crate::frontier::Timestamp;
+use crate::frontier::hosts::{HostId, HostState};
+use crate::frontier::queues::Agenda;
+use crate::frontier::state::State;
+use crate::gate::domain;
+
+/// A host that rests for longer than this does not compete for turns: others that go meanwhile take no turn from it.
+const RIVAL_REST: Duration = Duration::from_secs(10);
+
+impl HostQueues {
+    /// A URL has come to the queue of a host: an idle host is placed, and a due host may move up. A host that rests, or is lent out without
+    /// further connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) in a wait queue.
+    pub(crate) fn arrived(&mut self, state: &mut State, host: HostId, priority: u8, now: Timestamp) {
+        match state.host(host).seat.state {
+            HostState::Idle => self.place(state, host, now),
+            seat @ (HostState::Due(worse)
+            | HostState::Called(worse)
+            | HostState::CalledByAddress(worse)
+            | HostState::CalledByServer(worse))
+                if priority < worse =>
+            {
+                let seats = &mut state.seats();
+                let called = seat.caller().map(|kind| HostState::called(kind, priority));
+                seats[host].state = called.unwrap_or(HostState::Due(priority));
+                self.front.remove(seats, host, worse);
+                self.front.push(seats, host, priority);
+            }
+            HostState::Held(worse) if priority < worse => {
+                let seats = &mut state.seats();
+                seats[host].state = HostState::Held(priority);
+                self.held.remove(seats, host, worse);
+                self.held.push(seats, host, priority);
+            }
+            seat
+            @ (HostState::InLine(worse) | HostState::InLineOfAddress(worse) | HostState::InLineOfServer(worse))
+                if priority < worse =>
+            {
+                let (kind, _) = seat.line().expect("it is in a wait queue");
+                self.promote(state, host, kind, worse, priority);
+                self.wake_groups(state, host, now);
+            }
+            seat @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if priority < worse => {
+                let is_new = seat == HostState::NewGivesWay(worse);
+                self.domains.promote(&mut state.seats(), host, (worse, priority), is_new);
+            }
+            HostState::Leased if state.policy(host).connections > 1 => self.place(state, host, now),
+            _ => {}
+        }
+    }
+
+    /// Seats a host that is in no list, by its queue and its clock: idle, on the agenda or due. A host with pages out rests or is due for a
+    /// further page, or stays leased.
+    pub(crate) fn place(&mut self, state: &mut State, id: HostId, now: Timestamp) {
+        let host = state.host(id);
+        if host.seat.state == HostState::RobotsElsewhere {
+            return;
+        }
+        let was_idle = host.seat.state == HostState::Idle;
+        let turn = match host.seat.out {
+            // A host that is not asked need not rest.
+            0 => self.best(state, id).map(|best| (if self.is_over(state, id) { now } else { host.due }, best)),
+            _ => self.further(state, id, now).map(|(due, first)| (due, first.priority)),
+        };
+        let opens = |due| if self.is_over(state, id) { due } else { self.politeness.opens(host.policy, due, now) };
+        let (was_asleep, rested) = (host.seat.state == HostState::Asleep, turn.map(|(due, _)| due));
+        let turn = turn.map(|(due, best)| (opens(due), best));
+        self.asleep -= usize::from(was_asleep);
+        let competes = turn.map_or(host.seat.out > 0, |(due, _)| due <= now + RIVAL_REST);
+        let seat = match turn {
+            None if host.seat.out > 0 => HostState::Leased,
+            None => {
+                self.waits.idle(id);
+                HostState::Idle
+            }
+            Some((due, _)) if due > now => {
+                self.agenda.push(due, id);
+                self.waits.placed(id, due, now);
+                let is_asleep = rested != Some(due);
+                self.asleep += usize::from(is_asleep);
+                if is_asleep { HostState::Asleep } else { HostState::Snoozed }
+            }
+            Some((_, priority)) => {
+                // Hosts that have been due for longer come first.
+                self.wake(state, now);
+                self.front.push(&mut state.seats(), id, priority);
+                self.waits.placed(id, now, now);
+                HostState::Due(priority)
+            }
+        };
+        state.seats()[id].state = seat;
+        self.compete(state, id, competes);
+        self.busy = self.busy + usize::from(was_idle) - usize::from(seat == HostState::Idle);
+        self.count_outlook(state, id);
+    }
+
+    /// The priority of a host's next lease. If it is to be asked for the robots.txt of others, that goes first.
+    #[inline]
+    fn best(&self, state: &State, id: HostId) -> Option<u8> {
+        self.errand_of(id).or_else(|| self.first_free(state, id).map(|first| first.priority))
+    }
+
+    /// Whether a host's pages are given up or set aside at its turn, and not fetched. Such a host need not rest.
+    #[inline]
+    pub(super) fn is_over(&self, state: &State, id: HostId) -> bool {
+        state.host(id).is_retired() || (state.budget_refusal(id).is_some() && self.errand_of(id).is_none())
+    }
+
+    /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
+    pub(crate) fn place_all(&mut self, state: &mut State, now: Timestamp) {
+        state.hosts().ids().for_each(|host| self.place(state, host, now));
+    }
+
+    /// Whether a host that was taken from the front may not be asked at this time of day.
+    pub(super) fn is_outside_its_hours(&self, state: &State, id: HostId, now: Timestamp) -> bool {
+        let host = state.host(id);
+        self.politeness.opens(host.policy, now, now) > now && !self.is_over(state, id)
+    }
+
+    /// Whether a due host that has never answered must wait until another such host has come back. Otherwise hosts that accept connections
+    /// and never answer could take all concurrent fetches, and known hosts would wait for them.
+    pub(super) fn is_to_be_held(&self, state: &State, id: HostId) -> bool {
+        let host = state.host(id);
+        !host.has_answered && self.lent.first_contacts >= self.most_first_contacts && !self.is_over(state, id)
+    }
+
+    /// Holds a due host back. It keeps its priority, and goes to the front again when another first contact has come back.
+    pub(super) fn hold(&mut self, state: &mut State, host: HostId, priority: u8) {
+        let seats = &mut state.seats();
+        self.held.push(seats, host, priority);
+        seats[host].state = HostState::Held(priority);
+    }
+
+    /// Releases hosts whose reason to wait is over: held hosts, as many as may be asked now, and one that gives way.
+    #[inline]
+    pub(crate) fn release(&mut self, state: &mut State) {
+        self.release_held(state);
+        self.end_giving_way(state);
+    }
+
+    fn release_held(&mut self, state: &mut State) {
+        if self.held.len() == 0 {
+            return;
+        }
+        let seats = &mut state.seats();
+        for _ in self.lent.first_contacts..self.most_first_contacts {
+            let Some((host, priority)) = self.held.pop(seats) else { break };
+            self.front.push(seats, host, priority);
+            seats[host].state = HostState::Due(priority);
+        }
+    }
+
+    /// Moves hosts that have become due from the agenda to the front, in the order of their times; then calls hosts from the wait queues of
+    /// rate groups that have rested. O(log hosts) for each. Called before any host is lent or becomes due, so that hosts that have been due
+    /// for longer go first.
+    #[inline]
+    pub(crate) fn wake(&mut self, state: &mut State, now: Timestamp) {
+        while let Some(id) = self.agenda.pop_due(now) {
+            let host = state.host(id);
+            let best = self.best(state, id).expect("a host in the agenda has a URL to be lent");
+            // A host that failed before it slept is not counted as failing until it has been asked once more: patience is for hosts that
+            // may be asked.
+            self.asleep -= usize::from(host.seat.state == HostState::Asleep);
+            let seats = &mut state.seats();
+            seats[id].state = HostState::Due(best);
+            self.front.push(seats, id, best);
+            self.compete(state, id, true);
+        }
+        while let Some((rate_group, kind)) = self.rate_groups.pop_due(now) {
+            // After a rest that a response asked for, there may be room for several hosts.
+            while self.call(state, rate_group, kind, now) {}
+        }
+    }
+
+    /// Whether a host whose domain is ahead lets others go first. A host whose URLs are given up is not asked, so it does not; nor does a
+    /// host that is to be asked for the robots.txt of others, which wait for it.
+    pub(super) fn may_give_way(&self, state: &State, id: HostId) -> bool {
+        let host = state.host(id);
+        let has_others = !host.has_answered || self.is_any_due();
+        has_others && !self.is_over(state, id) && self.errand_of(id).is_none()
+    }
+
+    /// Releases one host that has given way, if the others have caught up with its domain or nothing else is left to do.
+    #[inline]
+    fn end_giving_way(&mut self, state: &mut State) {
+        if self.domains.waiting() == 0 {
+            return;
+        }
+        let is_last = self.lent.all == 0 && !self.is_any_due() && self.earliest().is_none();
+        let seats = &mut state.seats();
+        if let Some((id, priority)) = self.domains.release(seats, is_last) {
+            seats[id].state = HostState::Due(priority);
+            self.front.push(seats, id, priority);
+        }
+    }
+
+    /// Notes whether a host competes for turns from now on. Its domain is looked up the first time.
+    #[inline]
+    fn compete(&mut self, state: &State, id: HostId, competes: bool) {
+        if competes && !self.domains.is_off() && !self.domains.knows(id) {
+            let host = state.host(id).key.host();
+            let is_seeds = state.gate().is_of_seed(host);
+            self.domains.join(id, domain(host), is_seeds);
+        }
+        self.domains.compete(id, competes);
+    }
+
+    /// Counts a host by its current outlook. The counts are kept as hosts change, so that [`next`](Frontier::next) need not walk over all hosts
+    /// to see whether any but failing ones are left.
+    pub(crate) fn count_outlook(&mut self, state: &mut State, id: HostId) {
+        let outlook = state.host(id).outlook();
+        let before = std::mem::replace(&mut state.seats()[id].counted, outlook);
+        if before != outlook {
+            self.failing.count(before).into_iter().for_each(|count| *count -= 1);
+            self.failing.count(outlook).into_iter().for_each(|count| *count += 1);
+        }
+    }
+
+    /// Takes a due host out of its queue; `false` if it is in none. It is then in no list, and has to be [placed](Self::place). A resting
+    /// host stays on the agenda, which cannot cheaply remove one from its middle.
+    pub(super) fn leaves_its_queue(&mut self, state: &mut State, id: HostId) -> bool {
+        let seat = state.host(id).seat.state;
+        let kind = seat.caller().or(seat.line().map(|(kind, _)| kind));
+        let rate_group = kind.and_then(|kind| self.rate_group(state, id, kind));
+        let seats = &mut state.seats();
+        match (seat, rate_group) {
+            (
+                HostState::Called(priority)
+                | HostState::CalledByAddress(priority)
+                | HostState::CalledByServer(priority),
+                Some(rate_group),
+            ) => {
+                self.front.remove(seats, id, priority);
+                self.rate_groups.answered(rate_group);
+            }
+            (
+                HostState::InLine(priority)
+                | HostState::InLineOfAddress(priority)
+                | HostState::InLineOfServer(priority),
+                Some(rate_group),
+            ) => {
+                self.rate_groups.leave(rate_group, seats, id, priority);
+            }
+            (HostState::GivesWay(priority), _) => self.domains.leave(seats, id, priority, false),
+            (HostState::NewGivesWay(priority), _) => self.domains.leave(seats, id, priority, true),
+            (HostState::Due(priority), _) => self.front.remove(seats, id, priority),
+            (HostState::Held(priority), _) => self.held.remove(seats, id, priority),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Places a host whose reason to wait is gone, and calls its rate groups' next hosts; `false` if it is in no queue. A resting host stays
+    /// on the agenda.
+    pub(crate) fn reseat(&mut self, state: &mut State, id: HostId, now: Timestamp) -> bool {
+        let was_there = self.leaves_its_queue(state, id);
+        if was_there {
+            self.wake_groups(state, id, now);
+            self.place(state, id, now);
+        }
+        was_there
+    }
+
+    /// Places resting hosts whose rest is over before its time. O(resting hosts).
+    pub(crate) fn end_rests(&mut self, state: &mut State, resting: &[HostId], now: Timestamp) {
+        self.agenda.remove(|id| resting.binary_search(&id).is_ok());
+        for id in resting {
+            self.place(state, *id, now);
+        }
+    }
+
+    /// All hosts with URLs queued are retired, as far as the journal could take it: none of them need rest or wait any longer.
+    pub(crate) fn end_all_rests(&mut self, state: &mut State, now: Timestamp) {
+        self.failing.since = None;
+        self.agenda = Agenda::default();
+        for id in state.hosts().ids() {
+            let seat = state.host(id).seat.state;
+            let waits = seat.line().is_some() || seat.gives_way().is_some();
+            if seat == HostState::Snoozed || (waits && self.leaves_its_queue(state, id)) {
+                self.place(state, id, now);
+            }
+        }
+    }
+}
