@@ -130,7 +130,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     /// Fetches with this client instead of the one in the options: a browser, a recorded web, your own [`reqwest::Client`](super::Reqwest).
-    /// Call it before the crawl runs.
+    /// It may take some URLs alone ([`Client::takes`]). Call it before the crawl runs.
     ///
     /// # Errors
     /// If the options ask for something that the client does not do, if it hides pages, or if another client was given before.

@@ -32,6 +32,7 @@ mod parse;
 mod pause;
 mod ports;
 mod rate;
+mod render;
 mod report;
 mod report_merge;
 #[cfg(feature = "simulate")]

@@ -42,6 +42,11 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// When there is no response, or the response is not HTTP.
     fn ask<'a>(&'a self, request: &'a ClientRequest<'a>) -> ClientFuture<'a, Result<ClientResponse, FetchError>>;
 
+    /// Whether it fetches this URL. The client that the options name fetches the others.
+    fn takes(&self, _url: &CanonicalUrl) -> bool {
+        true
+    }
+
     /// Whether it finds a URL's host by itself, as does a client with its own proxy, its own DNS, or no network. The crawl then looks
     /// nothing up, so politeness by IP address does not count that host. Addresses are checked by the response's
     /// [`remote_addr`](ClientResponse::remote_addr), where it is known.

@@ -118,6 +118,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// Nothing watches them. A connection that its server has closed is found when it is taken, or dropped at its timeout, which is checked
 /// each time that a connection is put back.
+// Not hyper-util's `client-pool`: it has a list for each host and no bound over all, and its types cannot be named in a field.
 pub(super) struct IdleConnections {
     /// At most this many connections. Each takes an open file.
     most: usize,

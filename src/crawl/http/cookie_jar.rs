@@ -33,6 +33,7 @@ const MOST_BYTES: usize = 16 << 20;
 const MOST_SENT: usize = 16 << 10;
 
 /// The cookies of a crawl (RFC 6265).
+// Not `cookie_store`: it looks through all domains of the jar for each request, sends cookies in no order (section 5.4), and knows no prefix.
 #[derive(Default)]
 pub(in crate::crawl) struct CookieJar(Mutex<Cookies>);
 

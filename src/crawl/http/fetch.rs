@@ -105,7 +105,8 @@ impl Fetcher {
         })
     }
 
-    /// Fetches with this client from now on, instead of the one that the options name. This holds for all clones of this fetcher.
+    /// Fetches the URLs that this client takes with it from now on, instead of with the one that the options name. This holds for all
+    /// clones of this fetcher.
     ///
     /// # Errors
     /// When the client does not honor an option that is set, when it would hide pages, or when another client was given before.
@@ -117,8 +118,8 @@ impl Fetcher {
         set.map_err(|_| AccessError::of_option("client", "another client was given before").into())
     }
 
-    fn client(&self) -> &dyn Client {
-        &**self.own.get().unwrap_or(&self.client)
+    fn client(&self, url: &CanonicalUrl) -> &dyn Client {
+        &**self.own.get().filter(|own| own.takes(url)).unwrap_or(&self.client)
     }
 
     /// Checks the headers, the types and the rules of these options. Secrets are not read.
@@ -154,7 +155,7 @@ impl Fetcher {
 
     /// Whether the client has failed for good: its proxy has failed for too long, or does not take our sign-in.
     pub(in crate::crawl) fn has_lost_proxy(&self) -> bool {
-        self.client().is_lost()
+        self.client.is_lost() || self.own.get().is_some_and(|own| own.is_lost())
     }
 
     /// Passes the addresses of a URL's host to `tell`; an empty slice if this machine does not know them.
@@ -164,7 +165,7 @@ impl Fetcher {
         is_first_contact: bool,
         tell: impl FnOnce(&[IpAddr]) -> T,
     ) -> T {
-        if self.client().finds_host(url) {
+        if self.client(url).finds_host(url) {
             return tell(&[]);
         }
         self.names.tell_addresses(url.host(), is_first_contact, tell).await
@@ -173,7 +174,8 @@ impl Fetcher {
     /// As [`fetch`](Self::fetch), with options.
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
-        let is_found_elsewhere = self.client().finds_host(url);
+        let client = self.client(url);
+        let is_found_elsewhere = client.finds_host(url);
         self.guard.check(url, is_found_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
         let access = self.accesses.of(url.host());
         // The lookup comes before any deadline: waiting for a permit to look a name up does not count against the host.
@@ -181,7 +183,7 @@ impl Fetcher {
             self.names.look_up_ahead(url.host(), ask.is_first_contact).await;
         }
         let request = ClientRequest::new(&ask, access, self.cookies.as_deref(), &self.options, &self.times);
-        let ClientResponse { head, body, remote_addr } = self.head(&request).await?;
+        let ClientResponse { head, body, remote_addr } = head_by(client, &request).await?;
         let (total, sent_at, bytes) = (request.total(), request.sent_at(), request.take_bytes());
         let sent_at = sent_at.unwrap_or(total.from);
         if is_found_elsewhere
@@ -209,14 +211,6 @@ impl Fetcher {
         }
         response.total = response.sent_at.elapsed();
         Ok(response)
-    }
-
-    /// Makes the client send the request, and waits for the head. An error says when the request was sent.
-    async fn head(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
-        let client = self.client();
-        let asked = client.ask(request);
-        let answer = if client.keeps_clocks() { asked.await } else { request.within_clocks(asked).await };
-        answer.map_err(|error| FetchError { sent_at: error.sent_at.or_else(|| request.sent_at()), ..error })
     }
 
     /// Reads until the end, a limit or an error. The connection is kept if the end was reached. Of a redirect or an error, only a little is
@@ -364,6 +358,13 @@ impl Fetcher {
         let rate = Deadline { name: "rate", length: options.rate_grace.max(earned), from: begun };
         Deadline { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
     }
+}
+
+/// Makes the client send the request, and waits for the head. An error says when the request was sent.
+async fn head_by(client: &dyn Client, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
+    let asked = client.ask(request);
+    let answer = if client.keeps_clocks() { asked.await } else { request.within_clocks(asked).await };
+    answer.map_err(|error| FetchError { sent_at: error.sent_at.or_else(|| request.sent_at()), ..error })
 }
 
 #[cfg(all(test, feature = "reqwest"))]

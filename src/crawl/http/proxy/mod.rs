@@ -149,6 +149,7 @@ fn check_networks(options: &FetchOptions) -> Result<(), AccessError> {
 type NamedProxy = (ProxyAddress, Option<ProxySignIn>);
 
 /// The proxies that the environment names, read as by curl.
+// Not hyper-util's `client-proxy`: it passes over a variable that names no proxy, and the crawl would show its own address to hosts.
 #[derive(Debug, Default)]
 struct EnvironmentProxies {
     http: Option<NamedProxy>,
