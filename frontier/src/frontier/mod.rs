@@ -84,7 +84,7 @@ pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg(feature = "lending")]
 pub(crate) use hosts::HostTurn;
-pub(crate) use hosts::{Failing, HostCost, HostStatus};
+pub(crate) use hosts::{FailureState, HostCost, HostStatus};
 pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, Validators};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
 #[cfg(test)]

@@ -26,10 +26,9 @@ use std::time::Duration;
 
 use crate::address::HostKey;
 use crate::bytes::varint::{self, number, put};
-use crate::frontier::hosts::{Failing, HostStatus};
-use crate::frontier::hosts::{Host, RobotsFile, RobotsRedirect, Rules, Usage};
+use crate::frontier::hosts::{FailureState, Host, HostStatus, RobotsFile, RobotsRedirect, Rules, Usage};
 use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
-use crate::frontier::{Failure, Timestamp};
+use crate::frontier::{Failure, Timestamp, Trouble};
 use crate::gate::Position;
 
 /// The first flag of a host: it has answered. From bit [`ROBOTS`] on, the flags say what is known of its robots.txt.
@@ -66,23 +65,23 @@ pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
             }
         }
     };
-    let ill = host.standing().ill;
+    let ill = host.status.ill.as_deref();
     put_text(to, host.key.as_str());
-    let answered = if host.has_answered { HAS_ANSWERED } else { 0 };
-    let retired = if host.is_retired() { IS_RETIRED } else { 0 };
+    let answered = if host.status.has_answered { HAS_ANSWERED } else { 0 };
+    let retired = if host.status.is_retired() { IS_RETIRED } else { 0 };
     let patient = if ill.is_some_and(|ill| ill.is_patient) { IS_PATIENT } else { 0 };
     let is_used = robots > 0 && matches!(file, RobotsFile::Known { is_used: true, .. });
     put(to, answered | retired | patient | if is_used { IS_USED } else { 0 } | robots << ROBOTS);
-    put(to, host.due.as_micros());
-    put(to, host.requests.into());
-    put(to, host.failures.into());
+    put(to, host.status.due.as_micros());
+    put(to, host.status.requests.into());
+    put(to, host.status.failures.into());
     for number in [usage.pages.into(), usage.left_out.into(), usage.bytes] {
         put(to, number);
     }
-    put(to, ill.map_or(0, |ill| ill.failure.code().into()));
+    put(to, ill.map_or(0, |ill| ill.trouble.failure.code().into()));
     if let Some(ill) = ill {
         put(to, ill.broken.into());
-        put_text(to, ill.words);
+        put_text(to, &ill.trouble.words);
     }
     match file {
         RobotsFile::Moved(detour) => {
@@ -146,17 +145,16 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, U
     let usage = Usage { pages, left_out, bytes: number(bytes)? };
     let ill = match u8::try_from(number(bytes)?).ok()? {
         0 => None,
-        code => Some(Failing {
-            failure: Failure::of_code(code)?,
-            broken: u16::try_from(number(bytes)?).ok()?,
-            words: text(bytes)?,
-            is_patient: flags & IS_PATIENT != 0,
-            is_retired: flags & IS_RETIRED != 0,
-        }),
+        code => {
+            let (failure, broken) = (Failure::of_code(code)?, u16::try_from(number(bytes)?).ok()?);
+            let trouble = Trouble::new(failure, text(bytes)?);
+            let (is_patient, is_retired) = (flags & IS_PATIENT != 0, flags & IS_RETIRED != 0);
+            Some(Box::new(FailureState { trouble, broken, is_patient, is_retired }))
+        }
     };
     let has_answered = flags & HAS_ANSWERED != 0;
-    let mut host = Host { requests, ..Host::new(key) };
-    host.stands(&HostStatus { key: "", due, failures, has_answered, ill });
+    let status = HostStatus { due, ill, requests, failures, has_answered };
+    let mut host = Host { status, ..Host::new(key) };
     host.robots = match flags >> ROBOTS {
         0 => RobotsFile::Unknown,
         1 => {
@@ -208,7 +206,7 @@ pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<(Host, Usa
 pub(crate) fn skip<'a>(bytes: &mut &'a [u8]) -> Option<(IdleHost<'a>, bool)> {
     let begin = *bytes;
     let mut is_idle = true;
-    let due = read(bytes, |_, _| is_idle = false)?.0.due;
+    let due = read(bytes, |_, _| is_idle = false)?.0.status.due;
     let image = &begin[..begin.len() - bytes.len()];
     Some((IdleHost { key: text(&mut &*image)?, due, image }, is_idle))
 }

@@ -25,7 +25,7 @@ use crate::frontier::hosts::HostStatus;
 use crate::gate::{PageYield, Position, Refusal, ScopeKind};
 
 /// What a journal keeps, in the order in which it happened: enough to rebuild a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     /// A URL passed the gate and was queued, or scheduled.
     Admitted(Entry<'a>),
@@ -108,10 +108,12 @@ pub struct AsideRecord<'a> {
 }
 
 /// How a lease of a page came back, and the status of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled<'a> {
+    /// The text of its host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
     /// The status of its host afterwards.
-    pub host: HostStatus<'a>,
+    pub status: HostStatus,
     /// The page's entry.
     pub position: Position,
     /// Its front queue.
@@ -129,10 +131,12 @@ pub struct Settled<'a> {
 }
 
 /// What was learned of a host, and the host's status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRecord<'a> {
+    /// The text of its [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
     /// The status of the host afterwards.
-    pub host: HostStatus<'a>,
+    pub status: HostStatus,
     /// What was learned of its robots.txt, if anything.
     pub robots: Option<RobotsRecord<'a>>,
     /// Whether it was asked; if not, the frontier concluded this by itself.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::address::Fingerprint;
 use crate::frontier::durable::{Entry, Receipt, Settled};
-use crate::frontier::{Hours, Timestamp, Trouble};
+use crate::frontier::{HostStatus, Hours, Timestamp};
 use crate::gate::{Position, Refusal, Ruled, Via};
 use crate::seen::Sighting;
 
@@ -85,20 +85,12 @@ pub enum RobotsAnswer {
 pub struct HostAccount {
     /// Scheme, host and port.
     pub key: String,
-    /// The time before which it is not asked.
-    pub due: Timestamp,
+    /// Its clock and its failures.
+    pub status: HostStatus,
     /// The rest between a response and the next request.
     pub delay: Duration,
     /// The rest that follows from its latency; zero if rests do not adapt.
     pub learned: Duration,
-    /// Failures in a row.
-    pub failures: u32,
-    /// Whether it has answered at least once.
-    pub has_answered: bool,
-    /// Its last failure, if anything is wrong with it.
-    pub trouble: Option<Trouble>,
-    /// Whether it is not asked again in this run.
-    pub is_retired: bool,
     /// Whether one of its URLs, or its robots.txt, is lent out.
     pub is_leased: bool,
     /// URLs queued.
@@ -281,7 +273,7 @@ impl HostAccount {
     /// When it may be asked, by its own clock, its hours and the clocks that it shares.
     pub(crate) fn may_be_asked(&self) -> Timestamp {
         let opens = self.hours.and_then(|(_, opens)| opens);
-        self.rate_groups.iter().filter_map(|(_, due)| *due).chain(opens).fold(self.due, Timestamp::max)
+        self.rate_groups.iter().filter_map(|(_, due)| *due).chain(opens).fold(self.status.due, Timestamp::max)
     }
 
     /// Its hours, if it waits for them.
@@ -292,19 +284,22 @@ impl HostAccount {
     /// The rate group that it waits for, if that rests longer than the host itself.
     pub(crate) fn held_by(&self, now: Timestamp) -> Option<&str> {
         let (name, due) = self.rate_groups.iter().max_by_key(|(_, due)| *due)?;
-        due.is_some_and(|due| due > now.max(self.due)).then_some(name)
+        due.is_some_and(|due| due > now.max(self.status.due)).then_some(name)
     }
 }
 
 impl fmt::Display for HostAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, due, delay, learned, failures, has_answered, trouble, is_retired, is_leased, queued, .. } =
-            self;
-        let due =
-            if *is_retired { "unreachable, and not asked again in this run".to_owned() } else { format!("due {due}") };
+        let Self { key, status, delay, learned, is_leased, queued, .. } = self;
+        let HostStatus { due, failures, has_answered, .. } = status;
+        let due = if status.is_retired() {
+            "unreachable, and not asked again in this run".to_owned()
+        } else {
+            format!("due {due}")
+        };
         let why = if !learned.is_zero() && learned == delay { " for its latency" } else { "" };
         write!(f, "{key}: {due}, delay {}{why}, {queued} queued, {failures} failures in a row", Rest(*delay))?;
-        trouble.iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
+        status.last_trouble().iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })?;
         if let Some((hours, opens)) = &self.hours {

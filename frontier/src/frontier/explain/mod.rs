@@ -174,9 +174,10 @@ impl Inquiry<'_> {
         let group = group_of(host)?;
         let Sharing { name, delay, .. } = &politeness_table.groups()[usize::from(group)];
         let reported = |host: &Host| {
-            Timestamp::default() + host.due.since(Timestamp::default() + host.delay(politeness_table)) + *delay
+            Timestamp::default() + host.status.due.since(Timestamp::default() + host.delay(politeness_table)) + *delay
         };
-        let asked = |host: &&Host| group_of(host) == Some(group) && host.requests > 0 && host.failures == 0;
+        let asked =
+            |host: &&Host| group_of(host) == Some(group) && host.status.requests > 0 && host.status.failures == 0;
         let due = match self.rate_groups {
             Some(rate_groups) => rate_groups.due(RateGroupId::of_group(group)),
             None => self.state.hosts().iter().filter(asked).map(reported).max().unwrap_or_default(),
@@ -237,18 +238,14 @@ impl Inquiry<'_> {
     /// The status of the host.
     fn account(&self, host: &Host, usage: Usage, now: Timestamp) -> HostAccount {
         let rate_groups = self.rate_groups(host);
-        let due = rate_groups.iter().filter_map(|(_, due)| *due).fold(host.due, Timestamp::max);
+        let due = rate_groups.iter().filter_map(|(_, due)| *due).fold(host.status.due, Timestamp::max);
         let opens = self.politeness_table().opens(host.policy, due, now);
         let hours = self.politeness_table().policy(host.policy).hours;
         HostAccount {
             key: host.key.to_string(),
-            due: host.due,
+            status: host.status.clone(),
             delay: host.delay(self.politeness_table()),
             learned: host.learned_delay(),
-            failures: host.failures.into(),
-            has_answered: host.has_answered,
-            trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
-            is_retired: host.is_retired(),
             is_leased: host.is_leased(),
             queued: host.waiting(),
             spent: self.spent(host, usage),

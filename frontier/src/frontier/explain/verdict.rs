@@ -166,7 +166,7 @@ impl Verdict {
                 sleeps: of.host.as_ref().and_then(HostAccount::sleeps),
                 held_by: of.host.as_ref().and_then(|host| host.held_by(of.now)).map(str::to_owned),
                 is_robots_first: matches!(of.robots, RobotsAnswer::Unknown | RobotsAnswer::Moved { .. }),
-                trouble: of.host.as_ref().and_then(|host| host.trouble.clone()),
+                trouble: of.host.as_ref().and_then(|host| host.status.last_trouble().cloned()),
             },
             Place::Aside { .. } | Place::Done | Place::Dropped | Place::GivenUp => {
                 if let Some(refusal) = of.trap.refusal.filter(|refusal| refusal.is_of_budget()) {
@@ -200,8 +200,9 @@ impl Verdict {
 
 /// The verdict that its host is unreachable: the host is retired, or the URL was given up with it.
 fn unreachable(of: &Explanation, is_given_up: bool) -> Option<Verdict> {
-    let HostAccount { key, failures, trouble, .. } = of.host.as_ref().filter(|host| host.is_retired || is_given_up)?;
-    Some(Verdict::Unreachable { host: key.clone(), failures: *failures, trouble: trouble.clone() })
+    let HostAccount { key, status, .. } = of.host.as_ref().filter(|host| host.status.is_retired() || is_given_up)?;
+    let (failures, trouble) = (status.failures.into(), status.last_trouble().cloned());
+    Some(Verdict::Unreachable { host: key.clone(), failures, trouble })
 }
 
 /// The verdict that today's rules refuse it, though it was admitted. Budgets do not count here: they are judged when its turn comes.

@@ -100,15 +100,15 @@ impl HostList {
             state,
             why,
             due: if host.seat.state == HostState::Asleep {
-                politeness_table.opens(host.policy, host.due, now)
+                politeness_table.opens(host.policy, host.status.due, now)
             } else {
-                host.due
+                host.status.due
             },
             delay: host.delay(politeness_table),
             queued: host.waiting(),
-            requests: host.requests.into(),
-            failures: host.failures.into(),
-            trouble: host.ill.as_deref().map(|ill| ill.trouble.clone()),
+            requests: host.status.requests.into(),
+            failures: host.status.failures.into(),
+            trouble: host.status.last_trouble().cloned(),
         });
         // It is sorted only when it is twice as long as it may be, so each host is compared only a few times.
         if self.hosts.len() >= 2 * self.most.max(1) {
@@ -148,7 +148,7 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
         ];
         return ("spent", if is_of_group { of_group } else { own });
     }
-    if host.is_retired() {
+    if host.status.is_retired() {
         return ("unreachable", "could not be reached; the next run asks it again");
     }
     match host.seat.state {
@@ -158,7 +158,7 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
         _ if host.seat.out > 0 => ("in flight", "some of its requests are out"),
         HostState::Idle => ("idle", "nothing of it is queued"),
         HostState::Asleep => ("asleep", "is not asked outside its hours"),
-        HostState::Snoozed if host.failures > 0 => ("failing", "has failed, and is tried again when it is due"),
+        HostState::Snoozed if host.status.failures > 0 => ("failing", "has failed, and is tried again when it is due"),
         HostState::Snoozed => ("resting", "its rest is not over"),
         HostState::Due(_) | HostState::Called(_) | HostState::CalledByAddress(_) | HostState::CalledByServer(_) => {
             ("due", "its turn comes")

@@ -1,46 +1,161 @@
-//! A host's status as the journal keeps it, what is wrong with a failing host, and how many hosts fail.
+//! A host's status, what is wrong with a failing host, and how many hosts fail.
 //!
 //! A host has a [`FailureState`] from its first failure to its next good answer: the last failure, and what follows for the host's outlook.
-//! The number of failures in a row is in the host itself. The failure state is boxed, since most hosts have none.
+//! The failure state is boxed, since most hosts have none.
 //!
 //! A crawl with only failing hosts left waits for them for a while, and then gives them up. A walk over all hosts to find that moment would
 //! cost too much. So each host is counted by its outlook when it takes a seat, and taken out of the count when it leaves it.
+//!
+//! # The draft
+//!
+//! While a lease's outcome is judged, a clone of a host's status is the draft of its next:
+//!
+//! 1. An answer makes the host well, a setback makes it worse; both set its clock.
+//! 2. The draft is journaled, and the state applies the record.
+//!
+//! So if the journal fails in the second step, the host stays as it was.
 
+use std::time::Duration;
+
+use super::Politeness;
+use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Failure, Timestamp, Trouble};
 
-/// A host's status: its clock, and its failures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostStatus<'a> {
-    /// The text of its [`HostKey`](crate::address::HostKey).
-    pub key: &'a str,
+/// A host's status: its clock, and its failures. Each record about a host has all of it, and so has its image: a replay needs only the last
+/// of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostStatus {
     /// The time before which it is not asked.
     pub due: Timestamp,
-    /// Failures in a row.
+    /// What is wrong with it; `None` since it last answered well.
+    pub ill: Option<Box<FailureState>>,
+    /// Requests that came back. A record does not have this sum: it says whether it adds one.
+    pub requests: u32,
+    /// Failures in a row that count against it.
     pub failures: u16,
     /// Whether it has answered at least once.
     pub has_answered: bool,
-    /// What is wrong with it, if anything is.
-    pub ill: Option<Failing<'a>>,
-}
-
-/// What is wrong with a host, as the journal keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failing<'a> {
-    /// Its last failure.
-    pub failure: Failure,
-    /// The failure's own words.
-    pub words: &'a str,
-    /// Different pages in a row that broke.
-    pub broken: u16,
-    /// Whether it said itself when it may be asked again.
-    pub is_patient: bool,
-    /// Whether it is not asked again in this run.
-    pub is_retired: bool,
 }
 
 /// This many different pages that break one after another count as one failure of their host: a part of a site may be broken, but on a
 /// broken host every page is.
-pub(super) const BROKEN_PAGES: u16 = 4;
+const BROKEN_PAGES: u16 = 4;
+
+/// When a host's rest is over if nothing is wrong, and whether the lease is older than its last failure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    /// When the host may be asked again, if nothing is wrong.
+    pub(crate) over: Timestamp,
+    /// Whether the host has failed since the lease went out.
+    pub(crate) is_late: bool,
+}
+
+impl HostStatus {
+    /// Whether its pages break and it has not answered well since.
+    #[inline]
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.ill.as_deref().is_some_and(FailureState::is_in_doubt)
+    }
+
+    /// Whether it is retired: its URLs are given up.
+    pub fn is_retired(&self) -> bool {
+        self.ill.as_deref().is_some_and(|ill| ill.is_retired)
+    }
+
+    /// Its last failure, if anything is wrong with it.
+    pub fn last_trouble(&self) -> Option<&Trouble> {
+        self.ill.as_deref().map(|ill| &ill.trouble)
+    }
+
+    /// Its last failure, if it fails.
+    pub(crate) fn trouble(&self) -> Option<&Trouble> {
+        self.ill.as_deref().filter(|ill| self.failures > 0 || ill.is_retired).map(|ill| &ill.trouble)
+    }
+
+    /// The host answers. That is a failure only if the status says "not now", or that something is broken; any other answer clears all
+    /// failures before it.
+    ///
+    /// An answer that `is_late`, to a request from before its last failure, clears none.
+    pub(crate) fn answer(&mut self, status: u16, retry_after: Option<Duration>, is_late: bool) -> Option<Setback> {
+        self.has_answered = true;
+        let Some(blame) = Blame::of_status(status) else {
+            if !is_late {
+                self.recover();
+            }
+            return None;
+        };
+        let failure = if blame == Blame::Rate { Failure::Refused } else { Failure::Server };
+        Some(Setback { blame, trouble: Trouble::new(failure, &format!("status {status}")), retry_after })
+    }
+
+    /// The host is well again.
+    pub(crate) fn recover(&mut self) {
+        (self.failures, self.ill) = (0, None);
+    }
+
+    /// Judges a failed try: counts it against the host or not, and lets the host rest or retires it. Says whether this begins a new failure
+    /// epoch. `rest` is its rest if nothing had failed.
+    ///
+    /// - A failure of the fetcher does not count.
+    /// - A failure of the host, or a sign of overload or of too many requests, counts, and the rest doubles with each in a row.
+    /// - Every fourth broken page in a row counts. All tries of one page are one broken page, so only its first try is counted. The host is
+    ///   then asked for its robots.txt, and a good answer clears them.
+    /// - A late failure, of a lease from before the host's last failure, has the same cause as that: the host rests, and nothing is
+    ///   counted.
+    ///
+    /// If the host asked for a rest, that holds instead, up to `politeness.max_retry_after`. Some failures retire a host at once: under the
+    /// options of this run the next request would fail too.
+    pub(crate) fn set_back(
+        &mut self,
+        setback: &Setback,
+        is_first_try: bool,
+        rest: Rest,
+        politeness: &Politeness,
+        now: Timestamp,
+    ) -> bool {
+        let Setback { blame, trouble, retry_after } = setback;
+        self.due = rest.over;
+        if *blame == Blame::Fetcher {
+            return false;
+        }
+        let is_another = *blame == Blame::Page && is_first_try;
+        let broken = self.ill.as_ref().map_or(0, |ill| ill.broken).saturating_add(is_another.into());
+        let counts = match blame {
+            Blame::Fetcher => false,
+            Blame::Host | Blame::Load | Blame::Rate => true,
+            Blame::Page => is_another && broken.is_multiple_of(BROKEN_PAGES),
+        };
+        self.failures = self.failures.saturating_add((counts && !rest.is_late).into());
+        self.due = match retry_after {
+            Some(asked) => rest.over.max(now + (*asked).min(politeness.max_retry_after)),
+            None if counts => rest.over.max(now + politeness.backoff_of(self.failures.into())),
+            None => rest.over,
+        };
+        let has_failed_too_often = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
+        let ends = trouble.failure.ends_host() || (counts && !rest.is_late && has_failed_too_often);
+        let was = self.ill.as_ref().filter(|_| rest.is_late);
+        let is_retired = ends || was.is_some_and(|ill| ill.is_retired);
+        let is_patient = retry_after.is_some() || was.is_some_and(|ill| ill.is_patient);
+        self.ill = Some(Box::new(FailureState { trouble: trouble.clone(), broken, is_patient, is_retired }));
+        !rest.is_late && (counts || retry_after.is_some() || is_retired)
+    }
+
+    /// Another port of the host's server has failed, and the failure is the server's: it counts as one more failure in a row of this host
+    /// too.
+    pub(crate) fn fail_with(&mut self, ill: &FailureState, politeness: &Politeness) {
+        self.failures = self.failures.saturating_add(1);
+        let broken = self.ill.as_ref().map_or(0, |ill| ill.broken);
+        let is_retired = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
+        self.ill = Some(Box::new(FailureState { broken, is_retired, ..ill.clone() }));
+    }
+
+    /// Retires the host: it is not asked again in this run. Only a failing host can be retired.
+    pub(crate) fn retire(&mut self) {
+        if let Some(ill) = &mut self.ill {
+            ill.is_retired = true;
+        }
+    }
+}
 
 /// The change in a host that an outcome has made, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,35 +178,23 @@ impl HostTurn {
     }
 }
 
-/// What is wrong with a host, as the host keeps it.
+/// What is wrong with a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FailureState {
+pub struct FailureState {
     /// The last failure.
-    pub(crate) trouble: Trouble,
+    pub trouble: Trouble,
     /// Different pages in a row that broke; the host need not be to blame.
-    pub(crate) broken: u16,
+    pub broken: u16,
     /// Whether it said itself when it may be asked again.
-    pub(crate) is_patient: bool,
+    pub is_patient: bool,
     /// Whether it is not asked again in this run: its URLs are given up as their turn comes.
-    pub(crate) is_retired: bool,
+    pub is_retired: bool,
 }
 
 impl FailureState {
     /// Whether page after page broke, and no good answer has come since.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.broken >= BROKEN_PAGES
-    }
-
-    /// The form in which the journal stores it.
-    pub(crate) fn ill(&self) -> Failing<'_> {
-        let Self { trouble, broken, is_patient, is_retired } = self;
-        let (failure, words) = (trouble.failure, &*trouble.words);
-        Failing { failure, words, broken: *broken, is_patient: *is_patient, is_retired: *is_retired }
-    }
-
-    pub(crate) fn of(ill: &Failing<'_>) -> Self {
-        let Failing { failure, words, broken, is_patient, is_retired } = *ill;
-        Self { trouble: Trouble::new(failure, words), broken, is_patient, is_retired }
     }
 }
 

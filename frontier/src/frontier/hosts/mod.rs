@@ -1,8 +1,8 @@
 //! What a frontier knows of each host, and where the host is in its queues.
 //!
 //! A [`Host`] has facts, which only records change, and a [`HostSlot`], its seat in the queues of hosts, which follows from the facts. The
-//! table ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a [`HostUpdate`], a draft of the host's
-//! next status; it takes effect once the journal has it.
+//! table ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a draft of the host's next
+//! [`HostStatus`]; it takes effect once the journal has it.
 //!
 //! # How a host fails
 //!
@@ -19,8 +19,7 @@
 //!
 //! # Modules
 //!
-//! - `host`: one host, and the draft of its next status; `slot`: its number and its seat; `host_status`: its status as the journal keeps
-//!   it, and how many hosts fail.
+//! - `host`: one host; `slot`: its number and its seat; `host_status`: its status, how that changes, and how many hosts fail.
 //! - `table`: the hosts in memory, and the cache of their robots rules; `robots_file`: what is known of one robots.txt.
 //! - `politeness`: the options; `politeness_table`: the options compiled for each host name; `usage`: budgets, and what hosts have used of
 //!   them.
@@ -37,11 +36,11 @@ mod statistics;
 mod table;
 mod usage;
 
-pub(crate) use host::{Host, HostUpdate, Rest};
+pub(crate) use host::Host;
 pub(crate) use host_list::HostList;
 #[cfg(feature = "lending")]
 pub(crate) use host_status::HostTurn;
-pub(crate) use host_status::{Failing, FailingHosts, FailureState, HostStatus, Outlook, Patience};
+pub(crate) use host_status::{FailingHosts, FailureState, HostStatus, Outlook, Patience, Rest};
 pub use politeness::{HostGroup, HostRule, HostRules, Hours, Politeness};
 pub(crate) use politeness_table::{
     AddressSharing, CountsByAddress, GroupUsage, HostPolicy, PolitenessTable, Sharing, SpentBudget,

@@ -52,15 +52,15 @@ impl HostStatistics {
     pub(crate) fn of(host: &Host, usage: Usage, politeness_table: &PolitenessTable) -> Self {
         Self {
             host: host.key.clone(),
-            requests: host.requests.into(),
+            requests: host.status.requests.into(),
             queued: host.waiting(),
             pages: usage.pages.into(),
             bytes: usage.bytes,
             left_out: usage.left_out.into(),
-            failures: host.failures.into(),
+            failures: host.status.failures.into(),
             delay: host.delay(politeness_table),
-            retired: host.is_retired(),
-            trouble: host.trouble().cloned(),
+            retired: host.status.is_retired(),
+            trouble: host.status.trouble().cloned(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Evicted {
     /// A host came back.
     pub(crate) fn remove(&mut self, host: &Host) {
         self.hosts -= 1;
-        self.spread.remove(host.requests.into());
+        self.spread.remove(host.status.requests.into());
         self.top.retain(|row| row.host != host.key);
         self.failing.retain(|row| row.host != host.key);
         self.left_out.retain(|row| row.host != host.key);
@@ -206,7 +206,7 @@ impl Evicted {
     pub(crate) fn set_clock(&self, host: &mut Host, politeness_table: &PolitenessTable, now: Timestamp) {
         host.set_clock(politeness_table, now, self.was_ahead);
         if let Some(since) = self.since {
-            host.due = host.due.max(since + host.delay(politeness_table));
+            host.status.due = host.status.due.max(since + host.delay(politeness_table));
         }
     }
 }

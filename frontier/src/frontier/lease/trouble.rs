@@ -14,7 +14,7 @@
 //! records. Neither ever changes: users' scripts look for the names.
 //!
 //! A [`Setback`] is a failed try: the outcome says what happened, and what follows for the host is in the
-//! [`HostUpdate`](crate::frontier::hosts::HostUpdate) that is made from the setback. A response that is not a setback makes a host well.
+//! [`HostStatus`](crate::frontier::hosts::HostStatus) that is made from the setback. A response that is not a setback makes a host well.
 
 use std::fmt;
 use std::time::Duration;
@@ -232,7 +232,7 @@ impl Blame {
     }
 }
 
-/// A failed try, from which a host's [`HostUpdate`](crate::frontier::hosts::HostUpdate) is made.
+/// A failed try, from which a host's [`HostStatus`](crate::frontier::hosts::HostStatus) is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Setback {
     /// What it counts against.

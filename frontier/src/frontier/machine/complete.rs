@@ -1,6 +1,6 @@
 //! Leases come back: what becomes of the page, and the new status of its host and of its server's other ports.
 //!
-//! Two things are decided: the *host's* new status, as a [`HostUpdate`] (its clock, its failures in a row, whether it is retired), and the
+//! Two things are decided: the *host's* new status, as a [`HostStatus`] (its clock, its failures in a row, whether it is retired), and the
 //! *page's* fate, as an `After`:
 //!
 //! | after | the page |
@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
-use crate::frontier::hosts::{HostCost, HostId, HostUpdate};
+use crate::frontier::hosts::{HostCost, HostId, HostStatus};
 use crate::frontier::lease::outcome::{self, Redirect};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Resolved, Timestamp, Trouble};
@@ -118,13 +118,13 @@ impl<J: Journal> Frontier<J> {
             self.share_standing(&lease, news, answered_at, now);
         }
         self.queues.take_seat(&mut self.state, &lease, now);
-        Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).due)))
+        Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).status.due)))
     }
 
     /// Whether a host counts as failing: its last requests brought no answer, or one that counts against it.
     #[cfg(feature = "lending")]
     pub(crate) fn is_failing(&self, host: HostId) -> bool {
-        self.state.host(host).failures > 0
+        self.state.host(host).status.failures > 0
     }
 
     /// Whether this frontier lent it. A lease cannot be cloned, so holding one proves it is outstanding.
@@ -146,12 +146,12 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<Option<Completion>> {
         // If the page is tried again, this time is dropped: the next lease may set another.
         let again = self.again.remove(&position);
-        let mut update = HostUpdate::of(self.state.host(lease.host));
+        let mut update = self.state.host(lease.host).status.clone();
         if lease.trouble.is_some() {
             // Nothing was asked, so the outcome says nothing.
             return match outcome {
                 Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => Ok(None),
-                _ => self.settle(lease, position, &update, After::Parked, receipts),
+                _ => self.settle(lease, position, update, After::Parked, receipts),
             };
         }
         let rest = self.queues.rest(self.state.host(lease.host), lease, now);
@@ -160,7 +160,7 @@ impl<J: Journal> Frontier<J> {
             Outcome::Moved { to } => {
                 update.answer(302, None, rest.is_late);
                 update.due = rest.over;
-                return self.follow(lease, position, &update, &to, again, receipts);
+                return self.follow(lease, position, update, &to, again, receipts);
             }
             Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
             Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
@@ -170,7 +170,7 @@ impl<J: Journal> Frontier<J> {
         let done = again.map_or(After::Done, After::Again);
         let Some(setback) = setback else {
             update.due = rest.over;
-            return self.settle(lease, position, &update, done, receipts);
+            return self.settle(lease, position, update, done, receipts);
         };
         let counts = update.set_back(&setback, lease.attempt == 1, rest, &self.politeness, now);
         if counts {
@@ -189,7 +189,7 @@ impl<J: Journal> Frontier<J> {
             Blame::Load | Blame::Rate => After::Later(update.due),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
         };
-        self.settle(lease, position, &update, after, receipts)
+        self.settle(lease, position, update, after, receipts)
     }
 
     /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
@@ -205,7 +205,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         lease: &Lease,
         position: Position,
-        update: &HostUpdate,
+        update: HostStatus,
         after: After,
         receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
@@ -213,12 +213,12 @@ impl<J: Journal> Frontier<J> {
         let before = lease.attempt - 1 - lease.earlier;
         let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
         let receipts = if done { receipts } else { Receipts::default() };
-        let host = update.standing(lease.origin());
         let yielded = lease.yielded.filter(|_| done);
         let is_page = done && lease.kind == LeaseKind::Page;
         // A page that is given up was not requested.
         let cost = lease.trouble.as_ref().map_or(HostCost { is_page, bytes: lease.received }, |_| HostCost::default());
-        let settled = Settled { host, position, priority: lease.priority, attempts, done, receipts, yielded, cost };
+        let (host, status, priority) = (lease.origin(), update, lease.priority);
+        let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost };
         match self.entry_after(lease, after)? {
             None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
             Some(entry) => {
@@ -260,7 +260,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         lease: &Lease,
         from: Position,
-        update: &HostUpdate,
+        update: HostStatus,
         to: &str,
         again: Option<Timestamp>,
         receipts: Receipts<'_>,
@@ -284,10 +284,10 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Records a host's new status.
-    pub(crate) fn note_host(&mut self, id: HostId, update: &HostUpdate, was_asked: bool) -> io::Result<()> {
+    pub(crate) fn note_host(&mut self, id: HostId, update: HostStatus, was_asked: bool) -> io::Result<()> {
         let key = self.state.host(id).key.clone();
-        let host = update.standing(key.as_str());
-        let record = Record::Host(HostRecord { host, robots: None, was_asked, is_retry: false });
+        let host = HostRecord { host: key.as_str(), status: update, robots: None, was_asked, is_retry: false };
+        let record = Record::Host(host);
         self.commit(&record, Some(id), None).map(drop)
     }
 }
@@ -480,7 +480,7 @@ impl<J: Journal> Frontier<J> {
     ) {
         let Some(rate_group) = self.queues.server_of(lease.host) else { return };
         self.queues.server_answered(&self.state, rate_group, answered_at);
-        let asked = HostUpdate::of(self.state.host(lease.host));
+        let asked = self.state.host(lease.host).status.clone();
         let fails = fails && asked.failures > failures;
         if !fails && asks.is_none() {
             return;
@@ -491,15 +491,17 @@ impl<J: Journal> Frontier<J> {
             self.queues.join_server(&self.state, twin, Some(lease.host), now);
         }
         let ports = self.queues.rate_groups().ports(rate_group).to_vec();
-        let row =
-            ports.iter().filter(|id| **id != lease.host).map(|id| self.state.host(*id).failures.saturating_add(1));
+        let row = ports
+            .iter()
+            .filter(|id| **id != lease.host)
+            .map(|id| self.state.host(*id).status.failures.saturating_add(1));
         let row = row.chain([asked.failures]).min().unwrap_or_default();
         let rest = asks
             .map_or_else(|| self.politeness.backoff_of(row.into()), |rest| rest.min(self.politeness.max_retry_after));
         let until = answered_at + rest;
         self.queues.rest_server(rate_group, until);
         for id in ports.into_iter().filter(|id| *id != lease.host) {
-            let mut update = HostUpdate::of(self.state.host(id));
+            let mut update = self.state.host(id).status.clone();
             if update.is_retired() {
                 continue;
             }
@@ -507,13 +509,14 @@ impl<J: Journal> Frontier<J> {
                 update.fail_with(ill, &self.politeness);
             }
             update.due = update.due.max(until);
-            if self.note_host(id, &update, false).is_err() {
+            let is_retired = update.is_retired();
+            if self.note_host(id, update, false).is_err() {
                 return;
             }
             if fails {
                 self.queues.begin_failure_epoch(id);
             }
-            if !(update.is_retired() && self.queues.reseat(&mut self.state, id, now)) {
+            if !(is_retired && self.queues.reseat(&mut self.state, id, now)) {
                 self.queues.count_outlook(&mut self.state, id);
             }
         }
@@ -529,7 +532,7 @@ impl<J: Journal> Frontier<J> {
             Outcome::Response { status, .. } | Outcome::Robots { status, .. } => Blame::of_status(*status).is_some(),
             _ => false,
         };
-        Some(ServerNews { failures: self.state.host(lease.host).failures, fails, asks: outcome.asks_for() })
+        Some(ServerNews { failures: self.state.host(lease.host).status.failures, fails, asks: outcome.asks_for() })
     }
 }
 

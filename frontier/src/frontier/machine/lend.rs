@@ -23,7 +23,7 @@ use crate::address::path_and_query;
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, RuleRound, read_wire,
 };
-use crate::frontier::hosts::{Host, HostId, HostUpdate, RobotsFile};
+use crate::frontier::hosts::{Host, HostId, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
@@ -53,8 +53,8 @@ impl<J: Journal> Frontier<J> {
             return self.set_aside_spent(id, priority, refusal, drops).map(|()| None);
         }
         let host = self.state.host(id);
-        if host.is_retired() {
-            let trouble = host.ill.as_deref().map(|ill| Box::new(ill.trouble.clone()));
+        if host.status.is_retired() {
+            let trouble = host.status.last_trouble().cloned().map(Box::new);
             return self.lend_page(id, priority, trouble, now, drops);
         }
         let obeys_robots = self.politeness.policy(host.policy).robots;
@@ -74,7 +74,7 @@ impl<J: Journal> Frontier<J> {
                 RobotsFile::Moved(detour) => Texts::new(&detour.url, origin),
                 _ => Texts::new(&host.key.robots_url(), origin),
             };
-            let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
+            let attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
             let validators = host.robots.rules().and_then(|rules| rules.validators.clone());
             let mut robots = Lease { texts, priority, attempt, validators, ..self.blank_lease(id, now) };
             self.note_lent(&mut robots);
@@ -235,9 +235,9 @@ impl<J: Journal> Frontier<J> {
             return Ok(true);
         }
         let host = self.state.host(id);
-        let (key, update) = (host.key.clone(), HostUpdate::of(host));
-        let (host, robots) = (update.standing(key.as_str()), Some(RobotsRecord::Unknown));
-        let record = Record::Host(HostRecord { host, robots, was_asked: false, is_retry: false });
+        let (key, status) = (host.key.clone(), host.status.clone());
+        let (host, robots) = (key.as_str(), Some(RobotsRecord::Unknown));
+        let record = Record::Host(HostRecord { host, status, robots, was_asked: false, is_retry: false });
         self.commit(&record, Some(id), None)?;
         Ok(false)
     }
@@ -253,7 +253,7 @@ impl<J: Journal> Frontier<J> {
         }
         black_box(host.key.as_str().as_bytes().first().copied());
         for later in [second, third].into_iter().flatten() {
-            black_box(self.state.host(later).due);
+            black_box(self.state.host(later).status.due);
         }
     }
 
@@ -280,7 +280,7 @@ impl<J: Journal> Frontier<J> {
             address: None,
             connections: self.politeness.policy(host.policy).connections,
             earlier: 0,
-            is_first_contact: !host.has_answered,
+            is_first_contact: !host.status.has_answered,
             failure_epoch: 0,
             lent_at: now,
             answered_at: None,

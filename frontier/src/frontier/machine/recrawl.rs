@@ -40,7 +40,7 @@ use std::io;
 use super::{Frontier, FrontierError};
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
-use crate::frontier::hosts::{HostId, HostState, HostUpdate, Outlook, Patience};
+use crate::frontier::hosts::{HostId, HostState, Outlook, Patience};
 use crate::frontier::{Href, Lease, Timestamp};
 use crate::gate::{DropRule, Found, Position, Refusal};
 use crate::seen::Removal;
@@ -443,16 +443,16 @@ impl<J: Journal> Frontier<J> {
     /// it may be asked. Any other host is left as it is, even if it fails.
     fn forgive(&mut self, id: HostId, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
-        if !host.is_retired() {
+        if !host.status.is_retired() {
             return Ok(());
         }
-        let mut update = HostUpdate::of(host);
+        let mut update = host.status.clone();
         if update.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
             // It rested because it failed, and may have recovered since.
             update.due = update.due.min(now + host.delay(&self.politeness));
         }
         update.recover();
-        self.note_host(id, &update, false)?;
+        self.note_host(id, update, false)?;
         // Its URLs were given up without a rest; now it must rest.
         self.queues.reseat(&mut self.state, id, now);
         Ok(())
@@ -477,9 +477,9 @@ impl<J: Journal> Frontier<J> {
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);
             if host.outlook() != Outlook::Good {
-                let mut update = HostUpdate::of(host);
+                let mut update = host.status.clone();
                 update.retire();
-                noted = noted.and_then(|()| self.note_host(id, &update, false));
+                noted = noted.and_then(|()| self.note_host(id, update, false));
                 self.queues.count_outlook(&mut self.state, id);
             }
         }

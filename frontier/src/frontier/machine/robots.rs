@@ -44,7 +44,7 @@ use ahash::AHashMap;
 use super::Frontier;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{Host, HostId, HostUpdate, RULES_HOLD, Rest, RobotsFile};
+use crate::frontier::hosts::{Host, HostId, HostStatus, RULES_HOLD, Rest, RobotsFile};
 use crate::frontier::lease::{Blame, Setback, Texts};
 use crate::frontier::robots::{self, Robots};
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
@@ -78,7 +78,7 @@ impl<J: Journal> Frontier<J> {
         outcome: Outcome,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let mut update = HostUpdate::of(self.state.host(lease.host));
+        let mut update = self.state.host(lease.host).status.clone();
         let is_own = lease.for_other.is_none() || lease.is_own_robots();
         let answer = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
@@ -108,7 +108,7 @@ impl<J: Journal> Frontier<J> {
             answer if is_own => self.learn(lease.host, update, answer, (stale_at, true), now),
             answer => self.asked_for_others(lease, update, &answer, now),
         }?;
-        let due = self.state.host(lease.host).due;
+        let due = self.state.host(lease.host).status.due;
         // Half the time, so that hosts redirected there later do not take a copy that is about to go stale.
         let fresh_until = if is_failure { due } else { now + self.politeness.robots_ttl / 2 };
         self.answer_others(lease.host, lease.url(), others, fresh_until, now);
@@ -119,7 +119,7 @@ impl<J: Journal> Frontier<J> {
     fn asked_for_others(
         &mut self,
         lease: &Lease,
-        mut update: HostUpdate,
+        mut update: HostStatus,
         answer: &RobotsNews,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
@@ -131,7 +131,7 @@ impl<J: Journal> Frontier<J> {
         } else {
             false
         };
-        self.note_robots(lease.host, &update, None, (true, is_retry))?;
+        self.note_robots(lease.host, update, None, (true, is_retry))?;
         Ok((!is_retry).then_some(Completion::Done))
     }
 
@@ -143,7 +143,7 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn learn(
         &mut self,
         id: HostId,
-        mut update: HostUpdate,
+        mut update: HostStatus,
         answer: RobotsNews,
         (stale_at, was_asked): (Timestamp, bool),
         now: Timestamp,
@@ -176,7 +176,7 @@ impl<J: Journal> Frontier<J> {
             }
         };
         update.due = now + delay;
-        self.note_robots(id, &update, Some(record), (was_asked, false))?;
+        self.note_robots(id, update, Some(record), (was_asked, false))?;
         if let Some((robots, validators)) = parsed {
             self.state.cache_rules(id, robots, validators);
             self.state.drop_rules(self.politeness.robots_memory);
@@ -193,7 +193,7 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn robots_failed(
         &mut self,
         id: HostId,
-        mut update: HostUpdate,
+        mut update: HostStatus,
         setback: Setback,
         was_asked: bool,
         now: Timestamp,
@@ -203,7 +203,7 @@ impl<J: Journal> Frontier<J> {
         let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
         let holds = known.is_some() && good_until.is_none_or(|until| now < until);
         // The pages break, and so does this: the host as a whole fails.
-        let is_broken = holds && host.is_in_doubt();
+        let is_broken = holds && host.status.is_in_doubt();
         let is_down = setback.blame == Blame::Host || setback.blame == Blame::Fetcher;
         let words = format!("robots.txt: {}", setback.trouble);
         let setback = if is_down {
@@ -220,14 +220,14 @@ impl<J: Journal> Frontier<J> {
             update.due = now + delay.max(asked);
         } else {
             let rest = Rest { over: now + delay, is_late: false };
-            update.set_back(&setback, host.failures == 0, rest, &self.politeness, now);
+            update.set_back(&setback, host.status.failures == 0, rest, &self.politeness, now);
         }
         if holds && !update.is_retired() {
             let stale_at = now + self.politeness.max_backoff;
             let renewed = RobotsRecord::Renewed { stale_at, good_until: good_until.unwrap_or(stale_at) };
-            self.note_robots(id, &update, Some(renewed), (was_asked, false))?;
+            self.note_robots(id, update, Some(renewed), (was_asked, false))?;
         } else {
-            self.note_robots(id, &update, (!holds).then_some(RobotsRecord::Unknown), (was_asked, true))?;
+            self.note_robots(id, update, (!holds).then_some(RobotsRecord::Unknown), (was_asked, true))?;
         }
         Ok(None)
     }
@@ -237,12 +237,12 @@ impl<J: Journal> Frontier<J> {
     fn note_robots(
         &mut self,
         id: HostId,
-        update: &HostUpdate,
+        update: HostStatus,
         robots: Option<RobotsRecord<'_>>,
         (was_asked, is_retry): (bool, bool),
     ) -> io::Result<()> {
         let key = self.state.host(id).key.clone();
-        let record = Record::Host(HostRecord { host: update.standing(key.as_str()), robots, was_asked, is_retry });
+        let record = Record::Host(HostRecord { host: key.as_str(), status: update, robots, was_asked, is_retry });
         self.commit(&record, Some(id), None).map(drop)
     }
 
@@ -280,7 +280,7 @@ impl RobotsNews {
         lease: &Lease,
         status: u16,
         retry_after: Option<Duration>,
-        update: &mut HostUpdate,
+        update: &mut HostStatus,
         lines: impl FnOnce() -> (Vec<u8>, Option<Box<Validators>>),
     ) -> Self {
         if status == 304 && lease.validators.is_none() {
@@ -355,7 +355,7 @@ impl<J: Journal> Frontier<J> {
     /// A host takes another host's answer as its robots.txt, or as the failure to get it. The host itself was not asked.
     fn take_copy(&mut self, id: HostId, answer: SharedRobots, at: Timestamp, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(id);
-        let update = HostUpdate::of(host);
+        let update = host.status.clone();
         let answer = match answer {
             SharedRobots::Failed(setback) => {
                 return self.robots_failed(id, update, (*setback).clone(), false, now).map(drop);
@@ -374,13 +374,13 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> Option<Lease> {
         let host = self.state.host(id);
         let (url, waits) = self.queues.first_errand(id)?;
-        if let Some(ill) = host.ill.as_deref().filter(|ill| ill.is_retired) {
+        if let Some(ill) = host.status.ill.as_deref().filter(|ill| ill.is_retired) {
             let url: Box<str> = url.into();
             let answer = SharedRobots::Failed(Arc::new(Setback::failed(ill.trouble.clone())));
             self.answer_others(id, &url, Some(answer), now + self.politeness.backoff, now);
             return None;
         }
-        let attempt = u8::try_from(host.failures.saturating_add(1)).unwrap_or(u8::MAX);
+        let attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
         let texts = Texts::new(url, host.key.as_str());
         let for_other = Some(self.state.host(waits).key.as_str().into());
         let mut lease = Lease { texts, priority, attempt, for_other, ..self.blank_lease(id, now) };

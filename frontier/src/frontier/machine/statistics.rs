@@ -62,7 +62,7 @@ impl<J: Journal> Frontier<J> {
     pub fn top_hosts(&self, most: usize) -> Vec<HostStatistics> {
         let mut hosts: Vec<_> = self.state.hosts().with_usage().collect();
         let order = |(a, _): &(&Host, Usage), (b, _): &(&Host, Usage)| {
-            b.requests.cmp(&a.requests).then_with(|| a.key.cmp(&b.key))
+            b.status.requests.cmp(&a.status.requests).then_with(|| a.key.cmp(&b.key))
         };
         if most < hosts.len() {
             hosts.select_nth_unstable_by(most, order);
@@ -77,7 +77,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Hosts that fail or are not asked again, worst first. Of evicted hosts, a hundred are known. O(hosts in memory).
     pub fn failing_hosts(&self, most: usize) -> Vec<HostStatistics> {
-        let failing = self.state.hosts().with_usage().filter(|(host, _)| host.trouble().is_some());
+        let failing = self.state.hosts().with_usage().filter(|(host, _)| host.status.trouble().is_some());
         let here = failing.map(|(host, usage)| HostStatistics::of(host, usage, &self.politeness));
         let mut hosts: Vec<_> = here.chain(self.state.evicted().failing().iter().cloned()).collect();
         hosts.sort_unstable_by(HostStatistics::worst_first);
@@ -98,8 +98,9 @@ impl<J: Journal> Frontier<J> {
     /// How fairly hosts with URLs waiting were asked: Jain's index of their requests (Jain, Chiu, Hawe 1984), 1 if all had equally many,
     /// 1/n if one of n had them all. `None` if fewer than two wait. O(hosts in memory).
     pub fn fairness(&self) -> Option<f64> {
-        let waiting = self.state.hosts().iter().filter(|host| host.queue.first().is_some() && !host.is_retired());
-        let requests = waiting.map(|host| f64::from(host.requests));
+        let waiting =
+            self.state.hosts().iter().filter(|host| host.queue.first().is_some() && !host.status.is_retired());
+        let requests = waiting.map(|host| f64::from(host.status.requests));
         let (hosts, sum, squares) =
             requests.fold((0.0, 0.0, 0.0), |(hosts, sum, squares), one| (hosts + 1.0, sum + one, squares + one * one));
         (hosts > 1.0 && sum > 0.0).then(|| sum * sum / (hosts * squares))
@@ -130,7 +131,7 @@ impl<J: Journal> Frontier<J> {
     /// number of hosts; fewest requests first. The buckets are 0, 1, 2 to 3, 4 to 7 and so on. O(hosts in memory).
     pub fn hosts_by_requests(&self) -> Vec<(RangeInclusive<u64>, u64)> {
         let mut spread = self.state.evicted().spread().clone();
-        self.state.hosts().iter().for_each(|host| spread.add(host.requests.into()));
+        self.state.hosts().iter().for_each(|host| spread.add(host.status.requests.into()));
         spread.buckets().collect()
     }
 

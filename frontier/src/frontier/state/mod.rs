@@ -238,7 +238,7 @@ impl State {
             self.count.completed += u64::from(done);
             self.count.retries += u64::from(!done);
             self.count.output = receipts.first().map_or(self.count.output, |receipt| receipt.end);
-            let _ = yielded.map(|yielded| self.gate.budgets().note(host_of(settled.host.key), &yielded));
+            let _ = yielded.map(|yielded| self.gate.budgets().note(host_of(settled.host), &yielded));
         }
         if let Some(entry) = again {
             self.remember(entry, change);
@@ -256,7 +256,7 @@ impl State {
         }
         self.spend(id, cost);
         self.hosts[id].robots.mark_used();
-        self.stands(id, &settled.host, !again.is_some_and(Entry::is_parked));
+        self.stands(id, &settled.status, !again.is_some_and(Entry::is_parked));
     }
 
     /// Adds the cost of a returned lease to the usage of its host and of the host's group.
@@ -271,16 +271,16 @@ impl State {
         if let Some(robots) = record.robots {
             self.rules.learn(&mut self.hosts, host, robots, at);
         }
-        self.stands(host, &record.host, record.was_asked);
+        self.stands(host, &record.status, record.was_asked);
     }
 
     /// Sets a host's status. A host that becomes retired loses its rules: if it is asked again, it is first asked for its robots.txt.
-    fn stands(&mut self, id: HostId, standing: &HostStatus<'_>, was_asked: bool) {
+    fn stands(&mut self, id: HostId, status: &HostStatus, was_asked: bool) {
         let host = &mut self.hosts[id];
-        let was_retired = host.is_retired();
-        host.stands(standing);
-        host.requests = host.requests.saturating_add(was_asked.into());
-        match (was_retired, host.is_retired()) {
+        let was_retired = host.status.is_retired();
+        let requests = host.status.requests.saturating_add(was_asked.into());
+        host.status = HostStatus { requests, ..status.clone() };
+        match (was_retired, host.status.is_retired()) {
             (false, true) => {
                 self.count.retired_hosts += 1;
                 self.rules.replace(&mut self.hosts, id, RobotsFile::Unknown);
@@ -482,7 +482,7 @@ impl State {
     fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<(Host, Usage)>) -> Option<()> {
         let (host, usage) = load(&mut self.back)?;
         self.count.queued += u64::from(host.queue.len());
-        self.count.retired_hosts += u64::from(host.is_retired());
+        self.count.retired_hosts += u64::from(host.status.is_retired());
         self.rules.came(&host);
         let id = self.hosts.add(host)?;
         *self.hosts.usage_mut(id) = usage;
@@ -493,7 +493,7 @@ impl State {
 
     /// Counts a host that was evicted before the checkpoint.
     fn load_evicted(&mut self, host: &Host, usage: Usage, politeness_table: &PolitenessTable) {
-        self.count.retired_hosts += u64::from(host.is_retired());
+        self.count.retired_hosts += u64::from(host.status.is_retired());
         self.groups.get_mut(politeness_table.policy(host.policy)).into_iter().for_each(|group| group.join(usage));
         self.evicted.add(HostStatistics::of(host, usage, politeness_table));
     }
@@ -540,7 +540,7 @@ impl State {
         for id in self.hosts.ids() {
             let host = &mut self.hosts[id];
             self.evicted.set_clock(host, &politeness_table, now);
-            host.due = host.due.max(now);
+            host.status.due = host.status.due.max(now);
         }
     }
 }

@@ -203,7 +203,7 @@ impl Resume {
                 self.apply(at, record, None, None, fresh);
             }
             Record::Host(of) => {
-                let host = self.host(of.host.key, evicted)?;
+                let host = self.host(of.host, evicted)?;
                 self.apply(at, record, host, None, fresh);
             }
             Record::Resumed { output } if fresh.counts => self.lost.cut(*output, &mut self.state),
@@ -363,7 +363,7 @@ impl Resume {
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
         let Settled { position, priority, attempts, done, receipts, cost, .. } = *settled;
-        let host = self.host(settled.host.key, evicted)?;
+        let host = self.host(settled.host, evicted)?;
         self.lost.queue(position, &mut self.state);
         let url = again.and_then(|entry| self.canonicalizer.canonicalize(entry.wire).ok());
         let (remember, fresh) = match (again, &url) {
@@ -373,7 +373,7 @@ impl Resume {
         let is_there = !fresh.counts || receipts.is_empty() || has(receipts);
         // The contents were saved before the counts. Adding to them what they already have does no harm.
         if let Some(yielded) = settled.yielded.as_ref().filter(|_| is_there) {
-            self.state.gate().budgets().remember(host_of(settled.host.key), yielded);
+            self.state.gate().budgets().remember(host_of(settled.host), yielded);
         }
         let new_to = host.filter(|&host| !self.pieces.has_host(host, at));
         let queued = Queued { position, priority };
@@ -389,7 +389,13 @@ impl Resume {
                 self.lost.add(page(host));
             }
             let was_asked = !again.is_some_and(Entry::is_parked);
-            let of = HostRecord { host: settled.host, robots: None, was_asked, is_retry: false };
+            let of = HostRecord {
+                host: settled.host,
+                status: settled.status.clone(),
+                robots: None,
+                was_asked,
+                is_retry: false,
+            };
             self.apply(at, &Record::Host(of), Some(host), None, fresh);
             return Ok(());
         }

@@ -176,13 +176,13 @@ fn reason_of(number: u8) -> Result<Refusal, &'static str> {
 
 /// Appends how a page's lease came back: kind 2, and part of kind 7.
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
-    let Settled { host, position, priority, attempts, done, receipts, yielded, cost } = settled;
+    let Settled { host, status, position, priority, attempts, done, receipts, yielded, cost } = settled;
     let flags = flag(!receipts.is_empty(), HAS_RECEIPTS) | flag(yielded.is_some(), HAS_YIELDED);
     let flags = flags | flag(cost.is_page, IS_PAGE) | flag(cost.bytes > 0, HAS_BYTES);
-    let flags = flags_of(host) | flag(*done, IS_DONE) | flags;
+    let flags = flags_of(status) | flag(*done, IS_DONE) | flags;
     to.extend([flags, *priority, *attempts]);
     to.extend(position.to_u64().to_le_bytes());
-    write_clock(host, to);
+    write_clock(status, to);
     if cost.bytes > 0 {
         varint::put(to, cost.bytes);
     }
@@ -194,7 +194,7 @@ fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
     if let Some(yielded) = yielded {
         write_yielded(yielded, to);
     }
-    to.extend_from_slice(host.key.as_bytes());
+    to.extend_from_slice(host.as_bytes());
 }
 
 fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str> {
@@ -203,14 +203,14 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
         return Err("unknown flags");
     }
     let position = Position::from_u64(fields.u64()?);
-    let mut host = read_clock(flags, fields)?;
+    let status = read_clock(flags, fields)?;
     let bytes = if flags & HAS_BYTES == 0 { 0 } else { fields.varint()? };
     let cost = HostCost { is_page: flags & IS_PAGE != 0, bytes };
     let length = if flags & HAS_RECEIPTS == 0 { 0 } else { fields.u16()? };
     let receipts = Receipts::read(fields.part(length.into())?.bytes())?;
     let yielded = if flags & HAS_YIELDED == 0 { None } else { Some(read_yielded(fields)?) };
-    host.key = fields.rest()?;
-    Ok(Settled { host, position, priority, attempts, done: flags & IS_DONE != 0, receipts, yielded, cost })
+    let (host, done) = (fields.rest()?, flags & IS_DONE != 0);
+    Ok(Settled { host, status, position, priority, attempts, done, receipts, yielded, cost })
 }
 
 /// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can separate them.
@@ -293,7 +293,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::frontier::{Failing, Failure, HostRecord, HostStatus, RobotsRecord, Timestamp};
+    use crate::frontier::{Failure, FailureState, HostRecord, HostStatus, RobotsRecord, Timestamp, Trouble};
     use crate::gate::Via;
 
     const HERE: Position = Position::from_u64(0x0102_0304_0506);
@@ -308,22 +308,28 @@ mod tests {
             referrer: Some(Position::from_u64(32)),
             ..Entry::seed("http://a/")
         };
-        let host = HostStatus {
-            key: "http://a",
-            due: Timestamp::from_micros(1 << 50),
-            failures: 7,
-            has_answered: true,
-            ill: None,
-        };
+        let host = "http://a";
+        let due = Timestamp::from_micros(1 << 50);
+        let status = HostStatus { due, failures: 7, has_answered: true, ..HostStatus::default() };
         let receipts = Receipts::read(
             b"\x01p\0\0\0\0\0\x01\0\0\xf4\x01\0\0\xef\xbe\xad\xde\x03raw\x07\0\0\0\0\0\0\0\x07\0\0\0\x09\0\0\0",
         );
         let receipts = receipts.unwrap();
         let cost = HostCost { is_page: true, bytes: 70_000 };
-        let settled =
-            Settled { host, position: HERE, priority: 4, attempts: 2, done: true, receipts, yielded: None, cost };
-        let ill = Failing { failure: Failure::Dns, words: "no answer", broken: 3, is_patient: false, is_retired: true };
-        let retired = HostStatus { has_answered: false, ill: Some(ill), ..host };
+        let settled = Settled {
+            host,
+            status,
+            position: HERE,
+            priority: 4,
+            attempts: 2,
+            done: true,
+            receipts,
+            yielded: None,
+            cost,
+        };
+        let trouble = Trouble::new(Failure::Dns, "no answer");
+        let ill = FailureState { trouble, broken: 3, is_patient: false, is_retired: true };
+        let retired = HostStatus { due, failures: 7, ill: Some(Box::new(ill)), ..HostStatus::default() };
         let stale_at = Timestamp::from_micros(99);
         let robots = [
             None,
@@ -338,14 +344,15 @@ mod tests {
             Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(100) }),
         ];
         let hosts = robots.map(|robots| {
-            Record::Host(HostRecord { host: retired, robots, was_asked: true, is_retry: robots.is_none() })
+            let status = retired.clone();
+            Record::Host(HostRecord { host, status, robots, was_asked: true, is_retry: robots.is_none() })
         });
         let mut records = vec![
             Record::Admitted(entry),
             Record::Admitted(Entry { replaces: Some(HERE), ..entry }),
             Record::Admitted(Entry { referrer: None, via: Via::Seed, ..entry }),
-            Record::Settled(settled),
-            Record::Settled(Settled { host: retired, done: false, receipts: Receipts::default(), ..settled }),
+            Record::Settled(settled.clone()),
+            Record::Settled(Settled { status: retired, done: false, receipts: Receipts::default(), ..settled.clone() }),
             Record::Resumed { output: 12 },
         ];
         records.extend(hosts);

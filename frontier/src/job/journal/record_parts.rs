@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
-use crate::frontier::{Failing, Failure, HostRecord, HostStatus, RobotsRecord, Timestamp};
+use crate::frontier::{Failure, FailureState, HostRecord, HostStatus, RobotsRecord, Timestamp, Trouble};
 use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session};
 
 /// Flags of a host's status.
@@ -63,12 +63,12 @@ pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
         }
     };
     let flags = flag(record.was_asked, WAS_ASKED) | flag(record.is_retry, IS_RETRY);
-    to.extend([flags_of(&record.host) | flags, robots, hops]);
-    write_clock(&record.host, to);
+    to.extend([flags_of(&record.status) | flags, robots, hops]);
+    write_clock(&record.status, to);
     to.extend(stale_at.as_micros().to_le_bytes());
     to.extend(second.to_le_bytes());
     // The length fits: a host's name has at most 253 bytes.
-    let key = record.host.key.as_bytes();
+    let key = record.host.as_bytes();
     let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
     to.extend(length.to_le_bytes());
     to.extend_from_slice(&key[..usize::from(length)]);
@@ -85,10 +85,10 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
     if flags & !(HAS_ANSWERED | IS_ILL | WAS_ASKED | IS_RETRY) != 0 {
         return Err("unknown flags");
     }
-    let mut host = read_clock(flags, fields)?;
+    let status = read_clock(flags, fields)?;
     let (stale_at, second) = (Timestamp::from_micros(fields.u64()?), fields.u64()?);
     let length = fields.u16()?;
-    host.key = fields.text(length.into())?;
+    let host = fields.text(length.into())?;
     let robots = match robots {
         SAME => None,
         MOVED => Some(RobotsRecord::Moved { hops, url: fields.rest()? }),
@@ -101,37 +101,38 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
         RENEWED => Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(second) }),
         _ => return Err("an unknown word on robots.txt"),
     };
-    Ok(HostRecord { host, robots, was_asked: flags & WAS_ASKED != 0, is_retry: flags & IS_RETRY != 0 })
+    let (was_asked, is_retry) = (flags & WAS_ASKED != 0, flags & IS_RETRY != 0);
+    Ok(HostRecord { host, status, robots, was_asked, is_retry })
 }
 
 /// The flags of a host's status, which share a byte with the record's own.
-pub(super) fn flags_of(host: &HostStatus<'_>) -> u8 {
-    flag(host.has_answered, HAS_ANSWERED) | flag(host.ill.is_some(), IS_ILL)
+pub(super) fn flags_of(status: &HostStatus) -> u8 {
+    flag(status.has_answered, HAS_ANSWERED) | flag(status.ill.is_some(), IS_ILL)
 }
 
-/// Appends a host's status without its flags and its key: its clock, its failures and its illness. A healthy host takes 10 bytes.
-pub(super) fn write_clock(host: &HostStatus<'_>, to: &mut Vec<u8>) {
-    to.extend(host.due.as_micros().to_le_bytes());
-    to.extend(host.failures.to_le_bytes());
-    if let Some(ill) = &host.ill {
-        to.extend([flag(ill.is_retired, IS_RETIRED) | flag(ill.is_patient, IS_PATIENT), ill.failure.code()]);
+/// Appends a host's status without its flags: its clock, its failures and its illness. A healthy host takes 10 bytes.
+pub(super) fn write_clock(status: &HostStatus, to: &mut Vec<u8>) {
+    to.extend(status.due.as_micros().to_le_bytes());
+    to.extend(status.failures.to_le_bytes());
+    if let Some(ill) = &status.ill {
+        to.extend([flag(ill.is_retired, IS_RETIRED) | flag(ill.is_patient, IS_PATIENT), ill.trouble.failure.code()]);
         to.extend(ill.broken.to_le_bytes());
         // The length fits: at most 200 bytes of a failure's words are kept.
-        let length = u8::try_from(ill.words.len()).unwrap_or(u8::MAX);
+        let length = u8::try_from(ill.trouble.words.len()).unwrap_or(u8::MAX);
         to.push(length);
-        to.extend_from_slice(&ill.words.as_bytes()[..length.into()]);
+        to.extend_from_slice(&ill.trouble.words.as_bytes()[..length.into()]);
     }
 }
 
-/// Reads a status without its key, which follows later. `flags` are those of the whole record.
-pub(super) fn read_clock<'a>(flags: u8, fields: &mut Fields<'a>) -> Result<HostStatus<'a>, &'static str> {
+/// Reads a status. `flags` are those of the whole record.
+pub(super) fn read_clock(flags: u8, fields: &mut Fields<'_>) -> Result<HostStatus, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
-    let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?;
-    Ok(HostStatus { key: "", due, failures, has_answered: flags & HAS_ANSWERED != 0, ill })
+    let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?.map(Box::new);
+    Ok(HostStatus { due, failures, has_answered: flags & HAS_ANSWERED != 0, ill, ..HostStatus::default() })
 }
 
 /// Reads a host's illness.
-fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Failing<'a>, &'static str> {
+fn read_ill(fields: &mut Fields<'_>) -> Result<FailureState, &'static str> {
     let flags = fields.u8()?;
     let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
     let broken = fields.u16()?;
@@ -140,7 +141,8 @@ fn read_ill<'a>(fields: &mut Fields<'a>) -> Result<Failing<'a>, &'static str> {
     if flags & !(IS_RETIRED | IS_PATIENT) != 0 {
         return Err("unknown flags");
     }
-    Ok(Failing { failure, words, broken, is_patient: flags & IS_PATIENT != 0, is_retired: flags & IS_RETIRED != 0 })
+    let trouble = Trouble::new(failure, words);
+    Ok(FailureState { trouble, broken, is_patient: flags & IS_PATIENT != 0, is_retired: flags & IS_RETIRED != 0 })
 }
 
 /// The bit, if it is set.

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use super::findings::{Findings, Known, PageState, fingerprint};
 use super::outputs::{LineFormat, OtherOutputs, PageLine, PageLines};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, HostCost, HostStatus, Receipt, Receipts, ReceiptsBuf, Record, Settled, Timestamp};
+use crate::frontier::{Entry, HostCost, HostStatus, Receipt, Receipts, ReceiptsBuf, Record, Settled};
 use crate::gate::{Position, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
@@ -220,10 +220,10 @@ impl Findings {
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let position = journal.record(&Record::Admitted(entry))?;
         placed.insert(fingerprint(&self.canonicalizer, entry.wire).unwrap_or_default(), position);
-        let host =
-            HostStatus { key: url.origin(), due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
+        let status = HostStatus { has_answered: true, ..HostStatus::default() };
         let settled = Settled {
-            host,
+            host: url.origin(),
+            status,
             position,
             priority: entry.priority,
             attempts: 1,

@@ -154,10 +154,10 @@ impl HostQueues {
         let beside = self.lent.beside(id)?;
         let host = state.host(id);
         let policy = self.politeness.policy(host.policy);
-        let is_trusted = host.has_answered && host.failures == 0 && !host.is_retired();
+        let is_trusted = host.status.has_answered && host.status.failures == 0 && !host.status.is_retired();
         let is_known = !policy.robots || !host.wants_robots(now);
         let has_room = host.seat.out < policy.connections && u64::from(host.seat.out) < state.pages_left(id);
-        let due = host.due.max(beside.next);
+        let due = host.status.due.max(beside.next);
         let is_for_others = self.errand_of(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
             .then(|| self.first_free(state, id).map(|first| (due, first)))
@@ -168,7 +168,7 @@ impl HostQueues {
     pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
         let host = state.host(id);
         match host.seat.out {
-            0 => host.due > now && !self.is_over(state, id),
+            0 => host.status.due > now && !self.is_over(state, id),
             _ => self.further(state, id, now).is_none_or(|(due, _)| due > now),
         }
     }
@@ -179,7 +179,7 @@ impl HostQueues {
         match self.lent.beside(lease.host) {
             None => Rest { over: now + host.delay(&self.politeness), is_late: false },
             Some(beside) => {
-                Rest { over: host.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
+                Rest { over: host.status.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
             }
         }
     }

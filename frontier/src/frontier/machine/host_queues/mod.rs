@@ -177,7 +177,7 @@ impl HostQueues {
             return Some(Hindrance::Rests);
         }
         if gives_way {
-            let is_new = !state.host(host).has_answered;
+            let is_new = !state.host(host).status.has_answered;
             self.domains.give_way(&mut state.seats(), host, priority, is_new);
             return Some(Hindrance::Waits);
         }

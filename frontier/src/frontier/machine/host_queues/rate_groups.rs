@@ -255,12 +255,12 @@ impl HostQueues {
     /// rest is not the server's.
     fn rested(&self, host: &Host) -> Timestamp {
         let delay = host.delay(&self.politeness);
-        match &host.ill {
-            Some(ill) if host.failures > 0 && !ill.is_patient => {
-                let backoff = self.politeness.backoff_of(host.failures.into());
-                Timestamp::default() + host.due.since(Timestamp::default() + delay.max(backoff)) + delay
+        match &host.status.ill {
+            Some(ill) if host.status.failures > 0 && !ill.is_patient => {
+                let backoff = self.politeness.backoff_of(host.status.failures.into());
+                Timestamp::default() + host.status.due.since(Timestamp::default() + delay.max(backoff)) + delay
             }
-            _ => host.due,
+            _ => host.status.due,
         }
     }
 

@@ -89,7 +89,7 @@ impl HostQueues {
         let was_idle = host.seat.state == HostState::Idle;
         let turn = match host.seat.out {
             // A host that is not asked need not rest.
-            0 => self.best(state, id).map(|best| (if self.is_over(state, id) { now } else { host.due }, best)),
+            0 => self.best(state, id).map(|best| (if self.is_over(state, id) { now } else { host.status.due }, best)),
             _ => self.further(state, id, now).map(|(due, first)| (due, first.priority)),
         };
         let opens = |due| if self.is_over(state, id) { due } else { self.politeness.opens(host.policy, due, now) };
@@ -133,7 +133,7 @@ impl HostQueues {
     /// Whether a host's pages are given up or set aside at its turn, and not fetched. Such a host need not rest.
     #[inline]
     pub(super) fn is_over(&self, state: &State, id: HostId) -> bool {
-        state.host(id).is_retired() || (state.budget_refusal(id).is_some() && self.errand_of(id).is_none())
+        state.host(id).status.is_retired() || (state.budget_refusal(id).is_some() && self.errand_of(id).is_none())
     }
 
     /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
@@ -151,7 +151,7 @@ impl HostQueues {
     /// and never answer could take all concurrent fetches, and known hosts would wait for them.
     pub(super) fn is_to_be_held(&self, state: &State, id: HostId) -> bool {
         let host = state.host(id);
-        !host.has_answered && self.lent.first_contacts >= self.most_first_contacts && !self.is_over(state, id)
+        !host.status.has_answered && self.lent.first_contacts >= self.most_first_contacts && !self.is_over(state, id)
     }
 
     /// Holds a due host back. It keeps its priority, and goes to the front again when another first contact has come back.
@@ -206,7 +206,7 @@ impl HostQueues {
     /// host that is to be asked for the robots.txt of others, which wait for it.
     pub(super) fn may_give_way(&self, state: &State, id: HostId) -> bool {
         let host = state.host(id);
-        let has_others = !host.has_answered || self.is_any_due();
+        let has_others = !host.status.has_answered || self.is_any_due();
         has_others && !self.is_over(state, id) && self.errand_of(id).is_none()
     }
 

@@ -148,14 +148,15 @@ fn what_is_scheduled_again_is_written_as_ever() {
     let not_before = Some(Timestamp::from_micros(0x0102_0304));
     let page = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, None) };
     let due = Timestamp::from_micros(9);
-    let host = HostStatus { key: "https://example.org", due, failures: 3, has_answered: true, ill: None };
+    let status = HostStatus { due, failures: 3, has_answered: true, ..HostStatus::default() };
     let (position, priority, attempts) = (Position::from_u64(0x20), 2, 1);
     let mut receipts = ReceiptsBuf::default();
     receipts.push("pages", Receipt { end: 500, length: 7, checksum: 8 });
     receipts.push("raw", Receipt { end: 12, length: 5, checksum: 6 });
     let receipts = receipts.list();
     let settled = Settled {
-        host,
+        host: "https://example.org",
+        status,
         position,
         priority,
         attempts,
@@ -164,7 +165,7 @@ fn what_is_scheduled_again_is_written_as_ever() {
         yielded: None,
         cost: HostCost { is_page: true, bytes: 300 },
     };
-    let at = journal.append(&Record::Again { settled, entry: page.entry() }).unwrap().unwrap();
+    let at = journal.append(&Record::Again { settled: settled.clone(), entry: page.entry() }).unwrap().unwrap();
     journal.flush(NOW).unwrap();
     assert_eq!(Owned::from(journal.read(at).unwrap()), page);
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();

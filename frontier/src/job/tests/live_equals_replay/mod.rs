@@ -288,14 +288,15 @@ fn resume(
 fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
     let [a, c] = [32, 64].map(Position::from_u64);
     let key = "https://h0.example";
-    let host = HostStatus { key, due: Timestamp::default(), failures: 0, has_answered: true, ill: None };
+    let status = HostStatus { has_answered: true, ..HostStatus::default() };
     let receipts = ReceiptsBuf::of(&[("pages", Receipt::of(&[0; 10], 0))]);
     let receipts = receipts.list();
     let records = [
         Record::Admitted(Entry::seed("https://h0.example/a")),
         Record::Admitted(Entry::seed("https://h0.example/c")),
         Record::Settled(Settled {
-            host,
+            host: key,
+            status,
             position: a,
             priority: 0,
             attempts: 1,
