@@ -250,7 +250,8 @@ pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
     for file in &files {
         JobFile::open(file).map_err(CommandError::cannot(Exit::Failed, "read", file))?;
     }
-    let index = CdxjIndex::of(&files).map_err(CommandError::of(Exit::Failed, "cannot make the index"))?;
+    let index = CdxjIndex::of(&files)
+        .map_err(CommandError::of(Exit::Failed, "cannot make the index, which is sorted in TMPDIR"))?;
     for (path, bytes) in index.cut() {
         let path = path.display();
         output::note(&format!("{path}: {bytes} bytes at the end are no whole record yet, and passed over"));

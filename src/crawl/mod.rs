@@ -78,6 +78,7 @@ mod resume;
 mod run;
 mod shared;
 mod sitemap;
+pub(crate) mod sorter;
 mod source;
 mod stop;
 mod visit;

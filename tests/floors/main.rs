@@ -184,7 +184,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cli/parquet_table.rs",
             "src/cli/record_file.rs",
             "src/cli/record_table.rs",
-            "src/cli/merge/sorter.rs",
+            "src/cli/merge/claim.rs",
             "src/cli/simulate.rs",
             "src/cli/seen/compare/mod.rs",
         ],

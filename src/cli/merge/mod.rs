@@ -11,8 +11,8 @@
 //! several records of one owner, the last counts. The jobs are read twice, and once more for a table of pages. Memory does not grow with
 //! them, except for one bit per record.
 
+mod claim;
 mod kept;
-mod sorter;
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -24,11 +24,12 @@ use super::output::{note, print, warn};
 use super::record_file::{RecordFile, RecordFilter, RecordFormat, field_names};
 use super::record_table::Column;
 use crate::address::FingerprintKey;
+use crate::crawl::sorter::Sorter;
 use crate::job::replace_with;
 use crate::report::SchemaOf;
 use crate::report::figures::thousands;
+use claim::{Claim, Mark};
 use kept::{Kept, KeptLines, KeptLinks, MergedJob};
-use sorter::{Claim, Mark, Sorter};
 
 /// Maximum bytes of a line. A page record has a few thousand.
 const LONGEST: u64 = 16 << 20;
@@ -76,8 +77,7 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
 
     let mut left_out = LeftOut::default();
     let sorter = claims(&mut jobs, &mut left_out)?;
-    let kept = choose(sorter, jobs.iter().map(|job| job.records).sum(), &mut left_out)
-        .map_err(CommandError::of(Exit::Failed, "cannot sort the records"))?;
+    let kept = choose(sorter, jobs.iter().map(|job| job.records).sum(), &mut left_out).map_err(unsorted())?;
     let write = |out: &mut dyn Write| {
         if request.of == "links" {
             let columns = Column::all(SchemaOf::Link, &LINK_COLUMNS);
@@ -97,9 +97,9 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
 }
 
 /// Reads the claims of all records.
-fn claims(jobs: &mut [MergedJob], left_out: &mut LeftOut) -> Result<Sorter, CommandError> {
+fn claims(jobs: &mut [MergedJob], left_out: &mut LeftOut) -> Result<Sorter<Claim>, CommandError> {
     let keys = [FingerprintKey::random(), FingerprintKey::random()];
-    let (mut sorter, mut number, mut line) = (Sorter::default(), 0, Vec::new());
+    let (mut sorter, mut number, mut line) = (Sorter::new(&std::env::temp_dir()), 0, Vec::new());
     for job in jobs {
         let unread = || CommandError::cannot(Exit::Failed, "read", job.path());
         let (mut from, mut bytes, mut records) = (job.read(false).map_err(unread())?, 0, 0);
@@ -114,15 +114,16 @@ fn claims(jobs: &mut [MergedJob], left_out: &mut LeftOut) -> Result<Sorter, Comm
             records += 1;
             let mark = if is_too_long { Err("it is too long".to_owned()) } else { Mark::of(&line) };
             let mark = mark.map_err(|reason| damaged(job, records, &reason))?;
-            sorter.add(Claim::of(&mark, number, keys)).map_err(CommandError::of(
-                Exit::Failed,
-                "cannot sort the records: TMPDIR names another directory for that",
-            ))?;
+            sorter.add(Claim::of(&mark, number, keys)).map_err(unsorted())?;
             (bytes, number) = (bytes + read as u64, number + 1);
         }
         (job.bytes, job.records) = (bytes, records);
     }
     Ok(sorter)
+}
+
+fn unsorted() -> impl FnOnce(io::Error) -> CommandError {
+    CommandError::of(Exit::Failed, "cannot merge the records, which are sorted in TMPDIR")
 }
 
 fn damaged(job: &MergedJob, line: u64, reason: &str) -> CommandError {
@@ -132,7 +133,7 @@ fn damaged(job: &MergedJob, line: u64, reason: &str) -> CommandError {
 }
 
 /// Chooses a record for each page.
-fn choose(sorter: Sorter, records: u64, left_out: &mut LeftOut) -> io::Result<Kept> {
+fn choose(sorter: Sorter<Claim>, records: u64, left_out: &mut LeftOut) -> io::Result<Kept> {
     let mut kept = Kept::none_of(records);
     let mut best: Option<Claim> = None;
     for claim in sorter.finish()? {

@@ -2,13 +2,11 @@
 //! places of visits, in a sorted file.
 //!
 //! A row of the index has 16 bytes: the fingerprint of a page's key, and twice the place of its last visit, plus one if the page was gone
-//! then. Rows are sorted 64 MiB at a time, and merged if there are more. The first fingerprint of each 256 rows is kept in memory: 32 kB
+//! then. The first fingerprint of each 256 rows is kept in memory: 32 kB
 //! for a million pages. A lookup reads 4 KiB. The file has no name, so its space is freed however the process ends.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -17,6 +15,7 @@ use crate::address::{Fingerprint, FingerprintKey};
 use crate::crawl::error::CrawlError;
 use crate::crawl::lock::lock;
 use crate::crawl::records::{DonePage, Sink};
+use crate::crawl::sorter::Sorter;
 use crate::driver::own::nameless;
 use crate::driver::{VISITS, own};
 use crate::job::{FileError, Job};
@@ -47,10 +46,10 @@ impl KnownPages {
         let at_rest = job.at_rest()?;
         let path = directory.join(VISITS);
         let file = own::open(&path, true).map_err(FileError::of("read", &path))?;
-        let mut index = VisitIndexWriter::new(scratch);
-        let read = heads(&file, |head, place| index.add(head.fingerprint, place, head.is_gone));
+        let mut rows = Sorter::new(scratch);
+        let read = heads(&file, |head, place| rows.add(row_of(head.fingerprint, place, head.is_gone)));
         let damaged_at = read.map_err(FileError::of("read", &path))?;
-        let index = index.finish().map_err(FileError::of("sort into", scratch))?;
+        let index = VisitIndex::of(rows, scratch).map_err(FileError::of("sort in", scratch))?;
         let key = job.manifest().fingerprint_key;
         Ok(Self { path, file: Mutex::new(file), key, index, damaged_at, _at_rest: at_rest })
     }
@@ -139,11 +138,8 @@ fn heads(mut file: &File, mut take: impl FnMut(VisitHead, u64) -> io::Result<()>
 const ROW: usize = 16;
 /// Rows read together.
 const PAGE: usize = 256;
-/// Rows sorted together.
-const RUN: usize = 4 << 20;
-
-/// A fingerprint, and twice a place, plus one for a page that is gone.
-type Row = (u64, u64);
+/// A fingerprint, and twice a place, plus one for a page that is gone; big-endian, so that rows sort as these numbers.
+type Row = [u8; ROW];
 
 /// The index: one row for each page, sorted by fingerprint.
 #[derive(Debug)]
@@ -156,70 +152,42 @@ struct VisitIndex {
     firsts: Vec<u64>,
 }
 
-/// Makes the index from rows in any order.
-#[derive(Debug)]
-struct VisitIndexWriter {
-    directory: PathBuf,
-    run: usize,
-    rows: Vec<Row>,
-    runs: Vec<File>,
+/// The row of a visit.
+fn row_of(fingerprint: Fingerprint, place: u64, is_gone: bool) -> Row {
+    let mut row = [0; ROW];
+    row[..8].copy_from_slice(&fingerprint.bits().to_be_bytes());
+    row[8..].copy_from_slice(&(place << 1 | u64::from(is_gone)).to_be_bytes());
+    row
 }
 
-impl VisitIndexWriter {
-    /// Keeps its unnamed files in this directory.
-    fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), run: RUN, rows: Vec::new(), runs: Vec::new() }
-    }
-
-    /// Adds a visit. If a page has several, the one with the highest place counts.
-    fn add(&mut self, fingerprint: Fingerprint, place: u64, is_gone: bool) -> io::Result<()> {
-        self.rows.push((fingerprint.bits(), place << 1 | u64::from(is_gone)));
-        if self.rows.len() < self.run {
-            return Ok(());
-        }
-        self.rows.sort_unstable();
-        let mut to = BufWriter::new(nameless(&self.directory)?);
-        self.rows.drain(..).try_for_each(|row| write(row, &mut to))?;
-        let mut run = to.into_inner().map_err(io::IntoInnerError::into_error)?;
-        run.rewind()?;
-        self.runs.push(run);
-        Ok(())
-    }
-
-    /// Sorts all rows into the index.
-    fn finish(mut self) -> io::Result<VisitIndex> {
-        self.rows.sort_unstable();
-        let mut sources: Vec<Box<dyn Iterator<Item = io::Result<Row>>>> = vec![Box::new(self.rows.into_iter().map(Ok))];
-        for run in self.runs {
-            let mut run = BufReader::with_capacity(1 << 16, run);
-            sources.push(Box::new(std::iter::from_fn(move || read(&mut run).transpose())));
-        }
-        let mut next = BinaryHeap::new();
-        for (number, source) in sources.iter_mut().enumerate() {
-            next.extend(source.next().transpose()?.map(|row| Reverse((row, number))));
-        }
-        let mut index =
-            VisitIndex { file: Mutex::new(nameless(&self.directory)?), rows: 0, pages: 0, firsts: Vec::new() };
-        let mut to = BufWriter::with_capacity(1 << 16, index.file.get_mut().unwrap_or_else(|_| unreachable!()));
-        while let Some(Reverse((row, number))) = next.pop() {
-            next.extend(sources[number].next().transpose()?.map(|row| Reverse((row, number))));
-            if next.peek().is_some_and(|Reverse((other, _))| other.0 == row.0) {
-                // A later visit of the same page exists.
-                continue;
-            }
-            if index.rows.is_multiple_of(PAGE as u64) {
-                index.firsts.push(row.0);
-            }
-            (index.rows, index.pages) = (index.rows + 1, index.pages + (!row.1 & 1));
-            write(row, &mut to)?;
-        }
-        to.flush()?;
-        drop(to);
-        Ok(index)
-    }
+/// The two numbers of a row.
+fn numbers(row: &Row) -> [u64; 2] {
+    let numbers = row.as_chunks().0;
+    [numbers[0], numbers[1]].map(u64::from_be_bytes)
 }
 
 impl VisitIndex {
+    /// Writes the rows to an unnamed file in a directory. If a page has several, the one with the highest place counts.
+    fn of(rows: Sorter<Row>, directory: &Path) -> io::Result<Self> {
+        let (mut count, mut pages, mut firsts) = (0_u64, 0, Vec::new());
+        let mut to = BufWriter::with_capacity(1 << 16, nameless(directory)?);
+        let mut rows = rows.finish()?.peekable();
+        while let Some(row) = rows.next().transpose()? {
+            let [fingerprint, place] = numbers(&row);
+            if matches!(rows.peek(), Some(Ok(next)) if numbers(next)[0] == fingerprint) {
+                // A later visit of the same page exists.
+                continue;
+            }
+            if count.is_multiple_of(PAGE as u64) {
+                firsts.push(fingerprint);
+            }
+            (count, pages) = (count + 1, pages + (!place & 1));
+            to.write_all(&row)?;
+        }
+        let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(Self { file: Mutex::new(file), rows: count, pages, firsts })
+    }
+
     /// Pages that existed at their last visit.
     fn pages(&self) -> u64 {
         self.pages
@@ -236,28 +204,8 @@ impl VisitIndex {
         file.seek(SeekFrom::Start(begin * ROW as u64))?;
         file.read_exact(&mut bytes[..rows * ROW])?;
         let rows = &bytes.as_chunks::<ROW>().0[..rows];
-        let found = rows.binary_search_by_key(&bits, |row| of(row).0).ok().map(|at| of(&rows[at]).1);
+        let found = rows.binary_search_by_key(&bits, |row| numbers(row)[0]).ok().map(|at| numbers(&rows[at])[1]);
         Ok(found.map(|place| (place >> 1, place & 1 == 1)))
-    }
-}
-
-fn of(row: &[u8; ROW]) -> Row {
-    let ([low, high], _) = row.as_chunks::<8>() else { return Row::default() };
-    (u64::from_le_bytes(*low), u64::from_le_bytes(*high))
-}
-
-fn write((fingerprint, place): Row, to: &mut impl Write) -> io::Result<()> {
-    to.write_all(&fingerprint.to_le_bytes())?;
-    to.write_all(&place.to_le_bytes())
-}
-
-/// The next row; `None` at the end.
-fn read(from: &mut impl Read) -> io::Result<Option<Row>> {
-    let mut row = [0; ROW];
-    match from.read_exact(&mut row) {
-        Ok(()) => Ok(Some(of(&row))),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -285,20 +233,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_visit_counts_however_many_are_sorted_together() {
+    fn the_last_visit_of_a_page_counts() {
         let directory = tempfile::tempdir().unwrap();
-        for (pages, run) in [(0, 7), (1, 7), (5, 7), (1000, RUN), (1000, 7), (1000, 300), (1024, 512)] {
-            let mut writer = VisitIndexWriter { run, ..VisitIndexWriter::new(directory.path()) };
+        for pages in [0, 1, 5, 1000, 1024] {
+            let mut rows = Sorter::new(directory.path());
             let fingerprint = |page: u64| Fingerprint::from_bits(page.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut place = 0;
             // Every third page is visited again, and every ninth is gone by then.
             for visit in 0..2 {
                 for page in (0..pages).filter(|page| visit == 0 || page % 3 == 0) {
-                    writer.add(fingerprint(page), place, visit == 1 && page % 9 == 0).unwrap();
+                    rows.add(row_of(fingerprint(page), place, visit == 1 && page % 9 == 0)).unwrap();
                     place += 100;
                 }
             }
-            let index = writer.finish().unwrap();
+            let index = VisitIndex::of(rows, directory.path()).unwrap();
             for page in 0..pages {
                 let first = page * 100;
                 let expected = if page % 3 == 0 { ((pages + page / 3) * 100, page % 9 == 0) } else { (first, false) };

@@ -1,9 +1,7 @@
 //! The CDXJ index of WARC files: a line for each response, sorted, by which replay tools find it. The files are read record by record.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
@@ -14,7 +12,8 @@ use super::record::REVISIT;
 use super::surt::surt;
 use crate::crawl::media_types::essence;
 use crate::crawl::records::page_record::add_line;
-use crate::driver::own::nameless;
+use crate::crawl::sorter::Sorter;
+use crate::job::FileError;
 
 /// The part of a line after its key and time. All values are strings, as the tools that read them expect.
 #[derive(Debug, Serialize)]
@@ -33,7 +32,7 @@ struct Entry<'a> {
 /// time in memory, the others in the system's directory for temporary files.
 #[derive(Debug)]
 pub struct CdxjIndex {
-    lines: SortedLines,
+    lines: Sorter<Box<[u8]>>,
     cut: Vec<(PathBuf, u64)>,
 }
 
@@ -43,15 +42,11 @@ impl CdxjIndex {
     /// # Errors
     /// If a file cannot be read or is not a compressed WARC file, with its path; if there is no space for sorting.
     pub fn of(files: &[PathBuf]) -> io::Result<Self> {
-        let (mut lines, mut cut) = (SortedLines::new(&std::env::temp_dir()), Vec::new());
+        let (mut lines, mut cut) = (Sorter::new(&std::env::temp_dir()), Vec::new());
         for file in files {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let walked = walk(file, |record| {
-                line(&record, &name)
-                    .map_or(Ok(()), |line| lines.push(line.into_boxed_slice()).map_err(|error| unsorted(&error)))
-            });
-            let behind =
-                walked.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+            let behind = walk(file, |record| line(&record, &name).map_or(Ok(()), |line| lines.add(line.into())))
+                .map_err(FileError::of("read", file))?;
             if behind > 0 {
                 cut.push((file.clone(), behind));
             }
@@ -68,14 +63,12 @@ impl CdxjIndex {
     ///
     /// # Errors
     /// If `to` refuses, or the sorted lines cannot be read back.
-    pub fn write(self, to: impl Write) -> io::Result<()> {
-        self.lines.write(to)
+    pub fn write(self, mut to: impl Write) -> io::Result<()> {
+        for line in self.lines.finish()? {
+            to.write_all(&line?)?;
+        }
+        to.flush()
     }
-}
-
-fn unsorted(error: &io::Error) -> io::Error {
-    let directory = std::env::temp_dir();
-    io::Error::new(error.kind(), format!("cannot sort the index in {} (TMPDIR): {error}", directory.display()))
 }
 
 /// The WARC files in a directory, in the order of their names.
@@ -229,109 +222,5 @@ impl<R: BufRead> BufRead for Counted<R> {
     fn consume(&mut self, bytes: usize) {
         self.at += bytes as u64;
         self.source.consume(bytes);
-    }
-}
-
-/// Bytes of lines that are sorted together, including their overhead.
-const RUN: usize = 64 << 20;
-/// Runs merged at once. Each takes an open file and a buffer.
-const RUNS: usize = 64;
-const BUFFER: usize = 64 << 10;
-
-/// Sorts any number of lines by their bytes: 64 MiB at a time in memory, the others in unnamed files.
-#[derive(Debug)]
-struct SortedLines {
-    directory: PathBuf,
-    run: usize,
-    bytes: usize,
-    lines: Vec<Box<[u8]>>,
-    runs: Vec<File>,
-}
-
-impl SortedLines {
-    /// Keeps its files in this directory.
-    fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), run: RUN, bytes: 0, lines: Vec::new(), runs: Vec::new() }
-    }
-
-    /// Adds a line, which must end with a line break.
-    fn push(&mut self, line: Box<[u8]>) -> io::Result<()> {
-        self.bytes += line.len() + size_of::<Box<[u8]>>();
-        self.lines.push(line);
-        if self.bytes < self.run {
-            return Ok(());
-        }
-        let mut to = BufWriter::with_capacity(BUFFER, nameless(&self.directory)?);
-        self.lines.sort_unstable();
-        self.lines.drain(..).try_for_each(|line| to.write_all(&line))?;
-        self.bytes = 0;
-        self.runs.push(rewound(to)?);
-        if self.runs.len() == RUNS {
-            let mut to = BufWriter::with_capacity(BUFFER, nameless(&self.directory)?);
-            merge(self.runs.drain(..), Vec::new(), &mut to)?;
-            self.runs.push(rewound(to)?);
-        }
-        Ok(())
-    }
-
-    /// Writes all lines.
-    fn write(mut self, mut to: impl Write) -> io::Result<()> {
-        self.lines.sort_unstable();
-        merge(self.runs.drain(..), self.lines, &mut to)?;
-        to.flush()
-    }
-}
-
-fn rewound(written: BufWriter<File>) -> io::Result<File> {
-    let mut run = written.into_inner().map_err(io::IntoInnerError::into_error)?;
-    run.rewind()?;
-    Ok(run)
-}
-
-type Source = Box<dyn Iterator<Item = io::Result<Box<[u8]>>>>;
-
-/// Merges sorted runs and sorted lines in memory.
-fn merge(runs: impl Iterator<Item = File>, lines: Vec<Box<[u8]>>, to: &mut impl Write) -> io::Result<()> {
-    let mut sources: Vec<Source> = vec![Box::new(lines.into_iter().map(Ok))];
-    for run in runs {
-        let mut run = BufReader::with_capacity(BUFFER, run);
-        sources.push(Box::new(std::iter::from_fn(move || {
-            let mut line = Vec::new();
-            run.read_until(b'\n', &mut line).map(|read| (read > 0).then(|| line.into())).transpose()
-        })));
-    }
-    let mut next = BinaryHeap::new();
-    for (number, source) in sources.iter_mut().enumerate() {
-        next.extend(source.next().transpose()?.map(|line| Reverse((line, number))));
-    }
-    while let Some(Reverse((line, number))) = next.pop() {
-        to.write_all(&line)?;
-        next.extend(sources[number].next().transpose()?.map(|line| Reverse((line, number))));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_sorted_however_many_are_in_memory() {
-        let directory = tempfile::tempdir().unwrap();
-        let lines: Vec<_> = (0..5_000_u32).map(|n| format!("{} {n}\n", n.wrapping_mul(0x9e37_79b9) >> 8)).collect();
-        let mut expected = lines.clone();
-        expected.sort();
-        // In memory; in five files; in a hundred files, so that they are merged twice.
-        for run in [RUN, 40_000, 1_500] {
-            let mut sorted = SortedLines { run, ..SortedLines::new(directory.path()) };
-            for line in &lines {
-                sorted.push(line.as_bytes().into()).unwrap();
-                assert!(sorted.bytes < run && sorted.runs.len() < RUNS);
-            }
-            let mut written = Vec::new();
-            sorted.write(&mut written).unwrap();
-            assert!(written == expected.concat().as_bytes(), "{run}");
-        }
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "a file has kept its name");
     }
 }
