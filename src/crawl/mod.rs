@@ -132,6 +132,7 @@ pub use recrawl::{KnownPages, Visits};
 pub use resume::Resumed;
 pub(crate) use resume::is_asked_again;
 pub use run::Crawl;
+pub(crate) use shared::micros;
 #[cfg(feature = "cli")]
 pub(crate) use shared::used;
 #[cfg(feature = "cluster")]

@@ -162,7 +162,7 @@ pub(crate) fn used(seen: &SeenSet) -> f64 {
 }
 
 /// A duration in microseconds, as records have it.
-pub(super) fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 

@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use super::format::{
     AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, PolitenessFigures, RecrawlFigures,
-    Report, Requests, Settings, Simulated, Sources, TooEarly, Urls,
+    Report, Requests, Settings, Simulated, Sources, TOP, TooEarly, Urls,
 };
 use super::times::{ConnectionFigures, Histograms, Percentiles, WaitFigures};
 use crate::crawl::{
-    AnswerCounts, Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation,
+    AnswerCounts, Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation, micros,
 };
 use crate::frontier::{HostStatistics, Trouble};
 use crate::seen::{SeenSet, ShardStatistics};
-
-/// A list of the most frequent names has this many.
-const TOP: usize = 10;
 
 impl Report {
     /// Makes the report of a crawl. `simulated` has the counts of the simulated web, if there is one.
@@ -218,12 +214,10 @@ fn by_name(counts: &NameCounts) -> BTreeMap<String, u64> {
     counts.most_first().into_iter().chain(other).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::address::{Canonicalizer, HostKey, KeyRules};
     use crate::crawl::{FinishReason, PageRecord, PolitenessWatch, SeedCounts, Tally};

@@ -11,6 +11,9 @@ use crate::crawl::{
 };
 use crate::seen::{SeenSet, SeenStatistics};
 
+/// A list of the most frequent names, and a table of counts, has at most this many rows.
+pub(super) const TOP: usize = 10;
+
 /// A crawl in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]

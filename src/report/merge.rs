@@ -2,23 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::format::{
     AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, PolitenessFigures, RecrawlFigures,
-    Report, Requests, Simulated, TooEarly, Urls,
+    Report, Requests, Simulated, TOP, TooEarly, Urls,
 };
 #[cfg(feature = "cluster")]
 use super::times::Histograms;
 use super::times::{NAMES, Percentiles};
 #[cfg(feature = "cluster")]
 use crate::crawl::{Carried, Timeline};
-use crate::crawl::{CheckpointCosts, Cost, FinishReason, NameCounts, merge_examples};
+use crate::crawl::{CheckpointCosts, Cost, FinishReason, NameCounts, merge_examples, micros};
 use crate::frontier::Timestamp;
 use crate::seen::{SeenStatistics, ShardStatistics};
-
-/// A list of the most frequent names has this many.
-const TOP: usize = 10;
 
 impl Report {
     /// Adds the report of another part of the crawl, which another machine, partition or job crawled. The parts should have no host in
@@ -347,8 +343,4 @@ impl Simulated {
             interval_violations: self.interval_violations + other.interval_violations,
         }
     }
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

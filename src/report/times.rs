@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::crawl::{ConnectionTimes, Latencies, Tally, WaitTimes};
+use crate::crawl::{ConnectionTimes, Latencies, Tally, WaitTimes, micros};
 
 /// Times, to three significant digits. A time of more than 30 days counts as 30 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,10 +92,6 @@ impl From<&WaitTimes> for WaitFigures {
         let [queued, rested, due] = [&times.queued, &times.rested, &times.due].map(Percentiles::from);
         Self { queued, rested, due }
     }
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The times from which a report's percentiles are computed, by the percentiles' names: `pages.first_byte`.

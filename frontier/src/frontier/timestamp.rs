@@ -36,6 +36,11 @@ impl Timestamp {
         Some(Self(millis * 1000)).filter(|read| read.to_string() == text)
     }
 
+    /// This long before; the epoch if that is later.
+    pub(crate) fn before(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(by.as_micros()).unwrap_or(u64::MAX)))
+    }
+
     /// How long after `earlier`; zero if it is not after it.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::subject::{Latest, Made, ONLY_FILES, Snapshot, Subject, micros, state};
-use crate::crawl::FinishReason;
+use super::subject::{Latest, Made, ONLY_FILES, Snapshot, Subject, state};
+use crate::crawl::{FinishReason, micros};
 use crate::driver::{HostOrder, ListedHost};
 use crate::frontier::Timestamp;
 use crate::gate::DropRule;

@@ -16,7 +16,7 @@ use crate::cli::output::Safe;
 use crate::cli::progress::{Limits, PageRate, left, waits};
 use crate::crawl::{
     Crawl, CrawlOptions, FinishReason, Finished, Observer, Progress, Stop, Underway, look, look_up, look_up_refused,
-    used,
+    micros, used,
 };
 use crate::driver::{HostList, HostOrder};
 use crate::frontier::Timestamp;
@@ -340,10 +340,6 @@ fn progress_of(finished: &Finished) -> Progress {
         is_paused: false,
         is_cut_off: false,
     }
-}
-
-pub(in crate::cli) fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A snapshot is kept for 50 times as long as it took to make, so making them takes at most 2 % of the time.

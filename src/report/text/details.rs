@@ -9,13 +9,12 @@ use crate::crawl::{Example, RecrawlCounts, SitemapCounts, StatusClasses};
 use crate::report::figures::{
     bytes, chance, counted, duration, expected, percent, shard_names, short, thousands, whole,
 };
+use crate::report::format::TOP;
 use crate::report::{
     DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, Percentiles, RecrawlFigures, Report, Simulated,
 };
 use crate::seen::ShardStatistics;
 
-/// A table of statuses, errors or media types has at most this many rows. The last one sums up the rest.
-const TOP: usize = 10;
 /// At most this many shards have a row of their own: the fullest.
 const SHARDS: usize = 16;
 

@@ -22,7 +22,7 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 use super::Validators;
-use super::usage::UsageTable;
+use super::usage::{SEGMENT, UsageTable};
 use super::{Host, HostId, HostSlot, PolitenessTable, RULES_HOLD, RobotsFile, RobotsRedirect, Rules, Usage};
 use crate::address::HostKey;
 use crate::frontier::durable::RobotsRecord;
@@ -55,8 +55,6 @@ pub(crate) struct Hosts {
 
 /// Places for recently looked-up hosts: more than a crawl has workers. A power of two, since the lower bits of a hash choose the place.
 const RECENT: usize = 4096;
-/// Hosts in one segment.
-const SEGMENT: usize = 4096;
 
 /// The lower bits of the hash.
 #[expect(clippy::cast_possible_truncation, reason = "below RECENT")]

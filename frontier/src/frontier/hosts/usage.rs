@@ -84,8 +84,8 @@ impl HostBudget {
 #[derive(Debug, Default)]
 pub(super) struct UsageTable(Vec<Vec<Usage>>);
 
-/// Hosts in one segment.
-const SEGMENT: usize = 4096;
+/// Hosts in one segment, of hosts and of their usage.
+pub(super) const SEGMENT: usize = 4096;
 
 impl UsageTable {
     pub(super) fn get(&self, id: HostId) -> Usage {

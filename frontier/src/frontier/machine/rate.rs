@@ -96,13 +96,13 @@ impl Rate {
         }
         match bytes {
             Some(bytes) => self.expected = (self.expected * (LAST - 1) + bytes.min(MOST)).div_ceil(LAST),
-            None => self.requests_due = before(self.requests_due, self.request()),
+            None => self.requests_due = self.requests_due.before(self.request()),
         }
         let bytes = bytes.unwrap_or_default();
         self.bytes_due = if bytes > charged {
             self.bytes_due + self.bytes(bytes - charged)
         } else {
-            before(self.bytes_due, self.bytes(charged - bytes))
+            self.bytes_due.before(self.bytes(charged - bytes))
         };
     }
 
@@ -120,9 +120,4 @@ impl Rate {
 /// A duration of these seconds, or the longest one if they are too many.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-}
-
-fn before(time: Timestamp, by: Duration) -> Timestamp {
-    let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
-    Timestamp::from_micros(time.as_micros().saturating_sub(micros))
 }

@@ -346,7 +346,7 @@ impl<J: Journal> Frontier<J> {
         if *stale_at <= now || host.key.robots_url() != url.wire() {
             return Ok(None);
         }
-        let at = before(*stale_at, self.politeness.robots_ttl);
+        let at = stale_at.before(self.politeness.robots_ttl);
         let Some(rules) = rules else { return Ok(Some((SharedRobots::Missing, at))) };
         let Some(position) = rules.kept_at else { return Ok(None) };
         Ok(self.journal.rules(position)?.map(|lines| (SharedRobots::Rules(lines.into()), at)))
@@ -410,11 +410,6 @@ fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
     let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));
     own == there || name.is_some_and(|name| there.strip_prefix("https://") == Some(name))
-}
-
-fn before(time: Timestamp, by: std::time::Duration) -> Timestamp {
-    let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
-    Timestamp::from_micros(time.as_micros().saturating_sub(micros))
 }
 
 /// The most copies that are kept.
