@@ -82,7 +82,7 @@ fn path_start(text: &str) -> usize {
     let (slashes, rest) = split_slashes(&text[scheme..]);
     if scheme == 0 && slashes < 2 {
         // A letter and a colon at the beginning are a scheme.
-        return if text.as_bytes().get(1) == Some(&b':') { 2 } else { 0 };
+        return if matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic()) { 2 } else { 0 };
     }
     let host = text.len() - rest.len();
     host + rest.find(['/', '\\']).unwrap_or(rest.len())

@@ -424,6 +424,8 @@ mod tests {
             ("http://h.test/", "//d:/../\u{e9}", "http://d/%C3%A9"),
             ("http://h.test/", "https:/d:/../\u{e9}", "https://d/%C3%A9"),
             ("http://h.test/", "/d\t:/.\n./\u{e9}", "http://h.test/%C3%A9"),
+            ("http://h.test/", "/:d:", "http://h.test/:d:"),
+            ("http://h.test/", "1:d:", "http://h.test/1:d:"),
         ] {
             let base = BaseUrl::parse(base, usize::MAX).unwrap();
             assert_eq!(wire(Some(&base), href, usize::MAX).unwrap().text, expected, "{href}");
