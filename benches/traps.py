@@ -163,6 +163,74 @@ class Sessions:
         return body.replace(b"<title>", f"<title>{title} ".encode())
 
 
+NAV = [f"/{name}" for name in "home explore upload groups people prints help jobs press terms privacy contact about blog store mobile cameras licences".split()]
+
+
+def of_items(says: Callable[[int], bytes], titles: bool = True, size: int = 1_500) -> Case:
+    """A list of items that have ids in their URLs, 50 to a page of it. What an item has beside its title is equal, or next to nothing."""
+    ids = [f"{random.Random(number).getrandbits(128):032x}" for number in range(size)]
+    numbers = {of: number for number, of in enumerate(ids)}
+
+    def at(path: str) -> bytes | None:
+        if match := re.fullmatch(r"/list/(\d+)", path):
+            start = int(match[1]) * 50
+            to = [f"/item/{of}" for of in ids[start : start + 50]] + ([f"/list/{int(match[1]) + 1}"] if start + 50 < size else [])
+            return page(to, 10_000 + int(match[1])) if start < size else None
+        match = re.fullmatch(r"/item/([0-9a-f]{32})", path)
+        number = numbers.get(match[1]) if match else None
+        title = "" if number is None or not titles else " ".join(random.Random(number).choices(WORDS, k=6)) + str(number)
+        return None if number is None else f"<!doctype html><title>{title}</title>".encode() + says(number)
+
+    wanted = lambda _, path: at(path) is not None  # noqa: E731
+    return Case(["http://site.test/list/0"], lambda _, path: at(path), wanted, size + size // 50)
+
+
+def shell(_: int) -> bytes:
+    return b"<div id=root></div><script src=/app.js></script>"
+
+
+def noscript(number: int) -> bytes:
+    names = " ".join(f"<a href='{to}'>{to[1:]}</a>" for to in NAV)
+    return shell(number) + f"<noscript>You need to enable JavaScript to run this app.</noscript><nav>{names}</nav>".encode()
+
+
+def photo(number: int) -> bytes:
+    """Links to its neighbours, its album and who made it, each of which is an id."""
+    names = " ".join(f"<a href='{to}'>{to[1:]}</a>" for to in NAV)
+    draw = random.Random(number)
+    to = [f"/user/{random.Random(number // 7 + 50_000).getrandbits(128):032x}/{part}" for part in ("", "albums", "groups")]
+    to += [f"/album/{draw.getrandbits(128):032x}"]
+    links_of = " ".join(f"<a href='{url}'>more</a>" for url in to)
+    return f"<nav>{names}</nav><img src=/jpg/{number}.jpg>{links_of}".encode()
+
+
+def owned(number: int) -> bytes:
+    """Each photo has an owner of its own, and leads to two of the owner's lists: all its links have one new id."""
+    names = " ".join(f"<a href='{to}'>{to[1:]}</a>" for to in NAV)
+    owner = f"{random.Random(number + 70_000).getrandbits(128):032x}"
+    return f"<nav>{names}</nav><img src=/jpg/{number}.jpg><a href=/user/{owner}/albums>albums</a><a href=/user/{owner}/groups>groups</a>".encode()
+
+
+def thread(number: int) -> bytes:
+    names = " ".join(f"<a href='{to}'>{to[1:]}</a>" for to in NAV)
+    posts = " ".join(random.Random(number).choices(["Thanks!", "Same here.", "Solved.", "Bump."], k=2))
+    return f"<nav>{names}</nav><p>{posts}".encode()
+
+
+def hashed_versions() -> Case:
+    """Thirty builds of a manual, each below the hash of its commit, whose titles have the hash. Its links stay in the build."""
+    builds = [f"{random.Random(900 + build).getrandbits(160):040x}" for build in range(30)]
+
+    def at(path: str) -> bytes | None:
+        if path == "/":
+            return b"<!doctype html><title>front</title>" + links(f"/build/{build}/page-0.html" for build in builds)
+        match = re.fullmatch(r"/build/([0-9a-f]{40})/(.*)", path)
+        body = book(match[2], 100) if match and match[1] in builds else None
+        return body and body.replace(b"<title>", b"<title>" + match[1].encode() + b" ")
+
+    return Case(["http://docs.test/"], lambda _, path: at(path), lambda _, path: at(path) is not None, 3_001, scope="host")
+
+
 def farm(says: Callable[[int], bytes], own: int, good: int, stop: int, most_wasted: float | None) -> Case:
     """Good pages, and a domain each of whose hosts leads to five more of them and to as many pages of its own."""
 
@@ -220,6 +288,12 @@ def cases() -> dict[str, Callable[[], Case | None]]:
         "calendar": calendar,
         "sessions": lambda: Sessions(500, titles=False, stop=10_000, most_requests=3_000, most_wasted=None).case,
         "titles": lambda: Sessions(1_000, titles=True, stop=10_000, most_requests=None, most_wasted=0.45).case,
+        "shells": lambda: of_items(shell),
+        "noscript": lambda: of_items(noscript),
+        "photos": lambda: of_items(photo),
+        "owners": lambda: of_items(owned),
+        "threads": lambda: of_items(thread),
+        "builds": hashed_versions,
         "farm-x": lambda: farm(lambda _: b"x", own=0, good=301, stop=2_000, most_wasted=0.45),
         "farm-drawn": lambda: farm(text, own=0, good=301, stop=2_000, most_wasted=0.45),
         "farm-thick": lambda: farm(text, own=5, good=1_001, stop=6_000, most_wasted=None),

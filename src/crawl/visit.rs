@@ -231,9 +231,10 @@ impl Visit {
         let keeps_body = keeps_body && is_worth_keeping(&response);
         let (page, known) = (url.fingerprint(gate.fingerprint_key()), KnownWords::of(url.host()));
         let is_page = source.is_page() && response.incomplete.is_none();
+        let has_ids = gate.budgets().has_ids(path_and_query(lease.url()));
         let work = move || {
             if is_page {
-                extract.read_content(page, &response.body, &known);
+                extract.read_content(page, &response.body, &known, has_ids);
             }
             read(&response, base, &options, &mut extract);
             (extract, keeps_body.then_some(response.body))

@@ -19,8 +19,8 @@ use super::source::{UrlSource, guess_sitemap, source_of};
 use super::stop::FinishReason;
 use super::visit::{Reader, Visit, leads_on, relays, send_away, yield_of};
 use crate::address::{BaseUrl, CanonicalUrl};
-use crate::driver::host_of;
 use crate::driver::{HostTurn, Receipts};
+use crate::driver::{host_of, path_and_query};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Resolved, Trouble};
 use crate::gate::{Admission, Refusal};
 use crate::lending::HeldLease;
@@ -312,6 +312,8 @@ impl<J: Journal> Worker<J> {
         let yielded = yield_of(gate, &lease, source, &visit, redirect.as_ref());
         let may_relay = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_relay())
             && !visit.links.lead_into(host_of(lease.origin()), lease.url());
+        let renews_id = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_renew_id())
+            && visit.links.renew_ids(host_of(lease.origin()), path_and_query(lease.url()));
         let (mut admitted, mut refused) = gate.admit_links(visit.links);
         match redirect {
             Some(Admission::Admitted(proof)) => admitted.push(proof),
@@ -326,6 +328,9 @@ impl<J: Journal> Worker<J> {
             visit.record.duplicate_of = first.map(String::from);
             if leads_on(&lease, &admitted) {
                 yielded.set_leads();
+            }
+            if renews_id {
+                yielded.set_renews_id();
             }
             yielded.relays = may_relay && relays(&lease, &admitted, &refused);
             lease.yielded(yielded);

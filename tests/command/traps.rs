@@ -1,7 +1,8 @@
 //! Sites without end, and pages that say what others said: a crawl of a simulated web that has both.
 #![expect(clippy::format_collect, reason = "a page of a test is a few links, and reads best so")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crawler::crawl::{Crawl, CrawlOptions, Finished, PageRecord};
@@ -360,6 +361,103 @@ async fn a_mirror_without_end_is_left_after_so_many_copies() {
         assert!(asked.len() >= (copies as usize + 1) * PAGES && asked.len() < most, "{copies}: {}", asked.len());
         assert!(refused_by_budgets(&finished) > 0);
     }
+}
+
+/// An id that was drawn.
+fn id(number: usize) -> String {
+    format!("{:032x}", (number as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+}
+
+/// Six words that no other number has, as a title.
+fn titled(number: usize) -> String {
+    format!(
+        "<title>{}</title>",
+        words(number + 40).split(' ').take(6).fold(number.to_string(), |all, word| all + " " + word)
+    )
+}
+
+/// Each answer has a title of its own, and a new session in all its links.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_are_told_under_titles_that_are_drawn() {
+    const PAGES: usize = 150;
+    let answers = AtomicUsize::new(0);
+    let answer = move |url: &str| {
+        let path = url.strip_prefix("site.test/")?;
+        let number = path.rsplit_once("/page-").map_or(Some(0), |(_, number)| number.parse().ok())?;
+        let nth = answers.fetch_add(1, Ordering::Relaxed);
+        let to = (number * 3 + 1..number * 3 + 4).chain((1..5).map(|other| (nth * 31 + other * 7) % PAGES));
+        let links: String =
+            to.filter(|to| *to < PAGES).map(|to| format!("<a href='/s/{}/page-{to}'>x</a>", id(nth))).collect();
+        Some(format!("{}{links}<p>{}", titled(nth), words(number)))
+    };
+    let (asked, finished) = asked_by(answer, &["http://site.test/".to_owned()], |options| {
+        options.max_pages = Some(2000);
+    })
+    .await;
+    let pages: BTreeSet<&str> =
+        asked.iter().filter_map(|url| url.rsplit_once("/page-")).map(|(_, page)| page).collect();
+    println!("{} of {PAGES} pages, {} requests", pages.len(), asked.len());
+    assert_eq!(pages.len(), PAGES);
+    assert!(asked.len() * 55 <= PAGES * 100, "{} requests", asked.len());
+    assert!(finished.gate.refusals().of(Refusal::KnownSession) > 0);
+}
+
+/// Of pages with ids in their URLs and titles of their own, the rest may be equal: it is made by a script, or a picture, or short. Builds of a
+/// manual stand below the hashes of their commits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_with_ids_that_differ_in_their_titles_are_fetched_whole() {
+    const ITEMS: usize = 200;
+    const SHELL: &str = "<div id=root></div><script src=/app.js></script>";
+    let shell = |_| SHELL.to_owned();
+    let noscript = |_| {
+        let names = words(1).split(' ').map(|name| format!("<a href='/list/0?{name}'>{name}</a> ")).collect::<String>();
+        format!("{SHELL}<noscript>You need to enable JavaScript to run this app.</noscript><nav>{names}</nav>")
+    };
+    // It leads to its neighbours, and to two lists of who owns it.
+    let photo = |number: usize| {
+        let neighbours = [number + 1, number + ITEMS - 1]
+            .map(|other| format!("<a href='/item/{}'>x</a>", id(other % ITEMS)))
+            .concat();
+        let owner = id(1000 + number / 3);
+        format!("<nav>{}</nav><img src=/{number}.jpg>{neighbours}<a href='/list/0?of={owner}'>x</a>", words(1))
+    };
+    // All its links have one id, which no page had before.
+    let owned = |number: usize| {
+        let owner = id(2000 + number);
+        format!("<nav>{}</nav><a href='/list/0?of={owner}'>x</a><a href='/list/0?by={owner}'>x</a>", words(1))
+    };
+    let thread = |number: usize| format!("<nav>{}</nav><p>{}", words(1), ["Thanks!", "Bump."][number % 2]);
+    for says in [shell as fn(usize) -> String, noscript, photo, owned, thread] {
+        let answer = move |url: &str| {
+            let path = url.strip_prefix("site.test/")?;
+            if path.starts_with("list/0") {
+                let links = (0..ITEMS).map(|item| format!("<a href='/item/{}'>{item}</a>", id(item)));
+                return Some(links.collect::<String>() + &words(900));
+            }
+            let number = (0..ITEMS).find(|item| path.strip_prefix("item/") == Some(&id(*item)))?;
+            Some(titled(number) + &says(number))
+        };
+        let (asked, _) = asked_by(answer, &["http://site.test/list/0".to_owned()], |options| {
+            // The lists by owner are one page, again and again.
+            options.frontier.traps.shape_budget = 1000;
+            (options.frontier.traps.section_budget, options.frontier.traps.host_budget) = (1000, 1000);
+        })
+        .await;
+        let items = asked.iter().filter(|url| url.contains("/item/")).count();
+        assert_eq!(items, ITEMS, "{}", says(7));
+    }
+    let builds: Vec<String> = (0..20).map(id).collect();
+    let front: String = builds.iter().map(|build| format!("<a href='/build/{build}/page-0.html'>x</a>")).collect();
+    let answer = move |url: &str| match url.strip_prefix("docs.test/")? {
+        "" => Some(front.clone()),
+        path => {
+            let (build, page) = path.strip_prefix("build/")?.split_once('/')?;
+            let number = builds.iter().position(|known| known == build)?;
+            Some(titled(number) + &manual(page, 30)?)
+        }
+    };
+    let (asked, finished) = asked_by(answer, &["http://docs.test/".to_owned()], |_| {}).await;
+    assert_eq!((asked.len(), refused_by_budgets(&finished)), (20 * 30 + 1, 0));
 }
 
 /// A farm: each of its hosts has a page that leads to five more of its hosts, and says `says`. Beside it there is a good site.

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::answers::{HashedBase, LinkKey};
+use super::budget::renew_ids;
 use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, Via};
 use crate::address::CanonicalUrl;
 use crate::address::{BaseUrl, Fingerprint};
@@ -112,6 +113,13 @@ impl Links {
     /// Whether one of them leads to a page of this host other than its own URL.
     pub fn lead_into(&self, host: &str, own: &str) -> bool {
         self.open.iter().any(|open| open.found.url.host() == host && open.found.url.wire() != own)
+    }
+
+    /// Whether they carry one new id from page to page of this host, as links do that have a session in them. A link that is refused because
+    /// its host has sessions is one of them. `own` is the path and query of their page.
+    pub fn renew_ids(&self, host: &str, own: &str) -> bool {
+        let urls = self.open.iter().map(|open| &open.found.url).filter(|url| url.host() == host);
+        self.refused.of(Refusal::KnownSession) > 0 || renew_ids(own, urls.map(CanonicalUrl::path_and_query))
     }
 
     /// Takes out the links that the rules let pass and that are `elsewhere`. The gate has neither shown them to the seen set nor counted

@@ -79,7 +79,7 @@ mod trap;
 
 pub use admission::{Admission, Admitted, Found, MetadataError, Position, Via};
 pub use blocklist::Blocklist;
-pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session};
+pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 pub use gate::Gate;
 pub use links::Links;
 pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};

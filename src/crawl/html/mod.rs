@@ -35,7 +35,7 @@ pub use sniff::is_html;
 pub(super) use sniff::{SNIFFED, first_element};
 pub use tokenizer::Engine;
 pub(super) use tokenizer::{boundary, is_block, tree};
-pub(super) use words::{KnownWords, Words, words};
+pub(super) use words::{KnownWords, Words, under_title, words};
 
 /// Takes links, title and robots directives from an HTML body.
 ///

@@ -146,6 +146,13 @@ fn behind_tag(text: &[u8]) -> &[u8] {
     end.map_or(&[], |end| &text[end..])
 }
 
+/// What follows the title of a page, if that ends among the bytes that are read; otherwise all of the page.
+pub(in crate::crawl) fn under_title(text: &[u8]) -> &[u8] {
+    let read = &text[..text.len().min(READ)];
+    let mut tags = memchr::memchr_iter(b'<', read);
+    tags.find(|tag| starts_with(&read[*tag..], b"</title")).map_or(text, |tag| &text[tag..])
+}
+
 /// The end tag of an element whose text does not count.
 fn raw_end(text: &[u8]) -> Option<&'static [u8]> {
     let elements: [(&[u8], &[u8]); 2] = [(b"<script", b"</script"), (b"<style", b"</style")];

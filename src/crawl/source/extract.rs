@@ -7,7 +7,7 @@ use ahash::AHashMap;
 
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
 use crate::crawl::fields::{FieldError, FieldSet, FieldValue};
-use crate::crawl::html::{EncodingSource, KnownWords, LinkText, Words, words};
+use crate::crawl::html::{EncodingSource, KnownWords, LinkText, Words, under_title, words};
 use crate::crawl::lock::lock;
 use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
@@ -77,9 +77,17 @@ impl Extract {
 
     /// Fingerprints what a page says, for the budgets' second seen set. A page with few words has no fingerprint of words: many pages have
     /// the same few words. In a long page, everything after the words that are read counts byte by byte.
-    pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords) {
+    pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords, has_ids: bool) {
         const FEW: usize = 16;
         let key = self.gate.fingerprint_key();
+        let text = if has_ids {
+            let under = under_title(body);
+            let Words { hashes: mut words, count, read, .. } = words(under, known);
+            words.extend(halves(key.fingerprint_bytes(&under[read..])));
+            (count >= FEW).then(|| key.fingerprint_words(&words))
+        } else {
+            None
+        };
         let Words { hashes: mut words, count, read, .. } = words(body, known);
         let (read, rest) = body.split_at(read);
         let mut body = key.fingerprint_bytes(read);
@@ -89,7 +97,7 @@ impl Extract {
             body = key.fingerprint_words([halves(body), rest].as_flattened());
         }
         let words = (count >= FEW).then(|| key.fingerprint_words(&words));
-        self.content = Some(Content { page, body, words });
+        self.content = Some(Content { page, body, words, text });
     }
 
     /// Takes the URL that a page names as its canonical one, unless it is very long.

@@ -12,7 +12,7 @@ use super::copies::place;
 use super::evidence::MostRefused;
 use super::evidence::{Evidence, YieldCounts};
 use super::shape::{Combination, combination, section, shape, without_ids};
-use super::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Session};
+use super::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Said, Session};
 use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, host_of};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
@@ -49,6 +49,10 @@ enum Kind {
     Beside,
     /// The host of a seed.
     Seed,
+    /// One URL without its ids, with what it says under its title.
+    Said,
+    /// What a host says again at a URL with another id.
+    SaidAgain,
 }
 
 /// Pages of one place that must be copies before the place is taken for a copy of a set.
@@ -244,7 +248,8 @@ impl Budgets {
             .or_else(|| ask(Refusal::BarrenShape, Kind::Shape, &shape(path_and_query), "shape_budget", shape_budget))
             .or_else(|| self.spent_combination(evidence, host, path_and_query))
             .or_else(|| {
-                let spent = ask(Refusal::KnownSession, Kind::Sessions, "", "session_budget", session_budget)?;
+                let ask = |kind| ask(Refusal::KnownSession, kind, "", "session_budget", session_budget);
+                let spent = ask(Kind::Sessions).or_else(|| ask(Kind::SaidAgain))?;
                 let session = self.print(Kind::Session, host, &without_ids(path_and_query)?);
                 self.contents.contains(session).then_some(spent)
             })
@@ -280,15 +285,51 @@ impl Budgets {
             section: self.print(Kind::Section, host, &section(path_and_query)),
             session: without_ids(path_and_query).filter(|_| brings != PageEvidence::Way).map(|without| {
                 let key = self.print(Kind::Session, host, &without);
-                Session { key, is_known: !is_new(key) }
+                let said = content.and_then(|content| Some(self.said(host, key, content.page, content.text?)));
+                Session { key, is_known: !is_new(key), said }
             }),
             mirrored,
             copied: original.as_ref().and_then(|original| self.copied(host, url, &original.url)),
-            content,
+            content: content.map(|content| Content { text: None, ..content }),
             combined: self.combined(host, path_and_query),
             relays: false,
         };
         (yielded, original.filter(|original| original.is_first).map(|original| original.url))
+    }
+
+    /// How often the page at a URL without its ids said this under its title.
+    fn said(&self, host: &str, key: Fingerprint, page: Fingerprint, text: Fingerprint) -> Said {
+        let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
+        let said = self.said_at(key, text);
+        let nth = if is_new(said) {
+            self.contents.insert(self.first(said, page));
+            1
+        } else if self.contents.contains(self.first(said, page)) {
+            // The page itself, once more.
+            1
+        } else if is_new(self.said_again(host, text)) {
+            2
+        } else {
+            3
+        };
+        Said { text, nth, renews_id: false }
+    }
+
+    /// The entry for a text that is said at a URL without its ids.
+    fn said_at(&self, key: Fingerprint, text: Fingerprint) -> Fingerprint {
+        self.salted(Kind::Said).fingerprint_bytes([key, text].map(|print| print.bits().to_le_bytes()).as_flattened())
+    }
+
+    /// The entry for a text that a host says again.
+    fn said_again(&self, host: &str, text: Fingerprint) -> Fingerprint {
+        let host = self.print(Kind::SaidAgain, host, "");
+        self.salted(Kind::SaidAgain)
+            .fingerprint_bytes([host, text].map(|print| print.bits().to_le_bytes()).as_flattened())
+    }
+
+    /// Whether a URL has an id in it, so that its page is compared with those of other ids.
+    pub fn has_ids(&self, path_and_query: &str) -> bool {
+        self.limits.session_budget > 0 && without_ids(path_and_query).is_some()
     }
 
     /// Whether a page belongs to a set that is at another place too: it has the file name of the first page with its text, and is in other
@@ -338,7 +379,7 @@ impl Budgets {
     /// kill between this call and the journal the page is fetched again, and must not be its own duplicate.
     ///
     /// The body is checked first. A page with a known body has known words too, so its words are not checked.
-    fn learn(&self, Content { page, body, words }: Content, url: &str) -> (PageNovelty, Option<Original>) {
+    fn learn(&self, Content { page, body, words, .. }: Content, url: &str) -> (PageNovelty, Option<Original>) {
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
             // The lock is held over the verdict, so that the page that is told to be the first is also noted as the first.
@@ -383,11 +424,19 @@ impl Budgets {
         self.contents.insert(self.print(Kind::Host, host, ""));
         if let Some(session) = yielded.session {
             self.contents.insert(session.key);
+            if let Some(Said { text, nth, .. }) = session.said {
+                let said = self.said_at(session.key, text);
+                self.contents.insert(said);
+                self.contents.insert(match yielded.content.filter(|_| nth == 1) {
+                    Some(content) => self.first(said, content.page),
+                    None => self.said_again(host, text),
+                });
+            }
         }
         if let Some(mirrored) = yielded.mirrored {
             self.contents.insert(mirrored.path);
         }
-        let Some(Content { page, body, words }) = yielded.content else { return };
+        let Some(Content { page, body, words, .. }) = yielded.content else { return };
         if let Some(copied) = yielded.copied.filter(|copied| copied.nth <= SET) {
             self.contents.insert(self.copy(copied.set, copied.nth));
         }
@@ -427,8 +476,17 @@ impl Budgets {
         if (yielded.opened_host || yielded.relays) && !self.is_seeds(host) {
             note_as(self.print(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
         }
-        if yielded.session.is_some_and(|session| session.is_known) {
+        if let Some(session) = yielded.session.filter(|session| session.is_known) {
             note(self.print(Kind::Sessions, host, ""), session_budget);
+            // Each text counts once: an application may say one for all its ids.
+            let is_fresh = match session.said.filter(|_| is_fresh) {
+                Some(Said { nth: 2, renews_id: true, .. }) => Some(false),
+                Some(Said { nth: 3, renews_id: true, .. }) | None => None,
+                Some(_) => Some(true),
+            };
+            if let Some(is_fresh) = is_fresh {
+                note_as(self.print(Kind::SaidAgain, host, ""), is_fresh, session_budget);
+            }
         }
         if yielded.mirrored.is_some_and(Mirrored::is_copy) {
             note(self.print(Kind::Mirror, host, ""), self.limits.mirror_budget);

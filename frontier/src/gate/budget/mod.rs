@@ -46,6 +46,12 @@
 //! A URL may have an id in it: a long text that looks random. If pages whose URLs differ only in the id are mostly the same page, the host
 //! writes sessions into its URLs. From then on a URL is refused if its page is known under another id.
 //!
+//! A title may be drawn anew for each answer, and then no two pages are the same. So a page also counts as one that came before if, under
+//! its title, it has many words and says them for the second time at its URL without the id. But an application may serve one text for all
+//! its ids, and a photograph may have nothing but its page's navigation. So each text counts once for a host, however often it is said,
+//! and only on a page whose links have one id in common that is not the page's own: links of a session have that, and neither links that
+//! stay in a project or a build, nor those to other items. These pages are counted apart from those that are the same with their titles.
+//!
 //! # Mirrors
 //!
 //! A host may have at each path the page that a seed's host has there: it is a mirror, or the same site under another name. Its pages are
@@ -81,5 +87,5 @@ pub(crate) mod page_yield;
 mod shape;
 
 pub(crate) use budgets::Budgets;
-pub(crate) use page_yield::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Session};
-pub(crate) use shape::count_parameters;
+pub(crate) use page_yield::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Said, Session};
+pub(crate) use shape::{count_parameters, renew_ids};

@@ -77,6 +77,19 @@ pub(crate) struct Session {
     pub(crate) key: Fingerprint,
     /// A page with the same key came before.
     pub(crate) is_known: bool,
+    /// What it says under its title, if that is much.
+    pub(crate) said: Option<Said>,
+}
+
+/// What a page with an id in its URL says under its title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Its words without those of its title.
+    pub(crate) text: Fingerprint,
+    /// How often that was said at this URL without its ids: 1, 2 if it is the host's first text that is said again there, 3 for all others.
+    pub(crate) nth: u8,
+    /// Its links have one new id in common, which is not the page's own.
+    pub(crate) renews_id: bool,
 }
 
 /// A page that is a copy of one at another place, with the same file name.
@@ -112,6 +125,19 @@ impl PageYield {
         self.opened_host || self.is_way()
     }
 
+    /// Whether its links may tell that its host writes sessions into its URLs: under its title it says what the same page said under
+    /// another id.
+    pub fn may_renew_id(&self) -> bool {
+        self.what.is_fresh() && self.session.is_some_and(|session| session.said.is_some_and(|said| said.nth > 1))
+    }
+
+    /// Notes that its links have one new id in common.
+    pub const fn set_renews_id(&mut self) {
+        if let Some(Session { said: Some(said), .. }) = &mut self.session {
+            said.renews_id = true;
+        }
+    }
+
     /// Notes that it brought a new URL at a path other than its own, which is what counts for combinations.
     pub const fn set_leads(&mut self) {
         if let Some(Combined::Further { leads, .. }) = &mut self.combined {
@@ -141,6 +167,8 @@ pub struct Content {
     pub body: Fingerprint,
     /// Its words, with all numbers for one word; `None` for a page with few words.
     pub words: Option<Fingerprint>,
+    /// Its words without those of its title; only for a page with an id in its URL, and `None` if they are few. A record has them elsewhere.
+    pub text: Option<Fingerprint>,
 }
 
 impl PageNovelty {

@@ -102,6 +102,29 @@ pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
     replace(path_and_query, false, &mut without).then_some(without)
 }
 
+/// Whether links, given by their paths and queries, carry one id from page to page that is not in `own`, the URL that they are on: at least
+/// two URLs without their ids, each of which has the same id, and no other id in any.
+pub(crate) fn renew_ids<'a>(own: &str, links: impl Iterator<Item = &'a str>) -> bool {
+    let mut id = None;
+    let mut first = None;
+    let mut are_many = false;
+    for link in links {
+        let Some(without) = without_ids(link) else { continue };
+        for run in ids(link) {
+            if *id.get_or_insert(run) != run || ids(own).any(|own| own == run) {
+                return false;
+            }
+        }
+        are_many |= *first.get_or_insert_with(|| without.clone()) != without;
+    }
+    are_many
+}
+
+/// The ids in a text.
+fn ids(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|run| is_id(run))
+}
+
 /// How many parameters a query has, without empty ones. Their names do not matter, since a trap invents them.
 pub(crate) fn count_parameters(path_and_query: &str) -> usize {
     path_and_query.split_once('?').map_or(0, |(_, query)| parameters(query).count())

@@ -13,13 +13,15 @@
 //!           bit 3 its URL has an id, bit 4 a page is known whose URL differs only in the id, bit 5 there is a content,
 //!           bit 6 it has words, bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of
 //!           names, 2 further, 3 further and it led to something new), bit 10 it is a copy,
-//!           bit 11 it leads only to new hosts of its domain
+//!           bit 11 it leads only to new hosts of its domain, bit 12 its URL has an id and it says much under its title
 //! shape     u64
 //! section   u64
 //! session   u64, the URL without its ids; only if it has some
 //! content   u64 for its page, u64 for the body; only if there is one
 //! words     u64; only if there are some
 //! combined  u64 for its path, u64 for the set if that is new; only if it combines
+//! said      u64 for its words without its title, u8: bits 0 and 1 how often that was said under other ids (1 never, 2 for the first
+//!           time, 3 again), bit 2 its links have one new id; only with bit 12
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! copied    u64 for its place, u64 for those beside it, u8 which copy of its place it is, 1 to 4; only with bit 10
 //! ```
@@ -29,7 +31,7 @@ use std::time::Duration;
 use crate::address::Fingerprint;
 use crate::bytes::Fields;
 use crate::frontier::{Failure, FailureState, HostRecord, HostStatus, RobotsRecord, Timestamp, Trouble};
-use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session};
+use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 
 /// Flags of a host's status.
 pub(super) const HAS_ANSWERED: u8 = 1 << 0;
@@ -160,8 +162,9 @@ const HAS_MIRRORED: u16 = 1 << 7;
 const COMBINED: u16 = 8;
 const HAS_COPIED: u16 = 1 << 10;
 const RELAYS: u16 = 1 << 11;
+const HAS_SAID: u16 = 1 << 12;
 /// How many bits of the flags have a meaning.
-const FLAGS: u32 = 12;
+const FLAGS: u32 = 13;
 const FIRST: u16 = 1;
 const FURTHER: u16 = 2;
 const LEADS: u16 = 3;
@@ -171,6 +174,7 @@ pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
     let PageYield { what, opened_host, shape, section, session, mirrored, copied, content, combined, relays } =
         *yielded;
     let words = content.and_then(|content| content.words);
+    let said = session.and_then(|session| session.said);
     let what = match what {
         PageNovelty::Fresh => 0,
         PageNovelty::Near => 1,
@@ -184,6 +188,7 @@ pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
         | flag(words.is_some(), HAS_WORDS)
         | flag(mirrored.is_some(), HAS_MIRRORED)
         | flag(copied.is_some(), HAS_COPIED)
+        | flag(said.is_some(), HAS_SAID)
         | flag(relays, RELAYS);
     let (combination, path, set) = match combined {
         None => (0, None, None),
@@ -195,6 +200,10 @@ pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
     let prints = [shape, section].into_iter().chain(session.map(|session| session.key)).chain(content).chain(words);
     let prints = prints.chain(path).chain(set);
     to.extend(prints.flat_map(|print| print.bits().to_le_bytes()));
+    if let Some(Said { text, nth, renews_id }) = said {
+        to.extend(text.bits().to_le_bytes());
+        to.push(nth | u8::from(renews_id) << 2);
+    }
     if let Some(Mirrored { path, is_original, is_known }) = mirrored {
         to.extend(path.bits().to_le_bytes());
         to.push(u8::from(is_original) | u8::from(is_known) << 1);
@@ -212,19 +221,31 @@ pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
 pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<PageYield, &'static str> {
     let flags = fields.u16()?;
     let has = |flag| flags & flag != 0;
-    if has(IS_KNOWN) && !has(HAS_SESSION) || has(HAS_WORDS) && !has(HAS_CONTENT) || flags >> FLAGS != 0 {
+    if (has(IS_KNOWN) || has(HAS_SAID)) && !has(HAS_SESSION)
+        || has(HAS_WORDS) && !has(HAS_CONTENT)
+        || flags >> FLAGS != 0
+    {
         return Err("unknown flags");
     }
     let mut print = || fields.u64().map(Fingerprint::from_bits);
-    Ok(PageYield {
+    let mut yielded = PageYield {
         what: [PageNovelty::Fresh, PageNovelty::Near, PageNovelty::Same, PageNovelty::Nothing][usize::from(flags & 3)],
         opened_host: has(OPENED_HOST),
         relays: has(RELAYS),
         shape: print()?,
         section: print()?,
-        session: if has(HAS_SESSION) { Some(Session { key: print()?, is_known: has(IS_KNOWN) }) } else { None },
+        session: if has(HAS_SESSION) {
+            Some(Session { key: print()?, is_known: has(IS_KNOWN), said: None })
+        } else {
+            None
+        },
         content: if has(HAS_CONTENT) {
-            Some(Content { page: print()?, body: print()?, words: if has(HAS_WORDS) { Some(print()?) } else { None } })
+            Some(Content {
+                page: print()?,
+                body: print()?,
+                words: if has(HAS_WORDS) { Some(print()?) } else { None },
+                text: None,
+            })
         } else {
             None
         },
@@ -233,9 +254,21 @@ pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<PageYield, &'stati
             FIRST => Some(Combined::First { path: print()?, set: print()? }),
             combination => Some(Combined::Further { path: print()?, leads: combination == LEADS }),
         },
-        mirrored: if has(HAS_MIRRORED) { Some(read_mirrored(fields)?) } else { None },
-        copied: if has(HAS_COPIED) { Some(read_copied(fields)?) } else { None },
-    })
+        mirrored: None,
+        copied: None,
+    };
+    if let Some(session) = yielded.session.as_mut().filter(|_| has(HAS_SAID)) {
+        session.said = Some(read_said(fields)?);
+    }
+    yielded.mirrored = if has(HAS_MIRRORED) { Some(read_mirrored(fields)?) } else { None };
+    yielded.copied = if has(HAS_COPIED) { Some(read_copied(fields)?) } else { None };
+    Ok(yielded)
+}
+
+fn read_said(fields: &mut Fields<'_>) -> Result<Said, &'static str> {
+    let (text, flags) = (Fingerprint::from_bits(fields.u64()?), fields.u8()?);
+    let (nth, renews_id) = (flags & 3, flags & 4 != 0);
+    if nth > 0 && flags < 8 { Ok(Said { text, nth, renews_id }) } else { Err("unknown flags") }
 }
 
 fn read_mirrored(fields: &mut Fields<'_>) -> Result<Mirrored, &'static str> {
@@ -257,8 +290,9 @@ mod tests {
     #[test]
     fn what_was_yielded_is_read_again() {
         let [page, body, shape, section, key] = [1, 2, 3, 4, 5].map(|bits| Fingerprint::from_bits(bits << 40 | 7));
-        let content = Some(Content { page, body, words: None });
-        let session = Some(Session { key, is_known: true });
+        let content = Some(Content { page, body, words: None, text: None });
+        let said = Some(Said { text: body, nth: 2, renews_id: true });
+        let session = Some(Session { key, is_known: true, said });
         let nothing = PageYield {
             what: PageNovelty::Nothing,
             opened_host: false,
@@ -277,7 +311,7 @@ mod tests {
             Combined::Further { path: page, leads: true },
         ]
         .map(Some);
-        let words = Some(Content { page, body, words: Some(key) });
+        let words = Some(Content { page, body, words: Some(key), text: None });
         for yielded in [
             nothing,
             PageYield { relays: true, opened_host: true, ..nothing },

@@ -19,7 +19,7 @@ fn print(number: u64) -> Fingerprint {
 /// A page is done with this content; 0 is an error.
 fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> PageNovelty {
     let page = FingerprintKey::from_u64(1).fingerprint(&format!("{host}{path}"));
-    let content = (says > 0).then(|| Content { page, body: print(says), words: None });
+    let content = (says > 0).then(|| Content { page, body: print(says), words: None, text: None });
     let (yielded, _) = budgets.recognize((host, path), path, content.map_or(PageEvidence::Nothing, PageEvidence::Page));
     budgets.note(host, &yielded);
     yielded.what
@@ -93,7 +93,7 @@ fn filters_that_combine_are_asked_where_they_lead() {
     let go = |path: &str, says: u64, leads: bool| {
         let (page, body) = (FingerprintKey::from_u64(1).fingerprint(path), print(says));
         let (mut yielded, _) =
-            one.recognize((HOST, path), path, PageEvidence::Page(Content { page, body, words: None }));
+            one.recognize((HOST, path), path, PageEvidence::Page(Content { page, body, words: None, text: None }));
         if leads {
             yielded.set_leads();
         }
@@ -159,10 +159,41 @@ fn ids_are_sessions_where_pages_are_the_same_without_them() {
     assert_eq!(budgets.judge("b.example", &in_session(99, 1)), Ok(()));
 }
 
+/// A page whose URL has an id is done: under a title of its own it says `text`, and its links have a new id or not.
+fn done_under_title(budgets: &Budgets, path: &str, text: u64, renews_id: bool) -> PageNovelty {
+    let page = FingerprintKey::from_u64(1).fingerprint(path);
+    let content = Content { page, body: page, words: Some(page), text: Some(print(text)) };
+    let (mut yielded, _) = budgets.recognize((HOST, path), path, PageEvidence::Page(content));
+    if renews_id && yielded.may_renew_id() {
+        yielded.set_renews_id();
+    }
+    budgets.note(HOST, &yielded);
+    yielded.what
+}
+
+#[test]
+fn sessions_are_told_under_titles() {
+    let in_session = |id: u64, page: u64| format!("/s/7a{:010x}/page-{page}", (id + 1) * 0x9e37_79b9);
+    let repeats = |text: fn(u64) -> u64, renews_id: bool| {
+        let budgets = budgets(|_| {});
+        for id in 0..4 {
+            for page in 0..40 {
+                let path = in_session(40 * id + page, page);
+                assert_eq!(done_under_title(&budgets, &path, text(page), renews_id), PageNovelty::Fresh);
+            }
+        }
+        budgets.judge(HOST, &in_session(999, 3))
+    };
+    assert_eq!(repeats(|page| page, true), Err(Refusal::KnownSession));
+    assert_eq!(repeats(|page| page, false), Ok(()), "links that stay under their id, or have many");
+    assert_eq!(repeats(|_| 0, true), Ok(()), "one text on all pages");
+}
+
 #[test]
 fn a_page_is_no_duplicate_of_itself() {
     let one = budgets(|_| {});
-    let content = |page, body, words| Content { page: print(page), body: print(body), words: Some(print(words)) };
+    let content =
+        |page, body, words| Content { page: print(page), body: print(body), words: Some(print(words)), text: None };
     let url = |page: Fingerprint| Some(page.bits().to_string());
     let recognize = |of: &Budgets, content: Content| {
         of.recognize((HOST, "/"), &content.page.bits().to_string(), PageEvidence::Page(content))
@@ -265,7 +296,8 @@ fn a_mirror_is_recognized_by_what_a_seed_said_first() {
 /// A page is done with this content, here and where its record is replayed. Returns the first page with the content.
 fn done_at(url: &str, says: u64, [live, read]: [&Budgets; 2], relays: bool) -> Option<String> {
     let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
-    let content = Content { page: FingerprintKey::from_u64(1).fingerprint(url), body: print(says), words: None };
+    let content =
+        Content { page: FingerprintKey::from_u64(1).fingerprint(url), body: print(says), words: None, text: None };
     let (mut yielded, first) = live.recognize((host, &format!("/{path}")), url, PageEvidence::Page(content));
     yielded.relays = relays && yielded.may_relay();
     live.note(host, &yielded);

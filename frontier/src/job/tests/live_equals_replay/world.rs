@@ -228,7 +228,12 @@ impl Puppet {
         let url = lease.url();
         let [page, body, words] = [url.len() * 7, url.len(), url.len() / 2]
             .map(|bits| Fingerprint::from_bits((bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let content = Content { page, body, words: (!url.len().is_multiple_of(5)).then_some(words) };
+        let content = Content {
+            page,
+            body,
+            words: (!url.len().is_multiple_of(5)).then_some(words),
+            text: url.len().is_multiple_of(3).then_some(body),
+        };
         let brings = match how {
             How::Fine => PageEvidence::Page(content),
             How::Redirect => PageEvidence::Way,
