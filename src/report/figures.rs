@@ -105,9 +105,13 @@ pub(crate) fn chance(share: f64) -> String {
     if share == 0.0 { "0".to_owned() } else { format!("{share:.1e}") }
 }
 
-/// `12.3 %` of a whole; `-` if the whole is nothing.
+/// `12.3 %` of a whole; `-` if the whole is nothing. A share that would be shown as nothing is said to be small.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
-    if whole > 0.0 { format!("{:.1} %", part / whole * 100.0) } else { "-".to_owned() }
+    match part / whole * 100.0 {
+        _ if whole <= 0.0 => "-".to_owned(),
+        small if small > 0.0 && small < 0.05 => "under 0.1 %".to_owned(),
+        share => format!("{share:.1} %"),
+    }
 }
 
 /// Two units: `3 d 4 h`, `2 min 14 s`. Below a minute, three digits of one unit: `1.20 s`, `340 us`.

@@ -21,6 +21,7 @@ use crate::crawl::{FailedPage, Moment};
 const ROWS: usize = 12;
 /// At most this many shards have a bar of their own: the fullest.
 const SHARDS: usize = 32;
+const SHARDS_TITLE: &str = "The filter by shard: bits set";
 
 #[derive(Template)]
 #[template(path = "page.html", config = "src/report/html/askama.toml")]
@@ -33,7 +34,8 @@ struct HtmlPage<'a> {
     alarms: Vec<String>,
     cards: Vec<Card>,
     charts: Vec<Chart>,
-    bars: Vec<Bars>,
+    site: Vec<Bars>,
+    counts: Vec<Bars>,
     failed: Vec<Row>,
     /// How many failed pages are not in `failed`.
     further: String,
@@ -54,13 +56,18 @@ struct Chart {
     names: Vec<&'static str>,
     svg: String,
     note: String,
+    /// What is said if there is nothing to draw.
+    nothing: &'static str,
 }
 
+#[derive(Default)]
 struct Bars {
     title: &'static str,
     class: &'static str,
     rows: Vec<Bar>,
     note: String,
+    /// What is said if there are no rows; empty for `None.`
+    nothing: String,
 }
 
 struct Bar {
@@ -101,7 +108,8 @@ impl Report {
             alarms: alarms.iter().map(|alarm| alarm.trim_start_matches(['!', ' ']).to_owned()).collect(),
             cards: self.cards(),
             charts: self.charts(),
-            bars: self.bars(),
+            site: self.site(),
+            counts: vec![self.shards_as_bars(), self.hosts_as_bars()],
             failed: self.failed(),
             further: self.failed_further(),
             hosts: self.rows_of_hosts(),
@@ -180,6 +188,12 @@ impl Report {
                 format!("{rate:.1} a second, {} failed", thousands(self.failures().values().sum())),
             ),
             card("time", duration(took), format!("from {}", self.started)),
+            card(
+                "unreachable",
+                thousands(unreachable),
+                format!("URLs, on {}", counted(self.hosts.unreachable, "host", "hosts")),
+            ),
+            card("still queued", thousands(self.urls.queued), "URLs".to_owned()),
             card("lost to the filter", lost, format!("{how}, of {} new URLs", thousands(filter.inserted))),
             card(
                 "filter filled",
@@ -187,15 +201,9 @@ impl Report {
                 format!("{} new URLs taken for seen now", one_in(filter.false_positive_rate_estimated)),
             ),
             card(
-                "unreachable",
-                thousands(unreachable),
-                format!("URLs, on {} hosts", thousands(self.hosts.unreachable)),
-            ),
-            card("still queued", thousands(self.urls.queued), "URLs".to_owned()),
-            card(
                 "traffic",
                 bytes(self.pages.wire_bytes + self.robots.wire_bytes),
-                format!("{} hosts", thousands(self.hosts.known)),
+                counted(self.hosts.known, "host", "hosts"),
             ),
             card("CPU time", cpu, peak),
         ]
@@ -214,11 +222,17 @@ impl Report {
             };
             ChartLine { name, points: moments.windows(2).map(of).collect() }
         };
-        let draw = |title, lines: Vec<ChartLine>, written, note: &str| Chart {
+        // A chart whose values all are at most `least` is not drawn.
+        let draw = |title, lines: Vec<ChartLine>, written, (least, nothing), note: &str| Chart {
             title,
             names: lines.iter().map(|line| line.name).collect(),
-            svg: chart(title, &lines, written),
+            svg: chart(title, &lines, least, written),
             note: note.to_owned(),
+            nothing: if moments.len() < 2 {
+                "The crawl was over before there was a second moment to draw."
+            } else {
+                nothing
+            },
         };
         let count = |value| short(whole(value));
         vec![
@@ -230,18 +244,21 @@ impl Report {
                     line("fetched", |moment| moment.fetched as f64),
                 ],
                 count,
+                (0.0, "No URL was admitted."),
                 "URLs since the crawl began. Where admitted goes flat, nothing new is found.",
             ),
             draw(
                 "Pages and failures a second",
                 vec![rates("pages", |moment| moment.fetched), rates("failures", |moment| moment.failed)],
                 expected,
+                (0.0, "No page was fetched between two moments."),
                 "Between two moments.",
             ),
             draw(
                 "How full the filter is",
                 vec![line("share of its bits that are set", |moment| moment.fill_ratio * 100.0)],
                 |value| format!("{} %", expected(value)),
+                (0.1, "At most 0.1 % of its bits are set."),
                 "It is at its capacity at about one half, and adds a layer there if it may.",
             ),
             draw(
@@ -251,16 +268,18 @@ impl Report {
                     line("measured, so far", |moment| moment.false_positive_rate_measured.unwrap_or_default()),
                 ],
                 expected,
+                (1e-9, "At most one in a billion."),
                 "Estimated from the bits that are set; measured by an exact set over a sample.",
             ),
         ]
     }
 
-    fn bars(&self) -> Vec<Bars> {
+    /// What was found and fetched.
+    fn site(&self) -> Vec<Bars> {
         let unreachable = self.urls.unreachable.iter().map(|(name, count)| (format!("{name}, host given up"), *count));
         let failures: BTreeMap<_, _> = self.failures().into_iter().chain(unreachable).collect();
         let statuses = self.urls.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
-        let bars = |title, class, rows| Bars { title, class, rows, note: String::new() };
+        let bars = |title, class, rows| Bars { title, class, rows, ..Bars::default() };
         vec![
             Bars {
                 note: "Each URL once, by its last answer.".to_owned(),
@@ -272,8 +291,6 @@ impl Report {
             },
             bars("Responses by type", "bar0", ranked(&self.pages.content_types)),
             bars("What failed", "bar1", ranked(&failures)),
-            self.shards_as_bars(),
-            bars("Hosts by how often they were asked", "bar2", self.hosts_as_bars()),
         ]
     }
 
@@ -289,6 +306,11 @@ impl Report {
             percent: share(fill, 1.0),
         };
         let all = self.seen.shards.len();
+        if shards.iter().all(|(_, fill)| *fill < 0.001) {
+            let nothing =
+                format!("Each of its {} has under 0.1 % of its bits set.", counted(all as u64, "shard", "shards"));
+            return Bars { title: SHARDS_TITLE, nothing, ..Bars::default() };
+        }
         let scale = "A whole bar is all of a shard's bits.";
         let which = if all > SHARDS {
             format!("The {SHARDS} fullest of {}. {scale}", thousands(all as u64))
@@ -296,21 +318,23 @@ impl Report {
             scale.to_owned()
         };
         Bars {
-            title: "The filter by shard: bits set",
+            title: SHARDS_TITLE,
             class: "bar2",
             rows: shards.into_iter().map(shard).collect(),
             note: which,
+            ..Bars::default()
         }
     }
 
-    fn hosts_as_bars(&self) -> Vec<Bar> {
+    fn hosts_as_bars(&self) -> Bars {
         let most = self.hosts.by_requests.iter().map(|bucket| bucket.hosts).max().unwrap_or(1) as f64;
         let bar = |HostBucket { from, to, hosts }: &HostBucket| Bar {
             name: if from == to { thousands(*from) } else { format!("{} to {}", thousands(*from), thousands(*to)) },
             number: thousands(*hosts),
             percent: share(*hosts as f64, most),
         };
-        self.hosts.by_requests.iter().map(bar).collect()
+        let rows = self.hosts.by_requests.iter().map(bar).collect();
+        Bars { title: "Hosts by how often they were asked", class: "bar2", rows, ..Bars::default() }
     }
 
     fn latencies(&self) -> Vec<Row> {
@@ -376,14 +400,15 @@ const AROUND: f64 = 10.0;
 /// The grid has about this many lines.
 const STEPS: f64 = 4.0;
 
-/// The chart of some lines; empty if no line has two points. `written` formats a value for the grid.
-fn chart(title: &str, lines: &[ChartLine], written: fn(f64) -> String) -> String {
+/// The chart of some lines; empty if no line has two points or no value is above `negligible`. `written` formats a value for the grid.
+fn chart(title: &str, lines: &[ChartLine], negligible: f64, written: fn(f64) -> String) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().fold(0.0, |last: f64, &(at, _)| last.max(at));
-    if last <= 0.0 || lines.iter().all(|line| line.points.len() < 2) {
+    let most = points().fold(0.0, |top: f64, &(_, value)| top.max(value));
+    if last <= 0.0 || most <= negligible || lines.iter().all(|line| line.points.len() < 2) {
         return String::new();
     }
-    let step = step(points().fold(0.0, |top: f64, &(_, value)| top.max(value)));
+    let step = step(most);
     let top = points().fold(step, |top, &(_, value)| top.max((value / step).ceil() * step));
     let x = |at: f64| LEFT + at / last * (WIDTH - LEFT - AROUND);
     let y = |value: f64| HEIGHT - BELOW - value / top * (HEIGHT - BELOW - AROUND);
@@ -441,7 +466,8 @@ mod tests {
 
     #[test]
     fn a_line_goes_from_the_left_to_the_right_and_up() {
-        let svg = chart("Discovery", &[line(&[(0.0, 0.0), (5.0, 50.0), (10.0, 100.0)])], |value| format!("{value}"));
+        let svg =
+            chart("Discovery", &[line(&[(0.0, 0.0), (5.0, 50.0), (10.0, 100.0)])], 0.0, |value| format!("{value}"));
         assert!(svg.contains("points=\"64.0,204.0 347.0,107.0 630.0,10.0\""), "{svg}");
         assert!(svg.contains(">100</text>") && svg.contains(">10.0 s</text>"), "{svg}");
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"));
@@ -450,9 +476,10 @@ mod tests {
     #[test]
     fn what_cannot_be_drawn_is_not() {
         for points in [&[][..], &[(0.0, 1.0)], &[(0.0, 1.0), (0.0, 2.0)]] {
-            assert_eq!(chart("x", &[line(points)], |_| String::new()), "");
+            assert_eq!(chart("x", &[line(points)], 0.0, |_| String::new()), "");
         }
-        let flat = chart("x", &[line(&[(0.0, 0.0), (1.0, 0.0)])], |value| format!("{value}"));
-        assert!(flat.contains("204.0") && !flat.contains("NaN"), "{flat}");
+        let flat = |value, least| chart("x", &[line(&[(0.0, value), (1.0, value)])], least, |value| format!("{value}"));
+        assert_eq!([flat(0.0, 0.0), flat(1e-16, 1e-9)], ["", ""]);
+        assert!(flat(1.0, 0.0).contains("10.0") && !flat(1.0, 0.0).contains("NaN"), "{}", flat(1.0, 0.0));
     }
 }

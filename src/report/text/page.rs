@@ -60,13 +60,14 @@ impl TextPage {
         self.wrapped(&format!("  {name:<0$}", ENTRY - 4), words);
     }
 
-    /// A name from the web, and words about it. Words that do not fit beside the name go below it.
+    /// A name from the web, and words about it. Words that do not fit beside the name go below it, and begin two columns further.
     pub(super) fn named(&mut self, name: &str, words: &str) {
         if name.chars().count() + words.chars().count() + 4 <= COLUMNS {
             self.line(&format!("{name}  {words}"));
         } else {
+            let indent = name.chars().take_while(|&character| character == ' ').count() + 2;
             self.line(name);
-            self.line(&format!("  {words}"));
+            self.line(&format!("{:indent$}{words}", ""));
         }
     }
 

@@ -1,5 +1,6 @@
-//! The page of a report, which fits a terminal of 80 columns and 40 lines: the first answers; the pages that failed, and the hosts that
-//! refuse us or fail, with their reasons; and the verdict in the last lines: how the crawl ended, what it lost, and what is wrong.
+//! The page of a report, which fits a terminal of 80 columns and 40 lines: what was crawled, with the first pages that failed; the filter in
+//! three lines; the cost; the hosts that refuse us or fail, with their reasons; and the verdict in the last lines: how the crawl ended, what
+//! it lost, and what is wrong.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,27 +15,31 @@ use crate::report::{HostRow, Report, Settings};
 
 /// This many hosts are shown.
 const HOSTS: usize = 3;
+/// This many pages that failed are shown.
+const FAILED: usize = 3;
 /// A line has this many names with their counts; the last one sums up the rest.
 const NAMES: usize = 4;
 
 impl Report {
     pub(super) fn summarize(&self, page: &mut TextPage) {
-        self.lost_in_brief(page);
+        self.site_in_brief(page);
         self.filter_in_brief(page);
-        self.urls_in_brief(page);
         self.cost_in_brief(page);
         self.hosts_in_brief(page);
     }
 
-    fn lost_in_brief(&self, page: &mut TextPage) {
-        page.heading("Was anything lost?");
-        let filter = &self.seen.merged;
-        let lost = match &filter.audit {
-            Some(audit) => measured(audit.lost, audit.lost_low, audit.lost_high),
-            None => format!("{} expected", about(filter.expected_lost)),
+    fn site_in_brief(&self, page: &mut TextPage) {
+        page.heading("What was crawled?");
+        let statuses = match self.urls.statuses.len() {
+            0 => String::new(),
+            _ => format!("; status {}", most(&self.urls.statuses)),
         };
-        page.entry("to the filter", &format!("{lost}, of {}", counted(filter.inserted, "new URL", "new URLs")));
+        page.entry("fetched", &format!("{}{statuses}", counted(self.urls.fetched, "page", "pages")));
         page.entry("failed", &self.failed_in_brief().unwrap_or_else(|| "no page".to_owned()));
+        for failed in self.urls.failed_pages.iter().take(FAILED) {
+            page.named(&format!("  {:<4} {}", how(failed), failed.url), &found_on(failed));
+        }
+        self.recrawled_in_brief(page);
         if self.urls.unwanted > 0 {
             let text = format!("{}: {}", counted(self.urls.unwanted, "page", "pages"), most(&self.pages.unwanted));
             page.entry("not wanted", &text);
@@ -49,6 +54,15 @@ impl Report {
             page.entry("cut at the limit", &counted(self.pages.truncated, "page", "pages"));
         }
         page.entry("still queued", &counted(self.urls.queued, "URL", "URLs"));
+        let refused = self.urls.found.saturating_sub(self.urls.admitted);
+        let [found, refused] = [self.urls.found, refused].map(thousands);
+        let reasons = most_and(&self.urls.refused, is_of_budget);
+        page.entry("refused", &format!("{refused} of {found} found: {reasons}"));
+        let lists = self.sitemaps.read + self.sitemaps.feeds;
+        if lists > 0 {
+            let listed = counted(self.sitemaps.listed, "URL", "URLs");
+            page.entry("sitemaps, feeds", &format!("{} read, with {listed}", thousands(lists)));
+        }
         if let Some(truth) = &self.simulated {
             let [missed, reachable, by_filter] = [truth.missed, truth.reachable, truth.missed_by_filter].map(thousands);
             page.entry(
@@ -59,37 +73,26 @@ impl Report {
     }
 
     fn filter_in_brief(&self, page: &mut TextPage) {
-        page.heading("How full is the filter?");
+        page.heading("What did the filter lose, and how full is it?");
         let filter = &self.seen.merged;
+        let lost = match &filter.audit {
+            Some(audit) => measured(audit.lost, audit.lost_low, audit.lost_high),
+            None => format!("{} expected", about(filter.expected_lost)),
+        };
+        let now = match filter.false_positive_rate_estimated {
+            0.0 => "none".to_owned(),
+            rate => one_in(rate),
+        };
+        let new = counted(filter.inserted, "new URL", "new URLs");
+        page.entry("lost", &format!("{lost}, of {new}; now {now}"));
         let share = percent(filter.inserted as f64, filter.capacity as f64);
         let [urls, capacity] = [filter.inserted, filter.capacity].map(thousands);
         page.entry("filled", &format!("{urls} URLs, {share} of its capacity of {capacity}; {}", bytes(filter.bytes)));
-        let [now, target] = [filter.false_positive_rate_estimated, filter.false_positive_rate_target].map(one_in);
-        page.entry("takes for seen", &format!("{now} new URLs now, {target} at capacity"));
         let shards = self.seen.shards.iter().zip(shard_names(&self.seen.shards));
         if let Some((worst, name)) = shards.max_by(|(a, _), (b, _)| a.fill_ratio.total_cmp(&b.fill_ratio)) {
             let (filled, lost) = (percent(worst.fill_ratio, 1.0), about(worst.expected_lost));
             let of = thousands(self.seen.shards.len() as u64);
             page.entry("fullest shard", &format!("number {name} of {of}: {filled} of its bits set, {lost} URLs lost"));
-        }
-    }
-
-    fn urls_in_brief(&self, page: &mut TextPage) {
-        page.heading("What became of the URLs?");
-        let refused = self.urls.found.saturating_sub(self.urls.admitted);
-        let [found, refused, admitted] = [self.urls.found, refused, self.urls.admitted].map(thousands);
-        page.entry("found", &format!("{found}: {refused} refused, {admitted} admitted"));
-        page.entry("refused", &most_and(&self.urls.refused, is_of_budget));
-        let statuses = match self.urls.statuses.len() {
-            0 => String::new(),
-            _ => format!("; status {}", most(&self.urls.statuses)),
-        };
-        page.entry("fetched", &format!("{}{statuses}", thousands(self.urls.fetched)));
-        self.recrawled_in_brief(page);
-        let lists = self.sitemaps.read + self.sitemaps.feeds;
-        if lists > 0 {
-            let listed = counted(self.sitemaps.listed, "URL", "URLs");
-            page.entry("sitemaps, feeds", &format!("{} read, with {listed}", thousands(lists)));
         }
     }
 
@@ -183,6 +186,11 @@ pub(in crate::report) fn how(page: &FailedPage) -> String {
     page.status.map_or_else(|| page.error.clone().unwrap_or_default(), |status| status.to_string())
 }
 
+/// Where a page that failed was found.
+fn found_on(page: &FailedPage) -> String {
+    page.referrer.as_deref().map_or_else(|| "a seed".to_owned(), |page| format!("on {page}"))
+}
+
 /// How a host refuses us, in a few words.
 pub(in crate::report) fn refuses(host: &RefusingHost) -> String {
     format!("refuses us: {}", refusals(host))
@@ -236,9 +244,8 @@ impl Report {
         let Some(failed) = self.failed_in_brief() else { return };
         page.heading(&format!("Pages that failed: {failed}"));
         for one in &self.urls.failed_pages {
-            let from = one.referrer.as_deref().map_or_else(|| "a seed".to_owned(), |page| format!("on {page}"));
             page.line(&format!("{:<4} {}", how(one), one.url));
-            page.line(&format!("     {from}"));
+            page.line(&format!("     {}", found_on(one)));
         }
         page.line("all of them, with each page that links there: crawler broken JOB");
     }
