@@ -170,7 +170,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Maybe, "seen.fingerprint_key" => crawl.frontier.fingerprint_key,
         "Keys the fingerprints: a guessed key lets a site hide pages from us", "random"),
     setting!(Choice, crawl: fetch.client,
-        "What asks hosts: direct, or reqwest, which takes a tenth more CPU; fetch.proxy needs direct", ClientChoice::NAMED)
+        "What asks hosts: direct, or reqwest, which takes a tenth more CPU", ClientChoice::NAMED)
     .flags(&[value("client", "CLIENT").rare()]),
     setting!(One, crawl: fetch.user_agent, "The User-Agent header").flags(&[value("user-agent", "TEXT").short('A')]),
     setting!(Maybe, crawl: fetch.contact, "Whom a host can write to: a mail address or URL", "")
