@@ -1,4 +1,5 @@
-//! Links between the repository's pages, and within them: each leads to an existing file, and to a heading in it.
+//! Links between the repository's pages, and within them: each leads to an existing file, and to a heading in it. Also, what pages list:
+//! the promises of the clients, and the files of a job.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -89,4 +90,32 @@ fn each_promise_that_one_client_keeps_has_a_test() {
     }
     let untested: Vec<_> = rows.clone().filter(|promise| !sources.contains(&format!("\"{promise}\""))).collect();
     assert!(rows.count() >= 5 && untested.is_empty(), "{untested:?}");
+}
+
+/// The first cells of the rows that begin with a name in code: `| \`manifest\` | ...` and so on.
+fn named_rows(lines: &str) -> BTreeSet<&str> {
+    let names = lines.lines().filter_map(|line| line.trim_start_matches("//!").trim_start().strip_prefix("| `"));
+    names.filter_map(|row| row.split_once("` |")).map(|(name, _)| name).collect()
+}
+
+/// A file that a job may hold is a row of `docs/formats.md`: the files of the table in `job`, and those of its directory `frontier`.
+#[test]
+fn each_file_of_a_job_is_on_the_page_of_formats() {
+    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let (page, job, directory) =
+        (read("docs/formats.md"), read("frontier/src/job/mod.rs"), read("frontier/src/job/directory.rs"));
+    let (_, table) = job.split_once("//! # Files\n").expect("the table of files is where it is looked for");
+    let table = &table[..table.find("\npub ").unwrap()];
+    let files = named_rows(table);
+    assert!(files.len() > 10 && files.contains("manifest"), "{files:?}");
+    let rows = named_rows(&page);
+    let unlisted: BTreeSet<_> = files.difference(&rows).collect();
+    assert!(unlisted.is_empty(), "docs/formats.md has no row for {unlisted:?}");
+
+    let (_, kept) = directory.split_once("const KEPT: [").unwrap();
+    let kept = kept.split_once("= [").and_then(|(_, names)| names.split_once("];")).unwrap().0;
+    let kept: Vec<_> = kept.split('"').skip(1).step_by(2).collect();
+    assert!(kept.len() > 5, "{kept:?}");
+    let unlisted: Vec<_> = kept.iter().filter(|&&kept| !rows.iter().any(|row| row.starts_with(kept))).collect();
+    assert!(unlisted.is_empty(), "docs/formats.md has no row for {unlisted:?} of frontier/");
 }
