@@ -13,6 +13,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::command_error::{CommandError, Exit};
+use super::help::{self, group_of};
 use super::layers::untyped;
 use super::merge::MergeRequest;
 use super::output::print;
@@ -61,6 +62,8 @@ pub(super) enum Request {
     Export { job: PathBuf, of: String, to: Option<PathBuf>, format: RecordFormat },
     /// Print what is selected from a page, by the rules in the settings or by this one.
     Extract { from: String, rule: Option<FieldRule> },
+    /// Print the help of a command or a group of options.
+    Help { of: Vec<String> },
     /// Print this command's manual page, or write all of them into a directory.
     Man { of: Option<String>, to: Option<PathBuf> },
     /// Merge the page records of all nodes of a crawl into one set.
@@ -109,9 +112,16 @@ impl CommandLine {
     /// # Errors
     /// How to exit when nothing is left to do.
     pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Exit> {
-        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let mut arguments: Vec<OsString> = arguments.into_iter().collect();
         let is_long = arguments.iter().any(|argument| argument == "--help");
-        let command = if is_long { command() } else { without_rare(command()) };
+        // `crawler --help NAME` is `crawler help NAME`.
+        if let [_, flag, name] = &mut *arguments
+            && flag == "--help"
+            && !name.to_string_lossy().starts_with('-')
+        {
+            *flag = "help".into();
+        }
+        let command = if is_long { help::overview(command()) } else { without_rare(command()) };
         let matches = command.try_get_matches_from(arguments).map_err(|error| {
             let error = advised(error);
             match error.print() {
@@ -163,6 +173,7 @@ impl CommandLine {
                 to: own.get_one("output").cloned(),
                 format: subcommands::format(own),
             },
+            "help" => Request::Help { of: own.get_many("of").into_iter().flatten().cloned().collect() },
             "extract" => Request::Extract { from: text("from"), rule: subcommands::field_rule(own) },
             "robots" => Request::Robots { file: path("file"), agent: text("agent") },
             "repair" => Request::Repair { job: path("job"), yes: is_on("yes") },
@@ -250,10 +261,10 @@ fn completions(matches: &ArgMatches) -> Vec<u8> {
 
 const NAME: &str = "crawler";
 
-/// Hides the commands that the short help leaves out, so that it fits on a screen.
+/// Hides the commands and headings that the short help leaves out, so that it fits on a screen.
 fn without_rare(command: Command) -> Command {
     const RARE: [&str; 7] = ["canonicalize", "completions", "man", "merge", "schema", "simulate", "unmet"];
-    command.mut_subcommands(|command| {
+    command.mut_args(|arg| arg.help_heading(None::<&str>)).mut_subcommands(|command| {
         let is_rare = RARE.contains(&command.get_name());
         command.hide(is_rare)
     })
@@ -276,7 +287,8 @@ fn advised(mut error: clap::Error) -> clap::Error {
 pub(super) fn command() -> Command {
     let config = || {
         let help = "Settings from this file [default: crawler.toml, if there is one]";
-        option("config", "FILE", help).short('c').value_parser(value_parser!(PathBuf))
+        let heading = group_of("crawl").map(|group| group.title);
+        option("config", "FILE", help).short('c').help_heading(heading).value_parser(value_parser!(PathBuf))
     };
     let flags = |setting: &'static Setting| setting.flags.iter().map(move |flag| arg(setting, flag));
     let settings = || TABLE.iter().copied().flat_map(flags);
@@ -285,8 +297,9 @@ pub(super) fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Crawls the web politely and tells what its URL-seen filter lost")
         .override_usage("crawler [OPTIONS] --seeds <FILE> | <URL>...\n       crawler <COMMAND>")
-        .after_help("More: --help. All settings: crawler config. Exit codes: --help")
+        .after_help("All commands, and the groups of all options: --help. Exit codes: crawler help all")
         .args_conflicts_with_subcommands(true)
+        .disable_help_subcommand(true)
         .max_term_width(110)
         .arg(config())
         .args(settings())
@@ -314,7 +327,7 @@ pub(super) fn command() -> Command {
         )
         .subcommand(
             Command::new("config")
-                .about("Print the settings in force as TOML, each with where it came from")
+                .about("Print the settings in force as TOML, each with its origin")
                 .arg(config())
                 .arg(switch("defaults", "Print the default crawler.toml instead, each key with its reason"))
                 .args(settings()),
@@ -325,22 +338,24 @@ pub(super) fn command() -> Command {
         .subcommand(subcommands::explain().args(some(is_of_cluster)))
         .subcommand(subcommands::export().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::extract().arg(config()).args(some(is_of_page)))
+        .subcommand(
+            Command::new("help")
+                .about("Print the help of a command, of a group of options, or of all")
+                .arg(operand("of", "NAME").required(false).num_args(0..).help("A command, a group, or all")),
+        )
         .subcommand(subcommands::man())
         .subcommand(subcommands::merge().arg(config()).args(some(is_of_filter)))
         .subcommand(subcommands::numbers())
         .subcommand(subcommands::repair())
         .subcommand(subcommands::report())
         .subcommand(
-            subcommands::goes_on(
-                "resume",
-                "Go on with a crawl, with the settings that it had, and those given here over them",
-            )
-            .args(some(is_resumable)),
+            subcommands::goes_on("resume", "Continue a crawl with its own settings, changed by those given here")
+                .args(some(is_resumable)),
         )
         .subcommand(
             subcommands::goes_on(
                 "retry",
-                "As resume, and ask again for pages that failed: no whole response, 408, 425, 429, 5xx",
+                "As resume, and fetch failed pages again: no whole response, 408, 425, 429, 5xx",
             )
             .args(some(is_resumable)),
         )
@@ -370,6 +385,7 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
     let default = setting.field.literal(&mut AllSettings::default());
     let arg = Arg::new(flag.long)
         .help(help)
+        .help_heading(group_of(setting.key).map(|group| group.title))
         .long_help(format!("{help}\n[{} = {default}]", setting.key))
         .hide_short_help(!flag.common)
         .conflicts_with_all(setting.flags.iter().map(|other| other.long).filter(|other| *other != flag.long));
@@ -426,31 +442,31 @@ fn seed_url(text: &str) -> Result<String, String> {
     ))
 }
 
-/// The text below the options of `--help`.
+/// The text below the options of `crawler help all`.
 fn after_long_help() -> String {
     let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
     let codes = Exit::MEANINGS.map(|(exit, meaning)| format!("  {:>3}  {meaning}\n", exit as u8)).concat();
     format!(
-        "Examples:\n{examples}\n\
-         Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment \
+        "Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment \
          (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` tells which.\n\n\
-         Exit codes:\n{codes}"
+         Exit codes:\n{codes}\n\
+         Examples:\n{examples}"
     )
 }
 
 const EXAMPLES: [(&str, &str); 13] = [
-    ("crawler https://example.org/", "one site, up to its borders"),
+    ("crawler https://example.org/", "one site, and no other host"),
     ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
     ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
     ("crawler https://example.org/ --warc", "the same, kept as a web archive; its index: crawler cdxj crawl/"),
-    ("crawler resume crawl/", "a crawl that was stopped, killed or cut off, from where it stood"),
+    ("crawler resume crawl/", "continue a crawl that was stopped or killed"),
     ("crawler retry crawl/", "the pages that failed, once more"),
-    ("crawler repair crawl/", "what is damaged in a job, and what can be had of it; --yes does it"),
-    ("crawler drop crawl/ --host example.org", "a host that wants to be left alone; --undo takes it back"),
+    ("crawler repair crawl/", "what is damaged in a job, and repair it; --yes does not ask"),
+    ("crawler drop crawl/ --host example.org", "leave one host alone; --undo takes it back"),
     ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
     ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
     ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
-    ("crawler top crawl/", "a crawl that runs, in the terminal: why it waits, its hosts; pause it, stop it"),
+    ("crawler top crawl/", "watch a running crawl in the terminal; pause it, stop it"),
     ("crawler report crawl/ --open", "the report as a page, with charts"),
 ];
 

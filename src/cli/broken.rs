@@ -99,7 +99,10 @@ pub(super) fn broken(
     let failed = |path: &Path| CommandError::cannot(Exit::Failed, "read", path);
     let read = links.read_pages(&pages).map_err(failed(&pages))?;
     if !read {
-        output::warn(&format!("{} has no pages.jsonl: its records went elsewhere", directory.display()));
+        output::warn(&format!(
+            "{} has no pages.jsonl: its page records were written to another file or stream",
+            directory.display()
+        ));
     }
     let path = job.directory().join("links.jsonl");
     if links.read_links(&path, &pages, &canonicalizer).map_err(failed(&path))? {

@@ -30,7 +30,7 @@ mod without {
         let advice = match request {
             ClusterRequest::Drain { node } => format!("{node} is still at work"),
             ClusterRequest::Leave { job } => format!("the node of {} is still at work", job.display()),
-            ClusterRequest::Status => "nobody was asked".to_owned(),
+            ClusterRequest::Status => "no server was asked".to_owned(),
         };
         Err(refused(layers).and(advice))
     }
@@ -137,7 +137,7 @@ mod within {
     async fn print_end(layers: &Layers, servers: &Servers, reason: FinishReason) -> Result<(), CommandError> {
         let settings = &layers.settings;
         if reason != FinishReason::Drained {
-            output::note("this node has left; the others go on, and so does this one when it is started again");
+            output::note("this node has left; the others go on, and it joins again when it is started again");
             return Ok(());
         }
         let admin =

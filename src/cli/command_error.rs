@@ -117,9 +117,9 @@ impl Exit {
     pub(super) const MEANINGS: [(Self, &str); 10] = [
         (Self::Done, "the crawl is drained, or a limit was reached"),
         (Self::Failed, "something failed at run time"),
-        (Self::Usage, "flags, environment or configuration make no sense"),
+        (Self::Usage, "flags, environment or configuration cannot be used"),
         (Self::NothingCrawled, "nothing was crawled: every seed failed, or was answered by an error"),
-        (Self::NotKept, "the disk is full or failing: the job can be resumed once there is room"),
+        (Self::NotKept, "the disk is full or failing: the job can be resumed once there is space"),
         (Self::ForeignJob, "the job directory is another crawl's, another process's, another version's, or no job's"),
         (Self::Broken, "crawler broken --check: there are broken links"),
         (Self::HungUp, "stopped by the end of its terminal, after finishing what was in flight"),

@@ -154,7 +154,9 @@ fn whole_settings(path: &Path, bytes: Vec<u8>) -> Result<Vec<TomlEntry>, Command
     let file = toml_file::entries(&path, &text).map_err(CommandError::refused)?;
     let Some(key) = table::missing(&file) else { return Ok(file) };
     let message = format!("{path} lacks {key}: it is not the whole of what the job was crawled with");
-    let advice = format!("see what is in force, mend it, and put it there: crawler config -c {path} > whole.toml");
+    let advice = format!(
+        "print the settings in force, correct them, and replace the file: crawler config -c {path} > whole.toml"
+    );
     Err(CommandError::new(Exit::Usage, message).and(advice))
 }
 

@@ -102,7 +102,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let is_kept = settings.output.is_kept();
     let sinks = sinks(settings, job.manifest().id);
     if !is_kept && !sinks.is_empty() {
-        let reason = "outputs beside the page records need these in the job: output.pages = \"job\"";
+        let reason = "other outputs need the page records in the job: output.pages = \"job\"";
         return Err(CommandError::new(Exit::Usage, layers.refusal("output.pages", reason)));
     }
     let opened = if is_kept { Crawl::open_with(&options, &job, &sinks) } else { Crawl::open(&options, &job, false) };

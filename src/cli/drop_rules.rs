@@ -64,7 +64,7 @@ pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) 
         Some(mut peer) => rules.iter().try_for_each(|rule| send(&mut peer, rule, is_undone))?,
         None => write(directory, rules, is_undone)?,
     }
-    let what = if is_running { "nothing more is asked of it" } else { "the next run asks nothing of it" };
+    let what = if is_running { "nothing more is asked of it" } else { "the next run sends it no requests" };
     print_each(rules, &before, is_undone, what, &format!("crawler drop {}", directory.display()));
     Ok(())
 }

@@ -61,7 +61,7 @@ fn how_to_go_on(job: &Job, finished: &Finished) -> String {
             finished.tally.page_records().max(1).saturating_mul(2)
         ),
         FinishReason::MaxDuration => format!(
-            "{waiting}; the time of this run was over (--max-duration is of each run and not kept), to go on with them: {resume}"
+            "{waiting}; the time of this run was over (--max-duration holds for one run and is not kept); to continue: {resume}"
         ),
         _ => format!("{waiting}; to go on with them: {resume}"),
     }

@@ -128,8 +128,8 @@ impl UrlAnswer {
         let PartitionPlace { partition, owner, is_in_letter, .. } = place;
         let owned = owner
             .as_ref()
-            .map_or_else(|| "owned by nobody now".to_owned(), |(node, name)| format!("owned by {node}, {name}"));
-        let waits = if *is_in_letter { "; found, in a letter that it has not taken in yet" } else { "" };
+            .map_or_else(|| "without an owner now".to_owned(), |(node, name)| format!("owned by {node}, {name}"));
+        let waits = if *is_in_letter { "; found by another partition, and not received yet" } else { "" };
         let value = json!({
             "partition": partition,
             "owner": owner.as_ref().map(|(node, name)| json!({ "node": node, "name": name })),

@@ -98,7 +98,7 @@ pub(super) fn advice(path: &Path, error: &io::Error) -> Option<String> {
         }),
         ErrorKind::PermissionDenied => {
             let seen = path.ancestors().find(|above| above.symlink_metadata().is_ok()).unwrap_or(path).display();
-            Some(format!("this user may not: run the command as the one that crawled; ls -ld {seen} says who that is"))
+            Some(format!("this user may not: run the command as the user that crawled; ls -ld {seen} shows the owner"))
         }
         // A job's own files get another kind of error if they are directories.
         _ if path.is_dir() && is_a_jobs(path) => {

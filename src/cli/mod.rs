@@ -21,6 +21,7 @@ mod ending;
 mod explain;
 mod export;
 mod field;
+mod help;
 mod job_file;
 mod layers;
 mod line_block;
@@ -96,6 +97,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
         }
         Request::Extract { from, rule } => document::extract(&settings(line)?.settings, from, rule.as_ref())?,
+        Request::Help { of } => help::help(arguments::command(), of)?,
         Request::Man { of, to } => arguments::man(of.as_deref(), to.as_deref())?,
         Request::Merge(request) => merge::merge(&settings(line)?, request)?,
         Request::Numbers { like } => stats::explain_numbers(like)?,

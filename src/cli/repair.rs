@@ -25,7 +25,7 @@ pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, CommandError> {
     let directory = job.directory().display().to_string();
     print(|out| describe(&findings, out))?;
     if findings.is_fine() {
-        output::note(&format!("nothing is damaged that {directory} needs; to go on: crawler resume {directory}"));
+        output::note(&format!("nothing that {directory} needs is damaged; to continue: crawler resume {directory}"));
         return Ok(Exit::Done);
     }
     if !yes && !confirmed() {
@@ -54,7 +54,7 @@ fn describe(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     let Findings { again, from_records, adopted, lost, .. } = findings;
-    writeln!(out, "again: {again} pages are asked for again, {from_records} of them known from their records alone")?;
+    writeln!(out, "again: {again} pages will be fetched again, {from_records} of them known from their records alone")?;
     if *adopted > 0 {
         writeln!(out, "done: {adopted} pages are taken for done by their records alone")?;
     }
@@ -65,10 +65,7 @@ fn describe(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
              more. If it was a seed, give it once more"
         )?;
     }
-    writeln!(
-        out,
-        "lost: counts of retries and refusals, robots.txt (asked for again), and how long the runs before took"
-    )
+    writeln!(out, "lost: counts of retries and refusals, robots.txt (fetched again), and the time of earlier runs")
 }
 
 /// Asks the user, if there is a terminal.
@@ -76,7 +73,7 @@ fn confirmed() -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;
     }
-    let _ = write!(io::stderr(), "crawler: do this? What is there now is kept beside. [y/N] ");
+    let _ = write!(io::stderr(), "crawler: do this? The present files are kept as NAME.damaged. [y/N] ");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }

@@ -399,8 +399,7 @@ fn list_of(job: &Job) -> Result<Option<BufReader<Take<File>>>, CommandError> {
     let sealed = sealed_bytes(&mut file).and_then(|sealed| file.rewind().map(|()| sealed));
     let Some(bytes) = sealed.map_err(CommandError::cannot(Exit::Failed, "read", &path))? else {
         let message = format!("job: {} is damaged: its last line is no checksum of the others", path.display());
-        let advice =
-            "put back a copy of what was there, or move it away: what is crawled goes on without it".to_owned();
+        let advice = "put back a copy of it, or move it away: the crawl continues without it".to_owned();
         return Err(CommandError::new(Exit::NotKept, message).and(advice));
     };
     Ok(Some(BufReader::new(file.take(bytes))))

@@ -298,7 +298,7 @@ impl AllSettings {
             ("fetch.connect_timeout", fetch.connect_timeout == NONE, "every connection would be given up at once"),
             ("fetch.first_byte_timeout", fetch.first_byte_timeout == NONE, "every request would be given up at once"),
             ("fetch.idle_timeout", fetch.idle_timeout == NONE, "every body would be given up at once"),
-            ("recrawl.every", crawl.recrawl.every == Some(NONE), "pages would be asked for without end"),
+            ("recrawl.every", crawl.recrawl.every == Some(NONE), "pages would be fetched without end"),
             ("fetch.total_timeout", fetch.total_timeout == NONE, "every fetch would be given up at once"),
         ] {
             if is_zero {
@@ -307,7 +307,7 @@ impl AllSettings {
         }
         let is_open = self.dashboard.listen.is_some_and(|address| !address.ip().is_loopback());
         if is_open && self.dashboard.token.is_none() {
-            return Err(("dashboard.listen", "beyond this machine the page needs a token: dashboard.token"));
+            return Err(("dashboard.listen", "a page that other machines can reach needs a token: dashboard.token"));
         }
         if self.job.add && self.job.overwrite {
             return Err(("job.add", "there is nothing to join where the job starts afresh"));

@@ -23,7 +23,7 @@ pub(super) fn goes_on(name: &'static str, about: &'static str) -> Command {
 pub(super) fn broken() -> Command {
     Command::new("broken")
         .about("Print broken links (4xx, 5xx, no answer, no URL), and the pages that have them")
-        .arg(job("The job directory; another process may be crawling into it"))
+        .arg(job("The job directory; a crawl may be running in it"))
         .arg(
             option("format", "FORMAT", "text, jsonl or csv")
                 .default_value("text")
@@ -43,16 +43,16 @@ pub(super) fn broken_form(given: &ArgMatches) -> BrokenForm {
 
 /// `crawler cluster`; its settings are added to each of its commands.
 pub(super) fn cluster(settings: impl Fn(Command) -> Command) -> Command {
-    let node = operand("node", "NODE").help("Its name, as crawler cluster status has it");
-    let drain = Command::new("drain").about("Have a node give back what it has, and end").arg(node);
-    let leave = goes_on("leave", "Have the node of a job directory give back what it has, and end");
+    let node = operand("node", "NODE").help("Its name, as crawler cluster status prints it");
+    let drain = Command::new("drain").about("Make a node hand over its partitions, and end").arg(node);
+    let leave = goes_on("leave", "Make the node of a job directory hand over its partitions, and end");
     Command::new("cluster")
-        .about("Look after a crawl on many machines")
+        .about("Administer a crawl on many machines")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(settings(drain))
         .subcommand(settings(leave))
-        .subcommand(settings(Command::new("status").about("Print its nodes, and how its partitions stand")))
+        .subcommand(settings(Command::new("status").about("Print its nodes, and the state of its partitions")))
 }
 
 /// The request to the cluster admin, from the arguments.
@@ -68,8 +68,8 @@ pub(super) fn cluster_request(given: &ArgMatches) -> ClusterRequest {
 pub(super) fn dashboard() -> Command {
     let secret = |text: &str| text.parse::<Secret>().map_err(|()| "expected env:VARIABLE or file:PATH");
     Command::new("dashboard")
-        .about("Show a job as a live page, whether it has ended, was killed, or is being crawled")
-        .arg(job("The job directory; another process may be crawling into it"))
+        .about("Show a job as a live page in the browser, running or ended")
+        .arg(job("The job directory; a crawl may be running in it"))
         .arg(
             option("listen", "ADDRESS", "Where the page is served")
                 .default_value("127.0.0.1:8080")
@@ -79,7 +79,7 @@ pub(super) fn dashboard() -> Command {
             option(
                 "token",
                 "SECRET",
-                "env:VARIABLE or file:PATH: what who looks has to have; needed beyond this machine",
+                "env:VARIABLE or file:PATH: token that visitors must give; needed if other machines can reach the page",
             )
             .value_parser(secret),
         )
@@ -89,11 +89,11 @@ pub(super) fn dashboard() -> Command {
 pub(super) fn diff() -> Command {
     let one = |name, value, help| path(name, value, help).value_hint(ValueHint::DirPath);
     Command::new("diff")
-        .about("Say how a job differs from an earlier one: its pages and its numbers")
-        .arg(one("old", "OLD_JOB", "The earlier one"))
-        .arg(one("new", "JOB", "The later one"))
-        .arg(switch("json", "As JSON, with all numbers that differ").conflicts_with("pages"))
-        .arg(switch("pages", "Each page that differs: new, changed, gone or unmet, its URL, and what is different"))
+        .about("Print how a job differs from an earlier one: its pages and its numbers")
+        .arg(one("old", "OLD_JOB", "The earlier job"))
+        .arg(one("new", "JOB", "The later job"))
+        .arg(switch("json", "Print JSON, with all numbers that differ").conflicts_with("pages"))
+        .arg(switch("pages", "Print each page that differs: new, changed, gone or unmet, its URL, and the difference"))
 }
 
 /// The form of a difference.
@@ -109,11 +109,11 @@ pub(super) fn diff_form(given: &ArgMatches) -> DiffForm {
 pub(super) fn drop() -> Command {
     let many = |name, value, help| option(name, value, help).action(clap::ArgAction::Append);
     Command::new("drop")
-        .about("Ask nothing more of a host or of some URLs, or list what is dropped so; running or stopped")
-        .arg(job("The job directory; another process may be crawling into it").conflicts_with("cluster"))
-        .arg(many("host", "HOST", "The host, whatever its scheme and port; *.HOST is the host and all below it"))
-        .arg(many("urls", "REGEX", "The URLs that this matches, in the spelling that --exclude sees"))
-        .arg(switch("undo", "Take it back: what waits is asked for again"))
+        .about("Send no more requests to a host or for some URLs, or list what is dropped")
+        .arg(job("The job directory; a crawl may be running in it").conflicts_with("cluster"))
+        .arg(many("host", "HOST", "The host, whatever its scheme and port; *.HOST is the host and its subdomains"))
+        .arg(many("urls", "REGEX", "The URLs that match this, in the same spelling as for --exclude"))
+        .arg(switch("undo", "Take it back: queued URLs are fetched again"))
 }
 
 /// The rules to drop by, or to take back.
@@ -125,7 +125,7 @@ pub(super) fn drop_rules(given: &ArgMatches) -> Vec<DropRule> {
 /// `crawler explain`.
 pub(super) fn explain() -> Command {
     Command::new("explain")
-        .about("Say why URLs were not fetched, or that they were, by each rule that was asked")
+        .about("Print why URLs were fetched or not, rule by rule")
         .arg(
             operand("urls", "URL")
                 .num_args(1..)
@@ -136,14 +136,14 @@ pub(super) fn explain() -> Command {
             option(
                 "job",
                 "DIR",
-                "The job directory; nothing is written to it, and another process may be crawling into it; \
+                "The job directory, which is only read; a crawl may be running in it; \
                  with --cluster, a node's, for its page records",
             )
             .default_value("crawl")
             .value_parser(value_parser!(PathBuf))
             .value_hint(ValueHint::DirPath),
         )
-        .arg(switch("json", "As JSON, a line for each URL"))
+        .arg(switch("json", "Print JSON, a line for each URL"))
 }
 
 /// The path to write to: `-o`, `--output`, in every command.
@@ -154,7 +154,7 @@ fn output(value: &'static str, help: &'static str) -> Arg {
 /// The path and the format of written records.
 fn record_file() -> [Arg; 2] {
     [
-        output("FILE", "The file, which is replaced; standard output without it").value_hint(ValueHint::FilePath),
+        output("FILE", "Write to this file, and replace it; default: standard output").value_hint(ValueHint::FilePath),
         option("format", "FORMAT", "auto (by the ending), jsonl, csv or parquet")
             .alias("as")
             .default_value("auto")
@@ -176,7 +176,7 @@ pub(super) fn format(given: &ArgMatches) -> RecordFormat {
 pub(super) fn export() -> Command {
     Command::new("export")
         .about("Print a job's records, or write them to a file: .jsonl, .csv or .parquet")
-        .arg(job("The job directory; another process may be crawling into it"))
+        .arg(job("The job directory; a crawl may be running in it"))
         .arg(
             option("of", "WHAT", "pages, links or skipped")
                 .default_value("pages")
@@ -189,12 +189,12 @@ pub(super) fn export() -> Command {
 pub(super) fn extract() -> Command {
     let of_one = |name, value, help| option(name, value, help).requires("select");
     Command::new("extract")
-        .about("Print what [extract] in crawler.toml takes from a page, or what a selector does")
+        .about("Print what [extract] in crawler.toml, or a selector, takes from a page")
         .arg(operand("from", "URL|FILE").help("The page; - is standard input"))
-        .arg(option("select", "CSS", "Take what this selects instead, a value a line"))
-        .arg(of_one("attr", "NAME", "Of each element this attribute, and not its text").conflicts_with("html"))
-        .arg(switch("html", "Of each element its HTML, and not its text").requires("select"))
-        .arg(of_one("regex", "REGEX", "Of that what this finds, or its first group"))
+        .arg(option("select", "CSS", "Print what this selects instead, a value a line"))
+        .arg(of_one("attr", "NAME", "Take this attribute of each element, and not its text").conflicts_with("html"))
+        .arg(switch("html", "Take the HTML of each element, and not its text").requires("select"))
+        .arg(of_one("regex", "REGEX", "Take from that only what this matches, or its first group"))
 }
 
 /// The rule in the arguments of `crawler extract`, if there is one.
@@ -213,16 +213,16 @@ pub(super) fn simulate() -> Command {
     let file =
         |name, help| option(name, "FILE", help).value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath);
     Command::new("simulate")
-        .about("Serve a simulated web to other processes, and judge their crawl when it is stopped")
-        .after_help("Its further settings are keys: CRAWLER_SIMULATE_LATENCY=100ms. The judge goes by the delay and the rules given here.")
+        .about("Serve a simulated web to any crawler, and judge its crawl when stopped")
+        .after_help("Further settings come from crawler.toml or the environment: CRAWLER_SIMULATE_LATENCY=100ms. Crawls are judged by the delay and the rules given here.")
         .arg(
-            option("listen", "ADDRESS", "Where it is served; by port 0 the system chooses one. The first line printed is the address")
+            option("listen", "ADDRESS", "Where it is served; with port 0 the system chooses one. The first line printed is the address")
                 .default_value("127.0.0.1:0")
                 .value_parser(value_parser!(SocketAddr)),
         )
         .arg(file("address-file", "Write the address to this file, too"))
-        .arg(file("seeds-file", "Write the URLs to begin with to this file"))
-        .arg(switch("json", "The judgment as JSON"))
+        .arg(file("seeds-file", "Write the seeds to this file"))
+        .arg(switch("json", "Print the judgment as JSON"))
 }
 
 /// The request to `crawler simulate`.
@@ -242,13 +242,13 @@ pub(super) fn sitemap() -> Command {
         .about("Print the URLs that a sitemap, sitemap index or feed lists, one a line")
         .arg(operand("from", "URL|FILE").help("Where it is; - is standard input"))
         .arg(option("base", "URL", "Resolve the relative URLs of a file against this one"))
-        .arg(switch("json", "As JSON, a line for each URL, with its kind, lastmod and priority"))
+        .arg(switch("json", "Print JSON, a line for each URL, with its kind, lastmod and priority"))
 }
 
 /// `crawler man`.
 pub(super) fn man() -> Command {
     Command::new("man")
-        .about("Print the manual page, or that of a command; for man -l -")
+        .about("Print the manual page of all, or of a command: crawler man | man -l -")
         .arg(operand("of", "COMMAND").required(false).help("The command: stats, explain, seen"))
         .arg(
             output("DIR", "Write all pages into this directory instead")
@@ -260,15 +260,11 @@ pub(super) fn man() -> Command {
 /// `crawler merge`; its settings are added elsewhere.
 pub(super) fn merge() -> Command {
     Command::new("merge")
-        .about("Make one set of page records, each page once, of those of all nodes of a crawl; or of their links")
+        .about("Merge the page records or links of all nodes of a crawl, each page once")
         .arg(
-            path(
-                "jobs",
-                "JOB",
-                "The job directory of each node; nodes may be at work, and then it is what they have so far",
-            )
-            .num_args(1..)
-            .value_hint(ValueHint::DirPath),
+            path("jobs", "JOB", "The job directory of each node; a running node gives what it has so far")
+                .num_args(1..)
+                .value_hint(ValueHint::DirPath),
         )
         .arg(
             option("of", "WHAT", "pages or links")
@@ -290,36 +286,36 @@ pub(super) fn merged(given: &ArgMatches) -> MergeRequest {
 
 /// `crawler numbers`.
 pub(super) fn numbers() -> Command {
-    Command::new("numbers").about("Say what each number of a report means, and what to do about it").arg(
-        operand("like", "NAME").required(false).help("Only those whose names have this in them: lost, seen.merged"),
-    )
+    Command::new("numbers")
+        .about("Print what each number of a report says, and what to do about it")
+        .arg(operand("like", "NAME").required(false).help("Only numbers whose names contain this: lost, seen.merged"))
 }
 
 /// `crawler repair`.
 pub(super) fn repair() -> Command {
     Command::new("repair")
-        .about("Say what is damaged in a job's files, and mend what can be")
-        .arg(job("The job directory; nobody may be crawling into it"))
-        .arg(switch("yes", "Do it without asking. What was there is kept, as NAME.damaged"))
+        .about("Print what is damaged in a job's files, and repair what can be repaired")
+        .arg(job("The job directory; no crawl may be running in it"))
+        .arg(switch("yes", "Repair without asking; the damaged files are kept as NAME.damaged"))
 }
 
 /// `crawler report`.
 pub(super) fn report() -> Command {
     Command::new("report")
-        .about("Write the report of a job as a page, and print where it is")
-        .arg(job("The job directory; another process may be crawling into it"))
+        .about("Write the report of a job as an HTML page, and print its path")
+        .arg(job("The job directory; a crawl may be running in it"))
         .arg(
-            output("FILE", "Write it there, and not to the job's report.html; - is standard output")
+            output("FILE", "Write to this file instead of the job's report.html; - is standard output")
                 .value_hint(ValueHint::FilePath),
         )
-        .arg(switch("open", "Show it in the browser"))
+        .arg(switch("open", "Open it in the browser"))
 }
 
 /// `crawler schema`.
 pub(super) fn schema() -> Command {
     let names = SchemaOf::ALL.map(SchemaOf::name);
     Command::new("schema")
-        .about("Print the JSON Schema of what a crawl writes for programs")
+        .about("Print the JSON Schema of a file that a crawl writes")
         .arg(operand("of", "WHAT").value_parser(PossibleValuesParser::new(names)))
 }
 
@@ -332,29 +328,29 @@ pub(super) fn written(given: &ArgMatches) -> SchemaOf {
 /// `crawler stats`.
 pub(super) fn stats() -> Command {
     Command::new("stats")
-        .about("Print a job's report again, or parts of it in full; several jobs make one report")
+        .about("Print a job's report, or parts of it in full; several jobs make one report")
         .arg(
-            job("The job directory; of several, whose hosts differ, one report; with --cluster, a crawl's name")
+            job("The job directory; several, whose hosts differ, make one report; with --cluster, a crawl's name")
                 .num_args(1..),
         )
-        .arg(switch("json", "As JSON"))
-        .arg(switch("metrics", "As metrics, in the text format of OpenMetrics").conflicts_with("json"))
+        .arg(switch("json", "Print JSON"))
+        .arg(switch("metrics", "Print metrics in the text format of OpenMetrics").conflicts_with("json"))
         .args(PART_FLAGS.iter().map(|&(name, help, _)| switch(name, help).conflicts_with_all(["json", "metrics"])))
 }
 
 /// `crawler top`.
 pub(super) fn top() -> Command {
     Command::new("top")
-        .about("Show a job in the terminal, running or ended; keys to sort, find, drop, pause and stop")
-        .arg(job("The job directory; another process may be crawling into it"))
+        .about("Show a job in the terminal, running or ended; keys pause and stop it")
+        .arg(job("The job directory; a crawl may be running in it"))
 }
 
 /// `crawler unmet`.
 pub(super) fn unmet() -> Command {
     Command::new("unmet")
-        .about("Print the pages of a job that a later crawl, with --recrawl, did not meet")
+        .about("Print the pages of a job that a later --recrawl did not meet")
         .arg(path("old", "OLD_JOB", "The job that was crawled again").value_hint(ValueHint::DirPath))
-        .arg(path("new", "JOB", "The later one").value_hint(ValueHint::DirPath))
+        .arg(path("new", "JOB", "The later job").value_hint(ValueHint::DirPath))
 }
 
 /// A flag without a value.
@@ -439,13 +435,9 @@ impl StatsForm {
 /// The flags that show parts of the report in full: name, help, and the parts.
 static PART_FLAGS: [(&str, &str, &[ReportPart]); 5] = [
     ("all", "All parts in full", &ReportPart::ALL),
-    (
-        "errors",
-        "What was lost, responses by status and type, what failed",
-        &[ReportPart::Losses, ReportPart::Responses],
-    ),
+    ("errors", "Losses, failures, and responses by status and type", &[ReportPart::Losses, ReportPart::Responses]),
     ("filter", "The seen filter, and its shards", &[ReportPart::Filter]),
-    ("hosts", "The hosts that were asked most", &[ReportPart::Hosts]),
+    ("hosts", "The hosts with the most requests", &[ReportPart::Hosts]),
     ("latency", "How long requests took", &[ReportPart::Latency]),
 ];
 

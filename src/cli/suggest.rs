@@ -30,18 +30,18 @@ pub(super) fn advice_for(flag: &str) -> Option<&'static str> {
 
 /// Flags of wget, curl, Scrapy and lychee, each with its equivalent here.
 pub(super) const GUESSES: [(&[&str], &str); 12] = [
-    (&["--level", "--max-depth"], "links from a seed at most: '--depth N'"),
-    (&["--limit", "--max-urls", "--pages"], "pages of a job at most: '--max-pages N'"),
+    (&["--level", "--max-depth"], "at most N links away from a seed: '--depth N'"),
+    (&["--limit", "--max-urls", "--pages"], "at most N pages of a job: '--max-pages N'"),
     (&["--concurrency", "--max-concurrency", "--threads"], "fetches at once: '--workers N'"),
-    (&["--continue", "--resume"], "a job goes on with 'crawler resume JOB', or with the same command again"),
-    (&["--clobber", "--force"], "a job that is there is replaced with '--overwrite'"),
-    (&["--delay", "--wait"], "the rest between two requests to a host: '--host-delay TIME'"),
+    (&["--continue", "--resume"], "a job is continued with 'crawler resume JOB', or with the same command again"),
+    (&["--clobber", "--force"], "an existing job is replaced with '--overwrite'"),
+    (&["--delay", "--wait"], "the delay between two requests to a host: '--host-delay TIME'"),
     (
         &["--connect-timeout", "--max-time", "--read-timeout", "--timeout"],
-        "times out by the keys of [fetch] in crawler.toml: connect_timeout, first_byte_timeout, idle_timeout, total_timeout; \
+        "timeouts are keys of [fetch] in crawler.toml: connect_timeout, first_byte_timeout, idle_timeout, total_timeout; \
          or by the environment: CRAWLER_FETCH_TOTAL_TIMEOUT=30s",
     ),
-    (&["--ignore-robots"], "robots.txt is passed over with '--no-robots'"),
+    (&["--ignore-robots"], "robots.txt is ignored with '--no-robots'"),
     (&["--input-file"], "a list of URLs: '--seeds FILE'"),
     (&["--domains", "--span-hosts"], "how far from the seeds: '--scope host', 'domain' or 'any'"),
     (&["--limit-rate"], "bytes a second: '--byte-rate SIZE'"),

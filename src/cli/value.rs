@@ -102,7 +102,7 @@ impl Value for Secret {
 }
 
 impl Value for SignIn {
-    const EXPECTED: &'static str = "basic, bearer or header NAME, and env:VARIABLE or file:PATH behind it; or none";
+    const EXPECTED: &'static str = "basic, bearer or header NAME, followed by env:VARIABLE or file:PATH; or none";
     const KINDS: &'static [GivenKind] = TEXT;
 
     fn parse(text: &str) -> Option<Self> {

@@ -211,7 +211,15 @@ fn a_crawl_is_watched_paused_and_stopped_in_a_browser() {
     let pages = "document.querySelector('#cards dd').textContent";
     let first = browser.run(&format!("return {pages}"));
     browser.other_than(pages, &[first]);
-    browser.waits_for("document.querySelector('#line').getAttribute('points').split(' ').length > 1");
+    let points = "document.querySelector('#line').getAttribute('points').split(' ').filter(point => point).length";
+    browser.waits_for(&format!("{points} > 6"));
+    // A page that is opened later begins with the rates since the start.
+    open(&browser, &live);
+    browser.waits_for(&format!("{points} > 0"));
+    assert!(
+        browser.run(&format!("return {points}")).as_u64().unwrap() > 3,
+        "the chart begins with one line of two points"
+    );
     browser.waits_for("document.querySelectorAll('#hosts tr').length > 20");
 
     browser.write("#find-text", "www.simulated");
@@ -285,7 +293,10 @@ fn a_host_is_dropped_and_taken_back_in_a_browser() {
     let press = "document.querySelector('#hosts button').click()";
     browser.run(press);
     browser.waits_for("document.querySelector('#drop-sure').open");
-    assert_eq!(browser.run("return document.querySelector('#drop-title').textContent"), "Ask nothing more of b.test?");
+    assert_eq!(
+        browser.run("return document.querySelector('#drop-title').textContent"),
+        "Send no more requests to b.test?"
+    );
     browser.click("#drop-no");
     goes_on("b.test", 3);
 

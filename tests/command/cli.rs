@@ -266,19 +266,60 @@ fn a_missing_configuration_is_an_error_only_where_it_was_named() {
 }
 
 #[test]
-fn help_fits_a_screen_and_the_long_one_tells_the_exit_codes() {
+fn help_fits_a_screen_and_everything_tells_the_exit_codes() {
     let desk = Desk::new();
-    let (short, long) = (desk.run(&["-h"]), desk.run(&["--help"]));
-    assert_eq!((short.code, long.code), (Some(0), Some(0)));
-    assert!(short.out.lines().count() <= 56, "{}", short.out);
+    let print = |arguments: &[&str]| {
+        let ran = desk.run(arguments);
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""), "{arguments:?}");
+        ran.out
+    };
+    let (short, long, all) = (print(&["-h"]), print(&["--help"]), print(&["help", "all"]));
+    assert!(short.lines().count() <= 56, "{short}");
+    assert!(long.lines().count() <= 72 && long.lines().all(|line| line.len() <= 100), "{long}");
+    assert_eq!(print(&["help"]), long);
     for command in ["canonicalize", "completions", "crawl", "man", "merge", "schema", "simulate", "unmet"] {
         let is_listed = |help: &str| help.contains(&format!("\n  {command} "));
-        assert_eq!((is_listed(&short.out), is_listed(&long.out)), (false, command != "crawl"), "{command}");
+        let of_commands = long.split_once("\n\nCommon options").unwrap().0;
+        let is_command = command != "crawl";
+        assert_eq!((is_listed(&short), is_listed(of_commands)), (false, is_command), "{command}");
     }
     for code in ["  0  ", "  1  ", "  2  ", "  3  ", "  5  ", "129  ", "130  ", "143  "] {
-        assert!(long.out.contains(&format!("\n  {code}")), "{code}");
+        assert!(all.contains(&format!("\n  {code}")), "{code}");
     }
-    assert!(!short.out.contains('\x1b') && !long.out.contains('\x1b'), "a pipe gets no colors");
+    for help in [&long, &all] {
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap();
+        assert!(examples.lines().all(|line| line.starts_with("  ")), "examples are last: {examples}");
+    }
+    assert!([short, long, all].iter().all(|help| !help.contains('\x1b')), "a pipe gets no colors");
+}
+
+#[test]
+fn help_has_a_page_for_each_group_and_each_command() {
+    let desk = Desk::new();
+    let overview = desk.run(&["--help"]).out;
+    let list_after = |title: &str| -> Vec<String> {
+        let (_, list) = overview.split_once(title).unwrap();
+        let list = list.split_once(":\n").unwrap().1.split("\n\n").next().unwrap();
+        list.lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    };
+    let (commands, groups) = (list_after("Commands (crawler help COMMAND)"), list_after("\nGroups of options"));
+    assert!(commands.len() > 25 && groups.len() > 8, "{overview}");
+    for group in &groups {
+        let page = desk.run(&["help", group]);
+        assert_eq!((page.code, &*page.err), (Some(0), ""), "{group}");
+        assert!((8..=45).contains(&page.out.lines().count()), "{group}: {}", page.out);
+        assert!(!page.out.contains("Commands:") && page.out.contains("  --"), "{group}: {}", page.out);
+        assert_eq!(desk.run(&["--help", group]).out, page.out);
+    }
+    for command in &commands {
+        let page = desk.run(&["help", command]);
+        assert!(page.code == Some(0) && page.out.contains(&format!("Usage: crawler {command}")), "{}", page.out);
+    }
+    let ran = desk.run(&["help", "fecth"]);
+    assert_eq!((ran.code, &*ran.out), (Some(2), ""));
+    let told = ["there is no help for \"fecth\"; did you mean `fetch`?", "crawl, scope, politeness, rate, fetch, "];
+    assert!(told.iter().all(|text| ran.err.contains(text)), "{}", ran.err);
+    assert_eq!(desk.run(&["help", "seen", "nosuch"]).code, Some(2));
 }
 
 #[test]
@@ -612,5 +653,6 @@ fn each_command_has_a_manual_page() {
     let pages: Vec<_> =
         std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(pages.contains(&"crawler.1".to_owned()) && pages.contains(&"crawler-seen-plan.1".to_owned()), "{pages:?}");
-    assert!(!pages.iter().any(|page| page.contains("help")), "{pages:?}");
+    let of_help: Vec<_> = pages.iter().filter(|page| page.contains("help")).collect();
+    assert_eq!(of_help, ["crawler-help.1"]);
 }

@@ -182,7 +182,7 @@ const SLIPS: &[Row] = &[
     (&["explain"], 2, "<URL>"),
     (&["explain", "http://127.0.0.1/"], 5, "crawl holds no job"),
     (&["explain", "http://127.0.0.1/", "--job", "dir"], 5, "dir holds no job"),
-    (&["help", "nothing"], 2, "unrecognized subcommand"),
+    (&["help", "nothing"], 2, "there is no help for"),
     (&["--seeds"], 2, "a value is required"),
     (&["--seeds", "none.txt"], 2, "cannot read the seeds none.txt"),
     (&["--seeds", "dir"], 2, "cannot read the seeds dir: is a directory"),
@@ -846,7 +846,7 @@ const UNREAD: &[Unread] = &[
 ];
 
 const MOVE: &str = "a directory has the name of that file: move it away";
-const CLOSED: &str = "this user may not: run the command as the one that crawled";
+const CLOSED: &str = "this user may not: run the command as the user that crawled";
 
 /// Runs the command as a user that may not read everything, as root may.
 struct Nobody {

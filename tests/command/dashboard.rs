@@ -271,6 +271,7 @@ fn a_job_is_shown_while_it_is_crawled_and_once_it_has_ended() {
     until("it has ended", || crawl.job().join("report.html").exists().then_some(()));
     let ended = watch(crawl.desk.path());
     let event = Live::event(&mut ended.events());
+    assert!(!event["rates"].as_array().unwrap().is_empty(), "the chart of an ended job: {event}");
     assert_eq!(
         (&event["state"], &event["report"]["urls"]["fetched"]),
         (&"max_pages".into(), &ended.report()["urls"]["fetched"])

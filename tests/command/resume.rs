@@ -135,9 +135,9 @@ fn max_pages_is_of_the_job_and_max_duration_of_a_run() {
     assert_eq!((desk.pages().len(), &desk.report()["finish"]), (12, &"max_pages".into()));
     // A run's time is its own: the same again goes on.
     desk.resume(&["--max-pages", "unlimited", "--max-duration", "1ms"]).says(0, "the time of this run was over");
-    let ran = desk.run(&["--help"]);
+    let ran = desk.run(&["help", "crawl"]);
     assert!(
-        ran.out.contains("all its runs together") && ran.out.contains("a flag is of that run alone"),
+        ran.out.contains("all its runs together") && ran.out.contains("the flag holds for that run alone"),
         "{}",
         ran.out
     );

@@ -293,7 +293,7 @@ fn a_job_that_was_killed_or_has_ended_is_shown_as_it_stands() {
     let desk = crawling.kill();
     tmux.shows("not running, to be resumed");
     tmux.press(&["p"]);
-    tmux.shows("nobody crawls into it");
+    tmux.shows("no crawl is running");
     // Who goes on with it is met again.
     let crawling = Crawling::resume(desk);
     tmux.shows("job  running");

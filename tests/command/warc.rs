@@ -485,7 +485,7 @@ async fn an_archive_needs_the_page_records() {
     let (web, directory) = (web(20, 2).await, TempDir::new().unwrap());
     let ran = Ran::from(command(directory.path(), &web).args([SEED, "-o", "-"]).output().unwrap());
     assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(ran.err.contains("outputs beside the page records need these in the job"), "{}", ran.err);
+    assert!(ran.err.contains("other outputs need the page records in the job"), "{}", ran.err);
 }
 
 /// Python with `warcio` and `cdxj_indexer`, by the variable `WARC_PYTHON`. `.ci/run` has one.

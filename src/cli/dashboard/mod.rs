@@ -72,7 +72,7 @@ pub(super) fn dashboard(
     token: Option<&Secret>,
 ) -> Result<(), CommandError> {
     if !address.ip().is_loopback() && token.is_none() {
-        return Err(CommandError::new(Exit::Usage, "beyond this machine the page needs a token: --token"));
+        return Err(CommandError::new(Exit::Usage, "a page that other machines can reach needs a token: --token"));
     }
     let answers = Arc::new(LiveAnswers::new(Arc::new(JobFiles::open(line, directory)?)));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -5,7 +5,8 @@ const $ = id => document.getElementById(id);
 const token = document.querySelector("meta[name=crawler-token]").content;
 const thousands = new Intl.NumberFormat("en");
 const few = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
-const SAMPLES = 300;
+const CHART_SECONDS = 300;
+// Seconds since the crawl began, and its pages a second.
 const samples = [];
 let state = "connecting";
 let events = null;
@@ -120,18 +121,21 @@ function showErrors(pages, urls, hosts) {
   if (!$("errors").hasChildNodes()) $("errors").append(element("p", "None."));
 }
 
-function draw(rate) {
-  samples.push(rate);
-  if (samples.length > SAMPLES) samples.shift();
-  const top = Math.max(1, ...samples);
-  // The first minute fills the width; from there on it grows denser.
-  const width = Math.max(60, samples.length) - 1;
-  const point = (one, at) => `${(at * 600 / width).toFixed(1)},${(116 - one / top * 110).toFixed(1)}`;
-  $("line").setAttribute("points", samples.map(point).join(" "));
-  $("chart-note").textContent = `Since this page was opened, five minutes at most; the top is ${few.format(top)}.`;
+// A page that is opened late, or after the crawl has ended, begins with the rates that the crawl has kept.
+function draw(kept, elapsed, rate) {
+  if (!samples.length) samples.push(...kept);
+  if (!samples.length || elapsed > samples.at(-1)[0]) samples.push([elapsed, rate]);
+  while (samples.length > 1 && samples[0][0] < elapsed - CHART_SECONDS) samples.shift();
+  const top = Math.max(1, ...samples.map(([, one]) => one));
+  const begin = samples[0][0];
+  const span = samples.at(-1)[0] - begin;
+  const point = ([at, one]) => `${(span ? (at - begin) * 600 / span : 0).toFixed(1)},${(116 - one / top * 110).toFixed(1)}`;
+  // A single rate is a line of full width.
+  $("line").setAttribute("points", [...samples.map(point), `600,${(116 - samples.at(-1)[1] / top * 110).toFixed(1)}`].join(" "));
+  $("chart-note").textContent = `The last ${time((span || elapsed) * 1e6)}, five minutes at most; the top is ${few.format(top)}.`;
 }
 
-function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes_per_second, left_us, report }) {
+function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes_per_second, rates, left_us, report }) {
   const { urls, pages, hosts, politeness, seen } = report;
   const filter = seen.merged;
   // An interval that is wider than the number is large says less than what is expected.
@@ -173,7 +177,7 @@ function show({ job, state: now, is_steered, waits, pages_per_second, wire_bytes
   ]);
   fill($("refused"), most(urls.refused, 10));
   fill($("statuses"), most(urls.statuses, 10));
-  draw(pages_per_second);
+  draw(rates, report.elapsed_us / 1e6, pages_per_second);
 }
 
 function listen() {
@@ -237,7 +241,7 @@ function dropper(host) {
   button.setAttribute("aria-label", `Drop ${host}`);
   button.disabled = $("acts").hidden;
   button.addEventListener("click", () => {
-    $("drop-title").textContent = `Ask nothing more of ${host}?`;
+    $("drop-title").textContent = `Send no more requests to ${host}?`;
     $("drop-yes").dataset.host = host;
     $("drop-sure").showModal();
   });

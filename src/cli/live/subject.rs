@@ -15,8 +15,8 @@ use crate::cli::layers::refused;
 use crate::cli::output::Safe;
 use crate::cli::progress::{Limits, PageRate, left, waits};
 use crate::crawl::{
-    Crawl, CrawlOptions, FinishReason, Finished, Observer, Progress, Stop, Underway, look, look_up, look_up_refused,
-    micros, used,
+    Crawl, CrawlOptions, FinishReason, Finished, Moment, Observer, Progress, Stop, Underway, look, look_up,
+    look_up_refused, micros, used,
 };
 use crate::driver::{HostList, HostOrder};
 use crate::frontier::Timestamp;
@@ -260,6 +260,7 @@ impl Snapshot {
             "waits": waits(&progress).collect::<Vec<_>>(),
             "pages_per_second": rates[0],
             "wire_bytes_per_second": rates[1],
+            "rates": recent(report.timeline.moments()),
             "left_us": left(rates[0], limits, progress.pages).map(micros),
             "report": shown(&report),
         });
@@ -286,6 +287,21 @@ impl Snapshot {
     pub(in crate::cli) fn metrics(&self) -> &str {
         self.metrics.get_or_init(|| metrics(&self.report))
     }
+}
+
+/// How far back the chart of the rate goes.
+const CHART_US: u64 = 300_000_000;
+
+/// Pages a second between the moments of the last five minutes, each with its time in seconds.
+fn recent(moments: &[Moment]) -> Vec<[f64; 2]> {
+    let begin = moments.last().map_or(0, |last| last.elapsed_us.saturating_sub(CHART_US));
+    let rounded = |number: f64| (number * 1e3).round() / 1e3;
+    let rate = |two: &[Moment]| {
+        let seconds = two[1].elapsed_us.saturating_sub(two[0].elapsed_us) as f64 / 1e6;
+        let pages = two[1].fetched.saturating_sub(two[0].fetched) as f64;
+        [rounded(two[1].elapsed_us as f64 / 1e6), rounded(pages / seconds.max(1e-3))]
+    };
+    moments.windows(2).filter(|two| two[1].elapsed_us >= begin).map(rate).collect()
 }
 
 /// The state of a crawl, in a word.
@@ -380,5 +396,23 @@ impl Latest {
         let snapshot = taken.await.unwrap_or_else(|panic| Err(panic.to_string()));
         let until = Instant::now() + (began.elapsed() * REST).max(SHORTEST);
         made.insert(Made { snapshot, until }).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_of_the_last_five_minutes_and_always_one() {
+        let at = |second: u64, fetched| {
+            let mut moment = Moment::default();
+            (moment.elapsed_us, moment.fetched) = (second * 1_000_000, fetched);
+            moment
+        };
+        assert!(recent(&[]).is_empty() && recent(&[at(0, 0)]).is_empty());
+        assert_eq!(recent(&[at(0, 0), at(1, 3), at(3, 4)]), [[1.0, 3.0], [3.0, 0.5]]);
+        assert_eq!(recent(&[at(0, 0), at(100, 0), at(401, 301)]), [[401.0, 1.0]]);
+        assert_eq!(recent(&[at(0, 0), at(4096, 8192)]), [[4096.0, 2.0]]);
     }
 }

@@ -168,7 +168,7 @@ fn columns(mut lines: KeptLines<'_>, layers: &Layers) -> io::Result<Vec<Column>>
 fn print_summary(jobs: &[MergedJob], kept: &Kept, filter: &RecordFilter, left_out: &LeftOut) {
     let LeftOut { succeeded, repeated, halves } = left_out;
     let many = if jobs.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", jobs.len()) };
-    let of_them = if filter.is_empty() { "" } else { "; the filter has taken what was asked for" };
+    let of_them = if filter.is_empty() { "" } else { "; only those that pass the filter are written" };
     note(&format!("{} pages in {many}, each with one record{of_them}", thousands(kept.count)));
     for (count, why) in [
         (succeeded, "a later owner of the partition has asked for the page again"),

@@ -77,10 +77,10 @@ pub(super) fn run(request: &SeenRequest, settings: &AllSettings) -> Result<(), C
 /// `crawler seen` and its subcommands; `settings` are the flags for the filter's own settings.
 pub(super) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
     let raw = || switch("raw", "Lines are any text, not URLs");
-    let json = || switch("json", "As JSON");
+    let json = || switch("json", "Print JSON");
     let overwrite = || switch("overwrite", "Replace the file if it is there");
     Command::new("seen")
-        .about("Plan, build, ask and merge URL-seen filters outside a crawl")
+        .about("Plan, build, query and merge URL-seen filters outside a crawl")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -128,7 +128,7 @@ pub(super) fn command(settings: impl IntoIterator<Item = Arg>) -> Command {
             Command::new("reshard")
                 .about("Write a filter of the blocked, exact or verified layout in another number of shards")
                 .arg(file("The filter to make"))
-                .arg(path("from", "FROM", "The filter that there is"))
+                .arg(path("from", "FROM", "The existing filter"))
                 .arg(
                     option("shards", "N", "Shards to make, a power of two")
                         .required(true)
@@ -147,7 +147,7 @@ fn uniq() -> Command {
         .arg(file("A filter that remembers the lines; made where it is missing").required(false))
         .arg(switch("dry-run", "Print what is new, and leave the filter as it is").requires("file"))
         .arg(switch("count", "Print how many are new, seen and refused instead"))
-        .arg(option("expect-new", "N", "Make a new filter for so many lines; without it grows").value_parser(count))
+        .arg(option("expect-new", "N", "Size a new filter for N lines; without this it grows").value_parser(count))
 }
 
 const UNIQ: &str = "Two spellings of one URL are one line; --raw takes lines as they are. A line is printed as it came. Of a billion new \

@@ -43,25 +43,25 @@ pub(super) static ROWS: &[Setting] = &[
         "Pages of a job after which it ends, all its runs together", UNLIMITED)
     .flags(&[value("max-pages", "N")]),
     setting!(Maybe, "crawl.max_duration" => crawl.max_duration,
-        "Time after which a run ends; a flag is of that run alone", UNLIMITED)
+        "Time after which a run ends; the flag holds for that run alone", UNLIMITED)
     .flags(&[value("max-duration", "TIME")]),
     setting!(Maybe, "crawl.workers" => crawl.workers,
         "Fetches under way at once; auto takes as many as open files allow, up to 2,048", "auto")
     .flags(&[value("workers", "N").short('j').says("Fetches under way at once; auto takes up to 2,048").rare()]),
     setting!(Bytes, "crawl.memory" => crawl.memory,
-        "Memory for bodies, texts and links of pages in flight; beyond it they wait"),
+        "Memory for bodies, texts and links of pages in flight; further fetches wait"),
     setting!(Choice, crawl.frontier: scope.kind, "How far from the seeds: page, prefix, host, domain or any", SCOPES)
         .flags(&[value("scope", "KIND")]),
     setting!(Many, crawl.frontier: scope.include,
-        "Where there are any, a URL must match one of these; seeds are exempt")
+        "A URL must match one of these, if any are given; seeds are exempt")
     .flags(&[value("include", "REGEX")]),
     setting!(Many, crawl.frontier: scope.exclude, "A URL must match none of these").flags(&[value("exclude", "REGEX")]),
-    setting!(Many, crawl.frontier: scope.blocklists, "Lists of hosts and URLs that are never asked for; hosts files too")
+    setting!(Many, crawl.frontier: scope.blocklists, "Lists of hosts and URLs that are never requested; hosts files too")
         .flags(&[value("blocklist", "FILE").rare()]),
     setting!(Many, crawl.frontier: scope.reject_extensions,
-        "URLs whose paths end so are never asked for: zip, tar.gz")
+        "URLs whose paths have these extensions are never requested: zip, tar.gz")
     .flags(&[value("reject-ext", "EXT").rare()]),
-    setting!(Maybe, crawl.frontier: scope.max_depth, "Links from a seed at most; 0 is the seeds alone", UNLIMITED)
+    setting!(Maybe, crawl.frontier: scope.max_depth, "At most N links away from a seed; 0 is the seeds alone", UNLIMITED)
         .flags(&[value("depth", "N").short('d')]),
     setting!(Bytes, crawl.frontier: traps.url_bytes, "A longer URL is a trap"),
     setting!(One, crawl.frontier: traps.path_segments, "A path with more segments is a trap"),
@@ -69,88 +69,88 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: traps.redirects, "Redirects in a row that are followed"),
     setting!(One, crawl.frontier: traps.parameters, "A query with more parameters is a trap"),
     setting!(One, crawl.frontier: traps.parameter_sets,
-        "Sets of 3 or more parameter names of one path, before these share one shape_budget; 0 is no bound, here and below"),
+        "Sets of 3 or more parameter names of one path, before they share one shape_budget; 0 is no bound, here and below"),
     setting!(One, crawl.frontier: traps.shape_budget,
-        "Pages of one shape (URLs but for numbers and ids) that may bring nothing new"),
+        "Pages of one shape (a URL without its numbers and ids) that may bring nothing new"),
     setting!(One, crawl.frontier: traps.section_budget, "Pages in one first directory that may bring nothing new"),
     setting!(One, crawl.frontier: traps.host_budget, "Pages of one host that may bring nothing new"),
     setting!(One, crawl.frontier: traps.domain_budget,
         "Hosts of one registrable domain whose first page may bring nothing new"),
     setting!(One, crawl.frontier: traps.domain_lead,
-        "Turns that a registrable domain may have beyond the average of all, before its new hosts wait"),
+        "Turns that a registrable domain may be ahead of the average, before its new hosts wait"),
     setting!(One, crawl.frontier: traps.session_budget,
         "Pages of one host that may be like another but for an id in the URL, before ids are taken for sessions"),
     setting!(One, crawl.frontier: traps.mirror_budget,
         "Pages of one host that may be like the page at the same path of a seed's host, before it is taken for a mirror"),
     setting!(One, crawl.frontier: traps.copies,
-        "Directories beside each other that may hold the same pages (versions, translations) at no cost to the budgets"),
+        "Sibling directories that may hold the same pages (versions, translations) at no cost to the budgets"),
     setting!(One, crawl.frontier: traps.budget_growth, "How much each budget grows with each page that brings something new"),
     setting!(Maybe, "politeness.agent" => agent,
-        "Name that robots rules know us by; empty takes it from fetch.user_agent", ""),
+        "Product token to look for in robots.txt; empty takes it from fetch.user_agent", ""),
     setting!(One, crawl.frontier: politeness.robots, "Honor robots.txt")
         .flags(&[switch("no-robots", &["false"]).says("Ignore robots.txt: only for hosts that are yours").rare()]),
     setting!(One, crawl.frontier: politeness.host_delay,
-        "Rest between a response of a host and the next request to it")
+        "Delay between a host's response and the next request to it")
     .flags(&[value("host-delay", "TIME")]),
     setting!(One, crawl.frontier: politeness.connections_per_host,
-        "Requests of one host out at once, for hosts that are yours or agreed; the rest is then between their starts")
+        "Requests to one host at once, for hosts that are yours or agreed; the delay then counts from start to start")
     .flags(&[value("connections-per-host", "N").rare()]),
     setting!(Maybe, crawl.frontier: politeness.address_delay,
-        "Rest between two requests to one IP address, whatever hosts are there; auto is 100ms, but for loopback and quicker hosts; 0s is none",
+        "Delay between two requests to one IP address, whatever hosts are there; auto is 100ms, except for loopback and quicker hosts; 0s is none",
         "auto")
-    .flags(&[value("address-delay", "TIME").says("Rest between two requests to one IP address, whatever hosts are there").rare()]),
+    .flags(&[value("address-delay", "TIME").says("Delay between two requests to one IP address, whatever hosts are there").rare()]),
     setting!(One, crawl.frontier: politeness.connections_per_address,
-        "Requests to one IP address out at once; with more than 1 the rest is between their starts")
+        "Requests to one IP address at once; with more than 1, the delay counts from start to start")
     .flags(&[value("connections-per-address", "N").rare()]),
     setting!(Maybe, crawl.frontier: politeness.host_pages,
-        "Pages of one host, over all runs of a job; robots.txt and sitemaps do not count, and other URLs wait for a run that allows more", UNLIMITED)
-    .flags(&[value("host-pages", "N").says("Pages of one host, over all runs of a job").rare()]),
+        "Pages of one host at most, over all runs of a job; robots.txt and sitemaps do not count, and further URLs wait for a run that allows more", UNLIMITED)
+    .flags(&[value("host-pages", "N").says("Pages of one host at most, over all runs of a job").rare()]),
     setting!(MaybeBytes, crawl.frontier: politeness.host_bytes,
-        "Bytes of bodies of one host, as they come over the wire, over all runs of a job; what is under way comes to its end", UNLIMITED)
-    .flags(&[value("host-bytes", "SIZE").says("Bytes of bodies of one host, over all runs of a job").rare()]),
+        "Bytes of one host's bodies at most, as sent over the wire, over all runs of a job; fetches under way are finished", UNLIMITED)
+    .flags(&[value("host-bytes", "SIZE").says("Bytes of one host's bodies at most, over all runs of a job").rare()]),
     setting!(Maybe, crawl.frontier: politeness.hours,
-        "Times of day in which hosts may be asked, UTC unless an offset follows: 22:00-06:00 +02:00; outside them the crawl waits", "always")
-    .flags(&[value("hours", "TIMES").says("Times of day in which hosts may be asked: 22:00-06:00, or 22:00-06:00 +02:00").rare()]),
+        "Times of day in which requests are sent, UTC unless an offset follows: 22:00-06:00 +02:00; outside them the crawl waits", "always")
+    .flags(&[value("hours", "TIMES").says("Times of day in which requests are sent: 22:00-06:00, or 22:00-06:00 +02:00").rare()]),
     setting!(Maybe, crawl.frontier: politeness.adaptive_share,
-        "Share of a host's time that requests may take: with 0.1 one that took 1 s to answer rests 9; an error never shortens the rest",
+        "Share of a host's time that requests may take: with 0.1, a host that took 1 s to answer rests 9 s; an error never shortens the delay",
         "none")
-    .flags(&[value("adaptive-share", "SHARE").says("Share of a host's time that requests may take: with 0.1 one that took 1 s rests 9").rare()]),
-    setting!(One, crawl.frontier: politeness.max_adaptive_delay, "Longest rest that adaptive_share leads to"),
+    .flags(&[value("adaptive-share", "SHARE").says("Share of a host's time that requests may take: with 0.1, a host that took 1 s rests 9 s").rare()]),
+    setting!(One, crawl.frontier: politeness.max_adaptive_delay, "Longest delay that adaptive_share leads to"),
     setting!(One, crawl.frontier: politeness.max_crawl_delay,
-        "Longest rest that a Crawl-delay in robots.txt can ask for"),
-    setting!(One, crawl.frontier: politeness.max_retry_after, "Longest rest that a Retry-After header can ask for"),
+        "Longest delay that a Crawl-delay in robots.txt can ask for"),
+    setting!(One, crawl.frontier: politeness.max_retry_after, "Longest delay that a Retry-After header can ask for"),
     setting!(One, crawl.frontier: politeness.attempts, "Tries of one URL in all"),
     setting!(One, crawl.frontier: politeness.backoff,
-        "Rest after the first failure, of a page or of its host; doubles with each in a row"),
-    setting!(One, crawl.frontier: politeness.max_backoff, "Longest rest that failures lead to"),
+        "Delay after the first failure of a page or of its host; it doubles with each further failure in a row"),
+    setting!(One, crawl.frontier: politeness.max_backoff, "Longest delay that failures lead to"),
     setting!(One, crawl.frontier: politeness.host_failures,
-        "Failures in a row after which a host counts as unreachable; a resume asks it again"),
+        "Failures in a row after which a host counts as unreachable; a resume tries it again"),
     setting!(One, crawl.frontier: politeness.patience, "How long to wait for hosts that fail once no others are left"),
-    setting!(One, crawl.frontier: politeness.robots_ttl, "How long a robots.txt is good for (RFC 9309: up to a day)"),
+    setting!(One, crawl.frontier: politeness.robots_ttl, "How long a robots.txt stays valid (RFC 9309: up to a day)"),
     setting!(Bytes, crawl.frontier: politeness.robots_memory,
-        "Memory for robots rules; those not used for longest wait on disk"),
+        "Memory for robots rules; the least recently used ones wait on disk"),
     setting!(Maybe, "rate.requests" => crawl.frontier.request_rate,
         "Requests a second of the whole crawl, robots.txt and sitemaps included", UNLIMITED)
     .flags(&[value("rate", "N").rare()]),
     setting!(MaybeBytes, "rate.bytes" => crawl.frontier.byte_rate,
-        "Bytes of responses a second of the whole crawl, on the average", UNLIMITED)
+        "Bytes of responses a second of the whole crawl, on average", UNLIMITED)
     .flags(&[value("byte-rate", "SIZE").rare()]),
     setting!(One, crawl.frontier: keys.normalize_escapes,
-        "Escapes in another case, and needless ones, make no other URL"),
+        "URLs that differ in the case of escapes, or in needless escapes, are the same"),
     setting!(One, crawl.frontier: keys.unescape_brackets,
         "Escaped brackets, braces, bars and the like are the same as bare ones"),
-    setting!(One, crawl.frontier: keys.collapse_slashes, "Slashes in a row are one; some servers keep them apart"),
-    setting!(One, crawl.frontier: keys.sort_query, "Parameters in another order are the same URL"),
-    setting!(One, crawl.frontier: keys.drop_empty_query, "A query without parameters makes no other URL"),
-    setting!(One, crawl.frontier: keys.drop_tracking, "Parameters that only track visitors make no other URL"),
+    setting!(One, crawl.frontier: keys.collapse_slashes, "Slashes in a row count as one; some servers tell them apart"),
+    setting!(One, crawl.frontier: keys.sort_query, "URLs that differ in the order of their parameters are the same"),
+    setting!(One, crawl.frontier: keys.drop_empty_query, "A URL is the same with an empty query as without one"),
+    setting!(One, crawl.frontier: keys.drop_tracking, "URLs that differ in parameters that only track visitors are the same"),
     setting!(One, crawl.frontier: keys.drop_sessions,
-        "Parameters that only name a visitor's session make no other URL"),
+        "URLs that differ in parameters that only name a session are the same"),
     setting!(Many, crawl.frontier: keys.drop_parameters,
-        "More parameters that make no other URL; ref_* is all that start with ref_"),
+        "More parameters that do not count in a URL; ref_* stands for all names that start with ref_"),
     setting!(Choice, crawl.frontier: seen.layout,
         "How seen URLs are remembered: blocked, standard, partitioned, counting, exact or verified", LAYOUTS)
     .flags(&[value("seen", "LAYOUT").rare()]),
-    row("seen.capacity", "URLs that the filter is sized for; auto where nobody knows", &Capacity).flags(&[value(
+    row("seen.capacity", "URLs that the filter is sized for; auto if the number is unknown", &Capacity).flags(&[value(
         "seen-capacity",
         "N",
     )
@@ -158,66 +158,66 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: seen.false_positive_rate,
         "Share of new URLs that may be lost to the filter at capacity")
     .flags(&[value("seen-rate", "RATE").rare()]),
-    setting!(One, crawl.frontier: seen.shards, "Parts of the filter, each with its lock; a power of two")
+    setting!(One, crawl.frontier: seen.shards, "Parts of the filter, each with its own lock; a power of two")
         .flags(&[value("shards", "N").rare()]),
     setting!(Choice, crawl.frontier: seen.on_full,
         "At capacity: grow, stop (the crawl) or warn (and lose more)", ON_FULL),
     setting!(One, crawl.frontier: seen.audit,
         "All URLs up to 57,344, then fewer, down to one in N, are kept exactly, to count what the filter loses; 0 is none"),
-    setting!(Maybe, crawl.frontier: seen.bits_per_url, "Bits a URL, instead of those that the rate asks for", "auto"),
-    setting!(Maybe, crawl.frontier: seen.probes, "Probes a URL, with bits_per_url", "auto"),
+    setting!(Maybe, crawl.frontier: seen.bits_per_url, "Bits per URL, instead of the number that the rate needs", "auto"),
+    setting!(Maybe, crawl.frontier: seen.probes, "Probes per URL, with bits_per_url", "auto"),
     setting!(One, crawl.frontier: seen.identity_bits, "Bits of a fingerprint in the exact layout: 16 to 56"),
     setting!(Maybe, "seen.fingerprint_key" => crawl.frontier.fingerprint_key,
-        "Keys the fingerprints: a guessed key lets a site hide pages from us", "random"),
+        "Key of the fingerprints; with a guessed key, a site can hide pages from the crawl", "random"),
     setting!(Choice, crawl: fetch.client,
-        "What asks hosts: direct, or reqwest, which takes a tenth more CPU", ClientChoice::NAMED)
+        "The HTTP client: direct, or reqwest, which takes a tenth more CPU", ClientChoice::NAMED)
     .flags(&[value("client", "CLIENT").rare()]),
     setting!(One, crawl: fetch.user_agent, "The User-Agent header").flags(&[value("user-agent", "TEXT").short('A')]),
-    setting!(Maybe, crawl: fetch.contact, "Whom a host can write to: a mail address or URL", "")
+    setting!(Maybe, crawl: fetch.contact, "Where the owner of a host can reach you: a mail address or URL", "")
         .flags(&[value("contact", "ADDRESS")]),
     setting!(Many, crawl: fetch.headers,
-        "Headers to send beside ours or in their place, as Name: value; kept in the job, so not for secrets")
+        "Further headers to send, or to replace, as Name: value; kept in the job, so not for secrets")
     .flags(&[value("header", "LINE").rare()]),
-    setting!(One, crawl: fetch.cookies, "Take the cookies that servers set, and send them back; the job keeps them")
+    setting!(One, crawl: fetch.cookies, "Accept cookies and send them back; the job keeps them")
         .flags(&[switch("cookies", &["true"]).rare()]),
-    setting!(Many, crawl: fetch.load_cookies, "Files of cookies to begin with, as browsers export them: cookies.txt")
+    setting!(Many, crawl: fetch.load_cookies, "Files of cookies to start with, as browsers export them: cookies.txt")
         .flags(&[value("load-cookies", "FILE").rare()]),
     setting!(Maybe, crawl: fetch.proxy,
-        "A proxy to ask in the place of hosts: http://HOST:PORT, https://, socks5:// or socks5h://; env for the environment's",
+        "Send all requests through this proxy: http://HOST:PORT, https://, socks5:// or socks5h://; env takes it from the environment",
         "none")
     .flags(&[value("proxy", "URL").rare()]),
     setting!(Maybe, crawl: fetch.proxy_sign_in,
-        "How the proxy knows who asks: env:VARIABLE or file:PATH, with user:password in it", "none"),
+        "Credentials for the proxy: env:VARIABLE or file:PATH, which holds user:password", "none"),
     setting!(Many, crawl: fetch.no_proxy,
-        "Hosts to ask without the proxy: example.org and all below it, 10.0.0.0/8, * for all")
+        "Hosts to reach without the proxy: example.org and its subdomains, 10.0.0.0/8, * for all")
     .flags(&[value("no-proxy", "HOST").rare()]),
-    setting!(One, crawl: fetch.proxy_patience, "How long a proxy may fail before the crawl ends; nothing is lost by that"),
-    setting!(One, crawl: fetch.proxy_connections, "Connections to a proxy at once; who needs one more waits"),
-    setting!(Many, crawl: fetch.ca_files, "Files of certificates to trust hosts by beside the system's, as PEM")
+    setting!(One, crawl: fetch.proxy_patience, "How long a proxy may fail before the crawl stops; nothing is lost, and a resume continues"),
+    setting!(One, crawl: fetch.proxy_connections, "Connections to a proxy at once; further requests wait"),
+    setting!(Many, crawl: fetch.ca_files, "Files of certificates (PEM) to trust in addition to the system's")
         .flags(&[value("ca-file", "FILE").rare()]),
-    setting!(One, crawl: fetch.insecure, "Take every certificate: whoever is on the way can read and change what is sent")
+    setting!(One, crawl: fetch.insecure, "Accept every certificate: anybody on the network path can read and change the traffic")
         .flags(&[switch("insecure", &["true"]).rare()]),
-    setting!(One, crawl: fetch.connect_timeout, "For TCP and TLS together"),
-    setting!(One, crawl: fetch.first_byte_timeout, "From the request sent to the response's head"),
-    setting!(One, crawl: fetch.first_contact_timeout, "Both together, until a host has answered once"),
-    setting!(One, crawl: fetch.idle_timeout, "Between two pieces of a body"),
-    setting!(One, crawl: fetch.min_bytes_per_second, "A body that comes slower, on the average, is given up"),
+    setting!(One, crawl: fetch.connect_timeout, "Time to connect: TCP and TLS together"),
+    setting!(One, crawl: fetch.first_byte_timeout, "Time from the sent request to the head of the response"),
+    setting!(One, crawl: fetch.first_contact_timeout, "Both of these together, until a host has answered once"),
+    setting!(One, crawl: fetch.idle_timeout, "Time between two pieces of a body"),
+    setting!(One, crawl: fetch.min_bytes_per_second, "A body that arrives slower than this, on average, is given up"),
     setting!(One, crawl: fetch.rate_grace, "How long a body may be slower than that"),
-    setting!(One, crawl: fetch.total_timeout, "For a whole fetch"),
+    setting!(One, crawl: fetch.total_timeout, "Time for a whole fetch"),
     setting!(Bytes, crawl: fetch.max_body_bytes, "A longer body is cut, and its record says so"),
     setting!(Many, crawl: fetch.types,
-        "Only pages of these types, by Content-Type before the body is read: html, pdf, image/*; links need html")
+        "Fetch only pages of these types, by Content-Type before the body is read: html, pdf, image/*; links need html")
     .flags(&[value("types", "TYPES").rare()]),
     setting!(MaybeBytes, crawl: fetch.max_bytes,
-        "A longer page is refused: by its Content-Length before the body is read, or as soon as more has come", "unlimited")
+        "A longer page is refused: by its Content-Length before the body is read, or as soon as it exceeds this", "unlimited")
     .flags(&[value("max-bytes", "SIZE").rare()]),
     setting!(One, crawl: fetch.allow_private_addresses, "Connect to private, loopback and link-local addresses too")
         .flags(&[switch("allow-private-addresses", &["true"]).rare()]),
-    setting!(Many, crawl: fetch.allow_networks, "Blocks of addresses to connect to though they are not public: 10.1.0.0/16")
+    setting!(Many, crawl: fetch.allow_networks, "Blocks of non-public addresses to connect to: 10.1.0.0/16")
         .flags(&[value("allow-network", "CIDR").rare()]),
-    setting!(Many, crawl: fetch.deny_networks, "Blocks of addresses never to connect to, whatever is allowed")
+    setting!(Many, crawl: fetch.deny_networks, "Blocks of addresses never to connect to, even if another setting allows them")
         .flags(&[value("deny-network", "CIDR").rare()]),
-    setting!(One, crawl: fetch.http1_only, "No HTTP/2, not even with hosts that may have several requests at once")
+    setting!(One, crawl: fetch.http1_only, "No HTTP/2, not even to hosts that may have several requests at once")
         .flags(&[switch("http1-only", &["true"]).rare()]),
     setting!(Maybe, crawl: fetch.resolve_all_to, "Every name resolves to this address and port: a test web", "none")
         .flags(&[value("resolve-all-to", "ADDRESS").rare()]),
@@ -226,7 +226,7 @@ pub(super) static ROWS: &[Setting] = &[
         &["false"],
     )
     .says("Look for no sitemaps").rare()]),
-    setting!(One, crawl: sitemaps.alternates, "Take pages in other languages that an entry names beside its own")
+    setting!(One, crawl: sitemaps.alternates, "Take the pages in other languages that a sitemap's entry names, too")
         .flags(&[switch("alternates", &["true"]).rare()]),
     setting!(One, crawl: sitemaps.any_host,
         "Take URLs of any host, not only the sitemap's own and the one whose robots.txt names it"),
@@ -234,16 +234,16 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Bytes, crawl: sitemaps.max_bytes, "A sitemap that unpacks to more is cut"),
     setting!(One, crawl: sitemaps.per_host, "Sitemaps of one host that others may list, in one run"),
     setting!(Choice, crawl: parse.engine,
-        "What takes the links from a page: stream, or dom, many times slower", ENGINES),
+        "The HTML parser: stream, or dom, which is many times slower", ENGINES),
     setting!(One, crawl: parse.nofollow, "Honor nofollow of links, pages and headers"),
     setting!(One, crawl: parse.json_ld, "Take URLs from structured data, too (JSON-LD: url, @id, sameAs and the like)")
         .flags(&[switch("json-ld", &["true"]).rare()]),
     setting!(One, crawl: parse.text_links, "Take URLs from plain texts (text/plain), too")
         .flags(&[switch("text-links", &["true"]).rare()]),
     setting!(One, crawl: parse.resources,
-        "Take what is part of pages, too: images, styles, scripts and media, in the same scope")
+        "Take the parts of pages, too: images, styles, scripts and media in scope")
     .flags(&[switch("resources", &["true"]).rare()]),
-    setting!(One, crawl: parse.prefer_canonical, "Ask for a page's rel=canonical before its links")
+    setting!(One, crawl: parse.prefer_canonical, "Fetch a page's rel=canonical before its links")
         .flags(&[switch("prefer-canonical", &["true"]).rare()]),
     setting!(One, crawl: parse.max_links, "Links taken from one page"),
     setting!(One, crawl: parse.max_nesting,

@@ -33,47 +33,47 @@ const PARTITION_BY: &[(&str, bool)] = &[("host", false), ("domain", true)];
 /// The rows of these settings, in the order of `crawler.toml`.
 pub(super) static ROWS: &[Setting] = &[
     setting!(Maybe, "recrawl.job" => recrawl,
-        "A job whose pages are asked whether they have changed; it needs its pages.visits", "none")
+        "Fetch the pages of this job again if they have changed; the job needs its pages.visits (--visits)", "none")
     .flags(&[value("recrawl", "OLD_JOB").rare()]),
     setting!(Maybe, crawl: recrawl.every,
-        "Visit each page again after so long: half of it where it has changed, twice where not", "never")
+        "Visit each page again after this time, which halves when the page has changed and doubles when not", "never")
     .flags(&[value("recrawl-every", "TIME").rare()]),
     setting!(One, crawl: recrawl.shortest, "No page waits for less, unless recrawl.every is less"),
     setting!(One, crawl: recrawl.longest, "No page waits for longer, unless recrawl.every is longer"),
-    setting!(One, "job.dir" => job.dir, "Directory of the crawl; one that is there goes on")
+    setting!(One, "job.dir" => job.dir, "Directory of the job; the crawl of an existing one is continued")
         .flags(&[value("job", "DIR")]),
     setting!(One, "job.add" => job.add,
-        "Seeds that a job in the directory does not have yet join it; else they are refused")
+        "Add new seeds to the job that is in the directory; otherwise they are refused")
     .flags(&[switch("add", &["true"]).rare()]),
-    setting!(One, "job.overwrite" => job.overwrite, "Start afresh: what the directory holds of a crawl is lost")
+    setting!(One, "job.overwrite" => job.overwrite, "Start again: the job that is in the directory is deleted")
         .flags(&[switch("overwrite", &["true"]).rare()]),
     setting!(Choice, "job.sync" => crawl.job.open.journal.sync,
         "What a power cut may cost: interval (a second), always (10 ms; waits for the disk) or never (all since a checkpoint)", SYNC),
     setting!(One, crawl: job.checkpoint_interval, "Time between two checkpoints: a resume replays what came after"),
     setting!(One, "job.keep_journal" => crawl.job.open.keep_journal,
-        "Keep what the journal has of URLs long fetched; false for a crawl without end"),
+        "Keep the journal's entries of URLs fetched long ago; false for a crawl without end"),
     setting!(One, "job.hosts_in_memory" => crawl.job.open.hosts_in_memory,
-        "Hosts beyond these that have nothing queued wait on disk, those that have rested for longest"),
-    setting!(Bytes, crawl: job.min_free_disk, "The crawl stops, to be resumed, when less is free on its disk"),
+        "Hosts kept in memory; further hosts with nothing queued wait on disk, the longest idle first"),
+    setting!(Bytes, crawl: job.min_free_disk, "The crawl stops when its disk has less free space; it can be resumed"),
     setting!(Maybe, "output.bodies" => output.bodies,
-        "A directory that the body of each page goes to, decoded, once, by its SHA-256: DIR/ab/cdef...", "none")
+        "Write each distinct body, decoded, into this directory by its SHA-256: DIR/ab/cdef...", "none")
     .flags(&[value("bodies", "DIR").rare()]),
     setting!(Maybe, "output.pages" => output.pages,
-        "Where page records go: job (its pages.jsonl), a file too, at the end (.jsonl, .csv, .parquet; .gz, .zst), or - (standard output)", "job")
-    .flags(&[value("output", "FILE").short('o').says("Write page records to a file too (.jsonl, .csv, .parquet; .gz, .zst), or to -")]),
+        "Where page records go: job (its pages.jsonl), or also, at the end, a file (.jsonl, .csv, .parquet; .gz, .zst) or - (standard output)", "job")
+    .flags(&[value("output", "FILE").short('o').says("Write page records to this file, too (.jsonl, .csv, .parquet), or to -")]),
     setting!(Choice, "output.format" => output.format,
         "How that file is written: auto (by its ending), jsonl, csv or parquet", FORMATS)
     .flags(&[value("format", "FORMAT").rare()]),
     setting!(One, "output.formulas" => output.formulas,
-        "In a table, leave texts that begin with =, +, -, @ as they are; else a ' before them says that they are no formulas")
+        "In a table, leave texts that begin with =, +, -, @ as they are; otherwise a ' in front keeps them from being formulas")
     .flags(&[switch("formulas", &["true"]).rare()]),
-    setting!(Many, "output.status" => output.status, "Only pages with these statuses are in that file: 404, 2xx")
+    setting!(Many, "output.status" => output.status, "Write only pages with these statuses to that file: 404, 2xx")
         .flags(&[value("keep-status", "STATUS").rare()]),
-    setting!(Many, "output.types" => output.types, "Only pages of these types: html, pdf, image/*")
+    setting!(Many, "output.types" => output.types, "Write only pages of these types: html, pdf, image/*")
         .flags(&[value("keep-types", "TYPES").rare()]),
-    setting!(Many, "output.urls" => output.urls, "Only pages whose URLs match one of these")
+    setting!(Many, "output.urls" => output.urls, "Write only pages whose URLs match one of these")
         .flags(&[value("keep-urls", "REGEX").rare()]),
-    setting!(One, "output.json" => output.json, "The final report as JSON").flags(&[switch("json", &["true"])]),
+    setting!(One, "output.json" => output.json, "Print the final report as JSON").flags(&[switch("json", &["true"])]),
     setting!(One, "output.links" => output.links,
         "Write each page's links (from, to, kind, text, rel) to the job's links.jsonl")
     .flags(&[switch("links", &["true"]).rare()]),
@@ -86,25 +86,25 @@ pub(super) static ROWS: &[Setting] = &[
         ],
     ),
     setting!(Maybe, "output.log_file" => output.log_file,
-        "A file that the log goes to as well, with times: appended to, and never rotated here", "none")
+        "Append the log to this file, too, with times; the crawler does not rotate it", "none")
     .flags(&[value("log-file", "FILE").rare()]),
     setting!(Choice, "output.log_format" => output.log_format, "How that file is written: text or json", LOG_FORMATS)
         .flags(&[value("log-format", "FORMAT").rare()]),
-    setting!(One, "output.progress" => output.progress, "Say how far the crawl is while it runs").flags(&[
-        switch("progress", &["true"]).says("Say how far the crawl is, whatever the file says").rare(),
-        switch("no-progress", &["false"]).says("Do not say how far the crawl is").rare(),
+    setting!(One, "output.progress" => output.progress, "Show progress while the crawl runs").flags(&[
+        switch("progress", &["true"]).says("Show progress, even if crawler.toml turns it off").rare(),
+        switch("no-progress", &["false"]).says("Show no progress").rare(),
     ]),
     setting!(One, "output.skipped" => output.skipped,
         "List refused links, with reason and referrer, in the job's skipped.jsonl; beyond 32 MiB a sample")
     .flags(&[switch("skipped", &["true"]).rare()]),
     setting!(One, "output.visits" => output.visits,
-        "Keep in the job's pages.visits what --recrawl needs: validators, digest and links of each page")
+        "Keep what --recrawl needs in the job's pages.visits: validators, digest and links of each page")
     .flags(&[switch("visits", &["true"]).rare()]),
     setting!(One, "output.warc" => output.warc,
         "Keep each response and its request in the job's pages-*.warc.gz or .zst: a web archive (WARC 1.1)")
     .flags(&[switch("warc", &["true"]).says("Keep responses as a web archive (WARC 1.1) in the job")]),
     setting!(Bytes, "output.warc_bytes" => output.warc_bytes,
-        "A WARC file is finished before it has more; the next one begins"),
+        "Size of a WARC file at most; then the next one begins"),
     setting!(Choice, "output.warc_compression" => output.warc_compression,
         "How each of its records is compressed: gzip (all tools read it) or zstd (less work; few do yet)", WARC_COMPRESSIONS)
     .flags(&[value("warc-compression", "COMPRESSION").rare()]),
@@ -112,14 +112,14 @@ pub(super) static ROWS: &[Setting] = &[
         "Serve a live page here, such as 127.0.0.1:8080, to watch, pause and stop the crawl", "none")
     .flags(&[value("dashboard", "ADDRESS").rare()]),
     setting!(One, "dashboard.socket" => dashboard.socket,
-        "Let crawler top look in, and its user pause and stop the crawl: by a socket in the job's directory, live.sock"),
+        "Let crawler top show, pause and stop the crawl, through the socket live.sock in the job's directory"),
     setting!(Maybe, "dashboard.token" => dashboard.token,
-        "Where the token is that who looks has to have, env:VARIABLE or file:PATH: needed beyond this machine", "none")
+        "Token that visitors of the live page must give: env:VARIABLE or file:PATH; needed if other machines can reach the page", "none")
     .flags(&[value("dashboard-token", "SECRET").rare()]),
     setting!(One, "simulate.enabled" => simulate.enabled, "Crawl a simulated web, served on this machine")
         .flags(&[switch("simulate", &["true"])]),
-    setting!(One, "simulate.seed" => simulate.web.seed, "The number that everything else about it follows from")
-        .flags(&[value("simulate-seed", "N").says("The number that the simulated web follows from").rare()]),
+    setting!(One, "simulate.seed" => simulate.web.seed, "Seed of its random numbers; the same number makes the same web")
+        .flags(&[value("simulate-seed", "N").says("Seed of the simulated web; the same number makes the same web").rare()]),
     setting!(One, "simulate.hosts" => simulate.web.hosts, "Its hosts")
         .flags(&[value("simulate-hosts", "N").says("Hosts of the simulated web").rare()]),
     setting!(One, "simulate.pages" => simulate.web.pages, "Its addresses: pages, files, redirects and dead ones")
@@ -127,7 +127,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "simulate.largest_host_percent" => simulate.web.largest_host_percent,
         "Share of the pages on the largest host"),
     setting!(One, "simulate.duplicate_percent" => simulate.web.duplicate_percent,
-        "Share of the links that lead where another one leads already"),
+        "Share of the links whose target another link has already"),
     setting!(One, "simulate.slow_host_percent" => simulate.web.slow_host_percent,
         "Share of the hosts that answer slowly"),
     setting!(One, "simulate.latency" => simulate.web.latency, "How long a slow host takes"),
@@ -135,14 +135,14 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, "simulate.retry_after" => simulate.web.retry_after, "Seconds that each 503 asks for in Retry-After"),
     setting!(One, "simulate.sitemap_percent" => simulate.web.sitemap_percent,
         "Share of the hosts with a robots.txt that names a sitemap"),
-    setting!(One, "simulate.trap" => simulate.web.trap, "Sites without end beside it: a calendar, sessions, filters, a maze, a mirror, a wildcard domain"),
+    setting!(One, "simulate.trap" => simulate.web.trap, "Add endless sites: a calendar, sessions, filters, a maze, a mirror, a wildcard domain"),
     setting!(Many, "cluster.servers" => cluster.servers,
         "NATS servers that carry one crawl on many machines: nats://HOST:PORT, tls:// for TLS; all of one cluster")
     .flags(&[value("cluster", "URL[,URL...]")
         .says("Crawl together with other machines, over these NATS servers")
         .rare()]),
     setting!(Maybe, "cluster.dev" => cluster.dev,
-        "Crawl with so many nodes on this machine, over three nats-server that are started for it, to try it", "none")
+        "Try a crawl on many machines: run N nodes and three nats-server on this machine", "none")
     .flags(&[value("dev-cluster", "N").rare()]),
     setting!(One, "cluster.name" => cluster.name, "The name of that crawl: letters, digits, - and _").flags(&[value(
         "cluster-name",
@@ -150,17 +150,17 @@ pub(super) static ROWS: &[Setting] = &[
     )
     .rare()]),
     setting!(One, "cluster.partitions" => cluster.partitions,
-        "Parts that its hosts are shared out over, up to 1,024; fixed when it begins"),
+        "Partitions that hosts are divided into, up to 1,024; fixed when the crawl begins"),
     setting!(Choice, "cluster.partition_by" => cluster.by_domain,
-        "What of a URL says which part it is in: host, or domain (all hosts of a site together)", PARTITION_BY)
+        "How URLs are divided into partitions: by host, or by domain (all hosts of a site together)", PARTITION_BY)
     .flags(&[value("partition-by", "WHAT").rare()]),
     setting!(One, "cluster.lease" => cluster.lease,
-        "A machine that says nothing for so long is taken for dead; longer than the servers need to elect another leader"),
+        "A machine that is silent for this long counts as dead; must exceed the time that the servers need to elect a leader"),
     setting!(Maybe, "cluster.sign_in" => cluster.sign_in,
-        "What the servers know us by, env:VARIABLE or file:PATH: user:password, a token, an nkey's seed, or a credentials file",
+        "Credentials for the servers, env:VARIABLE or file:PATH: user:password, a token, an nkey's seed, or a credentials file",
         "none"),
     setting!(Maybe, "cluster.ca_file" => cluster.ca_file,
-        "Certificates to trust the servers by beside the system's, as PEM", "none"),
-    setting!(Maybe, "cluster.certificate" => cluster.certificate, "Our certificate for the servers, as PEM", "none"),
+        "Certificates (PEM) to trust the servers by, in addition to the system's", "none"),
+    setting!(Maybe, "cluster.certificate" => cluster.certificate, "Client certificate for the servers, as PEM", "none"),
     setting!(Maybe, "cluster.key" => cluster.key, "The key of that certificate, as PEM", "none"),
 ];

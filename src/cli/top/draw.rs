@@ -188,7 +188,7 @@ fn filter(figures: &Figures) -> String {
     };
     let rate = one_in(number("false_positive_rate_estimated"));
     let is_full = figures.count("report.seen.merged.full") > 0;
-    let alarm = if is_full { "; FULL: it loses more than was promised" } else { "" };
+    let alarm = if is_full { "; FULL: it loses more than its target rate" } else { "" };
     format!("{full} of its capacity used; lost: {lost}; takes {rate} new URLs for seen{alarm}")
 }
 
@@ -207,7 +207,7 @@ fn errors(figures: &Figures) -> String {
 
 fn draw_hosts(frame: &mut Frame<'_>, view: &View, [title, lower, chosen]: [Rect; 3]) {
     let order = match view.order {
-        HostOrder::Due => "those due soonest first",
+        HostOrder::Due => "due soonest first",
         HostOrder::Failures => "most failures first",
         HostOrder::Name => "by name",
         HostOrder::Queued => "most queued first",
@@ -288,7 +288,7 @@ fn draw_last(frame: &mut Frame<'_>, view: &View, area: Rect) {
     }
     let steer = match &*view.state() {
         _ if !view.is_steered() => "",
-        "paused" => "p go on  x stop  d drop  ",
+        "paused" => "p resume  x stop  d drop  ",
         _ => "p pause  x stop  d drop  ",
     };
     let keys = match view.part {

@@ -226,7 +226,7 @@ fn a_job_that_nobody_crawls_is_shown_and_not_steered() {
     assert!(!screen[23].contains("pause"), "{screen:#?}");
     for key in ["p", "x"] {
         assert_eq!(press(&mut view, key), Todo::Nothing);
-        assert!(lines(&drawn(&view, 80, 24))[23].contains("nobody crawls into it"));
+        assert!(lines(&drawn(&view, 80, 24))[23].contains("no crawl is running"));
     }
 }
 
@@ -244,4 +244,16 @@ fn answers_that_come_late_are_not_asked_for_twice() {
     press(&mut view, "/b");
     view.take(&question, Ok(json!({ "found": 1, "hosts": [host("http://a.test", "due")] })));
     assert_eq!(view.hosts, []);
+}
+
+#[test]
+fn the_first_look_draws_the_rates_that_the_crawl_has_kept() {
+    let mut view = View::new("crawl", false);
+    let mut first = look();
+    first["pages_per_second"] = json!(0.5);
+    first["rates"] = json!([[602.0, 0.25], [603.0, 0.5], [604.0, 1.0]]);
+    view.take(&Question::Look, Ok(first));
+    assert_eq!(view.rates, [250, 500, 1000, 500]);
+    view.take(&Question::Look, Ok(look()));
+    assert_eq!(view.rates, [250, 500, 1000, 500, 4200]);
 }

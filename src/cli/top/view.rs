@@ -35,7 +35,7 @@ pub(super) struct View {
     pub(super) selected: usize,
     pub(super) part: LowerPart,
     pub(super) prompt: Option<Prompt>,
-    /// Pages per second, latest last.
+    /// Pages per 1000 seconds, so that a slow crawl has bars too; latest last. They begin with the rates that the crawl has kept.
     pub(super) rates: VecDeque<u64>,
     pub(super) is_colored: bool,
     /// Numbers were asked for and have not arrived.
@@ -64,6 +64,10 @@ pub(super) enum Todo {
 const RATES: usize = 512;
 /// Lines per page of the list.
 const PAGE: usize = 10;
+
+fn thousandths(rate: f64) -> u64 {
+    whole(rate * 1e3)
+}
 
 impl View {
     pub(super) fn new(job: &str, is_colored: bool) -> Self {
@@ -123,8 +127,11 @@ impl View {
             }
             Question::Look => {
                 let figures = Figures::of(answer);
-                self.rates.push_back(whole(figures.number("pages_per_second")));
-                if self.rates.len() > RATES {
+                if self.rates.is_empty() {
+                    self.rates.extend(figures.rates().map(thousandths));
+                }
+                self.rates.push_back(thousandths(figures.number("pages_per_second")));
+                while self.rates.len() > RATES {
                     self.rates.pop_front();
                 }
                 (self.figures, self.problem) = (Some(figures), None);
@@ -166,7 +173,7 @@ impl View {
                     self.prompt = Some(Prompt::new(Purpose::Drop, host_of(&host.host)));
                 }
             }
-            KeyCode::Char('d') => self.notice = Some("nobody crawls into it: crawler drop does it"),
+            KeyCode::Char('d') => self.notice = Some("no crawl is running: use crawler drop"),
             KeyCode::Char('/') => {
                 self.part = LowerPart::Hosts;
                 self.prompt = Some(Prompt::new(Purpose::Find, &self.find));
@@ -219,7 +226,7 @@ impl View {
         if self.is_steered() {
             return Todo::Ask(vec![Question::Act(act)]);
         }
-        self.notice = Some("nobody crawls into it: there is nothing to pause or stop");
+        self.notice = Some("no crawl is running: there is nothing to pause or stop");
         Todo::Nothing
     }
 
@@ -305,7 +312,7 @@ impl Prompt {
     /// The words in front of the text.
     pub(super) fn question(&self) -> &'static str {
         match self.purpose {
-            Purpose::Drop => "Ask nothing more of it? crawler drop --undo takes it back. (y or n) ",
+            Purpose::Drop => "Send it no more requests? crawler drop --undo takes it back. (y or n) ",
             Purpose::Find => "Hosts with (name or state): ",
             Purpose::Stop => "Stop the crawl? What waits is kept for crawler resume. (y or n) ",
             Purpose::Url => "Explain URL: ",
@@ -364,6 +371,11 @@ impl Figures {
     /// The same, but it may be missing.
     pub(super) fn numbered(&self, name: &str) -> Option<f64> {
         self.at(name).as_f64()
+    }
+
+    /// The pages per second of the last minutes, latest last.
+    fn rates(&self) -> impl Iterator<Item = f64> {
+        self.at("rates").as_array().into_iter().flatten().filter_map(|rate| rate[1].as_f64())
     }
 
     pub(super) fn time(&self, name: &str) -> Duration {

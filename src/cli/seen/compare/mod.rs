@@ -169,7 +169,7 @@ fn write_row(name: &str, row: &Measured, out: &mut dyn Write) -> io::Result<()> 
         row.stream_ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0}")),
     )?;
     if row.forgotten > 0 {
-        writeln!(out, "  FORGOTTEN: {} of those inserted are not there", thousands(row.forgotten))?;
+        writeln!(out, "  FORGOTTEN: {} inserted URLs are missing", thousands(row.forgotten))?;
     }
     Ok(())
 }
