@@ -92,7 +92,7 @@ fn each_promise_that_one_client_keeps_has_a_test() {
     assert!(rows.count() >= 5 && untested.is_empty(), "{untested:?}");
 }
 
-/// The first cells of the rows that begin with a name in code: `| \`manifest\` | ...` and so on.
+/// The first cells of the rows that begin with a name in code, such as `manifest`.
 fn named_rows(lines: &str) -> BTreeSet<&str> {
     let names = lines.lines().filter_map(|line| line.trim_start_matches("//!").trim_start().strip_prefix("| `"));
     names.filter_map(|row| row.split_once("` |")).map(|(name, _)| name).collect()
