@@ -248,8 +248,9 @@ fn check(file: &Output, ends: &OutputEnds) -> Result<(), CrawlError> {
 }
 
 impl Crawl<JobJournal> {
-    /// Queues each URL whose last record in `pages` has an error, or the status 408, 425, 429 or 5xx. URLs that were given up with their
-    /// hosts are left out, since each resume retries them. Returns how many were queued.
+    /// Queues each URL whose last record in `pages` has an error, or the status 408, 425, 429 or 5xx; and each page that was refused by a
+    /// type or size that is not refused any more. URLs that were given up with their hosts are left out, since each resume retries them.
+    /// Returns how many were queued.
     ///
     /// If URLs are still waiting, nothing is queued: the failed URLs may be among them. Reads the file once, and holds 16 bytes for each
     /// failure.
@@ -264,7 +265,7 @@ impl Crawl<JobJournal> {
         let Some(file) = open_if_there(pages)? else { return Ok(0) };
         let mut lines = BufReader::with_capacity(1 << 20, file);
         let mut asked = 0;
-        for offset in failures(&mut lines)? {
+        for offset in failures(&mut lines, |rule| self.shared.fetcher.has_rule(rule))? {
             let mut line = Vec::new();
             lines.seek(SeekFrom::Start(offset))?;
             lines.read_until(b'\n', &mut line)?;
@@ -282,8 +283,9 @@ impl Crawl<JobJournal> {
     }
 }
 
-/// Where the last records of failed pages begin, in the order of the file.
-fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
+/// Where the last records of the pages begin that are worth another try, in the order of the file. `has_rule`: whether a page that was
+/// refused by this rule would be refused again.
+fn failures(lines: &mut impl BufRead, has_rule: impl Fn(&str) -> bool) -> io::Result<Vec<u64>> {
     let hasher = RandomState::new();
     let (mut failed, mut line, mut offset) = (AHashMap::new(), Vec::new(), 0);
     loop {
@@ -294,8 +296,12 @@ fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
         }
         if let Some(record) = record(&line) {
             let key = hasher.hash_one(&record.key);
+            let may_differ = match &record.message {
+                Some(rule) if record.is_unwanted() => !has_rule(rule),
+                _ => record.has_failed() && (record.error.is_some() || record.status.is_some_and(is_asked_again)),
+            };
             // Every resume retries pages that were given up.
-            if has_failed(&record) && !record.given_up {
+            if may_differ && !record.given_up {
                 failed.insert(key, offset);
             } else {
                 failed.remove(&key);
@@ -306,10 +312,6 @@ fn failures(lines: &mut impl BufRead) -> io::Result<Vec<u64>> {
     let mut offsets: Vec<_> = failed.into_values().collect();
     offsets.sort_unstable();
     Ok(offsets)
-}
-
-fn has_failed(record: &PageRecord) -> bool {
-    record.error.is_some() || record.status.is_some_and(is_asked_again)
 }
 
 /// Whether a page with this status is retried.
@@ -337,12 +339,15 @@ mod tests {
             page("e", Some(429), None, false),
             page("f", Some(425), None, false),
             page("b", None, Some("incomplete"), false),
+            PageRecord { message: Some("now".into()), ..page("g", Some(200), Some("too_large"), false) },
+            PageRecord { message: Some("before".into()), ..page("h", Some(200), Some("unwanted_type"), false) },
         ];
         let lines: Vec<String> = records.iter().map(serde_line).collect();
         let starts: Vec<u64> =
             (0..lines.len()).map(|at| lines[..at].iter().map(|line| line.len() as u64).sum()).collect();
         let text = lines.concat();
-        assert_eq!(failures(&mut text.as_bytes()).unwrap(), [starts[5], starts[6], starts[7]]);
+        let found = failures(&mut text.as_bytes(), |rule| rule == "now").unwrap();
+        assert_eq!(found, [starts[5], starts[6], starts[7], starts[9]]);
     }
 
     fn serde_line(record: &PageRecord) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::bounds::Share;
 use super::html::KnownWords;
 use super::http::{Exchange, Response, Unwanted};
-use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible};
+use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible, message};
 use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
 use super::shared::{RemotePartitions, micros};
 use super::sitemap::is_gzip;
@@ -125,9 +125,9 @@ impl Visit {
     pub(super) async fn answered(mut response: Response, skips: Skips, reader: Reader<'_>) -> Self {
         let Reader { source, lease, url, .. } = reader;
         let is_taken = response.refused.is_none();
-        let (error, message) = match (&response.refused, &response.incomplete) {
-            (Some(Unwanted { name, rule }), _) => (Some(*name), Some(rule.clone())),
-            (None, Some(error)) => (Some(error.failure.name()), Some(error.message.clone())),
+        let (error, words) = match (&response.refused, &response.incomplete) {
+            (Some(Unwanted { name, rule }), _) => (Some(*name), Some(rule)),
+            (None, Some(error)) => (Some(error.failure.name()), Some(&error.message)),
             (None, None) => (None, None),
         };
         let record = PageRecord {
@@ -141,7 +141,7 @@ impl Visit {
             noindex: response.robots.noindex,
             challenge: response.challenge,
             error: error.map(str::to_owned),
-            message,
+            message: words.map(|words| message(words)),
             ..blank_record(lease, url.key())
         };
         let outcome = match &response.incomplete {
@@ -174,7 +174,7 @@ impl Visit {
         let redirect = match Redirect::join(gate, lease, url, base, location) {
             Ok(redirect) => redirect,
             Err(error) => {
-                self.record.message = Some(format!("Location: {error}"));
+                self.record.message = Some(message(&format!("Location: {error}")));
                 return self.skips.add(Refusal::from(&error), location, lease.depth());
             }
         };

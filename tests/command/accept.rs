@@ -138,11 +138,31 @@ fn pages_are_refused_by_extension_type_and_size_and_it_is_said() {
         assert_eq!(ran.out.lines().next(), Some(verdict), "{}{}", ran.out, ran.err);
         assert!(!url.starts_with("/b") || ran.out.contains("none of fetch.types = html, pdf"), "{}", ran.out);
     }
+    // By the same rules they would be refused again.
+    let asked = site.asked.lock().unwrap().paths.len();
+    let ran = site.run(directory.path(), &["retry", "crawl"]);
+    assert_eq!(site.asked.lock().unwrap().paths.len(), asked, "{}", ran.err);
     // By other rules they are asked for again.
     let ran = site.run(directory.path(), &["retry", "crawl", "--max-bytes", "unlimited"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let again = site.asked.lock().unwrap().paths.iter().filter(|path| path.starts_with("/of-")).count();
     assert_eq!(again, 3, "links of pages that were too large before");
+}
+
+#[test]
+fn a_rule_of_many_words_is_cut_and_known_again() {
+    let (site, directory) = (Site::new(), TempDir::new().unwrap());
+    let types = (0..40).fold("html".to_owned(), |types, number| format!("{types},application/x-{number}"));
+    let ran = site.run(directory.path(), &["http://www.site.test/", "--types", &types, "--no-sitemaps"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let record = &pages(&directory.path().join("crawl"))["http://www.site.test/b"];
+    let message = record["message"].as_str().unwrap();
+    assert!(message.starts_with("none of fetch.types = ") && message.len() <= 200, "{message}");
+    let asked = || site.asked.lock().unwrap().paths.iter().filter(|path| *path == "/b").count();
+    site.run(directory.path(), &["retry", "crawl"]);
+    assert_eq!(asked(), 1, "the rule is the same");
+    site.run(directory.path(), &["retry", "crawl", "--types", "html"]);
+    assert_eq!(asked(), 2);
 }
 
 #[test]

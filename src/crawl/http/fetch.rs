@@ -105,6 +105,11 @@ impl Fetcher {
         })
     }
 
+    /// Whether the rule in the message of an unwanted page's record is still in force.
+    pub(in crate::crawl) fn has_rule(&self, rule: &str) -> bool {
+        self.wanted.has_rule(rule)
+    }
+
     /// Fetches the URLs that this client takes with it from now on, instead of with the one that the options name. This holds for all
     /// clones of this fetcher.
     ///

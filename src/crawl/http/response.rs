@@ -15,6 +15,7 @@ use super::request::Exchange;
 use crate::crawl::FetchOptions;
 use crate::crawl::html::{RobotsTag, refresh};
 use crate::crawl::media_types::MediaTypes;
+use crate::crawl::records::message;
 use crate::frontier::{Failure, Validators};
 
 /// At most this many bytes of a validator; a longer one is not sent back.
@@ -319,6 +320,10 @@ pub(in crate::crawl) fn is_unwanted(error: &str) -> bool {
     [UNWANTED_TYPE, TOO_LARGE].contains(&error)
 }
 
+fn size_rule(most: u64) -> String {
+    format!("longer than fetch.max_bytes = {most}")
+}
+
 /// Which pages are taken, judged by their heads.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -350,15 +355,24 @@ impl Wanted {
     pub(super) fn refuse(&self, content_type: Option<&str>, length: Option<u64>) -> Option<Unwanted> {
         let named = content_type.filter(|named| !named.trim().is_empty());
         if named.is_some() && !self.types.has(named) {
-            return Some(Unwanted { name: UNWANTED_TYPE, rule: format!("none of fetch.types = {}", self.types) });
+            return Some(Unwanted { name: UNWANTED_TYPE, rule: self.type_rule() });
         }
         self.refuse_bytes(length.unwrap_or_default())
+    }
+
+    /// Whether the rule in the message of a record would refuse its page again.
+    pub(super) fn has_rule(&self, rule: &str) -> bool {
+        rule == message(&self.type_rule()) || self.max_bytes.is_some_and(|most| rule == size_rule(most))
+    }
+
+    fn type_rule(&self) -> String {
+        format!("none of fetch.types = {}", self.types)
     }
 
     /// Why a page of `bytes` bytes is refused.
     pub(super) fn refuse_bytes(&self, bytes: u64) -> Option<Unwanted> {
         let most = self.max_bytes.filter(|most| bytes > *most)?;
-        Some(Unwanted { name: TOO_LARGE, rule: format!("longer than fetch.max_bytes = {most}") })
+        Some(Unwanted { name: TOO_LARGE, rule: size_rule(most) })
     }
 
     /// The most bytes of a page that are read.

@@ -1,5 +1,7 @@
 //! Makes texts from the web safe for records: they cannot control a terminal or mislead a reader.
 
+use crate::frontier::Trouble;
+
 /// At most this many bytes of a text are kept.
 const MAX_BYTES: usize = 1024;
 /// Replaces the rest of a longer text.
@@ -7,7 +9,16 @@ const CUT: char = '…';
 
 /// The text with its [unsafe](is_unsafe) characters escaped as `\u{…}`, cut at 1,024 bytes.
 pub(crate) fn legible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len().min(MAX_BYTES));
+    within(text, MAX_BYTES)
+}
+
+/// The same of the message of a record, which has at most [`Trouble::WORDS`] bytes.
+pub(in crate::crawl) fn message(text: &str) -> String {
+    within(text, Trouble::WORDS)
+}
+
+fn within(text: &str, most: usize) -> String {
+    let mut shown = String::with_capacity(text.len().min(most));
     let mut whole = 0;
     for c in text.chars() {
         if is_unsafe(c) {
@@ -15,12 +26,12 @@ pub(crate) fn legible(text: &str) -> String {
         } else {
             shown.push(c);
         }
-        if shown.len() > MAX_BYTES {
+        if shown.len() > most {
             shown.truncate(whole);
             shown.push(CUT);
             break;
         }
-        if shown.len() <= MAX_BYTES - CUT.len_utf8() {
+        if shown.len() <= most - CUT.len_utf8() {
             whole = shown.len();
         }
     }

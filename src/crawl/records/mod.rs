@@ -28,7 +28,7 @@ mod writer;
 
 pub(super) use bodies::{Bodies, EarlierBodies};
 pub(crate) use legible::is_unsafe;
-pub(super) use legible::legible;
+pub(super) use legible::{legible, message};
 #[cfg(feature = "cluster")]
 pub(crate) use lookup::look_through;
 pub use lookup::{PageFormat, look_up, look_up_refused};

@@ -30,8 +30,8 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// The most bytes of words: the journal keeps them with each failure of a host.
-    pub(crate) const WORDS: usize = 200;
+    /// The most bytes of words: the journal keeps them with each failure of a host, and a crawl's records have no more.
+    pub const WORDS: usize = 200;
 
     /// A failure and its words, cut at 200 bytes.
     pub fn new(failure: Failure, words: &str) -> Self {
