@@ -21,7 +21,7 @@
 //!        1  job       u64, the partition's
 //!        9  start     u64, of the machine
 //!       17  what the log said
-//!           CRC-32C   u32, of all before; little-endian, as all numbers
+//!           checksum  u32, of all before; little-endian, as all numbers
 //! ```
 
 use std::fs::{self, File, OpenOptions};
@@ -304,7 +304,7 @@ impl FetchThrottle {
     }
 }
 
-const COPY_VERSION: u8 = 1;
+const COPY_VERSION: u8 = 2;
 /// The file with the state of the log.
 const LOG_STATE_FILE: &str = "fold";
 /// The directory with the files of the partition.

@@ -16,7 +16,7 @@
 //!           1  token     u64, drawn for the snapshot
 //!           9  number    u32, counts its messages from 0
 //!          13  rest: of message 0 the head; of the others the bytes of the files, one after the other
-//!              CRC-32C   u32, of all before; little-endian, as all numbers
+//!              checksum  u32, of all before; little-endian, as all numbers
 //!
 //! head:     what the log said there; then for each file its length, u64, the length of its name, u16, and its name
 //! ```
@@ -45,7 +45,7 @@ use crate::driver::Fields;
 use crate::driver::FileCopy;
 use crate::gate::Position;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// One message has at most this many bytes of files.
 const MOST: usize = 512 << 10;
 /// This many snapshots are kept.

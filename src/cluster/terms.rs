@@ -18,7 +18,7 @@ use crate::frontier::Politeness;
 use crate::gate::{Found, ScopeKind};
 
 /// The version of messages and terms.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Settings of more bytes than this are not kept.
 const MOST_SETTINGS: usize = 256 << 10;
 /// A node asks the servers again this often before it gives up.
