@@ -9,8 +9,10 @@ use super::charset::EncodingSource;
 use super::page::{Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, folded};
 use crate::crawl::ParseOptions;
 
-/// At most this many bytes of an href are accepted: no URL is longer.
-const MAX_HREF: usize = 64 * 1024;
+/// At most this many bytes of a text are taken as a URL, in a page, a sitemap or a plain text. It bounds memory: which URLs are too long is
+/// for the gate to say (`traps.url_bytes`), which counts them.
+pub(in crate::crawl) const LONGEST_URL: usize = 64 << 10;
+
 /// Room for this many links is reserved with the first one.
 const MANY_LINKS: usize = 100;
 
@@ -59,7 +61,7 @@ impl<'a> Harvest<'a> {
             ElementKind::Anchor => self.add_link(href, LinkKind::Anchor, nofollow),
             ElementKind::Area => self.add_link(href, LinkKind::Area, nofollow),
             ElementKind::Base if self.base_href.is_none() && !element.is_inert => {
-                let href = href.map(str::trim_ascii).filter(|href| href.len() <= MAX_HREF);
+                let href = href.map(str::trim_ascii).filter(|href| href.len() <= LONGEST_URL);
                 self.base_href = href.map(str::to_owned);
             }
             ElementKind::Frame => self.add_link(src, LinkKind::Frame, false),
@@ -159,7 +161,7 @@ impl<'a> Harvest<'a> {
 
     fn add_link(&mut self, href: Option<&str>, kind: LinkKind, nofollow: bool) {
         let Some(href) = href.map(spelling) else { return };
-        if href.len() > MAX_HREF {
+        if href.len() > LONGEST_URL {
             self.links_too_long += 1;
             return;
         }

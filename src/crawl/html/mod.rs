@@ -28,7 +28,7 @@ use tokenizer::End;
 
 pub use charset::EncodingSource;
 pub(super) use charset::encoding_of_xml;
-pub(super) use harvest::refresh;
+pub(super) use harvest::{LONGEST_URL, refresh};
 pub(super) use json_ld::each_json_ld;
 pub use page::{Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag};
 pub use sniff::is_html;

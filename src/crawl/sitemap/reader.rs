@@ -4,7 +4,7 @@
 use super::summary::Sitemap;
 use super::text::{SitemapText, floor, gzip_at};
 use super::{SitemapEntry, SitemapFormat, SitemapLimits, SitemapSummary, xml};
-use crate::crawl::html::first_element;
+use crate::crawl::html::{LONGEST_URL, first_element};
 
 /// Reads a body as a sitemap, and passes on its entries in order, each as soon as it is complete. Only the charset of `content_type` is
 /// used.
@@ -106,9 +106,6 @@ fn begins(text: &str, with: &str) -> bool {
     text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
 }
 
-/// At most this many bytes of a line can be a URL.
-const LONGEST: usize = 8 * 1024;
-
 /// Reads the lines of a text. Each line that is a URL is an entry, wherever it is; other lines are counted, except comments and blank
 /// lines. A last line without a line end counts only if the file is complete.
 pub(super) fn read_plain(mut text: SitemapText<'_>, mut offset: u64, sitemap: &mut Sitemap<'_>) {
@@ -149,5 +146,5 @@ pub(super) fn read_plain(mut text: SitemapText<'_>, mut offset: u64, sitemap: &m
 fn is_url(line: &str) -> bool {
     let begins = |with: &str| line.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     let is_one = ["http://", "https://", "www."].into_iter().any(begins);
-    is_one && line.len() <= LONGEST && !line.contains(char::is_whitespace)
+    is_one && line.len() <= LONGEST_URL && !line.contains(char::is_whitespace)
 }

@@ -10,11 +10,10 @@ use super::open_entry::{
 use super::summary::Sitemap;
 use super::text::{LESS, MendedText, SitemapText, floor};
 use super::{SitemapEntryKind, SitemapFormat};
+use crate::crawl::html::LONGEST_URL;
 
 /// At most this many elements may be open at once, including those that are never closed.
 const DEEPEST: usize = 200_000;
-/// At most this many bytes of one text are kept. No URL is longer.
-const LONGEST: usize = 16 * 1024;
 
 /// Reads a file whose text begins at `offset`.
 pub(super) fn read(text: SitemapText<'_>, offset: u64, sitemap: &mut Sitemap<'_>) {
@@ -239,12 +238,12 @@ impl Walk {
         let mended = text.contains(char::from(LESS)).then(|| text.replace(char::from(LESS), "<"));
         let text = mended.as_deref().unwrap_or(text);
         if let Some(field) = &mut self.field {
-            field.is_too_long |= field.text.len() + text.len() > LONGEST;
+            field.is_too_long |= field.text.len() + text.len() > LONGEST_URL;
             if !field.is_too_long {
                 field.text.push_str(text);
             }
         } else if let Some(entry) = &mut self.entry {
-            entry.add_bare(text, self.at, LONGEST);
+            entry.add_bare(text, self.at, LONGEST_URL);
         }
     }
 

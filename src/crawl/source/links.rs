@@ -5,7 +5,7 @@ use ahash::AHashSet;
 use super::{Extract, ReadOptions};
 use crate::address::BaseUrl;
 use crate::crawl::ParseOptions;
-use crate::crawl::html::{LinkKind, LinkText, each_json_ld, parse};
+use crate::crawl::html::{LONGEST_URL, LinkKind, LinkText, each_json_ld, parse};
 use crate::crawl::http::Response;
 use crate::crawl::media_types::essence;
 use crate::gate::Refusal;
@@ -120,8 +120,6 @@ fn add_head(response: &Response, base: &BaseUrl, first: Option<&str>, nofollow: 
 /// Characters that end a URL: they never occur in one, or they enclose or follow it in print or in Chinese, Japanese and Korean texts.
 const END: &str =
     "<>\"`{}|\\^\u{fffd}“”„‟‘’‚‛«»‹›、。〈〉《》「」『』【】〔〕〖〗〝〞〟…・！（），．：；？［］｛｝｟｠｡｢｣､";
-/// At most this many bytes of a URL.
-const LONGEST: usize = 8 << 10;
 
 /// Whether a body is plain text, by its type.
 pub(super) fn is_plain(content_type: Option<&str>) -> bool {
@@ -169,7 +167,7 @@ fn urls(text: &str) -> impl Iterator<Item = &str> {
             let start = before.len() - scheme.len();
             let url = trimmed(&rest[start..before.len() + end]);
             rest = &behind[end..];
-            if url.len() > scheme.len() && url.len() <= LONGEST {
+            if url.len() > scheme.len() && url.len() <= LONGEST_URL {
                 return Some(url);
             }
         }
@@ -226,7 +224,7 @@ mod tests {
         }
         let many = format!("http://a.test/x{}", ")".repeat(1_000_000));
         assert_eq!(urls(&many).collect::<Vec<_>>(), ["http://a.test/x"]);
-        let long = format!("http://a.test/{}", "x".repeat(LONGEST));
+        let long = format!("http://a.test/{}", "x".repeat(LONGEST_URL));
         assert_eq!(urls(&format!("{long} http://a.test/")).collect::<Vec<_>>(), ["http://a.test/"]);
     }
 }
