@@ -114,9 +114,8 @@ impl Member {
             // Its process is gone, or it would hold the lock.
             mark_dead(&*nats, &ClusterSubject::Key(ClusterKey::Node(node))).await;
         }
-        let (outputs, keeper) = PartOutputs::open(directory, &options.keeps())?;
         let stop = Stop::new();
-        let thread = keeper.start(options.options.job, stop.clone()).map_err(ClusterError::storing("the outputs"))?;
+        let (outputs, thread) = PartOutputs::open(directory, &options.keeps(), options.options.job, &stop)?;
         let context = Arc::default();
         Ok((Self { options, nats, terms, means, outputs, stop, place, context, _lock: lock }, NodeFiles(thread)))
     }
@@ -288,7 +287,7 @@ fn value_of(text: &str, name: &str) -> Option<String> {
 
 /// The files of a node's outputs.
 #[derive(Debug)]
-pub struct NodeFiles(KeeperThread);
+pub struct NodeFiles(KeeperThread<()>);
 
 impl NodeFiles {
     /// Waits until everything is written and safe. The member and all that [watch](Member::watch) it must be dropped first. Blocks.

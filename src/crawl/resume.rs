@@ -15,8 +15,8 @@ use super::numbers::{Carried, NameCounts, Spent, SpentFile};
 use super::observer::{read_totals, tally};
 use super::options::CrawlOptions;
 use super::records::{
-    Bodies, EarlierBodies, EarlierOutputs, Output, OutputEnds, OutputFiles, PageRecord, RecordKind, Sink, SinkOutput,
-    Writer, WriterThread, Written, agree, open_if_there, record, remember,
+    BegunOutputs, Bodies, EarlierBodies, EarlierOutputs, Output, OutputEnds, PageRecord, RecordKind, Sink, Writer,
+    WriterThread, agree, check_length, open_if_there, record,
 };
 use super::run::Crawl;
 use crate::driver::{PAGES, own};
@@ -127,14 +127,10 @@ impl Crawl<JobJournal> {
         let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
         carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);
         carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
-        for file in &mut files {
-            check(file, &carried.outputs)?;
-            let expected = carried.outputs.get(file.name()).map_or(0, |end| end.bytes);
-            let cut = file.cut(expected).map_err(FileError::of("cut", file.path()))?;
-            resumed.cut += if file.name() == PAGES { cut } else { 0 };
-        }
+        files.iter().try_for_each(|file| check_length(file, &carried.outputs))?;
         earlier.cut(&carried.outputs, |name| files.iter().any(|file| file.name() == name))?;
-        remember(&path, opening.output, sinks).map_err(FileError::of("read", &path))?;
+        let begun = BegunOutputs::of(files, &carried.outputs, sinks)?;
+        resumed.cut = begun.cut;
         carried.tally.unreachable = NameCounts::default();
         carried.resumes += u64::from(!opening.is_new);
         resumed.runs = carried.resumes;
@@ -147,24 +143,13 @@ impl Crawl<JobJournal> {
         }));
         let mut crawl = Self::over(frontier, clock, options, output, Some(carried), None)?;
         load_cookies(&crawl, &options.fetch.load_cookies, &job.cookies_path())?;
-        let mut outputs = OutputFiles::default();
-        for mut file in files {
-            let mut written = Written::default();
-            if let Some(sink) = sinks.iter().find(|sink| sink.name() == file.name()) {
-                let (begins, started) = (file.last_start(), file.start_writer());
-                let (writer, thread) = started.map_err(FileError::of("write", file.path()))?;
-                written = writer.written();
-                if sink.keeps_visits() {
-                    let path = job.directory().join(sink.name());
-                    crawl.recrawl.keeps_in(own::open(&path, true).map_err(FileError::of("read", &path))?);
-                }
-                crawl.sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
-                crawl.sink_threads.push(thread);
-            }
-            outputs.add(file, written);
+        if let Some(sink) = sinks.iter().find(|sink| sink.keeps_visits()) {
+            let path = job.directory().join(sink.name());
+            crawl.recrawl.keeps_in(own::open(&path, true).map_err(FileError::of("read", &path))?);
         }
-        let mut checkpointer = Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, outputs);
-        checkpointer.bodies = bodies.and_then(EarlierBodies::into_unsafe);
+        (crawl.sinks, crawl.sink_threads) = (begun.sinks, begun.threads);
+        let mut checkpointer = Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, begun.files);
+        checkpointer.outputs.bodies = bodies.and_then(EarlierBodies::into_unsafe);
         crawl.checkpointer = Some(checkpointer);
         Ok((crawl, resumed))
     }
@@ -187,7 +172,7 @@ impl Crawl<JobJournal> {
         let bodies = Arc::new(Bodies::open(directory, job.manifest().id)?);
         if let Some(checkpointer) = &mut self.checkpointer {
             // These are bodies of the last run that no checkpoint has confirmed.
-            if let Some(earlier) = checkpointer.bodies.replace(Arc::clone(&bodies)) {
+            if let Some(earlier) = checkpointer.outputs.bodies.replace(Arc::clone(&bodies)) {
                 earlier.sync()?;
             }
         }
@@ -216,35 +201,16 @@ fn load_cookies(crawl: &Crawl<JobJournal>, given: &[PathBuf], kept: &Path) -> Re
     Ok(())
 }
 
-/// The files of the other outputs. An output shorter than the last checkpoint says is refused. A series that a kill left open is included
-/// even if no sink of this run writes to it, so that pages it lost are fetched again and its last file is finished.
+/// The files of the other outputs. An output shorter than the last checkpoint says is refused.
 fn others(job: &Job, sinks: &[Arc<dyn Sink>], ends: &OutputEnds) -> Result<Vec<Output>, CrawlError> {
-    let mut left = Output::left_open(job.directory()).map_err(FileError::of("read", job.directory()))?;
-    left.retain(|file| sinks.iter().all(|sink| sink.name() != file.name()));
-    let mut files: Vec<Output> = Vec::new();
-    for sink in sinks {
-        let name = sink.name();
-        if !job.has_room_for(name) || files.iter().any(|file| file.name() == name) {
+    for (number, name) in sinks.iter().map(|sink| sink.name()).enumerate() {
+        if !job.has_room_for(name) || sinks[..number].iter().any(|sink| sink.name() == name) {
             return Err(CrawlError::OutputName { name: name.to_owned() });
         }
-        let path = job.directory().join(name);
-        let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
-        let file = open(&path).map_err(FileError::of("open", &path))?;
-        check(&file, ends)?;
-        files.push(file);
     }
-    left.iter().try_for_each(|file| check(file, ends))?;
-    files.append(&mut left);
+    let files = Output::of_sinks(job.directory(), sinks)?;
+    files.iter().try_for_each(|file| check_length(file, ends))?;
     Ok(files)
-}
-
-/// Checks that an output is as long as the ends say.
-fn check(file: &Output, ends: &OutputEnds) -> Result<(), CrawlError> {
-    let (found, expected) = (file.length(), ends.get(file.name()).map_or(0, |end| end.bytes));
-    if found < expected {
-        return Err(CrawlError::Output { path: file.path().to_owned(), found, expected });
-    }
-    Ok(())
 }
 
 impl Crawl<JobJournal> {

@@ -7,12 +7,14 @@
 //! | web archives | `warc` |
 //! | while a crawl runs: what each page adds to each output, and the thread that writes it | `outputs`, `writer` |
 //! | an output's files; all outputs of a job, for checkpoints and resumes | `output`, `output_files` |
+//! | who looks after them while they are written | `keeper` |
 //! | outputs that the partitions of one process share | `part_outputs` |
 //! | bodies as files | `bodies` |
 //! | refused links | `skipped` |
 //! | reading back | `lookup` |
 
 mod bodies;
+mod keeper;
 mod legible;
 mod lookup;
 mod output;
@@ -27,14 +29,16 @@ mod warc;
 mod writer;
 
 pub(super) use bodies::{Bodies, EarlierBodies};
+pub(crate) use keeper::KeeperThread;
+pub(super) use keeper::{KeeperClock, OutputKeeper};
 pub(crate) use legible::is_unsafe;
 pub(super) use legible::{legible, message};
 #[cfg(feature = "cluster")]
 pub(crate) use lookup::look_through;
 pub use lookup::{PageFormat, look_up, look_up_refused};
-pub(super) use lookup::{each_record, open_if_there, remember};
+pub(super) use lookup::{each_record, open_if_there};
 pub(super) use output::Output;
-pub(super) use output_files::{EarlierOutputs, OutputFiles, agree};
+pub(super) use output_files::{BegunOutputs, EarlierOutputs, OutputFiles, agree, check_length};
 pub use outputs::OutputEnd;
 pub(super) use outputs::{OutputEnds, Outputs, PageExtras, PendingWrites, SinkOutput};
 pub(crate) use page_record::is_zero;
@@ -46,7 +50,7 @@ pub use page_record::{
 };
 pub(super) use page_record::{log_page, record};
 #[cfg(feature = "cluster")]
-pub(crate) use part_outputs::{KeeperThread, PartKeeps, PartOutputs};
+pub(crate) use part_outputs::{PartKeeps, PartOutputs};
 pub use sink::{DonePage, Edge, LinkList, LinkRecord, Sink};
 pub use skipped::SkippedLink;
 pub(super) use skipped::{SkipList, Skips};

@@ -15,6 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use super::sink::Sink;
 use super::writer::{NextFile, Writer, WriterThread};
 use crate::crawl::lock::lock;
 use crate::driver::own;
@@ -47,21 +48,33 @@ impl Output {
         Ok(Self::of(path, vec![OutputPart::create(path)?], None))
     }
 
+    /// Opens the outputs of these sinks in a directory, or makes them, in this order; then each series whose last file a kill left open, so
+    /// that pages which it lost are fetched again and that file is finished.
+    pub(in crate::crawl) fn of_sinks(directory: &Path, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Self>, FileError> {
+        let mut outputs = Vec::new();
+        for sink in sinks {
+            let path = directory.join(sink.name());
+            let open = if sink.max_file_bytes().is_some() { Self::series } else { Self::other };
+            outputs.push(open(&path).map_err(FileError::of("open", &path))?);
+        }
+        let left: io::Result<Vec<Self>> =
+            left_open(directory).and_then(|left| left.iter().map(|path| Self::series(path)).collect());
+        let mut left = left.map_err(FileError::of("read", directory))?;
+        left.retain(|output| sinks.iter().all(|sink| sink.name() != output.name()));
+        outputs.append(&mut left);
+        Ok(outputs)
+    }
+
     /// Opens an output of a sink that is one file, or makes it.
-    pub(in crate::crawl) fn other(path: &Path) -> io::Result<Self> {
+    pub(super) fn other(path: &Path) -> io::Result<Self> {
         Ok(Self::of(path, vec![OutputPart::other(path)?], None))
     }
 
     /// Opens an output of a sink that is a series of files.
-    pub(in crate::crawl) fn series(path: &Path) -> io::Result<Self> {
+    fn series(path: &Path) -> io::Result<Self> {
         let series = Series::new(own::parent(path), &name_of(path));
         let parts = series.find()?;
         Ok(Self::of(path, parts, Some(series)))
-    }
-
-    /// Opens the series in a directory whose last file is unfinished.
-    pub(in crate::crawl) fn left_open(directory: &Path) -> io::Result<Vec<Self>> {
-        left_open(directory)?.iter().map(|path| Self::series(path)).collect()
     }
 
     fn of(path: &Path, parts: Vec<OutputPart>, series: Option<Series>) -> Self {

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use super::lookup::remember;
 use super::output::{Output, OutputPart};
-use super::outputs::OutputEnds;
-use super::writer::Written;
+use super::outputs::{OutputEnds, SinkOutput};
+use super::sink::Sink;
+use super::writer::{WriterThread, Written};
 use crate::crawl::CrawlError;
 use crate::driver::Checkpoints;
 use crate::driver::PAGES;
@@ -144,6 +147,54 @@ fn save(part: &mut OutputPart, length: u64) -> Result<Option<CheckpointError>, C
 
 fn disturbed(path: &Path, problem: &str, done: &str) -> CheckpointError {
     CheckpointError::Disturbed { path: path.to_owned(), problem: format!("{problem}{done}") }
+}
+
+/// The outputs of this run, each of a sink with a writer.
+#[derive(Debug, Default)]
+pub(in crate::crawl) struct BegunOutputs {
+    pub(in crate::crawl) files: OutputFiles,
+    pub(in crate::crawl) sinks: Vec<SinkOutput>,
+    pub(in crate::crawl) threads: Vec<WriterThread>,
+    /// Bytes cut off the page records.
+    pub(in crate::crawl) cut: u64,
+}
+
+impl BegunOutputs {
+    /// Cuts outputs, of which the page records are the first, to their ends, lets sinks remember the pages that are left, and starts the
+    /// writers.
+    pub(in crate::crawl) fn of(
+        outputs: Vec<Output>,
+        ends: &OutputEnds,
+        sinks: &[Arc<dyn Sink>],
+    ) -> Result<Self, FileError> {
+        let mut begun = Self::default();
+        for mut output in outputs {
+            let end = ends.get(output.name()).map_or(0, |end| end.bytes);
+            let cut = output.cut(end).map_err(FileError::of("cut", output.path()))?;
+            let mut written = Written::default();
+            if output.name() == PAGES {
+                begun.cut = cut;
+                remember(output.path(), end, sinks).map_err(FileError::of("read", output.path()))?;
+            } else if let Some(sink) = sinks.iter().find(|sink| sink.name() == output.name()) {
+                let (begins, started) = (output.last_start(), output.start_writer());
+                let (writer, thread) = started.map_err(FileError::of("write", output.path()))?;
+                written = writer.written();
+                begun.sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
+                begun.threads.push(thread);
+            }
+            begun.files.add(output, written);
+        }
+        Ok(begun)
+    }
+}
+
+/// Refuses an output that is shorter than the ends say.
+pub(in crate::crawl) fn check_length(output: &Output, ends: &OutputEnds) -> Result<(), CrawlError> {
+    let (found, expected) = (output.length(), ends.get(output.name()).map_or(0, |end| end.bytes));
+    if found < expected {
+        return Err(CrawlError::Output { path: output.path().to_owned(), found, expected });
+    }
+    Ok(())
 }
 
 /// Outputs that earlier runs of a job wrote, but this run does not. If a kill left bytes at an output's end that no record describes, they

@@ -5,26 +5,23 @@
 //! the same order. After a kill, the last record whose bytes are complete in all outputs is the last that counts. Pages after it were not
 //! yet in the partition's log. Their bytes are cut off and kept in another file, and the pages are fetched again.
 //!
-//! Each partition has its own checkpoints. The shared outputs have a keeper, a thread that syncs their files.
+//! Each partition has its own checkpoints. The shared outputs have a thread that syncs their files.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::bodies::Bodies;
-use super::lookup::remember;
+use super::keeper::{KeeperClock, KeeperThread, OutputKeeper};
 use super::output::Output;
-use super::output_files::OutputFiles;
-use super::outputs::{OutputEnd, OutputEnds, Outputs, SinkOutput};
+use super::output_files::BegunOutputs;
+use super::outputs::{OutputEnd, OutputEnds, Outputs};
 use super::page_record::record;
 use super::sink::Sink;
 use super::skipped::SkipList;
-use super::writer::{Writer, WriterThread, Written};
-use crate::crawl::bounds::free_space;
+use super::writer::{Writer, WriterThread};
 use crate::crawl::lock::lock;
 use crate::crawl::{CrawlError, FinishReason, JobOptions, Stop};
 use crate::driver::PAGES;
@@ -52,50 +49,31 @@ pub(crate) struct PartOutputs {
 }
 
 impl PartOutputs {
-    /// Opens the outputs in a directory, or makes them. Also returns the keeper of their files.
+    /// Opens the outputs in a directory, or makes them. Also starts the keeper of their files, which stops the crawl if it cannot go on.
     ///
     /// # Errors
     /// If a page record is damaged, or the file system refuses.
-    pub(crate) fn open(directory: &Path, keeps: &PartKeeps) -> Result<(Self, OutputsKeeper), CrawlError> {
+    pub(crate) fn open(
+        directory: &Path,
+        keeps: &PartKeeps,
+        options: JobOptions,
+        stop: &Stop,
+    ) -> Result<(Self, KeeperThread<()>), CrawlError> {
         let path = directory.join(PAGES);
         let pages = Output::find(&path).and_then(|found| found.map_or_else(|| Output::create(&path), Ok));
-        let mut pages = pages.map_err(FileError::of("open", &path))?;
-        let mut others = Vec::new();
-        for sink in &keeps.sinks {
-            let path = directory.join(sink.name());
-            let open = if sink.max_file_bytes().is_some() { Output::series } else { Output::other };
-            others.push(open(&path).map_err(FileError::of("open", &path))?);
-        }
-        // A series that a kill left open is finished, even if this run has no sink for it.
-        let mut left = Output::left_open(directory).map_err(FileError::of("read", directory))?;
-        left.retain(|file| keeps.sinks.iter().all(|sink| sink.name() != file.name()));
-        others.append(&mut left);
-        let mut ends = confirmed(&pages, &others)?;
-        for output in std::iter::once(&mut pages).chain(&mut others) {
-            let end = ends.entry(output.name().to_owned()).or_default().bytes;
-            output.cut(end).map_err(FileError::of("cut", output.path()))?;
-        }
-        let read = remember(&path, pages.length(), &keeps.sinks);
-        read.map_err(FileError::of("read", &path))?;
-
-        let (mut files, mut threads, mut sinks) = (OutputFiles::default(), Vec::new(), Vec::new());
-        let left = others.split_off(keeps.sinks.len());
-        for (sink, mut output) in keeps.sinks.iter().zip(others) {
-            let (begins, started) = (output.last_start(), output.start_writer());
-            let (writer, thread) = started.map_err(FileError::of("write", output.path()))?;
-            files.add(output, writer.written());
-            sinks.push(SinkOutput::new(Arc::clone(sink), writer, begins));
-            threads.push(thread);
-        }
-        for output in left {
-            files.add(output, Written::default());
-        }
-        let started = pages.handle().and_then(Writer::start);
-        let (writer, thread) = started.map_err(FileError::of("write", &path))?;
+        let pages = pages.map_err(FileError::of("open", &path))?;
+        let others = Output::of_sinks(directory, &keeps.sinks)?;
+        let ends = confirmed(&pages, &others)?;
+        let outputs = std::iter::once(pages).chain(others).collect();
+        let BegunOutputs { mut files, sinks, mut threads, .. } = BegunOutputs::of(outputs, &ends, &keeps.sinks)?;
+        let started =
+            files.pages().ok_or(io::ErrorKind::NotFound.into()).and_then(Output::handle).and_then(Writer::start);
+        let (pages, thread) = started.map_err(FileError::of("write", &path))?;
         // Without sinks, `ends` does not follow the records: a sync then takes what is in the file, and checks only the length that it had
         // at first.
-        let written = if sinks.is_empty() { Written::default() } else { writer.written() };
-        files.add(pages, written);
+        if !sinks.is_empty() {
+            files.follow_pages(&pages.written());
+        }
         threads.push(thread);
         let skipped = keeps.skipped.as_ref().map(|path| SkipList::open(path).map_err(FileError::of("open", path)));
         let skipped = skipped.transpose()?.map(|(list, thread)| {
@@ -108,8 +86,13 @@ impl PartOutputs {
             .map(|(directory, id)| Bodies::open(directory, *id).map_err(FileError::of("open", directory)));
         let bodies = bodies.transpose()?.map(Arc::new);
         let ends = Arc::new(Mutex::new(ends));
-        let keeper = OutputsKeeper::new(files, Arc::clone(&ends), bodies.clone(), threads);
-        Ok((Self { outputs: Arc::new(Outputs { pages: writer, sinks }), ends, bodies, skipped }, keeper))
+        let (keeper, their_ends, stop) = (OutputKeeper::new(files, bodies.clone()), Arc::clone(&ends), stop.clone());
+        let keeping = KeeperThread::start("outputs", move |clock| {
+            let kept = keep(&keeper, &their_ends, threads, &options, &stop, clock);
+            kept.inspect_err(|_| stop.drain_because(FinishReason::SinkFailed))
+        });
+        let keeping = keeping.map_err(FileError::of("write", directory))?;
+        Ok((Self { outputs: Arc::new(Outputs { pages, sinks }), ends, bodies, skipped }, keeping))
     }
 
     /// Bytes made for each output so far.
@@ -157,93 +140,43 @@ fn confirmed(pages: &Output, others: &[Output]) -> Result<OutputEnds, CrawlError
 const TICK: Duration = Duration::from_secs(1);
 
 /// Syncs the outputs as often as a journal is synced, or, if it never is, as often as a job has checkpoints. Gives complete files of a
-/// series their final names. Stops the crawl if another program has changed its files, or before the disk of the bodies is full.
-#[derive(Debug)]
-pub(crate) struct OutputsKeeper {
-    files: OutputFiles,
-    ends: Arc<Mutex<OutputEnds>>,
-    bodies: Option<Arc<Bodies>>,
+/// series their final names. Stops the crawl if another program has changed its files, or before the disk of the bodies is full. All users
+/// of the outputs must be gone at the end.
+fn keep(
+    keeper: &OutputKeeper,
+    ends: &Mutex<OutputEnds>,
     threads: Vec<WriterThread>,
-}
-
-/// A running keeper.
-#[derive(Debug)]
-pub(crate) struct KeeperThread {
-    /// Dropping it ends the thread.
-    end: mpsc::Sender<()>,
-    thread: JoinHandle<Result<(), CheckpointError>>,
-}
-
-impl OutputsKeeper {
-    fn new(
-        files: OutputFiles,
-        ends: Arc<Mutex<OutputEnds>>,
-        bodies: Option<Arc<Bodies>>,
-        threads: Vec<WriterThread>,
-    ) -> Self {
-        Self { files, ends, bodies, threads }
-    }
-
-    /// Starts the keeper. If it cannot go on, it stops the crawl.
-    ///
-    /// # Errors
-    /// If the thread cannot be started.
-    pub(crate) fn start(self, options: JobOptions, stop: Stop) -> io::Result<KeeperThread> {
-        let (end, ended) = mpsc::channel();
-        let work =
-            move || self.work(&options, &stop, &ended).inspect_err(|_| stop.drain_because(FinishReason::SinkFailed));
-        let thread = thread::Builder::new().name("outputs".to_owned()).spawn(work)?;
-        Ok(KeeperThread { end, thread })
-    }
-
-    fn work(mut self, options: &JobOptions, stop: &Stop, ended: &mpsc::Receiver<()>) -> Result<(), CheckpointError> {
-        let sync_every = options.open.journal.sync.interval().unwrap_or(options.checkpoint_interval);
-        let tick = sync_every.min(TICK);
-        let (mut looked, mut synced) = (Instant::now(), Instant::now());
-        while ended.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
-            if synced.elapsed() >= sync_every {
-                self.sync(false)?;
-                synced = Instant::now();
-            }
-            if looked.elapsed() < TICK {
-                continue;
-            }
-            looked = Instant::now();
-            if let Some(error) = self.files.disturbed()? {
-                return Err(error);
-            }
-            if let Some(directory) = self.bodies.as_ref().map(|bodies| bodies.directory()) {
-                let free = free_space(directory).map_err(FileError::of("measure", directory))?;
-                if free.is_some_and(|free| free < options.min_free_disk) {
-                    stop.drain_because(FinishReason::DiskLow);
-                }
-            }
+    options: &JobOptions,
+    stop: &Stop,
+    clock: &KeeperClock,
+) -> Result<(), CheckpointError> {
+    let sync = |is_over| {
+        let ends = lock(ends).clone();
+        if keeper.sync(&ends)? { keeper.files().finish(&ends, is_over) } else { Ok(()) }
+    };
+    let sync_every = options.open.journal.sync.interval().unwrap_or(options.checkpoint_interval);
+    let (mut looked, mut synced) = (Instant::now(), Instant::now());
+    while clock.goes_on(sync_every.min(TICK)) {
+        if synced.elapsed() >= sync_every {
+            sync(false)?;
+            synced = Instant::now();
         }
-        // All writers are dropped by now, so their threads end once everything is written.
-        for thread in std::mem::take(&mut self.threads) {
-            thread.join().map_err(FileError::of("write", Path::new("the outputs")))?;
+        if looked.elapsed() < TICK {
+            continue;
         }
-        self.sync(true)
-    }
-
-    fn sync(&mut self, is_over: bool) -> Result<(), CheckpointError> {
-        if let Some(bodies) = &self.bodies {
-            bodies.sync().map_err(FileError::of("sync", bodies.directory()))?;
+        looked = Instant::now();
+        if let Some(error) = keeper.files().disturbed()? {
+            return Err(error);
         }
-        let ends = lock(&self.ends).clone();
-        if self.files.sync(&ends)? { self.files.finish(&ends, is_over) } else { Ok(()) }
+        if keeper.is_disk_low(None, options.min_free_disk)? {
+            stop.drain_because(FinishReason::DiskLow);
+        }
     }
-}
-
-impl KeeperThread {
-    /// Waits until everything is written and synced. All users of the outputs must be gone. Blocks.
-    ///
-    /// # Errors
-    /// If a write failed, or a file is not what was written to it.
-    pub(crate) fn end(self) -> Result<(), CheckpointError> {
-        drop(self.end);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    // All writers are dropped by now, so their threads end once everything is written.
+    for thread in threads {
+        thread.join().map_err(FileError::of("write", Path::new("the outputs")))?;
     }
+    sync(true)
 }
 
 /// Bytes read at once.
@@ -323,8 +256,7 @@ mod tests {
 
     /// Opens the outputs of a directory and closes them again.
     fn reopen(directory: &Path, keeps: &PartKeeps) -> Result<(), CrawlError> {
-        let (outputs, keeper) = PartOutputs::open(directory, keeps)?;
-        let thread = keeper.start(crate::crawl::JobOptions::default(), crate::crawl::Stop::new()).unwrap();
+        let (outputs, thread) = PartOutputs::open(directory, keeps, JobOptions::default(), &Stop::new())?;
         drop(outputs);
         Ok(thread.end()?)
     }
@@ -381,24 +313,20 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn outputs_are_synced_while_a_crawl_runs_and_at_its_end() {
-        use std::time::Duration;
-
-        use crate::crawl::{JobOptions, Stop};
         use crate::job::journal::SyncPolicy;
 
         for policy in [SyncPolicy::Interval(Duration::from_millis(10)), SyncPolicy::Never] {
             let directory = tempfile::tempdir().unwrap();
             let kept = directory.path().join("bodies");
             let keeps = PartKeeps { bodies: Some((kept.clone(), 7)), ..PartKeeps::default() };
-            let (outputs, keeper) = PartOutputs::open(directory.path(), &keeps).unwrap();
+            let (mut options, stop) = (JobOptions::default(), Stop::new());
+            options.open.journal.sync = policy;
+            let (outputs, thread) = PartOutputs::open(directory.path(), &keeps, options, &stop).unwrap();
             let digest = outputs.bodies.as_ref().unwrap().keep(b"abc").unwrap();
             let hex = digest.strip_prefix("sha256:").unwrap();
             let body = kept.join(&hex[..2]).join(&hex[2..]);
             fs::remove_file(&body).unwrap();
             std::os::unix::fs::symlink("/dev/null", &body).unwrap();
-            let (mut options, stop) = (JobOptions::default(), Stop::new());
-            options.open.journal.sync = policy;
-            let thread = keeper.start(options, stop.clone()).unwrap();
             while policy != SyncPolicy::Never && stop.reason().is_none() {
                 std::thread::yield_now();
             }
