@@ -84,7 +84,7 @@ fn each_promise_that_one_client_keeps_has_a_test() {
     for file in
         ["tests/crawl/fetch.rs", "tests/command/trust.rs", "tests/command/proxy/fetcher.rs", "tests/http2/streams.rs"]
             .into_iter()
-            .chain(["src/crawl/http/fetch.rs"])
+            .chain(["src/crawl/http/fetch.rs", "tests/hostile/cost.rs"])
     {
         sources += &fs::read_to_string(folder.join(file)).unwrap();
     }

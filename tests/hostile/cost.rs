@@ -36,26 +36,29 @@ fn a_flood_costs_less_than_a_second_of_cpu() {
     let _alone = alone();
     let rows = rows();
     let server = Server::of(&rows);
-    std::thread::scope(|scope| {
-        for name in FLOODS.iter().filter(|name| rows.iter().any(|row| row.name == **name)) {
-            let server = &server;
-            scope.spawn(move || {
-                let scheme = if name.starts_with("tls") { "https" } else { "http" };
-                // A busy machine only adds to it: the least of up to three runs counts.
-                let once = || cost(server, &[format!("{scheme}://{name}.test/")]);
-                let (mut cpu_us, mut memory) = once();
-                for _ in 0..2 {
-                    if cpu_us >= MOST_US {
-                        let again = once();
-                        (cpu_us, memory) = (cpu_us.min(again.0), memory.max(again.1));
-                    }
-                }
-                println!("{name}: {} ms, {} MB", cpu_us / 1000, memory >> 20);
-                assert!(cpu_us < MOST_US, "{name} took {cpu_us} µs of CPU");
-                assert!(memory < 300 << 20, "{name} took {memory} bytes");
-            });
-        }
+    let once = |name: &str| {
+        let scheme = if name.starts_with("tls") { "https" } else { "http" };
+        cost(&server, &[format!("{scheme}://{name}.test/")])
+    };
+    let floods = FLOODS.iter().filter(|name| rows.iter().any(|row| row.name == **name));
+    let costs: Vec<_> = std::thread::scope(|scope| {
+        let all: Vec<_> = floods.map(|name| (name, scope.spawn(|| once(name)))).collect();
+        all.into_iter().map(|(name, run)| (name, run.join().unwrap())).collect()
     });
+    for (name, (mut cpu_us, mut memory)) in costs {
+        let has_short_head = *name != "head-in-crumbs" || both::keeps("gives up a head after 128 KiB");
+        let most_us = if has_short_head { MOST_US } else { MOST_US * 3 };
+        // Beside others each costs more: one that took too much runs again alone, at most twice.
+        for _ in 0..2 {
+            if cpu_us >= most_us {
+                let again = once(name);
+                (cpu_us, memory) = (cpu_us.min(again.0), memory.max(again.1));
+            }
+        }
+        println!("{name}: {} ms, {} MB", cpu_us / 1000, memory >> 20);
+        assert!(cpu_us < most_us, "{name} took {cpu_us} µs of CPU");
+        assert!(memory < 300 << 20, "{name} took {memory} bytes");
+    }
 }
 
 /// Pages that are small on the wire and large in memory.
