@@ -19,7 +19,7 @@ use crate::frontier::hosts::{HostRules, Politeness};
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::{SeenError, SeenOptions};
 
-/// The options of a frontier; plain data, checked once in [`Frontier::new`].
+/// The options of a frontier; plain data, checked once in [`Frontier::new`](super::Frontier::new).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FrontierOptions {
