@@ -91,8 +91,8 @@ impl<J: Journal> Worker<J> {
         let visit = match page {
             // This cannot happen: the URL was parsed when it was admitted.
             Err(error) => Some(Visit::failed(&lease, &key, Trouble::new(Failure::BadResponse, &error.to_string()))),
-            // A panic counts against this page, not the crawl.
-            Ok(page) => AssertUnwindSafe(self.visit(&lease, source, page, page_known, &mut share))
+            // A panic counts against this page, not the crawl. In a box, since a future of some kilobytes is moved several times otherwise.
+            Ok(page) => AssertUnwindSafe(Box::pin(self.visit(&lease, source, page, page_known, &mut share)))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| Some(Visit::failed(&lease, &key, Failure::Lost.into()))),
