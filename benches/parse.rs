@@ -1,11 +1,10 @@
-//! What one page costs: `cargo bench --bench parse`. A page of 35 kB with 200 links, read by either engine, beside scraper's own way
-//! of reading it; the verdicts on its links; and the pages that cost a parser most.
+//! What one page costs: `cargo bench --bench parse`. A page of 35 kB with 200 links, beside scraper's way of reading it; the verdicts on its links; and the pages that cost a parser most.
 
 use std::fmt::Write;
 use std::hint::black_box;
 
 use crawler::address::BaseUrl;
-use crawler::crawl::{Engine, Page, ParseOptions, parse};
+use crawler::crawl::{Page, ParseOptions, parse};
 use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
 use crawler::gate::{Found, Gate, Links, Via};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
@@ -42,24 +41,14 @@ fn main_page() -> String {
     html
 }
 
-/// Both engines, by name.
-fn engines() -> [(&'static str, ParseOptions); 2] {
-    [Engine::Stream, Engine::Dom].map(|engine| {
-        let mut options = ParseOptions::default();
-        options.engine = engine;
-        (engine.name(), options)
-    })
-}
-
 fn pages(criterion: &mut Criterion) {
     let page = main_page();
     let mut group = criterion.benchmark_group("page");
     group.throughput(Throughput::Bytes(page.len() as u64));
-    for (engine, options) in engines() {
-        group.bench_function(engine, |bencher| {
-            bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html"), &options));
-        });
-    }
+    let options = ParseOptions::default();
+    group.bench_function("parse", |bencher| {
+        bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html"), &options));
+    });
     let links = Selector::parse("a[href]").unwrap();
     group.bench_function("scraper", |bencher| {
         bencher.iter(|| {
@@ -139,11 +128,10 @@ fn hostile(criterion: &mut Criterion) {
     ];
     for (name, page) in &cases {
         group.throughput(Throughput::Bytes(page.len() as u64));
-        for (engine, options) in engines() {
-            group.bench_function(format!("{name}/{engine}"), |bencher| {
-                bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html; charset=utf-8"), &options));
-            });
-        }
+        let options = ParseOptions::default();
+        group.bench_function(*name, |bencher| {
+            bencher.iter(|| parse(black_box(page.as_bytes()), Some("text/html; charset=utf-8"), &options));
+        });
     }
     group.finish();
 }

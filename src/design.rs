@@ -127,8 +127,8 @@
 //! takes some 7,000 instructions, to look it up 800.
 //!
 //! **A page is scanned when it is whole.** Scanning as it arrives would free a body sooner. But only at the end is it known how a base, a
-//! late encoding or a broken end changes a link; and if a page's structure needs the tree builder, that reads the whole page. Bodies are
-//! bounded, each and together. 28 kB are scanned in 22 microseconds, out of the processor's cache.
+//! late encoding or a broken end changes a link. Bodies are bounded, each and together. 28 kB are scanned in 22 microseconds, out of the
+//! processor's cache.
 //!
 //! **One runtime with a thread for each core.** With one thread a page takes as much CPU as with two (0.88, 1.05 and 1.11 times in three
 //! pairs), so a runtime for each core, with its own connections, has little to gain.

@@ -89,7 +89,7 @@ pub use checkpointer::CheckpointCosts;
 pub use error::CrawlError;
 pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
 pub use finished::Finished;
-pub use html::{EncodingSource, Engine, Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, is_html, parse};
+pub use html::{EncodingSource, Link, LinkKind, LinkText, Page, PageLinks, RobotsTag, is_html, parse};
 #[cfg(feature = "cli")]
 pub(crate) use http::DENIED;
 #[cfg(feature = "cluster")]

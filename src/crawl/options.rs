@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fields::FieldRule;
-use super::html::Engine;
 use super::http::{AccessRules, ClientChoice, Network, ProxyChoice, Secret};
 use super::sitemap::SitemapLimits;
 use crate::frontier::FrontierOptions;
@@ -245,8 +244,6 @@ impl Default for FetchOptions {
 pub struct ParseOptions {
     /// The product token to match `<meta name>` with, as in [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
-    /// The parser that reads it.
-    pub engine: Engine,
     /// Honor `rel=nofollow`, `<meta name=robots>` and `X-Robots-Tag`.
     pub nofollow: bool,
     /// Also take parts of a page: images, styles, scripts, media. They pass the gate as links do, but have the depth of their page.
@@ -261,7 +258,8 @@ pub struct ParseOptions {
     pub link_texts: bool,
     /// At most this many distinct links are taken from one page.
     pub max_links: usize,
-    /// At most this many elements are open at once in the tree builder. A page that nests deeper is read as a stream.
+    /// At most this many elements are open at once in the tree from which [fields](crate::crawl::FieldSet) are taken. What nests deeper has
+    /// none.
     pub max_nesting: usize,
 }
 
@@ -269,7 +267,6 @@ impl Default for ParseOptions {
     fn default() -> Self {
         Self {
             agent: "crawler".to_owned(),
-            engine: Engine::Stream,
             nofollow: true,
             resources: false,
             prefer_canonical: false,

@@ -20,8 +20,7 @@ use crate::driver::{host_of, path_and_query};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
 use crate::gate::{Admission, Admitted, Found, Gate, Links, Refusal, RefusalCounts};
 
-/// Larger bodies are read on another thread. A page of this size takes two or three milliseconds if only the tree builder can read it, and
-/// no page may hold up the others for longer.
+/// Larger bodies are read on another thread, so that no page holds up the others for more than a millisecond or two.
 const INLINE_BODY: usize = 128 * 1024;
 /// The same limit for a page whose tree is built to select fields from it.
 const INLINE_TREE: usize = 16 * 1024;

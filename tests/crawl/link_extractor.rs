@@ -13,14 +13,12 @@
 //! | leaves out `http://Some wierd html : ...` | so do we, refused and counted | |
 
 use crawler::address::{Canonicalizer, KeyRules};
-use crawler::crawl::{Engine, ParseOptions, parse};
+use crawler::crawl::{ParseOptions, parse};
 
 /// The links of a page as they would be asked for, each once, and whether they are followed; those that are no URLs are left out.
-fn links(url: &str, content_type: &str, html: &[u8], engine: Engine) -> Vec<(String, bool)> {
+fn links(url: &str, content_type: &str, html: &[u8]) -> Vec<(String, bool)> {
     let canonicalizer = Canonicalizer::new(&KeyRules::default());
-    let mut options = ParseOptions::default();
-    options.engine = engine;
-    let page = parse(html, Some(content_type), &options);
+    let page = parse(html, Some(content_type), &ParseOptions::default());
     let base = canonicalizer.base(url).unwrap();
     let base = page.base_href.as_deref().map_or(Some(base.clone()), |href| base.rebase(href)).unwrap();
     let base = base.with_query_encoder(page.query_encoder());
@@ -188,11 +186,9 @@ const CASES: &[Case] = &[
 #[test]
 fn scrapy_test_linkextractors() {
     for (case, url, content_type, html, expected) in CASES {
-        for engine in [Engine::Stream, Engine::Dom] {
-            let found = links(url, content_type, html, engine);
-            let found: Vec<_> =
-                found.iter().map(|(url, follow)| format!("{}{url}", if *follow { "" } else { "!" })).collect();
-            assert_eq!(&found, expected, "{case}, {engine:?}");
-        }
+        let found = links(url, content_type, html);
+        let found: Vec<_> =
+            found.iter().map(|(url, follow)| format!("{}{url}", if *follow { "" } else { "!" })).collect();
+        assert_eq!(&found, expected, "{case}");
     }
 }

@@ -99,8 +99,8 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hdrhistogram", &["src/crawl/latencies.rs"]),
-    // A tree that is not kept, one that is kept, and the input of both; the table of character references.
-    ("html5ever", &["src/crawl/html/document.rs", "src/crawl/html/stream/tag.rs", "src/crawl/html/tokenizer.rs"]),
+    // The tree of a page, and the table of character references.
+    ("html5ever", &["src/crawl/html/stream/tag.rs", "src/crawl/html/tree.rs"]),
     // A connection, its streams, and how they fail.
     ("h2", &["src/crawl/http/http2.rs", "src/crawl/http/fetch_error.rs"]),
     // The other client, and the layer that counts its connections.
@@ -158,7 +158,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustls", &["src/crawl/http/certificates.rs", "src/crawl/http/tls.rs"]),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Selectors; the tree that they are applied to.
-    ("scraper", &["src/crawl/fields.rs", "src/crawl/html/tokenizer.rs"]),
+    ("scraper", &["src/crawl/fields.rs", "src/crawl/html/tree.rs"]),
     // Derives, and what they need.
     ("serde", &["src/", "frontier/src/"]),
     // Structured data of pages; a checkpoint's content; records line by line; the whole report; an explanation; the

@@ -3,7 +3,7 @@
 
 use super::{Setting, positional, row, setting, switch, value};
 use crate::cli::field::{Bytes, Capacity, Choice, Many, Maybe, MaybeBytes, One};
-use crate::crawl::{ClientChoice, Engine};
+use crate::crawl::ClientChoice;
 use crate::gate::ScopeKind;
 use crate::seen::{Layout, OnFull};
 
@@ -31,8 +31,6 @@ const LAYOUTS: &[(&str, Layout)] = &{
 };
 
 const ON_FULL: &[(&str, OnFull)] = &[("grow", OnFull::Grow), ("stop", OnFull::Stop), ("warn", OnFull::Warn)];
-
-const ENGINES: &[(&str, Engine)] = &[(Engine::Stream.name(), Engine::Stream), (Engine::Dom.name(), Engine::Dom)];
 
 /// The rows of these settings, in the order of `crawler.toml`.
 pub(super) static ROWS: &[Setting] = &[
@@ -233,8 +231,6 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl: sitemaps.max_urls, "URLs taken from one sitemap; the others are counted"),
     setting!(Bytes, crawl: sitemaps.max_bytes, "A sitemap that unpacks to more is cut"),
     setting!(One, crawl: sitemaps.per_host, "Sitemaps of one host that others may list, in one run"),
-    setting!(Choice, crawl: parse.engine,
-        "The HTML parser: stream, or dom, which is many times slower", ENGINES),
     setting!(One, crawl: parse.nofollow, "Honor nofollow of links, pages and headers"),
     setting!(One, crawl: parse.json_ld, "Take URLs from structured data, too (JSON-LD: url, @id, sameAs and the like)")
         .flags(&[switch("json-ld", &["true"]).rare()]),
@@ -247,5 +243,5 @@ pub(super) static ROWS: &[Setting] = &[
         .flags(&[switch("prefer-canonical", &["true"]).rare()]),
     setting!(One, crawl: parse.max_links, "Links taken from one page"),
     setting!(One, crawl: parse.max_nesting,
-        "Elements open at once for dom; a page that nests deeper is read as a stream"),
+        "Elements open at once where fields are taken (extract); what nests deeper has none"),
 ];

@@ -6,7 +6,7 @@ use hashbrown::hash_table::Entry;
 use memchr::memchr;
 
 use super::charset::EncodingSource;
-use super::page::{Link, LinkKind, LinkText, Page, PageLinks, Reading, RobotsTag, folded};
+use super::page::{Link, LinkKind, LinkText, Page, PageLinks, RobotsTag, folded};
 use crate::crawl::ParseOptions;
 
 /// At most this many bytes of a text are taken as a URL, in a page, a sitemap or a plain text. It bounds memory: which URLs are too long is
@@ -31,6 +31,7 @@ pub(super) struct Harvest<'a> {
     base_href: Option<String>,
     title: Option<String>,
     robots: RobotsTag,
+    is_ambiguous: bool,
 }
 
 impl<'a> Harvest<'a> {
@@ -47,6 +48,7 @@ impl<'a> Harvest<'a> {
             base_href: None,
             title: None,
             robots: RobotsTag::default(),
+            is_ambiguous: false,
         }
     }
 
@@ -183,12 +185,12 @@ impl<'a> Harvest<'a> {
         }
     }
 
-    pub(super) fn into_page(
-        mut self,
-        encoding: &'static str,
-        encoding_source: EncodingSource,
-        reading: Reading,
-    ) -> Page {
+    /// Notes that only a tree could tell the meaning of a tag.
+    pub(super) fn add_ambiguity(&mut self) {
+        self.is_ambiguous = true;
+    }
+
+    pub(super) fn into_page(mut self, encoding: &'static str, encoding_source: EncodingSource) -> Page {
         if self.options.link_texts {
             self.link_texts.resize_with(self.links.len(), LinkText::default);
         }
@@ -203,7 +205,7 @@ impl<'a> Harvest<'a> {
             robots: self.robots,
             encoding,
             encoding_source,
-            reading,
+            is_ambiguous: self.is_ambiguous,
         }
     }
 }
@@ -247,23 +249,6 @@ pub(super) struct Element<'e> {
 }
 
 impl Element<'_> {
-    /// An element without attributes.
-    pub(super) const fn of(kind: ElementKind) -> Self {
-        Self {
-            kind,
-            content: None,
-            destination: None,
-            href: None,
-            http_equiv: None,
-            is_inert: false,
-            meta_name: None,
-            poster: None,
-            rel: None,
-            src: None,
-            srcset: None,
-        }
-    }
-
     /// The kind of resource that a `<link>` loads.
     fn linked_kind(&self) -> Option<LinkKind> {
         const ICONS: [&str; 4] = ["icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"];

@@ -29,8 +29,9 @@ pub struct Page {
     pub encoding: &'static str,
     /// Where the encoding was found.
     pub encoding_source: EncodingSource,
-    /// How it was read.
-    pub reading: Reading,
+    /// Whether only a tree could tell what one of its tags opens or closes, such as HTML within `<svg>` or `<math>`. It was read as if it
+    /// were well formed.
+    pub is_ambiguous: bool,
 }
 
 impl Page {
@@ -108,15 +109,6 @@ pub struct Link<'p> {
     pub kind: LinkKind,
     /// Whether it has `rel=nofollow` everywhere on the page.
     pub nofollow: bool,
-}
-
-/// How a page was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// As a document, by the tree builder.
-    Document,
-    /// As a stream of tags.
-    Stream,
 }
 
 /// Where a link was found.

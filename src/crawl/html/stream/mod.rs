@@ -15,9 +15,8 @@
 //! # What only a tree knows
 //!
 //! Nearly all pages give the same links whatever elements are open. There are three exceptions: HTML within `<svg>` or `<math>` that stays
-//! open, an HTML end tag while one of these is open, and a `<col>` in a `<template>`. In these cases the result is [`End::GivenUp`], and
-//! the tree builder reads the page. If the tree builder gives up too, [`OnAmbiguity::Guess`] goes on as if the page were well formed. No
-//! page is read more than three times, so time stays linear.
+//! open, an HTML end tag while one of these is open, and a `<col>` in a `<template>`. Such a page is
+//! [ambiguous](crate::crawl::Page::is_ambiguous), and is read as if it were well formed.
 //!
 //! Memory is the decoded values of one tag, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each byte of 2 KiB of the
 //! text.
@@ -34,7 +33,7 @@ use memchr::memchr;
 
 use super::charset::in_content;
 use super::harvest::{Element, ElementKind, Harvest};
-use super::tokenizer::{End, boundary};
+use super::tree::boundary;
 use marks::Marks;
 use name::{Name, may_count};
 use structure::{Foreign, Kind, Outline, Space};
@@ -44,29 +43,24 @@ use text::anchor_text;
 /// At most this many bytes of a title are looked at.
 const TITLE: usize = 4 * 1024;
 
-/// What to do if only a tree can tell the meaning of a tag.
+/// How far a text was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnAmbiguity {
-    /// Read on as if the page were well formed.
-    Guess,
-    /// Stop.
-    Stop,
+pub(super) enum End {
+    /// Up to a `<meta>` that changes how the text is decoded.
+    Declared,
+    /// To its end.
+    Whole,
 }
 
 /// Reads a text, with scripting off.
 ///
 /// Calls `declares` with the label of each encoding that the page declares. If it returns true, the text must be decoded differently, and
 /// reading ends.
-pub(super) fn read(
-    text: &str,
-    harvest: &mut Harvest<'_>,
-    doubt: OnAmbiguity,
-    declares: impl FnMut(&str) -> bool,
-) -> End {
+pub(super) fn read(text: &str, harvest: &mut Harvest<'_>, declares: impl FnMut(&str) -> bool) -> End {
     if harvest.wants_more() {
-        Scan::<_, true>::of(text, harvest, doubt, declares)
+        Scan::<_, true>::of(text, harvest, declares)
     } else {
-        Scan::<_, false>::of(text, harvest, doubt, declares)
+        Scan::<_, false>::of(text, harvest, declares)
     }
 }
 
@@ -80,21 +74,19 @@ struct Scan<'t, 'h, 'o, D, const MORE: bool> {
     at: usize,
     harvest: &'h mut Harvest<'o>,
     declares: D,
-    doubt: OnAmbiguity,
     outline: Outline,
     foreign: Foreign,
     attributes: Attributes,
 }
 
 impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, MORE> {
-    fn of(text: &'t str, harvest: &'h mut Harvest<'o>, doubt: OnAmbiguity, declares: D) -> End {
+    fn of(text: &'t str, harvest: &'h mut Harvest<'o>, declares: D) -> End {
         let scan = Self {
             text,
             marks: Marks::new(text.as_bytes()),
             at: 0,
             harvest,
             declares,
-            doubt,
             outline: Outline::new(),
             foreign: Foreign::default(),
             attributes: Attributes::default(),
@@ -201,8 +193,10 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         match kind {
             Kind::Foreign => return Ok(()),
             Kind::Html => {}
-            Kind::Unclear if self.doubt == OnAmbiguity::Stop => return Err(End::GivenUp),
-            Kind::Unclear => self.foreign.leave(),
+            Kind::Unclear => {
+                self.harvest.add_ambiguity();
+                self.foreign.leave_to_html();
+            }
         }
         self.outline.end(name);
         Ok(())
@@ -235,9 +229,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             kind = Kind::Unclear;
         }
         if kind == Kind::Unclear {
-            if self.doubt == OnAmbiguity::Stop {
-                return Err(End::GivenUp);
-            }
+            self.harvest.add_ambiguity();
             kind = Kind::Html;
         }
         if kind == Kind::Foreign {
@@ -286,8 +278,8 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
                 self.add(name, false);
                 return self.raw_text("iframe").ok_or(End::Whole);
             }
-            Name::MATH if !self_closing => return self.open(name, Space::Math),
-            Name::SVG if !self_closing => return self.open(name, Space::Svg),
+            Name::MATH if !self_closing => self.open(name, Space::Math),
+            Name::SVG if !self_closing => self.open(name, Space::Svg),
             Name::NOEMBED => return self.raw_text("noembed").ok_or(End::Whole),
             Name::NOFRAMES => return self.raw_text("noframes").ok_or(End::Whole),
             Name::PLAINTEXT => return Err(End::Whole),
@@ -307,10 +299,9 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         Ok(())
     }
 
-    fn open(&mut self, name: Name, space: Space) -> Step {
-        match self.foreign.open(name, space) {
-            Kind::Unclear if self.doubt == OnAmbiguity::Stop => Err(End::GivenUp),
-            _ => Ok(()),
+    fn open(&mut self, name: Name, space: Space) {
+        if self.foreign.open(name, space) == Kind::Unclear {
+            self.harvest.add_ambiguity();
         }
     }
 

@@ -179,8 +179,8 @@ fn forbids_frames(name: Name, is_hidden: bool) -> bool {
     }
 }
 
-/// At most this many open elements are kept. A deeper element makes the page [unclear](Kind::Unclear); when the stream guesses, it counts
-/// as closed. Drawings nest less, and browsers stop at 512.
+/// At most this many open elements are kept. A deeper element is [unclear](Kind::Unclear) and counts as closed. Drawings nest less, and
+/// browsers stop at 512.
 const MAX_DEPTH: usize = 256;
 
 /// How to read a tag.
@@ -190,7 +190,7 @@ pub(super) enum Kind {
     Foreign,
     /// As HTML.
     Html,
-    /// As HTML, but only the elements around it tell what it opens or closes.
+    /// As HTML, although only the elements around it tell what it opens or closes.
     Unclear,
 }
 
@@ -206,7 +206,7 @@ struct Element {
     space: Space,
 }
 
-/// The open elements of foreign content. HTML inside them is never kept: the page is then [unclear](Kind::Unclear).
+/// The open elements of foreign content. HTML inside them is never kept: what it closes is [unclear](Kind::Unclear).
 #[derive(Debug, Default)]
 pub(super) struct Foreign(Vec<Element>);
 
@@ -230,7 +230,7 @@ impl Foreign {
             return kind_within(name);
         }
         if is_html_only(name) || name == Name::FONT && is_marked {
-            self.pop_to_html();
+            self.leave_to_html();
             return if self.is_empty() { Kind::Html } else { kind_within(name) };
         }
         match name {
@@ -252,7 +252,7 @@ impl Foreign {
     /// Takes an end tag in foreign content.
     pub(super) fn end(&mut self, name: Name) -> Kind {
         if matches!(name, Name::BR | Name::P) {
-            self.pop_to_html();
+            self.leave_to_html();
             return Kind::Html;
         }
         match self.0.iter().rposition(|element| element.name == name) {
@@ -265,7 +265,8 @@ impl Foreign {
         }
     }
 
-    fn pop_to_html(&mut self) {
+    /// Leaves foreign content up to the innermost element that may hold HTML, which no end tag of HTML closes.
+    pub(super) fn leave_to_html(&mut self) {
         while self.0.pop_if(|top| !top.is_integration_point()).is_some() {}
     }
 }

@@ -3,7 +3,7 @@
 use memchr::{memchr, memchr2, memmem};
 
 use super::tag::{Context, Part, decode, is_space, next_part};
-use crate::crawl::html::tokenizer::{boundary, is_block};
+use crate::crawl::html::tree::{boundary, is_block};
 
 /// The end of a comment; `from` is after its `<!--`. `None` if it is not closed.
 pub(super) fn comment(bytes: &[u8], from: usize) -> Option<usize> {
