@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::command_error::{CommandError, Exit};
-use super::help::{self, group_of};
+use super::help::{self, EXAMPLES, group_of};
 use super::layers::untyped;
 use super::merge::MergeRequest;
 use super::output::print;
@@ -453,22 +453,6 @@ fn after_long_help() -> String {
          Examples:\n{examples}"
     )
 }
-
-const EXAMPLES: [(&str, &str); 13] = [
-    ("crawler https://example.org/", "one site, and no other host"),
-    ("crawler --seeds seeds.txt --scope domain --depth 3", "a list of sites, with their subdomains, three links deep"),
-    ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
-    ("crawler https://example.org/ --warc", "the same, kept as a web archive; its index: crawler cdxj crawl/"),
-    ("crawler resume crawl/", "continue a crawl that was stopped or killed"),
-    ("crawler retry crawl/", "the pages that failed, once more"),
-    ("crawler repair crawl/", "what is damaged in a job, and repair it; --yes does not ask"),
-    ("crawler drop crawl/ --host example.org", "leave one host alone; --undo takes it back"),
-    ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
-    ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
-    ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
-    ("crawler top crawl/", "watch a running crawl in the terminal; pause it, stop it"),
-    ("crawler report crawl/ --open", "the report as a page, with charts"),
-];
 
 /// Prints the manual page of this command, or of the whole command if none is named; or writes a page for each command into a directory.
 pub(super) fn man(of: Option<&str>, to: Option<&Path>) -> Result<(), CommandError> {

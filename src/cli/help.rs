@@ -143,25 +143,35 @@ impl HelpGroup {
 const COMMON: [&str; 10] =
     ["config", "seeds", "max-pages", "scope", "depth", "host-delay", "contact", "job", "output", "simulate"];
 
-const EXAMPLES: &str = "\
-Examples:
-  crawler https://example.org/                          one site, and no other host
-  crawler --seeds seeds.txt --scope domain --depth 3    a list of sites with their subdomains
-  crawler --seeds seeds/simulated.txt --simulate        a simulated web, without a network
-  crawler resume crawl/                                 go on after a stop or a crash
-  crawler explain https://example.org/a --job crawl/    why this URL was not fetched
-";
+/// Commands, and what they do; first the [few](FEW) that the overview shows.
+pub(super) const EXAMPLES: [(&str, &str); 13] = [
+    ("crawler https://example.org/", "one site, and no other host"),
+    ("crawler --seeds seeds.txt --scope domain --depth 3", "sites and their subdomains, three links deep"),
+    ("crawler --seeds seeds/simulated.txt --simulate", "a simulated web, without a network"),
+    ("crawler resume crawl/", "continue a crawl that was stopped or killed"),
+    ("crawler explain https://example.org/a --job crawl/", "why this URL was not fetched, or not yet"),
+    ("crawler https://example.org/ --warc", "one site, kept as a web archive; its index: crawler cdxj crawl/"),
+    ("crawler retry crawl/", "the pages that failed, once more"),
+    ("crawler repair crawl/", "what is damaged in a job, and repair it; --yes does not ask"),
+    ("crawler drop crawl/ --host example.org", "leave one host alone; --undo takes it back"),
+    ("crawler config --host-delay 2s > slow.toml", "the settings in force, as a file for --config"),
+    ("crawler stats crawl/ --filter", "what the seen filter lost, shard by shard"),
+    ("crawler top crawl/", "watch a running crawl in the terminal; pause it, stop it"),
+    ("crawler report crawl/ --open", "the report as a page, with charts"),
+];
+const FEW: usize = 5;
 
 /// The overview of the command: all commands, the common options, the groups of the others, and examples.
 pub(super) fn overview(command: Command) -> Command {
     let groups = GROUPS.map(|group| format!("  {:<12}{}\n", group.name, group.about)).concat();
+    let examples: String = EXAMPLES[..FEW].iter().map(|(command, what)| format!("  {command:<54}{what}\n")).collect();
     // The groups and examples are in the template itself, because clap would fold their columns.
     let template = format!(
         "{{about}}\nGive it URLs: it obeys robots.txt, waits between requests to a host, and can be stopped and resumed.\n\n\
          {{usage-heading}} {{usage}}\n\n\
          Commands (crawler help COMMAND):\n{{subcommands}}\n\n\
          Common options:\n{{options}}\n\n\
-         Groups of options (crawler help GROUP; all, with exit codes: crawler help all):\n{groups}\n{EXAMPLES}"
+         Groups of options (crawler help GROUP; all, with exit codes: crawler help all):\n{groups}\nExamples:\n{examples}"
     );
     let page = command.help_template(template).mut_args(|arg| {
         let is_common = COMMON.contains(&arg.get_id().as_str());
