@@ -43,7 +43,7 @@ pub use crate::job::manifest::{Sealing, sealed_bytes};
 pub use crate::job::open::explain_among;
 pub use crate::seen::firsts::Firsts;
 
-/// Files that are a job's own: named whole or not at all, never through a link that somebody else has put there.
+/// A job's own files. A file gets its name once it is whole, and is never opened through a link.
 pub mod own {
     pub use crate::job::own::{
         Inode, Named, Replacement, create, find, nameless, open, open_or_create, open_or_create_in_place, parent, read,

@@ -160,8 +160,7 @@ pub(in crate::crawl) struct BegunOutputs {
 }
 
 impl BegunOutputs {
-    /// Cuts outputs, of which the page records are the first, to their ends, lets sinks remember the pages that are left, and starts the
-    /// writers.
+    /// Cuts the outputs to their ends. Sinks then remember the pages that are left, and the writers start. The page records come first.
     pub(in crate::crawl) fn of(
         outputs: Vec<Output>,
         ends: &OutputEnds,

@@ -434,7 +434,7 @@ impl<J: Journal> Frontier<J> {
     /// [`connections_per_address`](crate::frontier::Politeness::connections_per_address).
     ///
     /// The least address stands for all; of IPv6 addresses, the first 64 bits. Pass them with each lease: repeating them costs next to
-    /// nothing. If they are not known, as behind a proxy, pass none: the request counts for no address.
+    /// nothing. If they are not known, because a proxy looks them up, pass none: the request then counts for no address.
     ///
     /// ```
     /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Resolved, Timestamp};

@@ -48,9 +48,9 @@
 //!
 //! A title may be drawn anew for each answer, and then no two pages are the same. So a page also counts as one that came before if, under
 //! its title, it has many words and says them for the second time at its URL without the id. But an application may serve one text for all
-//! its ids, and a photograph may have nothing but its page's navigation. So each text counts once for a host, however often it is said,
-//! and only on a page whose links have one id in common that is not the page's own: links of a session have that, and neither links that
-//! stay in a project or a build, nor those to other items. These pages are counted apart from those that are the same with their titles.
+//! its ids, and the page of a photograph may have no text but its navigation. So each text counts once for a host, however often it is
+//! said, and only on a page whose links have one id in common that is not the page's own. Links of a session have such an id. Links within
+//! a project or a build do not, and links to other items do not. Pages that are equal with their titles have a count of their own.
 //!
 //! # Mirrors
 //!

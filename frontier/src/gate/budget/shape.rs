@@ -102,8 +102,8 @@ pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
     replace(path_and_query, false, &mut without).then_some(without)
 }
 
-/// Whether links, given by their paths and queries, carry one id from page to page that is not in `own`, the URL that they are on: at least
-/// two URLs without their ids, each of which has the same id, and no other id in any.
+/// Whether the links of a page, given by their paths and queries, have one id in common that the page's own URL lacks. The links with an id
+/// must lead to at least two URLs, compared without it; a second id among them makes this false.
 pub(crate) fn renew_ids<'a>(own: &str, links: impl Iterator<Item = &'a str>) -> bool {
     let mut id = None;
     let mut first = None;

@@ -204,7 +204,7 @@ impl Model {
         }
     }
 
-    /// Whoever has become due stands up, longest first.
+    /// Hosts whose rest is over leave their seats, the one that is due longest first.
     pub(super) fn wake(&mut self, now: Timestamp) {
         let rests = |host: usize| self.hosts[host].rests.filter(|(due, _)| *due <= now).map(|rests| (rests, host));
         let mut due: Vec<_> = (0..HOSTS).filter_map(rests).collect();
