@@ -164,7 +164,8 @@ const FEW: usize = 5;
 /// The overview of the command: all commands, the common options, the groups of the others, and examples.
 pub(super) fn overview(command: Command) -> Command {
     let groups = GROUPS.map(|group| format!("  {:<12}{}\n", group.name, group.about)).concat();
-    let examples: String = EXAMPLES[..FEW].iter().map(|(command, what)| format!("  {command:<54}{what}\n")).collect();
+    let examples = EXAMPLES[..FEW].iter().map(|(command, what)| format!("  {command:<54}{what}\n"));
+    let examples = examples.collect::<Vec<_>>().concat();
     // The groups and examples are in the template itself, because clap would fold their columns.
     let template = format!(
         "{{about}}\nGive it URLs: it obeys robots.txt, waits between requests to a host, and can be stopped and resumed.\n\n\
