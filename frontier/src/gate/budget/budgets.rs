@@ -11,7 +11,7 @@ use super::copies::Originals;
 use super::copies::place;
 use super::evidence::MostRefused;
 use super::evidence::{Evidence, YieldCounts};
-use super::shape::{Combination, combination, section, shape, without_ids};
+use super::shape::{Combination, combination, ids, section, shape, without_ids};
 use super::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Said, Session};
 use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, host_of};
 use crate::gate::{Refusal, TrapLimits, domain};
@@ -329,7 +329,7 @@ impl Budgets {
 
     /// Whether a URL has an id in it, so that its page is compared with those of other ids.
     pub fn has_ids(&self, path_and_query: &str) -> bool {
-        self.limits.session_budget > 0 && without_ids(path_and_query).is_some()
+        self.limits.session_budget > 0 && ids(path_and_query).next().is_some()
     }
 
     /// Whether a page belongs to a set that is at another place too: it has the file name of the first page with its text, and is in other

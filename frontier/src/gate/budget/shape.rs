@@ -93,13 +93,10 @@ pub(super) fn section(path_and_query: &str) -> String {
 
 /// The path and query without ids, which is the same for two sessions of one page. Numbers are left as they are. `None` if there is no id.
 pub(super) fn without_ids(path_and_query: &str) -> Option<String> {
-    // Most URLs have no run this long.
-    let is_long = |text: &str| text.len() >= HEXADECIMAL;
-    if !path_and_query.split(|letter: char| !letter.is_ascii_alphanumeric()).any(is_long) {
-        return None;
-    }
+    ids(path_and_query).next()?;
     let mut without = String::with_capacity(path_and_query.len());
-    replace(path_and_query, false, &mut without).then_some(without)
+    replace(path_and_query, false, &mut without);
+    Some(without)
 }
 
 /// Whether the links of a page, given by their paths and queries, have one id in common that the page's own URL lacks. The links with an id
@@ -121,7 +118,7 @@ pub(crate) fn renew_ids<'a>(own: &str, links: impl Iterator<Item = &'a str>) -> 
 }
 
 /// The ids in a text.
-fn ids(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn ids(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|run| is_id(run))
 }
 
@@ -135,15 +132,13 @@ fn parameters(query: &str) -> impl Iterator<Item = &str> {
     query.split('&').filter(|parameter| !parameter.is_empty())
 }
 
-/// Appends a text with its ids replaced, and its numbers too if `numbers` is set. Returns whether there was an id.
-fn replace(text: &str, numbers: bool, to: &mut String) -> bool {
-    let mut had_id = false;
+/// Appends a text with its ids replaced, and its numbers too if `numbers` is set.
+fn replace(text: &str, numbers: bool, to: &mut String) {
     let mut rest = text;
     while !rest.is_empty() {
         let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
         let (run, behind) = rest.split_at(length);
         if is_id(run) {
-            had_id = true;
             to.push_str("{id}");
         } else if numbers {
             replace_numbers(run, to);
@@ -154,7 +149,6 @@ fn replace(text: &str, numbers: bool, to: &mut String) -> bool {
         to.push_str(&behind[..other]);
         rest = &behind[other..];
     }
-    had_id
 }
 
 /// Appends letters as they are, and `#` for each number, however many digits it has.
