@@ -31,7 +31,7 @@ pub use page::{Link, LinkKind, LinkText, Page, PageLinks, RobotsTag};
 pub use sniff::is_html;
 pub(super) use sniff::{SNIFFED, first_element};
 pub(super) use tree::{boundary, is_block, tree};
-pub(super) use words::{KnownWords, Words, under_title, words};
+pub(super) use words::{KnownWords, words};
 
 /// Takes links, title and robots directives from an HTML body.
 ///

@@ -14,7 +14,7 @@ use fearless_simd::prelude::*;
 use fearless_simd::{Level, Simd, dispatch, u8x64};
 use memchr::{memchr, memmem};
 
-/// At most this many bytes of a page are read for words, not counting [long](LONG) markup.
+/// At most this many bytes of a page are read for words after its title, and as many before, not counting [long](LONG) markup.
 const READ: usize = 8 * 1024;
 /// Markup of at least this many bytes is a script, a style or a picture, and counts toward no limit.
 const LONG: usize = 256;
@@ -40,9 +40,20 @@ pub(in crate::crawl) struct Words {
     /// The bytes of the text that were read for them.
     pub(in crate::crawl) read: usize,
     numbers: usize,
+    title: Title,
+    /// The hashes under the title, where they are not the last of `hashes`: numbers are few in one of both alone.
+    under: Option<Vec<u32>>,
     /// The day that was the last word, and the length of the run of days that it ends; 0 after any other word.
     day: u8,
     days: usize,
+}
+
+/// The numbers of hashes, words and numbers up to the end of a page's title; 0 if it has none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Title {
+    hashes: usize,
+    count: usize,
+    numbers: usize,
 }
 
 /// The words of a text in order, hashed, with ASCII letters in lower case. Markup, scripts, styles and comments are left out, and so are
@@ -51,14 +62,18 @@ pub(in crate::crawl) struct Words {
 /// alike, and two tables are not. The many days of a calendar's grid are recognized by their order and left out.
 ///
 /// One pass over the bytes, whatever their encoding. It does not distinguish tags from text that looks like tags, so it must not be used to
-/// read a page.
-pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords) -> Words {
+/// read a page. Reading begins anew after the title: the words [under](Words::under_title) it, which are kept if `is_split`, are those of
+/// a text that begins there.
+pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -> Words {
     let mut words = Words { hashes: Vec::with_capacity(text.len().min(WINDOW) / 2 + 1), ..Words::default() };
+    // The first window ends where the title does.
+    let mut title = title_end(text);
     // The number of bytes still to read, and the end of markup that may reach beyond the window.
     let (mut left, mut behind) = (READ, 0);
     while words.read < text.len() && left > 0 {
         let begin = words.read;
-        let window = &text[begin..text.len().min(begin + WINDOW)];
+        let title = title.take();
+        let window = &text[begin..title.unwrap_or(text.len().min(begin + WINDOW))];
         let mut letters = letters(window);
         let (mut at, mut long) = (0, 0);
         while let Some(tag) = memchr(b'<', &window[at..]) {
@@ -68,16 +83,21 @@ pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords) -> Words {
             clear(&mut letters, tag..at);
             long += if at - tag < LONG { 0 } else { at - tag };
         }
-        let end = if begin + window.len() < text.len() { whole_words(&letters, window.len()) } else { window.len() };
+        let is_whole = title.is_some() || begin + window.len() == text.len();
+        let end = if is_whole { window.len() } else { whole_words(&letters, window.len()) };
         clear(&mut letters, end..window.len());
         each(&letters, end, |word| words.add(window, word, known));
         words.read = behind.max(begin + end);
         left = left.saturating_sub(end.saturating_sub(long));
+        // An end that stands in a comment or a script is none.
+        if title == Some(words.read) {
+            words.end_days();
+            words.title = Title { hashes: words.hashes.len(), count: words.count, numbers: words.numbers };
+            left = READ;
+        }
     }
     words.end_days();
-    if words.numbers * FEW_NUMBERS <= words.hashes.len() {
-        words.hashes.iter_mut().filter(|hash| **hash & NUMBER != 0).for_each(|hash| *hash = NUMBER);
-    }
+    words.unite_numbers(is_split);
     words
 }
 
@@ -122,6 +142,38 @@ impl Words {
         }
         (self.day, self.days) = (0, 0);
     }
+
+    /// Makes all numbers one word if they are few, among all words and among those under the title.
+    fn unite_numbers(&mut self, is_split: bool) {
+        let Title { hashes, numbers, .. } = self.title;
+        let are_few = |numbers: usize, words: usize| numbers * FEW_NUMBERS <= words;
+        let unite = |words: &mut [u32]| {
+            words.iter_mut().filter(|hash| **hash & NUMBER != 0).for_each(|hash| *hash = NUMBER);
+        };
+        let are_few_in_all = are_few(self.numbers, self.hashes.len());
+        if is_split && are_few(self.numbers - numbers, self.hashes.len() - hashes) != are_few_in_all {
+            let mut under = self.hashes[hashes..].to_vec();
+            if !are_few_in_all {
+                unite(&mut under);
+            }
+            self.under = Some(under);
+        }
+        if are_few_in_all {
+            unite(&mut self.hashes);
+        }
+    }
+
+    /// The hashes of the words after the title, and the number of all words there; of all words if there is no title.
+    pub(in crate::crawl) fn under_title(&self) -> (&[u32], usize) {
+        let hashes = self.under.as_deref().unwrap_or(&self.hashes[self.title.hashes..]);
+        (hashes, self.count - self.title.count)
+    }
+
+    /// Adds what stands for the text that is not read.
+    pub(in crate::crawl) fn add_rest(&mut self, rest: [u32; 2]) {
+        self.hashes.extend(rest);
+        self.under.iter_mut().for_each(|under| under.extend(rest));
+    }
 }
 
 /// The number of bytes of a window without a word at its end that may go on after it; the whole window if it is one long word.
@@ -146,11 +198,10 @@ fn behind_tag(text: &[u8]) -> &[u8] {
     end.map_or(&[], |end| &text[end..])
 }
 
-/// What follows the title of a page, if that ends among the bytes that are read; otherwise all of the page.
-pub(in crate::crawl) fn under_title(text: &[u8]) -> &[u8] {
+/// Where the title of a page ends, if that is among the first bytes.
+fn title_end(text: &[u8]) -> Option<usize> {
     let read = &text[..text.len().min(READ)];
-    let mut tags = memchr::memchr_iter(b'<', read);
-    tags.find(|tag| starts_with(&read[*tag..], b"</title")).map_or(text, |tag| &text[tag..])
+    memchr::memchr_iter(b'<', read).find(|tag| starts_with(&read[*tag..], b"</title"))
 }
 
 /// The end tag of an element whose text does not count.
@@ -378,7 +429,11 @@ mod tests {
     use super::*;
 
     fn words(text: &[u8]) -> Vec<u32> {
-        super::words(text, &KnownWords::of("host.test")).hashes
+        read(text, "host.test").hashes
+    }
+
+    fn read(text: &[u8], host: &str) -> Words {
+        super::words(text, &KnownWords::of(host), false)
     }
 
     #[test]
@@ -423,17 +478,73 @@ mod tests {
         }
     }
 
+    fn texts(least: usize) -> impl Strategy<Value = String> {
+        let pieces = [
+            "word ",
+            "may",
+            "12 ",
+            "3 4 5 6 7 8 ",
+            "<p>",
+            "<a href=/1>",
+            "<!-- 9 -->",
+            "<script>x 1</script>",
+            "nbsp ",
+            "7",
+            "é",
+        ];
+        let pieces = prop::sample::select(pieces.to_vec());
+        (prop::collection::vec(pieces, 0..40), 0..2_000_usize)
+            .prop_map(move |(pieces, times)| pieces.concat().repeat(least + times % 7 * (times / 100)))
+    }
+
+    proptest! {
+        /// Each text is read once, and what is under its title once more.
+        #[test]
+        fn words_under_a_title_are_those_of_a_text_that_begins_there(head in texts(0), title in texts(1), body in texts(1)) {
+            let head = format!("<title>{}{title}", &head[..head.floor_char_boundary(READ / 2)]);
+            let body = format!("</title>{body}");
+            let text = [&head, &*body].concat();
+            let (known, rest) = (KnownWords::of("host.test"), [7, 8]);
+            let [mut split, mut all] = [true, false].map(|is_split| super::words(text.as_bytes(), &known, is_split));
+            // One that ends far down, or in a comment or a script, is none.
+            let at = title_end(text.as_bytes()).filter(|_| split.title.count == read(head.as_bytes(), "host.test").count);
+            let mut alone = super::words(&text.as_bytes()[at.unwrap_or_default()..], &known, false);
+            for words in [&mut split, &mut all, &mut alone] {
+                words.add_rest(rest);
+            }
+            prop_assert_eq!((&split.hashes, split.count, split.read), (&all.hashes, all.count, all.read));
+            prop_assert_eq!(split.under_title(), (&*alone.hashes, alone.count));
+            prop_assert_eq!(split.read, alone.read + at.unwrap_or_default());
+        }
+    }
+
+    #[test]
+    fn numbers_under_a_title_are_judged_there() {
+        let under = |text: &str| {
+            let words = super::words(text.as_bytes(), &KnownWords::of(""), true);
+            let under = words.under_title();
+            (under.0.to_vec(), under.1)
+        };
+        let few = under("<title>1 2 3</title>a b c d 5");
+        assert_eq!(few, under("<title>x</title>a b c d 6"));
+        assert_eq!(few, under("a b c d 7"));
+        assert_eq!(few.0.last(), Some(&NUMBER));
+        assert_ne!(under("<title>a b c d</title>5 x"), under("<title>a b c d</title>6 x"));
+        assert_eq!(under("<title>1 2 3</title>4 5 x").1, 3, "a run of days ends with the title");
+        assert_eq!(under("<!-- </title> -->a"), under("a"));
+    }
+
     #[test]
     fn what_is_far_down_is_not_read() {
         let text = [&b"word ".repeat(READ / 5 + WINDOW), b"last words".as_slice()].concat();
-        let read = super::words(&text, &KnownWords::of("")).read;
+        let read = read(&text, "").read;
         assert!((READ..READ + WINDOW).contains(&read) && text[..read].ends_with(b" "), "{read}");
         assert_eq!(words(&text), words(&text[..read]));
         // A script counts toward no limit, wherever it is, and a word is one word wherever a window ends.
         for before in [0, 1, 2, 3, 4, READ / 2 - 7] {
             let script = format!("<script>{}</script>", "a, b; ".repeat(READ));
             let text = [&b"word ".repeat(before / 5), script.as_bytes(), &text[..READ / 2]].concat();
-            let all = super::words(&text, &KnownWords::of(""));
+            let all = self::read(&text, "");
             assert_eq!((all.read, all.count), (text.len(), before / 5 + (READ / 2).div_ceil(5)), "{before}");
         }
     }
@@ -442,7 +553,7 @@ mod tests {
     fn the_name_of_its_host_says_nothing_on_a_page() {
         let page = |host: &str, name: &str| {
             let text = format!("<h1>Welcome to {name}</h1> 3 words of {name}, example of them");
-            super::words(text.as_bytes(), &KnownWords::of(host)).hashes
+            read(text.as_bytes(), host).hashes
         };
         assert_eq!(page("x7.wild.test", "X7.wild.test"), page("a-b.c.wild.test", "a-b.C.Wild.Test"));
         assert_eq!(page("1a.mirror.test", "1a.mirror.test"), page("www.original.test", "www.original.test"));
@@ -469,7 +580,7 @@ mod tests {
                 .for_each(|day| text += &["<td class=old>", &day.to_string(), "</td>"].concat());
             text.push_str(&blank.repeat(first as usize));
             (1..=days).for_each(|day| text += &["<td><a href=/", name, "/5>", &day.to_string(), "</a></td>"].concat());
-            super::words(text.as_bytes(), &KnownWords::of("a.example"))
+            read(text.as_bytes(), "a.example")
         };
         let february = month("February", 31, 0, 28, "");
         assert_eq!((february.hashes.len(), february.count), (9, 37), "what is left out is said all the same");

@@ -7,7 +7,7 @@ use ahash::AHashMap;
 
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
 use crate::crawl::fields::{FieldError, FieldSet, FieldValue};
-use crate::crawl::html::{EncodingSource, KnownWords, LinkText, Words, under_title, words};
+use crate::crawl::html::{EncodingSource, KnownWords, LinkText, words};
 use crate::crawl::lock::lock;
 use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
@@ -80,23 +80,17 @@ impl Extract {
     pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords, has_ids: bool) {
         const FEW: usize = 16;
         let key = self.gate.fingerprint_key();
-        let text = if has_ids {
-            let under = under_title(body);
-            let Words { hashes: mut words, count, read, .. } = words(under, known);
-            words.extend(halves(key.fingerprint_bytes(&under[read..])));
-            (count >= FEW).then(|| key.fingerprint_words(&words))
-        } else {
-            None
-        };
-        let Words { hashes: mut words, count, read, .. } = words(body, known);
-        let (read, rest) = body.split_at(read);
+        let mut words = words(body, known, has_ids);
+        let (read, rest) = body.split_at(words.read);
         let mut body = key.fingerprint_bytes(read);
         if !rest.is_empty() {
             let rest = halves(key.fingerprint_bytes(rest));
-            words.extend(rest);
+            words.add_rest(rest);
             body = key.fingerprint_words([halves(body), rest].as_flattened());
         }
-        let words = (count >= FEW).then(|| key.fingerprint_words(&words));
+        let print = |(words, count): (&[u32], usize)| (count >= FEW).then(|| key.fingerprint_words(words));
+        let text = if has_ids { print(words.under_title()) } else { None };
+        let words = print((&words.hashes, words.count));
         self.content = Some(Content { page, body, words, text });
     }
 
