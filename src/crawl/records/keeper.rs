@@ -135,25 +135,47 @@ mod tests {
         thread.unwrap().unwrap().end().unwrap_err().to_string()
     }
 
+    /// A body that cannot be synced.
+    fn bodies(directory: &Path) -> Bodies {
+        let bodies = Bodies::open(directory, 7).unwrap();
+        let digest = bodies.keep(b"abc").unwrap();
+        let hex = digest.strip_prefix("sha256:").unwrap();
+        let body = directory.join(&hex[..2]).join(&hex[2..]);
+        std::fs::remove_file(&body).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &body).unwrap();
+        bodies
+    }
+
+    /// An output that cannot be synced.
+    fn outputs() -> OutputFiles {
+        let (mut outputs, written) = (OutputFiles::default(), Written::default());
+        outputs.add(Output::other(Path::new("/proc/self/comm")).unwrap(), written.clone());
+        written.add(5);
+        outputs
+    }
+
     #[test]
     fn bodies_are_synced_while_a_crawl_runs() {
         let directory = tempfile::tempdir().unwrap();
-        let bodies = Bodies::open(directory.path(), 7).unwrap();
-        let digest = bodies.keep(b"abc").unwrap();
-        let hex = digest.strip_prefix("sha256:").unwrap();
-        let body = directory.path().join(&hex[..2]).join(&hex[2..]);
-        std::fs::remove_file(&body).unwrap();
-        std::os::unix::fs::symlink("/dev/null", &body).unwrap();
-        let error = failure(OutputFiles::default(), Some(bodies));
+        let error = failure(OutputFiles::default(), Some(bodies(directory.path())));
         assert!(error.contains(directory.path().to_str().unwrap()), "{error}");
     }
 
     #[test]
     fn outputs_are_synced_while_a_crawl_runs() {
-        let (mut outputs, written) = (OutputFiles::default(), Written::default());
-        outputs.add(Output::other(Path::new("/proc/self/comm")).unwrap(), written.clone());
-        written.add(5);
-        let error = failure(outputs, None);
+        let error = failure(outputs(), None);
         assert!(error.contains("/proc/self/comm"), "{error}");
+    }
+
+    #[test]
+    fn a_checkpoint_confirms_no_body_and_no_output_that_is_not_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        let keeper = |outputs, bodies: Option<Bodies>| OutputKeeper::new(outputs, bodies.map(Arc::new));
+        let synced = |keeper: OutputKeeper| keeper.sync(&OutputEnds::default()).map_err(|error| error.to_string());
+        let error = synced(keeper(OutputFiles::default(), Some(bodies(directory.path())))).unwrap_err();
+        assert!(error.contains(directory.path().to_str().unwrap()), "{error}");
+        let error = synced(keeper(outputs(), None)).unwrap_err();
+        assert!(error.contains("/proc/self/comm"), "{error}");
+        assert_eq!(synced(keeper(OutputFiles::default(), None)), Ok(true));
     }
 }
