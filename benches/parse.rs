@@ -6,7 +6,7 @@ use std::hint::black_box;
 use crawler::address::BaseUrl;
 use crawler::crawl::{Page, ParseOptions, parse};
 use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
-use crawler::gate::{Found, Gate, Links, Via};
+use crawler::gate::{Found, Gate, LinkUrl, Links, Via};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use scraper::{Html, Selector};
 
@@ -99,7 +99,7 @@ fn verdicts(criterion: &mut Criterion) {
 fn together(gate: &Gate, base: &BaseUrl, page: &Page) -> usize {
     let mut links = Links::new(1, None);
     for link in page.links.iter() {
-        let _ = links.add(gate, base, link.href, false);
+        let _ = links.add(gate, &mut LinkUrl::new(base, link.href), false);
     }
     gate.admit_links(links).0.len()
 }

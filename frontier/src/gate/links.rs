@@ -5,14 +5,65 @@ use std::sync::atomic::Ordering;
 use super::answers::{HashedBase, LinkKey};
 use super::budget::renew_ids;
 use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, Via};
-use crate::address::CanonicalUrl;
-use crate::address::{BaseUrl, Fingerprint};
+use crate::address::{BaseUrl, CanonicalUrl, Fingerprint};
 use crate::seen::Sighting;
 
 /// The most bytes that the links of a page may take. Once resolved, a short link on a page with a long address is as long as that address.
 const MOST: usize = 8 << 20;
 /// The same for the URLs that a sitemap lists: it may have 50,000.
 const MOST_LISTED: usize = 48 << 20;
+
+/// A link as its page wrote it, and the URL that it leads to. The URL is made at first use, and kept: whoever needs it later finds it here.
+#[derive(Debug)]
+pub struct LinkUrl<'p> {
+    base: &'p BaseUrl,
+    href: &'p str,
+    url: Option<Result<CanonicalUrl, Refusal>>,
+}
+
+impl<'p> LinkUrl<'p> {
+    /// The link `href` of a page whose links are relative to `base`. Nothing is made yet.
+    #[inline]
+    pub fn new(base: &'p BaseUrl, href: &'p str) -> Self {
+        Self { base, href, url: None }
+    }
+
+    /// What the link is relative to.
+    #[inline]
+    pub fn base(&self) -> &'p BaseUrl {
+        self.base
+    }
+
+    /// Its text as written.
+    #[inline]
+    pub fn href(&self) -> &'p str {
+        self.href
+    }
+
+    /// Where it leads.
+    ///
+    /// # Errors
+    /// Why its text is no URL.
+    pub fn url(&mut self, gate: &Gate) -> Result<&CanonicalUrl, Refusal> {
+        let (base, href) = (self.base, self.href);
+        let url = self.url.get_or_insert_with(|| resolved(gate, base, href));
+        url.as_ref().map_err(|&refusal| refusal)
+    }
+
+    /// Takes the URL out, for a [`Found`]. If that is refused, [`Links::add_found`] gives the URL back.
+    ///
+    /// # Errors
+    /// As [`url`](Self::url).
+    pub fn take(&mut self, gate: &Gate) -> Result<CanonicalUrl, Refusal> {
+        let url = self.url.take().unwrap_or_else(|| resolved(gate, self.base, self.href));
+        url.inspect_err(|&refusal| self.url = Some(Err(refusal)))
+    }
+}
+
+/// The only place where a page's link becomes a URL.
+fn resolved(gate: &Gate, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, Refusal> {
+    gate.canonicalizer().join(base, href).map_err(|error| Refusal::from(&error))
+}
 
 /// The links of one page, judged by scope, traps and budgets as they are added. [`Gate::admit_links`] asks the seen set about all of them
 /// at once, and counts them.
@@ -21,7 +72,7 @@ const MOST_LISTED: usize = 48 << 20;
 ///
 /// ```
 /// # use crawler_frontier::frontier::{Frontier, FrontierOptions};
-/// use crawler_frontier::gate::{Found, Links, Refusal};
+/// use crawler_frontier::gate::{Found, LinkUrl, Links, Refusal};
 ///
 /// let frontier = Frontier::new(&FrontierOptions::default())?;
 /// let gate = frontier.gate();
@@ -29,7 +80,7 @@ const MOST_LISTED: usize = 48 << 20;
 /// gate.admit(Found::seed(page));
 /// let mut links = Links::new(1, None);
 /// for href in ["b", "../c", "b#top", "mailto:ann@example.org"] {
-///     let _ = links.add(gate, &base, href, false);
+///     let _ = links.add(gate, &mut LinkUrl::new(&base, href), false);
 /// }
 /// let (new, refused) = gate.admit_links(links);
 /// assert_eq!(new.iter().map(|new| new.found().url.wire()).collect::<Vec<_>>(), ["https://example.org/a/b", "https://example.org/c"]);
@@ -72,30 +123,29 @@ impl Links {
         self.depth
     }
 
-    /// Adds a link as its page wrote it. A `nofollow` link is refused.
+    /// Adds a link as its page wrote it. A `nofollow` link is refused. The URL of a link that is refused stays with it.
     ///
     /// # Errors
     /// Why it is refused, as far as that is known before [`Gate::admit_links`].
-    pub fn add(&mut self, gate: &Gate, base: &BaseUrl, href: &str, nofollow: bool) -> Result<(), Refusal> {
+    pub fn add(&mut self, gate: &Gate, link: &mut LinkUrl<'_>, nofollow: bool) -> Result<(), Refusal> {
         let verdict = match nofollow {
             _ if self.bytes > MOST => Err(Refusal::TooManyLinks),
             true => Err(Refusal::Nofollow),
-            false => self.judge(gate, base, href),
+            false => self.judge(gate, link),
         };
         verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
     }
 
-    /// Adds a URL that a sitemap or feed lists. Its referrer becomes this page, whatever `found` says.
+    /// Adds a link whose URL was taken for `found`, such as one that a sitemap or feed lists. Its referrer becomes this page, whatever
+    /// `found` says.
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    pub fn add_found(&mut self, gate: &Gate, found: Found) -> Result<(), Refusal> {
+    pub fn add_found(&mut self, gate: &Gate, link: &mut LinkUrl<'_>, found: Found) -> Result<(), Refusal> {
         let verdict = if self.bytes > MOST_LISTED {
             Err(Refusal::TooManyLinks)
         } else {
-            self.take(found.url.wire().len());
-            let found = Found { referrer: self.referrer, ..found };
-            gate.rule(&found, None).map(|fingerprint| self.open.push(Open { key: None, found, fingerprint }))
+            self.judge_found(gate, link, None, Found { referrer: self.referrer, ..found })
         };
         verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
     }
@@ -129,24 +179,35 @@ impl Links {
         away.map(|Open { found, fingerprint, .. }| (found, fingerprint)).collect()
     }
 
-    fn judge(&mut self, gate: &Gate, base: &BaseUrl, href: &str) -> Result<(), Refusal> {
+    fn judge(&mut self, gate: &Gate, link: &mut LinkUrl<'_>) -> Result<(), Refusal> {
         let is_too_deep = gate.depths().are_too_deep(self.depth);
         // If that depends on the link's host, no answer is cached, since the link's text need not tell the host.
-        let key = is_too_deep.and_then(|_| gate.answers.key(&mut self.base, base, href));
+        let key = is_too_deep.and_then(|_| gate.answers.key(&mut self.base, link.base, link.href));
         let is_too_deep = is_too_deep.unwrap_or_default();
         if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
             self.take(bytes);
             return Err(refusal);
         }
-        let url = gate.canonicalizer().join(base, href).map_err(|error| {
-            let refusal = Refusal::from(&error);
-            gate.answers.note(key, refusal, 0);
-            refusal
-        })?;
-        self.take(url.wire().len());
+        let url = link.take(gate).inspect_err(|&refusal| gate.answers.note(key, refusal, 0))?;
         let found = Found { depth: self.depth, via: Via::Link, referrer: self.referrer, ..Found::seed(url) };
-        let fingerprint = gate.rule(&found, key)?;
-        self.open.push(Open { key, found, fingerprint });
+        self.judge_found(gate, link, key, found)
+    }
+
+    fn judge_found(
+        &mut self,
+        gate: &Gate,
+        link: &mut LinkUrl<'_>,
+        key: Option<LinkKey>,
+        found: Found,
+    ) -> Result<(), Refusal> {
+        self.take(found.url.wire().len());
+        match gate.rule(&found, key) {
+            Ok(fingerprint) => self.open.push(Open { key, found, fingerprint }),
+            Err(refusal) => {
+                link.url = Some(Ok(found.url));
+                return Err(refusal);
+            }
+        }
         Ok(())
     }
 

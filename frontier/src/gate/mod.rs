@@ -60,7 +60,7 @@
 //! - `admission`: [`Found`], a URL and how it was found; [`Admission`], the verdict; the bound on the bytes that travel with a URL; and
 //!   [`Position`], the place of an admission in the journal.
 //! - `refusal`: the reasons and their counts, and [`Ruled`], a verdict with the rule that decided it, for `explain`.
-//! - `links` and `answers`: the links of a page, and the cache of their answers.
+//! - `links` and `answers`: the links of a page, each resolved once, and the cache of their answers.
 //! - `scope`, `blocklist`, `trap` and `budget`: the rules.
 //! - `options`: the gate's options, which are part of [`FrontierOptions`](crate::frontier::FrontierOptions), the [`OptionError`] that
 //!   refuses them, and the rules on what a user drops.
@@ -81,7 +81,7 @@ pub use admission::{Admission, Admitted, Found, MetadataError, Position, Via};
 pub use blocklist::Blocklist;
 pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 pub use gate::Gate;
-pub use links::Links;
+pub use links::{LinkUrl, Links};
 pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};
 pub(crate) use options::{GateOptions, patterns};
 pub use refusal::{Refusal, RefusalCounts, Ruled};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crawler_frontier::frontier::{Frontier, FrontierOptions};
-use crawler_frontier::gate::{Admission, Found, Gate, OptionError, Refusal, ScopeKind, Via};
+use crawler_frontier::gate::{Admission, Found, Gate, LinkUrl, Links, OptionError, Refusal, ScopeKind, Via};
 use proptest::prelude::*;
 use proptest::sample::select;
 use tempfile::TempDir;
@@ -112,8 +112,8 @@ fn links_that_are_known_stay_blocked_at_any_depth() {
     let (page, base) = gate.canonicalizer().page("https://a.example/").unwrap();
     gate.admit(Found::seed(page));
     for _ in 0..3 {
-        let mut links = crawler_frontier::gate::Links::new(1, None);
-        assert_eq!(links.add(gate, &base, "//b.example/x", false), Err(Refusal::Blocked));
+        let mut links = Links::new(1, None);
+        assert_eq!(links.add(gate, &mut LinkUrl::new(&base, "//b.example/x"), false), Err(Refusal::Blocked));
         assert_eq!(gate.admit_links(links).1.of(Refusal::Blocked), 1);
     }
     assert_eq!(gate.refusals().of(Refusal::Blocked), 3);

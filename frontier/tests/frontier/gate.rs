@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crawler_frontier::address::QueryEncoder;
 use crawler_frontier::frontier::{Frontier, FrontierOptions};
-use crawler_frontier::gate::{Admission, Found, Gate, Links, OptionError, Refusal, ScopeKind, Via};
+use crawler_frontier::gate::{Admission, Found, Gate, LinkUrl, Links, OptionError, Refusal, ScopeKind, Via};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -311,7 +311,7 @@ fn together(gate: &Gate, (url, depth, hrefs, in_utf8): &Page) -> Vec<String> {
     let base = gate.canonicalizer().base(url).unwrap().with_query_encoder(encoder(*in_utf8));
     let mut links = Links::new(*depth, None);
     for &(href, nofollow) in hrefs {
-        let _ = links.add(gate, &base, href, nofollow);
+        let _ = links.add(gate, &mut LinkUrl::new(&base, href), nofollow);
     }
     let found = (gate.found(), hrefs.len() as u64);
     let (admitted, refused) = gate.admit_links(links);

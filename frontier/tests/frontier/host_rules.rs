@@ -8,7 +8,7 @@ use crawler_frontier::frontier::{
     Completion, Failure, Frontier, FrontierOptions, HostGroup, HostRule, HostRules, Hours, Href, Lease, LeaseKind,
     Next, Outcome, Reply, Timestamp,
 };
-use crawler_frontier::gate::{Links, Refusal, ScopeKind};
+use crawler_frontier::gate::{LinkUrl, Links, Refusal, ScopeKind};
 use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -111,7 +111,8 @@ fn a_host_has_a_depth_of_its_own() {
         for depth in order.iter().chain(&order) {
             let mut links = Links::new(*depth, None);
             for (host, most) in hosts {
-                let judged = links.add(gate, &base, &format!("//{host}/page"), false);
+                let href = format!("//{host}/page");
+                let judged = links.add(gate, &mut LinkUrl::new(&base, &href), false);
                 assert_eq!(judged == Err(Refusal::TooDeep), *depth > most, "{host} at {depth}: {judged:?}");
             }
             gate.admit_links(links);

@@ -73,7 +73,7 @@ impl<'a> Harvest<'a> {
             {
                 let is_canonical = element.has_rel(&["canonical"]);
                 if is_canonical && self.canonical.is_none() && !element.is_inert {
-                    self.canonical = href.map(str::trim_ascii).map(str::to_owned);
+                    self.canonical = href.map(spelling).map(str::to_owned);
                 }
                 let kind = if is_canonical { LinkKind::Canonical } else { LinkKind::Relation };
                 self.add_link(href, kind, nofollow);

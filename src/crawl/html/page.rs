@@ -17,7 +17,7 @@ pub struct Page {
     /// The texts of its links, in the order of [`Self::links`]; empty without
     /// [`ParseOptions::link_texts`](crate::crawl::ParseOptions::link_texts).
     pub link_texts: Vec<LinkText>,
-    /// The first `<link rel=canonical>` outside of templates and drawings, as written.
+    /// The first `<link rel=canonical>` outside of templates and drawings, not yet resolved and without fragment, like a link.
     pub canonical: Option<String>,
     /// The first `<base href>` outside of templates and drawings, as written: the links are relative to it if it resolves to http(s).
     pub base_href: Option<String>,

@@ -35,7 +35,7 @@ use crate::crawl::http::Response;
 use crate::crawl::lock::lock;
 use crate::driver::{Fields, half_checksum, varint};
 use crate::frontier::Validators;
-use crate::gate::Gate;
+use crate::gate::{Gate, LinkUrl};
 
 /// Bytes of a head.
 pub(super) const HEAD: usize = 24;
@@ -232,7 +232,8 @@ impl Outlinks {
     }
 
     /// Keeps a link.
-    pub(in crate::crawl) fn add(&mut self, gate: &Gate, base: &BaseUrl, href: &str, turn: LinkTurn, nofollow: bool) {
+    pub(in crate::crawl) fn add(&mut self, gate: &Gate, link: &mut LinkUrl<'_>, turn: LinkTurn, nofollow: bool) {
+        let (base, href) = (link.base(), link.href());
         if self.is_cut || self.bytes.len() + href.len() > MOST_KEPT {
             self.is_cut = true;
             return;
@@ -240,7 +241,7 @@ impl Outlinks {
         let kind = turn as u64 | if nofollow { NOFOLLOW } else { 0 };
         if base.basis(href).is_none() {
             // A text that is not a URL is not kept.
-            if let Ok(url) = gate.canonicalizer().join(base, href) {
+            if let Ok(url) = link.url(gate) {
                 self.put(kind, url.wire());
             }
             return;
@@ -258,13 +259,8 @@ impl Outlinks {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Passes each link to `take`, with its base and whether it must not be followed.
-    pub(in crate::crawl) fn each(
-        &self,
-        gate: &Gate,
-        page: BaseUrl,
-        mut take: impl FnMut(&BaseUrl, &str, LinkTurn, bool),
-    ) {
+    /// Passes each link to `take`, with whether it must not be followed.
+    pub(in crate::crawl) fn each(&self, gate: &Gate, page: BaseUrl, mut take: impl FnMut(LinkUrl<'_>, LinkTurn, bool)) {
         let (mut rest, mut base) = (&self.bytes[..], page);
         while let Some((kind, text)) = piece(&mut rest) {
             let turn = match kind & !NOFOLLOW {
@@ -276,7 +272,7 @@ impl Outlinks {
                 4 => LinkTurn::Preferred,
                 _ => LinkTurn::Own,
             };
-            take(&base, text, turn, kind & NOFOLLOW > 0);
+            take(LinkUrl::new(&base, text), turn, kind & NOFOLLOW > 0);
         }
     }
 }
@@ -347,15 +343,13 @@ mod tests {
         ];
         let mut kept = Outlinks::default();
         for (base, href, turn, nofollow) in hrefs {
-            kept.add(gate, base, href, turn, nofollow);
+            kept.add(gate, &mut LinkUrl::new(base, href), turn, nofollow);
         }
-        let wire =
-            |base: &BaseUrl, href: &str| gate.canonicalizer().join(base, href).map(|url| url.wire().to_owned()).ok();
+        let wire = |mut link: LinkUrl<'_>| link.url(gate).map(|url| url.wire().to_owned()).ok();
         let mut found = Vec::new();
         let again = Outlinks::of(kept.bytes().unwrap().to_vec());
-        again.each(gate, page.clone(), |base, href, turn, nofollow| found.push((wire(base, href), turn, nofollow)));
-        let expected: Vec<_> =
-            hrefs.iter().map(|(base, href, turn, nofollow)| (wire(base, href), *turn, *nofollow)).collect();
+        again.each(gate, page.clone(), |link, turn, nofollow| found.push((wire(link), turn, nofollow)));
+        let expected = hrefs.map(|(base, href, turn, nofollow)| (wire(LinkUrl::new(base, href)), turn, nofollow));
         assert_eq!(found, expected);
         assert_eq!(found[3].0.as_deref(), Some("http://a.example/elsewhere/?q=%E9"), "in the page's encoding");
     }
@@ -367,7 +361,7 @@ mod tests {
         let base = gate.canonicalizer().base("http://a.example/").unwrap();
         let (mut kept, long) = (Outlinks::default(), "x".repeat(8000));
         for _ in 0..MOST_KEPT / 8000 + 2 {
-            kept.add(gate, &base, &long, LinkTurn::Own, false);
+            kept.add(gate, &mut LinkUrl::new(&base, &long), LinkTurn::Own, false);
         }
         assert!(kept.bytes().is_none() && kept.memory() <= 2 * MOST_KEPT);
     }

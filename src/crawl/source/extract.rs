@@ -13,7 +13,7 @@ use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::driver::Content;
-use crate::gate::{Found, Gate, Links, Refusal, Via};
+use crate::gate::{Found, Gate, LinkUrl, Links, Refusal, Via};
 
 /// The kind of a link of an unchanged page. The kind that it had when it was found is not kept.
 const UNCHANGED: &str = "unchanged";
@@ -94,9 +94,11 @@ impl Extract {
         self.content = Some(Content { page, body, words, text });
     }
 
-    /// Takes the URL that a page names as its canonical one, unless it is very long.
-    pub(super) fn name_canonical(&mut self, url: Option<CanonicalUrl>) {
-        self.canonical = url.map(|url| url.wire().to_owned()).filter(|url| url.len() <= MAX_CANONICAL);
+    /// Takes the URL that a page names as its canonical one, unless it is very long. Returns `false` if the text is no URL.
+    pub(super) fn name_canonical(&mut self, link: &mut LinkUrl<'_>) -> bool {
+        let Ok(url) = link.url(&self.gate) else { return false };
+        self.canonical = Some(url.wire()).filter(|wire| wire.len() <= MAX_CANONICAL).map(str::to_owned);
+        true
     }
 
     pub(super) fn gate(&self) -> &Gate {
@@ -108,46 +110,55 @@ impl Extract {
         self.gate.canonicalizer().join(base, text).ok()
     }
 
+    /// Takes a link, or refuses it. `kind` and `said` are for the outputs.
+    pub(super) fn add(
+        &mut self,
+        mut link: LinkUrl<'_>,
+        turn: LinkTurn,
+        nofollow: bool,
+        kind: &'static str,
+        said: LinkText,
+    ) {
+        self.keep(&mut link, kind, said);
+        if let Some(kept) = &mut self.kept {
+            kept.add(&self.gate, &mut link, turn, nofollow);
+        }
+        if turn == LinkTurn::Own {
+            let verdict = self.links.add(&self.gate, &mut link, nofollow);
+            self.conclude(&mut link, verdict);
+        } else {
+            self.add_found(link, |link, extract| extract.find_first(link, turn, nofollow));
+        }
+    }
+
     /// Takes a link, or refuses it. `find` makes a [`Found`] of its URL, or says why it must not be followed.
     pub(super) fn add_found(
         &mut self,
-        base: &BaseUrl,
-        href: &str,
-        find: impl FnOnce(CanonicalUrl, &Self) -> Result<Found, Refusal>,
+        mut link: LinkUrl<'_>,
+        find: impl FnOnce(&mut LinkUrl<'_>, &Self) -> Result<Found, Refusal>,
     ) {
-        self.counts.found += 1;
-        self.counts.userinfo += u64::from(has_userinfo(href));
-        let found = self.gate.canonicalizer().join(base, href).map_err(|error| Refusal::from(&error));
-        let found = found.and_then(|url| find(url, self)).inspect_err(|&refusal| self.links.refuse(refusal, 1));
-        let gate = Arc::clone(&self.gate);
-        if let Err(refusal) = found.and_then(|found| self.links.add_found(&gate, found))
-            && refusal != Refusal::Seen
-        {
-            self.skip(base, href, refusal);
-        }
+        let found = find(&mut link, self).inspect_err(|&refusal| self.links.refuse(refusal, 1));
+        let verdict = found.and_then(|found| self.links.add_found(&self.gate, &mut link, found));
+        self.conclude(&mut link, verdict);
     }
 
-    /// Takes a link that is fetched when the page itself is due, or refuses it: a part of the page, at the page's depth, or a URL that the
-    /// page prefers to its own.
-    pub(super) fn add_first(&mut self, base: &BaseUrl, href: &str, is_part: bool, nofollow: bool) {
-        let depth = self.links.depth();
-        let turn = depth.saturating_sub(1);
-        if let Some(kept) = &mut self.kept {
-            let turn = if is_part { LinkTurn::Part } else { LinkTurn::Preferred };
-            kept.add(&self.gate, base, href, turn, nofollow);
+    /// A link that is fetched when the page itself is due: a part of the page, at the page's depth, or a URL that the page prefers to its
+    /// own.
+    fn find_first(&self, link: &mut LinkUrl<'_>, turn: LinkTurn, nofollow: bool) -> Result<Found, Refusal> {
+        if nofollow {
+            return Err(Refusal::Nofollow);
         }
-        self.add_found(base, href, |url, _| {
-            let depth = if is_part { turn } else { depth };
-            let priority = Some(u8::try_from(turn).unwrap_or(u8::MAX));
-            let found = Found { depth, via: Via::Link, priority, ..Found::seed(url) };
-            if nofollow { Err(Refusal::Nofollow) } else { Ok(found) }
-        });
+        let depth = self.links.depth();
+        let own = depth.saturating_sub(1);
+        let depth = if turn == LinkTurn::Part { own } else { depth };
+        let priority = Some(u8::try_from(own).unwrap_or(u8::MAX));
+        Ok(Found { depth, via: Via::Link, priority, ..Found::seed(link.take(&self.gate)?) })
     }
 
     /// Keeps a link for outputs, if one needs links and the link leads to a URL.
-    pub(super) fn keep(&mut self, base: &BaseUrl, href: &str, kind: &'static str, said: LinkText) {
+    pub(super) fn keep(&mut self, link: &mut LinkUrl<'_>, kind: &'static str, said: LinkText) {
         if let Some(edges) = &mut self.edges
-            && let Ok(url) = self.gate.canonicalizer().join(base, href)
+            && let Ok(url) = link.url(&self.gate)
         {
             let LinkText { text, rel, .. } = said;
             edges.push(Edge { to: url.wire().to_owned(), kind, text, rel });
@@ -157,36 +168,22 @@ impl Extract {
     /// Takes the links that an unchanged page had at its last visit.
     pub(in crate::crawl) fn add_known(&mut self, page: BaseUrl, links: &Outlinks) {
         let gate = Arc::clone(&self.gate);
-        links.each(&gate, page, |base, href, turn, nofollow| {
-            self.keep(base, href, UNCHANGED, LinkText::default());
-            match turn {
-                LinkTurn::Own => self.add(base, href, nofollow),
-                LinkTurn::Part => self.add_first(base, href, true, nofollow),
-                LinkTurn::Preferred => self.add_first(base, href, false, nofollow),
-            }
+        links.each(&gate, page, |link, turn, nofollow| {
+            self.add(link, turn, nofollow, UNCHANGED, LinkText::default());
         });
     }
 
-    /// Takes a link as written, or refuses it.
-    pub(super) fn add(&mut self, base: &BaseUrl, href: &str, nofollow: bool) {
-        if let Some(kept) = &mut self.kept {
-            kept.add(&self.gate, base, href, LinkTurn::Own, nofollow);
-        }
+    /// Counts a link. Lists it if it was refused, and refused links are listed or logged.
+    fn conclude(&mut self, link: &mut LinkUrl<'_>, verdict: Result<(), Refusal>) {
         self.counts.found += 1;
-        self.counts.userinfo += u64::from(has_userinfo(href));
-        if let Err(refusal) = self.links.add(&self.gate, base, href, nofollow)
+        self.counts.userinfo += u64::from(has_userinfo(link.href()));
+        if let Err(refusal) = verdict
             && refusal != Refusal::Seen
+            && self.skips.is_kept()
         {
-            self.skip(base, href, refusal);
-        }
-    }
-
-    /// Lists a refused link, if refused links are listed or logged.
-    fn skip(&mut self, base: &BaseUrl, href: &str, refusal: Refusal) {
-        if self.skips.is_kept() {
-            let url = self.gate.canonicalizer().join(base, href).ok().filter(|_| refusal != Refusal::TooManyLinks);
-            let text = url.as_ref().map_or(href, CanonicalUrl::wire);
-            self.skips.add(refusal, text, self.links.depth());
+            let href = link.href();
+            let url = link.url(&self.gate).ok().filter(|_| refusal != Refusal::TooManyLinks);
+            self.skips.add(refusal, url.map_or(href, CanonicalUrl::wire), self.links.depth());
         }
     }
 
@@ -243,5 +240,45 @@ impl SitemapsByHost {
         let has_room = *count < most;
         *count += u32::from(has_room);
         has_room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::address::QueryEncoder;
+    use crate::frontier::{Frontier, FrontierOptions};
+
+    /// The page is not in UTF-8, so each time that a link's URL is made, its query is encoded.
+    #[test]
+    fn a_link_is_resolved_once_whatever_its_url_is_for() {
+        let frontier = Frontier::new(&FrontierOptions::default()).unwrap();
+        let gate = frontier.gate();
+        let (page, base) = gate.canonicalizer().page("http://a.example/").unwrap();
+        gate.admit(Found::seed(page));
+        let encoded = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&encoded);
+        let base = base.with_query_encoder(Some(QueryEncoder::new(move |text| {
+            count.fetch_add(1, Ordering::Relaxed);
+            text.as_bytes().into()
+        })));
+        let mut extract =
+            Extract::new(Arc::clone(gate), Links::new(1, None), Skips::dropped(None, true, Vec::new(), 0));
+        (extract.edges, extract.kept) = (Some(Vec::new()), Some(Outlinks::default()));
+        for turn in [LinkTurn::Own, LinkTurn::Part, LinkTurn::Preferred] {
+            for (href, nofollow) in [("?q=\u{e9}", false), ("?q=\u{e9}", true), ("//b.example/?q=\u{e9}", false)] {
+                let mut link = LinkUrl::new(&base, href);
+                assert!(extract.name_canonical(&mut link));
+                extract.add(link, turn, nofollow, "a", LinkText::default());
+                assert_eq!(encoded.swap(0, Ordering::Relaxed), 1, "{href}, {turn:?}, nofollow: {nofollow}");
+            }
+        }
+        extract.add_found(LinkUrl::new(&base, "//b.example/?q=\u{e9}"), |link, extract| {
+            Ok(Found::seed(link.take(&extract.gate)?))
+        });
+        assert_eq!(encoded.load(Ordering::Relaxed), 1, "of a sitemap");
+        assert_eq!((extract.counts.found, extract.edges.map(|edges| edges.len())), (10, Some(9)));
     }
 }

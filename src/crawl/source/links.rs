@@ -8,7 +8,8 @@ use crate::crawl::ParseOptions;
 use crate::crawl::html::{LONGEST_URL, LinkKind, LinkText, each_json_ld, parse};
 use crate::crawl::http::Response;
 use crate::crawl::media_types::essence;
-use crate::gate::Refusal;
+use crate::crawl::recrawl::LinkTurn;
+use crate::gate::{LinkUrl, Refusal};
 
 /// Takes the links of an HTML page.
 pub(super) fn read_page(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
@@ -23,30 +24,28 @@ pub(super) fn read_page(response: &Response, base: BaseUrl, options: &ReadOption
     extract.refuse_untold(Refusal::TooLong, page.links_too_long);
     extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
+    let mut canonical = page.canonical.as_deref().map(|href| LinkUrl::new(&base, href));
     // A canonical URL in the page counts more than one in the head.
-    let canonical = page.canonical.as_deref().and_then(|href| extract.join(&base, href));
-    let in_head = response.canonical.as_deref().filter(|_| canonical.is_none());
+    let is_named = canonical.as_mut().is_some_and(|link| extract.name_canonical(link));
     if let Some(own) = &own {
-        add_head(response, own, in_head.filter(|_| options.prefer_canonical), nofollow, extract);
+        add_head(response, own, options, !is_named, nofollow, extract);
     }
-    let canonical = canonical.or_else(|| extract.join(own.as_ref()?, in_head?));
+    let mut texts = page.link_texts.into_iter();
     for link in page.links.iter() {
         let nofollow = nofollow || (options.nofollow && link.nofollow);
-        let is_first = link.kind == LinkKind::Canonical && options.prefer_canonical;
-        if is_first || link.kind.is_resource() {
-            extract.add_first(&base, link.href, !is_first, nofollow);
-        } else {
-            extract.add(&base, link.href, nofollow);
-        }
-    }
-    for (link, said) in page.links.iter().zip(page.link_texts) {
-        extract.keep(&base, link.href, link.kind.name(), said);
+        let turn = match link.kind {
+            LinkKind::Canonical if options.prefer_canonical => LinkTurn::Preferred,
+            kind if kind.is_resource() => LinkTurn::Part,
+            _ => LinkTurn::Own,
+        };
+        let named = canonical.take_if(|named| named.href() == link.href);
+        let found = named.unwrap_or_else(|| LinkUrl::new(&base, link.href));
+        extract.add(found, turn, nofollow, link.kind.name(), texts.next().unwrap_or_default());
     }
     if options.json_ld {
         let room = options.max_links.saturating_sub(page.links.len());
         add_json_ld(response, &base, options, room, nofollow, extract);
     }
-    extract.name_canonical(canonical);
     extract.encoding = Some((page.encoding, page.encoding_source));
     extract.noindex = page.robots.noindex;
     extract.title = page.title;
@@ -56,21 +55,7 @@ pub(super) fn read_page(response: &Response, base: BaseUrl, options: &ReadOption
 #[expect(clippy::needless_pass_by_value, reason = "a page's reader makes another base of it")]
 pub(super) fn read_head(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
     let nofollow = options.parse.nofollow && response.robots.nofollow;
-    add_head_links(response, &base, &options.parse, nofollow, extract);
-}
-
-/// Takes the links of a head, and the page's canonical URL if the head names one.
-pub(super) fn add_head_links(
-    response: &Response,
-    base: &BaseUrl,
-    options: &ParseOptions,
-    nofollow: bool,
-    extract: &mut Extract,
-) {
-    let canonical = response.canonical.as_deref();
-    add_head(response, base, canonical.filter(|_| options.prefer_canonical), nofollow, extract);
-    let canonical = canonical.and_then(|href| extract.join(base, href));
-    extract.name_canonical(canonical);
+    add_head(response, &base, &options.parse, true, nofollow, extract);
 }
 
 /// Takes the URLs of the page's structured data, each once, as far as there is room. Parts of the page are taken only if resources are
@@ -93,27 +78,32 @@ fn add_json_ld(
             return;
         }
         known.insert(href.to_owned());
-        if is_part {
-            extract.add_first(base, href, true, nofollow);
-        } else {
-            extract.add(base, href, nofollow);
-        }
-        extract.keep(base, href, "json_ld", LinkText::default());
+        let turn = if is_part { LinkTurn::Part } else { LinkTurn::Own };
+        extract.add(LinkUrl::new(base, href), turn, nofollow, "json_ld", LinkText::default());
     });
     extract.refuse_untold(Refusal::TooManyLinks, beyond);
 }
 
-/// Takes the links of a head. The link `first` is fetched before the page's other links.
-fn add_head(response: &Response, base: &BaseUrl, first: Option<&str>, nofollow: bool, extract: &mut Extract) {
+/// Takes the links of a head, and the page's canonical URL if the head `names` it. That one is fetched before the other links if the crawl
+/// prefers it.
+fn add_head(
+    response: &Response,
+    base: &BaseUrl,
+    options: &ParseOptions,
+    names: bool,
+    nofollow: bool,
+    extract: &mut Extract,
+) {
     for href in &response.links {
-        if first == Some(href) {
-            extract.add_first(base, href, false, nofollow);
-        } else {
-            extract.add(base, href, nofollow);
-        }
+        let mut link = LinkUrl::new(base, href);
         let is_canonical = response.canonical.as_ref() == Some(href);
+        if is_canonical && names {
+            extract.name_canonical(&mut link);
+        }
+        let is_first = is_canonical && names && options.prefer_canonical;
+        let turn = if is_first { LinkTurn::Preferred } else { LinkTurn::Own };
         let rel = is_canonical.then(|| "canonical".to_owned());
-        extract.keep(base, href, "header", LinkText { rel, ..LinkText::default() });
+        extract.add(link, turn, nofollow, "header", LinkText { rel, ..LinkText::default() });
     }
 }
 
@@ -131,15 +121,14 @@ pub(super) fn is_plain(content_type: Option<&str>) -> bool {
 pub(super) fn read_text(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {
     let options = &options.parse;
     let nofollow = options.nofollow && response.robots.nofollow;
-    add_head_links(response, &base, options, nofollow, extract);
+    add_head(response, &base, options, true, nofollow, extract);
     let text = String::from_utf8_lossy(&response.body);
     let (mut known, mut beyond) = (AHashSet::new(), 0);
     for href in urls(&text) {
         if known.len() == options.max_links && !known.contains(href) {
             beyond += 1;
         } else if known.insert(href) {
-            extract.add(&base, href, nofollow);
-            extract.keep(&base, href, "text", LinkText::default());
+            extract.add(LinkUrl::new(&base, href), LinkTurn::Own, nofollow, "text", LinkText::default());
         }
     }
     extract.refuse_untold(Refusal::TooManyLinks, beyond);

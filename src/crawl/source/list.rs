@@ -12,7 +12,7 @@ use crate::crawl::sitemap::{
     read_sitemap, with_scheme,
 };
 use crate::frontier::{Lease, LeaseKind};
-use crate::gate::{Found, Gate, Refusal, ScopeKind, Via};
+use crate::gate::{Found, Gate, LinkUrl, Refusal, ScopeKind, Via};
 
 /// At most this many levels of sitemaps may be above a sitemap. The protocol allows one; a second is found in practice.
 const MOST_ABOVE: u32 = 2;
@@ -47,13 +47,14 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
         let (from, href) = place.complete(&entry);
         let from = from.unwrap_or(&base);
         let kind = if entry.kind == SitemapEntryKind::Item { "feed" } else { "sitemap" };
-        extract.keep(from, &href, kind, LinkText::default());
+        let mut link = LinkUrl::new(from, &href);
+        extract.keep(&mut link, kind, LinkText::default());
         if entry.kind == SitemapEntryKind::Sitemap {
             sitemaps += 1;
-            extract.add_found(from, &href, |url, extract| sitemap(url, &own, &entry, today, options, extract));
+            extract.add_found(link, |link, extract| sitemap(link, &own, &entry, today, options, extract));
         } else {
             pages += 1;
-            extract.add_found(from, &href, |url, extract| page(url, &own, &entry, today, options, extract));
+            extract.add_found(link, |link, extract| page(link, &own, &entry, today, options, extract));
         }
     });
     extract.refuse_untold(Refusal::TooManyLinks, u32::try_from(summary.beyond).unwrap_or(u32::MAX));
@@ -93,16 +94,20 @@ pub(super) fn take_named<'a>(
     let mut is_named = false;
     for href in named {
         is_named = true;
-        extract.add_found(base, &with_scheme(href, Some(host)), |url, _| {
+        let href = with_scheme(href, Some(host));
+        extract.add_found(LinkUrl::new(base, &href), |link, extract| {
             // A sitemap on another host is taken only if it is known which hosts' pages are wanted.
-            if kind == ScopeKind::Prefix && url.host() != host.host() {
+            if kind == ScopeKind::Prefix && link.url(extract.gate())?.host() != host.host() {
                 return Err(Refusal::OutOfScope);
             }
-            Ok(found_sitemap(url, 0, NAMED, host.host()))
+            Ok(found_sitemap(link.take(extract.gate())?, 0, NAMED, host.host()))
         });
     }
     if !is_named && kind != ScopeKind::Any {
-        extract.add_found(base, &unnamed(host), |url, _| Ok(found_sitemap(url, 0, NAMED, "")));
+        let href = unnamed(host);
+        extract.add_found(LinkUrl::new(base, &href), |link, extract| {
+            Ok(found_sitemap(link.take(extract.gate())?, 0, NAMED, ""))
+        });
     }
 }
 
@@ -132,44 +137,45 @@ fn found_sitemap(url: CanonicalUrl, above: u32, queue: u8, named_by: &str) -> Fo
 
 /// A sitemap listed by another one.
 fn sitemap(
-    url: CanonicalUrl,
+    link: &mut LinkUrl<'_>,
     own: &CanonicalUrl,
     entry: &SitemapEntry,
     today: i64,
     options: &ReadOptions,
     extract: &Extract,
 ) -> Result<Found, Refusal> {
-    let above = extract.above + 1;
-    if !options.sitemaps.enabled || !extract.gate().takes_sitemaps() {
+    let (above, gate) = (extract.above + 1, extract.gate());
+    let url = link.url(gate)?;
+    if !options.sitemaps.enabled || !gate.takes_sitemaps() {
         return Err(Refusal::OutOfScope);
     }
     if above > MOST_ABOVE {
         return Err(Refusal::TooDeep);
     }
-    check_host(&url, own, options, extract)?;
+    check_host(url, own, options, extract)?;
     if !options.counts.take(url.host(), options.sitemaps.per_host) {
         return Err(Refusal::TooManyLinks);
     }
     let queue = LISTED[usize::from(age(entry, today).is_none_or(|age| age > LATELY))];
-    Ok(found_sitemap(url, above, queue, extract.named_by.as_deref().unwrap_or_default()))
+    Ok(found_sitemap(link.take(gate)?, above, queue, extract.named_by.as_deref().unwrap_or_default()))
 }
 
 /// A page listed by a sitemap or feed.
 fn page(
-    url: CanonicalUrl,
+    link: &mut LinkUrl<'_>,
     own: &CanonicalUrl,
     entry: &SitemapEntry,
     today: i64,
     options: &ReadOptions,
     extract: &Extract,
 ) -> Result<Found, Refusal> {
-    let depth = extract.links.depth();
+    let (depth, gate) = (extract.links.depth(), extract.gate());
     if entry.kind == SitemapEntryKind::Item {
-        return Ok(Found { depth, via: Via::Feed, ..Found::seed(url) });
+        return Ok(Found { depth, via: Via::Feed, ..Found::seed(link.take(gate)?) });
     }
-    check_host(&url, own, options, extract)?;
+    check_host(link.url(gate)?, own, options, extract)?;
     let queue = u8::try_from(depth).unwrap_or(u8::MAX).saturating_add(turn(entry, today));
-    Ok(Found { depth, via: Via::Listed, priority: Some(queue), ..Found::seed(url) })
+    Ok(Found { depth, via: Via::Listed, priority: Some(queue), ..Found::seed(link.take(gate)?) })
 }
 
 /// A sitemap may list URLs of its own host, and of the host whose robots.txt names it (sitemaps.org, "Sitemaps & Cross Submits").
