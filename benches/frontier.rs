@@ -4,8 +4,10 @@
 //! that many hosts that have a URL waiting. Each page has one new link: of five, four to its own host and one to any, as
 //! on real pages, or all to any, the worst there is. Then again with the IP addresses told: each host has its own, or a hundred share
 //! one. `cargo bench --bench frontier -- --memory` counts bytes, at ten million URLs waiting; the journal's bytes, a gigabyte, are not
-//! among them.
+//! among them. "tokens" are the same rows with leases that end: once with each lease completed itself, once by its token. In a job, each
+//! with and without them, it prints the time and the journal's bytes of 200,000 pages: `-- --journal`.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,9 @@ use criterion::{Criterion, Throughput};
 fn main() {
     if std::env::args().any(|argument| argument == "--memory") {
         return memory();
+    }
+    if std::env::args().any(|argument| argument == "--journal") {
+        return journal();
     }
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("submit+complete+next");
@@ -36,6 +41,18 @@ fn main() {
             let mut cycle = None;
             group.bench_function(format!("addresses {addresses}/one second/{hosts} hosts"), |bencher| {
                 let cycle = cycle.get_or_insert_with(|| Cycle::new(hosts, Duration::from_secs(1), 4, Some(shared_by)));
+                bencher.iter_custom(|urls| cycle.run(urls));
+            });
+        }
+    }
+    for (ends, by_token) in [("tokens", false), ("tokens redeemed", true)] {
+        for hosts in [10_000, 1_000_000] {
+            let mut cycle = None;
+            group.bench_function(format!("{ends}/one second/{hosts} hosts"), |bencher| {
+                let cycle = cycle.get_or_insert_with(|| {
+                    let options = ending(options(20_000_000, Duration::from_secs(1)));
+                    Cycle { by_token, ..Cycle::with(options, hosts, 4, None) }
+                });
                 bencher.iter_custom(|urls| cycle.run(urls));
             });
         }
@@ -91,11 +108,18 @@ struct Cycle {
     /// Hosts that share an IP address, where addresses are told.
     shared_by: Option<u64>,
     leases: Vec<Lease>,
+    /// Leases are completed by their tokens.
+    by_token: bool,
 }
 
 impl Cycle {
     fn new(hosts: u64, delay: Duration, own: u64, shared_by: Option<u64>) -> Self {
-        let mut frontier = Frontier::new(&options(20_000_000, delay)).expect("options");
+        Self::with(options(20_000_000, delay), hosts, own, shared_by)
+    }
+
+    fn with(options: FrontierOptions, hosts: u64, own: u64, shared_by: Option<u64>) -> Self {
+        let delay = options.politeness.host_delay;
+        let mut frontier = Frontier::new(&options).expect("options");
         let now = Timestamp::from_micros(1 << 50);
         for host in 0..hosts {
             let url = admit(frontier.gate(), host, host, 1).expect("new");
@@ -112,6 +136,7 @@ impl Cycle {
             own,
             shared_by,
             leases: Vec::new(),
+            by_token: false,
         }
     }
 
@@ -134,7 +159,10 @@ impl Cycle {
                     self.frontier.submit(link, self.now).expect("memory");
                 }
                 let outcome = Outcome::response(&lease, 200, b"");
-                self.frontier.complete(lease, outcome, self.now).expect("memory");
+                match lease.token().filter(|_| self.by_token) {
+                    Some(token) => self.frontier.complete_token(token, outcome, self.now).expect("memory"),
+                    None => self.frontier.complete(lease, outcome, self.now).expect("memory"),
+                };
                 let next = self.lease();
                 self.leases.extend(next);
             }
@@ -176,6 +204,55 @@ fn host_of(lease: &Lease) -> u64 {
 
 fn address_of(number: u64) -> IpAddr {
     Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(number).expect("few")).into()
+}
+
+/// The same, with leases that end after a minute.
+fn ending(mut options: FrontierOptions) -> FrontierOptions {
+    options.lease_timeout = Some(Duration::from_secs(60));
+    options
+}
+
+/// A crawl in a job, whose pages have no links, no receipts and no yield: what a lease's record costs at the most.
+fn journal() {
+    const PAGES: u64 = 200_000;
+    for _ in 0..3 {
+        for is_ending in [false, true] {
+            let plain = options(PAGES, Duration::ZERO);
+            let options = if is_ending { ending(plain) } else { plain };
+            let directory = tempfile::tempdir().expect("a directory");
+            let mut now = Timestamp::from_micros(1 << 50);
+            let mut frontier = Frontier::open(directory.path(), &options, now).expect("a job");
+            let start = Instant::now();
+            for number in 0..PAGES {
+                let url = admit(frontier.gate(), number % 10_000, number, 1).expect("new");
+                frontier.submit(url, now).expect("room");
+            }
+            let mut out = VecDeque::new();
+            loop {
+                match frontier.next(now).expect("room") {
+                    Next::Fetch(lease) => out.push_back(lease),
+                    Next::Wait(until) if out.is_empty() => now = until,
+                    Next::Drained => break,
+                    _ => {}
+                }
+                now = now + Duration::from_micros(1);
+                if out.len() >= 256 || frontier.statistics().queued == 0 {
+                    let Some(mut lease) = out.pop_front() else { break };
+                    lease.answered(now, Duration::from_millis(20), 30_000);
+                    frontier.complete(lease, Outcome::Response { status: 200, retry_after: None }, now).expect("room");
+                    frontier.flush_due(now).expect("room");
+                }
+            }
+            frontier.flush(now).expect("room");
+            let (spent, completed) = (start.elapsed(), frontier.statistics().completed);
+            let bytes: u64 = std::fs::read_dir(directory.path().join("frontier"))
+                .expect("a job")
+                .map(|file| file.and_then(|file| file.metadata()).expect("a file").len())
+                .sum();
+            let (nanos, bytes) = (spent.as_nanos() as f64 / completed as f64, bytes as f64 / completed as f64);
+            println!("leases end: {is_ending:5}  {completed} pages, {nanos:6.0} ns and {bytes:6.1} bytes each");
+        }
+    }
 }
 
 fn memory() {

@@ -53,7 +53,8 @@
 //! - URLs come in: [`submit`](Frontier::submit) takes those that a gate has admitted, [`seed`](Frontier::seed) and
 //!   [`links`](Frontier::links) take texts, [`schedule`](Frontier::schedule) takes a time too.
 //! - Leases go out with [`next`](Frontier::next). They come back with [`answer`](Frontier::answer), which takes a whole reply, or with
-//!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever.
+//!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever, unless leases have a
+//!   [timeout](FrontierOptions::lease_timeout): then they end, and come back by a [token](LeaseToken) from any process.
 //! - Addresses are reported: [`resolved`](Frontier::resolved), for politeness by IP address.
 //! - Questions: [`statistics`](Frontier::statistics), [`explain`](Frontier::explain). They change nothing.
 //! - Storage is looked after: [`flush`](Frontier::flush) for the journal; for a job's checkpoints, calls that save chunks and counts and
@@ -63,7 +64,8 @@
 //!
 //! `machine` decides what to do now. `lease` has what it hands out and what comes back. `hosts` has what is known of each host, `queues`
 //! the queues of hosts and of URLs, `state` the state and how it is rebuilt, `durable` the bytes that go to the journal and to checkpoints,
-//! `robots` the rules of robots.txt, `explain` the answers to "why was this URL not fetched?", and `timestamp` the points in time.
+//! `robots` the rules of robots.txt, `explain` the answers to "why was this URL not fetched?", `timestamp` the points in time, and `token` the
+//! numbers of leases.
 
 pub(crate) mod durable;
 pub(crate) mod explain;
@@ -74,11 +76,12 @@ mod queues;
 mod robots;
 pub(crate) mod state;
 mod timestamp;
+mod token;
 
 pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
-    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, Receipts,
-    ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, waiting,
+    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, LentRecord,
+    Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, waiting,
 };
 pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
@@ -93,3 +96,4 @@ pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
 pub use robots::{Robots, Ruling};
 pub(crate) use state::{Resume, StateChunk};
 pub use timestamp::Timestamp;
+pub use token::{LeaseToken, TokenError};

@@ -400,7 +400,10 @@ impl<'a> Trail<'a> {
             | Record::Disallowed(_)
             | Record::Due(_)
             | Record::Forgotten { .. }
+            | Record::Extended { .. }
             | Record::Host(_)
+            | Record::Lent(_)
+            | Record::Returned { .. }
             | Record::Rules { .. } => {}
         }
     }

@@ -8,3 +8,4 @@ mod idle;
 mod job;
 mod open;
 mod recrawl_crash;
+mod tokens;

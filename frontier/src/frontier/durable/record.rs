@@ -18,10 +18,11 @@ use std::time::Duration;
 
 use super::Entry;
 use crate::address::Fingerprint;
+use crate::bytes::varint::walk;
 use crate::bytes::{Fields, half_checksum};
-use crate::frontier::Timestamp;
 use crate::frontier::hosts::HostCost;
 use crate::frontier::hosts::HostStatus;
+use crate::frontier::{LeaseToken, Timestamp};
 use crate::gate::{PageYield, Position, Refusal, ScopeKind};
 
 /// What a journal keeps, in the order in which it happened: enough to rebuild a frontier.
@@ -57,6 +58,22 @@ pub enum Record<'a> {
     },
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
+    /// A lease went out, under a token.
+    Lent(LentRecord<'a>),
+    /// A lease that is out has another deadline.
+    Extended {
+        /// Its token.
+        token: LeaseToken,
+        /// When it ends.
+        deadline: Timestamp,
+    },
+    /// A lease came back, and nothing else changed.
+    Returned {
+        /// Its token.
+        token: LeaseToken,
+        /// Whether it was taken back because its deadline had passed; if not, it was given back.
+        is_overdue: bool,
+    },
     /// The journal was opened again. Earlier receipts that reach beyond `output` are void: their pages were queued again.
     Resumed {
         /// Bytes that were left of the first output.
@@ -75,6 +92,31 @@ pub struct DueRecord<'a> {
     pub priority: u8,
     /// Where it was set aside, if it was; today's rules let it pass.
     pub from: Option<Aside>,
+}
+
+/// A lease that went out under a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LentRecord<'a> {
+    /// Its token.
+    pub token: LeaseToken,
+    /// When it ends, in whole milliseconds.
+    pub deadline: Timestamp,
+    /// The page's entry; `None` for a robots.txt. The texts are those of a robots.txt, and empty for a page.
+    pub page: Option<Position>,
+    /// The text of the [`HostKey`](crate::address::HostKey) of the host that is asked.
+    pub host: &'a str,
+    /// The same of the host that waits for it, if it is another.
+    pub for_other: &'a str,
+    /// The URL.
+    pub url: &'a str,
+}
+
+impl LentRecord<'_> {
+    /// The deadline that is this [step](crate::bytes::varint::step) of milliseconds from the time in the lease's number.
+    pub(crate) fn deadline_of(token: LeaseToken, step: u64) -> Timestamp {
+        let millis = walk(LeaseToken::millis_in(token.number()), step);
+        Timestamp::from_micros(millis.saturating_mul(1000))
+    }
 }
 
 /// URLs that were dropped, because robots.txt disallows them or a budget is spent.
@@ -128,6 +170,8 @@ pub struct Settled<'a> {
     pub yielded: Option<PageYield>,
     /// What it used of its host's budget.
     pub cost: HostCost,
+    /// Whether nobody completed it: it was taken back because its deadline had passed.
+    pub is_overdue: bool,
 }
 
 /// What was learned of a host, and the host's status.
@@ -234,6 +278,8 @@ pub(crate) struct Counts {
     pub originals: Vec<String>,
     /// The evidence of shapes, hosts and domains for the budgets, by slot number.
     pub evidence: Vec<(u32, u64)>,
+    /// The leases that are out under a token, as bytes.
+    pub leases: Vec<u8>,
 }
 
 /// What a page wrote to the outputs: a [`Receipt`] for each output, under its name. All pages name the same output first: the order of its

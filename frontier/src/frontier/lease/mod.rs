@@ -25,10 +25,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::CanonicalUrl;
-use crate::frontier::Timestamp;
 use crate::frontier::Validators;
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{CountsByAddress, HostId, RateGroupId, ServerAddress, Sharing};
+use crate::frontier::queues::Queued;
+use crate::frontier::{LeaseToken, Timestamp};
 use crate::gate::{Found, Links, MetadataError, PageYield, Position, Via};
 
 pub use outcome::{Completion, Outcome, Reply};
@@ -50,12 +51,16 @@ pub enum LeaseKind {
 /// connections](crate::frontier::Politeness::connections_per_host).
 ///
 /// It moves into the call that completes it, so it cannot be completed twice, and only the frontier that lent it takes it back. A lease is
-/// not journaled: if it is lost with its process, its URL is queued again at the next opening.
+/// not journaled: if it is lost with its process, its URL is queued again at the next opening. Both differ with a
+/// [`lease_timeout`](super::FrontierOptions::lease_timeout): it ends at a deadline, and has a [token](Self::token) that outlives the
+/// process.
 #[derive(Debug)]
 #[must_use = "a lease not completed holds its host back for ever"]
 pub struct Lease {
     /// Which frontier lent it.
     pub(crate) frontier: u64,
+    /// Its number, if leases end.
+    pub(crate) token: Option<LeaseToken>,
     /// Its host, which stays in memory while the lease is out.
     pub(crate) host: HostId,
     pub(crate) kind: LeaseKind,
@@ -163,6 +168,11 @@ impl Texts {
 }
 
 impl Lease {
+    /// Its token, by which it may be completed in its place; `None` without a [`lease_timeout`](super::FrontierOptions::lease_timeout).
+    pub fn token(&self) -> Option<LeaseToken> {
+        self.token
+    }
+
     /// The wire URL to request.
     pub fn url(&self) -> &str {
         self.texts.wire()
@@ -259,6 +269,18 @@ impl Lease {
         if self.received == 0 {
             self.received = body.len() as u64;
         }
+    }
+
+    /// What the entry of its page says, which has this place in the queue of a host and was tried this often since it came there.
+    #[inline]
+    pub(crate) fn fill(&mut self, queued: Queued, entry: &Entry<'_>, origin: &str, tries: u8) {
+        let Entry { wire, depth, via, redirects, attempts: earlier, metadata, .. } = *entry;
+        self.kind = if via == Via::Sitemap { LeaseKind::Sitemap } else { LeaseKind::Page };
+        (self.position, self.priority) = (Some(queued.position), queued.priority);
+        (self.texts, self.depth) = (Texts::new(wire, origin), depth);
+        (self.via, self.redirects) = (via, redirects);
+        self.attempt = tries.saturating_add(earlier).saturating_add(1);
+        (self.earlier, self.metadata) = (earlier, metadata.into());
     }
 
     /// When it was lent out.

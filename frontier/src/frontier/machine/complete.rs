@@ -113,6 +113,7 @@ impl<J: Journal> Frontier<J> {
             Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),
             None => self.complete_robots(&lease, outcome, answered_at),
         };
+        let completion = if lease.token.is_some() { self.end_token(&lease, completion) } else { completion };
         self.queues.note_spent(&mut self.state, lease.host, was_spent, now);
         if let Some(news) = news {
             self.share_standing(&lease, news, answered_at, now);
@@ -127,9 +128,14 @@ impl<J: Journal> Frontier<J> {
         self.state.host(host).status.failures > 0
     }
 
-    /// Whether this frontier lent it. A lease cannot be cloned, so holding one proves it is outstanding.
+    /// Whether this frontier lent it. A lease cannot be cloned, so holding one proves it is outstanding, unless it has a token: then it may
+    /// have been taken back.
     pub(crate) fn check_is_out(&self, lease: &Lease) -> Result<(), FrontierError> {
-        if lease.frontier == self.id { Ok(()) } else { Err(FrontierError::ForeignLease) }
+        match lease.token {
+            _ if lease.frontier != self.id => Err(FrontierError::ForeignLease),
+            Some(token) if self.state.leases().get(token).is_none() => Err(FrontierError::LeaseOver(token)),
+            _ => Ok(()),
+        }
     }
 
     /// Takes a page back, and says what became of it; `None` if it stays its host's next page.
@@ -218,16 +224,17 @@ impl<J: Journal> Frontier<J> {
         // A page that is given up was not requested.
         let cost = lease.trouble.as_ref().map_or(HostCost { is_page, bytes: lease.received }, |_| HostCost::default());
         let (host, status, priority) = (lease.origin(), update, lease.priority);
-        let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost };
+        let is_overdue = false;
+        let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue };
         match self.entry_after(lease, after)? {
-            None => self.commit(&Record::Settled(settled), Some(lease.host), None)?,
+            None => self.commit_return(&Record::Settled(settled), Some(lease.host), None, lease.token)?,
             Some(entry) => {
                 // The gate remembers the URL from the entry that this one replaces.
                 let url = match entry.replaces {
                     None => self.gate().canonicalizer().canonicalize(entry.wire).ok(),
                     Some(_) => None,
                 };
-                self.commit(&Record::Again { settled, entry }, Some(lease.host), url.as_ref())?
+                self.commit_return(&Record::Again { settled, entry }, Some(lease.host), url.as_ref(), lease.token)?
             }
         };
         Ok(match after {
@@ -279,7 +286,7 @@ impl<J: Journal> Frontier<J> {
         let referrer = self.journal.read(from)?.referrer;
         self.note_host(lease.host, update, true)?;
         let entry = Entry { redirects: lease.redirects + 1, referrer, ..lease.entry(to) };
-        self.commit(&Record::Admitted(entry), Some(lease.host), None)?;
+        self.commit_return(&Record::Admitted(entry), Some(lease.host), None, lease.token)?;
         Ok(None)
     }
 
@@ -466,7 +473,11 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Resolved, FrontierError> {
         self.check_is_out(lease)?;
         let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
-        Ok(self.queues.resolved(&mut self.state, lease, address, now))
+        let resolved = self.queues.resolved(&mut self.state, lease, address, now);
+        if lease.token.is_some() {
+            self.keep_in_table(lease);
+        }
+        Ok(resolved)
     }
 
     /// A lease is back, and has changed the status of its host. Changes the status of the server's other ports too, as far as the outcome

@@ -46,7 +46,7 @@ impl<J: Journal> Frontier<J> {
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
         if self.queues.errand_of(id).is_some() {
-            return Ok(self.lend_for_others(id, priority, now));
+            return self.lend_for_others(id, priority, now);
         }
         if let Some(refusal) = self.state.budget_refusal(id) {
             // Before its robots.txt: a host that is not asked for pages is not asked for that either.
@@ -77,7 +77,7 @@ impl<J: Journal> Frontier<J> {
             let attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
             let validators = host.robots.rules().and_then(|rules| rules.validators.clone());
             let mut robots = Lease { texts, priority, attempt, validators, ..self.blank_lease(id, now) };
-            self.note_lent(&mut robots);
+            self.note_lent(&mut robots)?;
             return Ok(Some(robots));
         }
         // If robots.txt is not honored, rules that are known from a run that honored it do not count.
@@ -124,22 +124,16 @@ impl<J: Journal> Frontier<J> {
                 self.drop_refused(id, priority, is_asked, drops)?;
                 continue;
             }
-            let Entry { wire, depth, via, redirects, referrer, attempts: earlier, metadata, .. } = entry;
-            lease.kind = if via == Via::Sitemap { LeaseKind::Sitemap } else { LeaseKind::Page };
-            (lease.position, lease.priority) = (Some(first.position), priority);
-            (lease.texts, lease.depth) = (Texts::new(wire, host.key.as_str()), depth);
-            (lease.via, lease.redirects) = (via, redirects);
-            lease.attempt = self.state.back().tries(first.position).saturating_add(earlier).saturating_add(1);
-            (lease.earlier, lease.metadata) = (earlier, metadata.into());
-            break referrer;
+            lease.fill(first, &entry, host.key.as_str(), self.state.back().tries(first.position));
+            break entry.referrer;
         };
         if let Some(position) = referrer
             && let Some(referrer) = read_wire(&mut self.journal, position)?
         {
             lease.texts.set_referrer(referrer);
         }
-        lease.trouble = trouble;
-        self.note_lent(&mut lease);
+        lease.trouble = trouble.or_else(|| self.expired_too_often(&lease));
+        self.note_lent(&mut lease)?;
         Ok(Some(lease))
     }
 
@@ -263,6 +257,7 @@ impl<J: Journal> Frontier<J> {
         let host = self.state.host(id);
         Lease {
             frontier: self.id,
+            token: None,
             host: id,
             kind: LeaseKind::Robots,
             position: None,
@@ -296,12 +291,22 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Counts a lease that goes out, and seats its host as leased.
-    pub(super) fn note_lent(&mut self, lease: &mut Lease) {
+    /// Counts a lease that goes out, and seats its host as leased. If leases end, it gets a token first, and a record.
+    ///
+    /// # Errors
+    /// If the journal cannot take the record. Nothing is lent then.
+    pub(super) fn note_lent(&mut self, lease: &mut Lease) -> io::Result<()> {
+        if let Some(timeout) = self.lease_timeout {
+            self.begin_token(lease, timeout)?;
+        }
         self.queues.note_lent(&mut self.state, lease);
         if lease.trouble.is_none() {
             lease.charged = self.rate.begin(lease.lent_at);
         }
+        if lease.token.is_some() {
+            self.keep_in_table(lease);
+        }
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@
 //! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
 //! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
 //!   of hosts. Hosts that fail are retired, and asked again.
+//! - `tokens`: leases that end at a deadline, and come back by a number.
 //! - `statistics`: the frontier in numbers, which URLs were dropped, why a URL was not fetched, and what a checkpoint saves.
 //!
 //! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, or, if the
@@ -39,17 +40,19 @@ mod robots;
 pub(crate) mod statistics;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::address::{CanonicalUrl, HostKey};
 use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image};
 use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable};
 use crate::frontier::state::{Change, PendingParts, State};
-use crate::frontier::{Next, Timestamp};
+use crate::frontier::{LeaseToken, Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position};
 use host_queues::{FrontTurn, HostQueues};
 use rate::Rate;
@@ -112,6 +115,11 @@ pub struct Frontier<J: Journal = Arena> {
     /// Pages that are lent out and to be scheduled again once they are done, with the time.
     again: BTreeMap<Position, Timestamp>,
     drops: Drops,
+    /// How long a lease lasts, and whether a page loses a try if it ends.
+    lease_timeout: Option<Duration>,
+    counts_expired: bool,
+    /// Leases that were taken back because their deadlines had passed.
+    expired: u64,
 }
 
 /// The most disallowed URLs that one call drops, so that a host with a million of them does not stop the others.
@@ -160,6 +168,9 @@ impl<J: Journal> Frontier<J> {
             copies: RobotsCopies::default(),
             again: BTreeMap::new(),
             drops: Drops::default(),
+            lease_timeout: options.lease_timeout,
+            counts_expired: options.counts_expired,
+            expired: 0,
         }
     }
 
@@ -204,17 +215,23 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage); nothing is lost then, and the call can be tried again.
     pub fn next(&mut self, now: Timestamp) -> Result<Next, FrontierError> {
+        if self.state.leases().overdue(now).is_some() {
+            self.expire(now)?;
+        }
         self.queues.wake(&mut self.state, now);
         self.release(now)?;
         self.bring_back(now)?;
         self.queues.release(&mut self.state);
         let patience = match self.check_patience(now)? {
-            Patience::Over => return Ok(Next::Busy),
+            Patience::Over => return Ok(self.state.leases().earliest().map_or(Next::Busy, Next::Wait)),
             Patience::Unasked => None,
             Patience::Until(until) => Some(until),
         };
         if self.rate.due() > now && self.queues.is_any_due() {
             return Ok(Next::Wait(self.rate.due()));
+        }
+        if self.state.leases().is_full() {
+            return Ok(self.state.leases().earliest().map_or(Next::Busy, Next::Wait));
         }
         let mut drops = DROPS;
         while drops > 0 {
@@ -225,7 +242,8 @@ impl<J: Journal> Frontier<J> {
                 return Ok(if lease.trouble.is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
             }
         }
-        Ok(match self.queues.earliest().into_iter().chain(self.state.schedule().due()).chain(patience).min() {
+        let due = self.queues.earliest().into_iter().chain(self.state.schedule().due());
+        Ok(match due.chain(patience).chain(self.state.leases().earliest()).min() {
             _ if self.queues.is_any_due() || self.has_to_bring_back() => Next::Wait(now),
             Some(due) => Next::Wait(due),
             None if self.queues.leased() > 0 => Next::Busy,
@@ -273,8 +291,19 @@ impl<J: Journal> Frontier<J> {
         host: Option<HostId>,
         remember: Option<&CanonicalUrl>,
     ) -> io::Result<Option<Position>> {
+        self.commit_return(record, host, remember, None)
+    }
+
+    /// The same, for a record with which the lease of this token comes back.
+    pub(crate) fn commit_return(
+        &mut self,
+        record: &Record<'_>,
+        host: Option<HostId>,
+        remember: Option<&CanonicalUrl>,
+        token: Option<LeaseToken>,
+    ) -> io::Result<Option<Position>> {
         let at = self.journal.append(record)?;
-        self.state.apply(&Change { record, at, host, remember, fresh: PendingParts::ALL });
+        self.state.apply(&Change { record, at, host, remember, token, fresh: PendingParts::ALL });
         Ok(at)
     }
 }

@@ -10,12 +10,13 @@
 //! A call that fails has changed nothing unless its documentation says so, and may be tried again. All errors but one are the caller's to
 //! fix. If the storage fails, a crawl ends: its state must not go on without its journal.
 
+use std::time::Duration;
 use std::{fmt, io};
 
 use super::rate::RateLimits;
 use crate::address::{AddressError, FingerprintKey, KeyRules};
-use crate::frontier::Timestamp;
 use crate::frontier::hosts::{HostRules, Politeness};
+use crate::frontier::{LeaseToken, Timestamp};
 use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::{SeenError, SeenOptions};
 
@@ -42,6 +43,13 @@ pub struct FrontierOptions {
     /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [reports](crate::frontier::Lease::answered) them. It is
     /// kept on average: one response comes as quickly as its host sends it, and the requests after it wait until the average holds again.
     pub byte_rate: Option<u64>,
+    /// How long a lease lasts: then it is [taken back](super::Frontier::expire), and its URL is lent again after its host's rest. `None`,
+    /// the default: until it is completed. With a timeout each lease has a [token](crate::frontier::Lease::token), and is journaled: it is
+    /// still out after a restart. At least a millisecond; deadlines are rounded up to whole milliseconds.
+    pub lease_timeout: Option<Duration>,
+    /// Whether a page loses one of its [`attempts`](Politeness::attempts) when its lease is taken back. A page that has none left is
+    /// [given up](crate::frontier::Next::GiveUp). Off by default: it is lent again until somebody completes it.
+    pub counts_expired: bool,
 }
 
 impl FrontierOptions {
@@ -67,7 +75,7 @@ impl FrontierOptions {
         let share = adaptive_share.unwrap_or(1.0);
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
-        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 13] = [
+        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 14] = [
             (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
             (
                 is_token(agent),
@@ -106,6 +114,12 @@ impl FrontierOptions {
             (*url_bytes > 0, "traps.url_bytes", url_bytes, "is at least 1"),
             (*path_segments <= 1000, "traps.path_segments", path_segments, "is at most 1000"),
             (*segment_repeats > 0, "traps.segment_repeats", segment_repeats, "is at least 1"),
+            (
+                self.lease_timeout.is_none_or(|timeout| timeout.as_millis() > 0),
+                "lease_timeout",
+                &0,
+                "is at least a millisecond; leave it out where leases do not end",
+            ),
         ];
         match checks.into_iter().find(|(holds, ..)| !holds) {
             Some((_, option, value, reason)) => {
@@ -156,6 +170,8 @@ pub struct FrontierStatistics {
     pub failing_hosts: u64,
     /// Hosts that are not asked again in this run.
     pub retired_hosts: u64,
+    /// Leases that were taken back in this run, because their [deadlines](FrontierOptions::lease_timeout) had passed.
+    pub expired: u64,
     /// URLs that were [given up](crate::frontier::Next::GiveUp), and wait to be [asked for again](super::Frontier::ask_again).
     pub unreachable: u64,
     /// Bytes of memory in all: queues, hosts with their robots rules, and journal.
@@ -182,6 +198,9 @@ pub enum FrontierError {
     /// The text is not an absolute http(s) URL. Nothing has changed.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// The lease is over: it was taken back after its deadline or given back, or it was completed long ago. Nothing has changed.
+    #[error("the lease {0} is over: it was taken back, or completed before")]
+    LeaseOver(LeaseToken),
     /// Another frontier lent the lease. Nothing has changed.
     #[error("the lease was lent by another frontier")]
     ForeignLease,
@@ -201,9 +220,10 @@ impl From<FrontierError> for io::Error {
     fn from(error: FrontierError) -> Self {
         match error {
             FrontierError::Storage(error) => error,
-            FrontierError::Address(_) | FrontierError::ForeignLease | FrontierError::Rule(_) => {
-                Self::new(io::ErrorKind::InvalidInput, error)
-            }
+            FrontierError::Address(_)
+            | FrontierError::ForeignLease
+            | FrontierError::LeaseOver(_)
+            | FrontierError::Rule(_) => Self::new(io::ErrorKind::InvalidInput, error),
             FrontierError::Unsupported(_) => Self::new(io::ErrorKind::Unsupported, error),
         }
     }

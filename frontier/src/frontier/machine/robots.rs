@@ -371,21 +371,21 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The lease of a host whose turn has come and from which others wait for a robots.txt; `None` if it is retired.
-    pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> Option<Lease> {
+    pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<Option<Lease>> {
         let host = self.state.host(id);
-        let (url, waits) = self.queues.first_errand(id)?;
+        let Some((url, waits)) = self.queues.first_errand(id) else { return Ok(None) };
         if let Some(ill) = host.status.ill.as_deref().filter(|ill| ill.is_retired) {
             let url: Box<str> = url.into();
             let answer = SharedRobots::Failed(Arc::new(Setback::failed(ill.trouble.clone())));
             self.answer_others(id, &url, Some(answer), now + self.politeness.backoff, now);
-            return None;
+            return Ok(None);
         }
         let attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
         let texts = Texts::new(url, host.key.as_str());
         let for_other = Some(self.state.host(waits).key.as_str().into());
         let mut lease = Lease { texts, priority, attempt, for_other, ..self.blank_lease(id, now) };
-        self.note_lent(&mut lease);
-        Some(lease)
+        self.note_lent(&mut lease)?;
+        Ok(Some(lease))
     }
 
     /// The hosts that wait for this URL go on: each takes the answer when its turn comes. Without an answer that is of use to them, they

@@ -49,6 +49,7 @@ impl<J: Journal> Frontier<J> {
             hosts: state.hosts().len() as u64 + state.evicted().len(),
             hosts_in_memory: state.hosts().len() as u64,
             retired_hosts: count.retired_hosts,
+            expired: self.expired,
             unreachable: state.schedule().parked(),
             memory: seated.memory + (state.hosts_memory() + queues + journal) as u64,
             queue_memory: queues as u64,
@@ -244,6 +245,8 @@ impl<J: Journal> Frontier<J> {
     /// The counts at `position`, the journal's end. No URL may be passing the gate meanwhile.
     pub(crate) fn counts(&self, position: Position) -> Counts {
         let (gate, count) = (self.gate(), self.state.count());
+        let mut leases = Vec::new();
+        self.state.leases().save(&mut leases);
         Counts {
             position,
             admitted: gate.admitted(),
@@ -257,6 +260,7 @@ impl<J: Journal> Frontier<J> {
             roots: gate.roots(),
             originals: gate.budgets().originals(),
             evidence: gate.budgets().slots(),
+            leases,
         }
     }
 }

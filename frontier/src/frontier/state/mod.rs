@@ -20,7 +20,7 @@
 //! # What is not state
 //!
 //! - Seats: which queue of hosts a host is in. They follow from its URLs and its clock, and a resume places all hosts anew.
-//! - Leases: a leased URL is still in its queue, so nothing about leases is needed after a crash.
+//! - Leases without a token: a leased URL is still in its queue, so nothing about leases is needed after a crash.
 //! - Parsed rules of robots.txt: the journal has their text.
 //! - Which hosts are in memory: an evicted host is brought back before it changes.
 //!
@@ -37,14 +37,19 @@
 //! | `Rules` | a new round of rules begins |
 //! | `Forgotten` | a URL leaves the seen set |
 //! | `Host` | a host gets the status in it, and what is known of its robots.txt may change |
+//! | `Lent` | a lease is out under a token, until a record says that it is back |
+//! | `Extended` | it has another deadline |
+//! | `Returned` | it was given back, or taken back, and nothing else changes |
 //! | `Resumed` | nothing: the resume acts on it |
 
+mod change;
+mod leases;
 mod resume;
 mod save;
 
 use std::sync::Arc;
 
-use crate::address::{CanonicalUrl, Fingerprint, host_of};
+use crate::address::{Fingerprint, host_of};
 use crate::frontier::durable::{Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled};
 use crate::frontier::hosts::{
     Evicted, GroupUsage, Host, HostCost, HostId, HostPolicy, HostSlots, HostStatistics, HostStatus, Hosts,
@@ -56,6 +61,8 @@ use crate::frontier::{Timestamp, Validators};
 use crate::gate::{Gate, Position, Refusal};
 use crate::seen::{Removal, SeenError};
 
+pub(crate) use change::{Change, Count, PendingParts};
+pub(crate) use leases::{LeaseAnswer, LeaseTable, OutLease};
 pub(crate) use resume::Resume;
 pub(crate) use save::StateChunk;
 
@@ -83,6 +90,8 @@ pub(crate) struct State {
     groups: GroupUsage,
     /// The round of rules by which URLs are judged.
     judged_by: RuleRound,
+    /// The leases that are out under a token.
+    leases: LeaseTable,
 }
 
 impl State {
@@ -98,6 +107,7 @@ impl State {
             rules: RulesCache::default(),
             count: Count::default(),
             judged_by: RuleRound::default(),
+            leases: LeaseTable::default(),
         }
     }
 
@@ -151,8 +161,26 @@ impl State {
             }
             Record::Host(record) => {
                 self.count.retries += u64::from(record.is_retry && fresh.counts);
+                if fresh.counts {
+                    self.leases.host_answered(record, change.token);
+                }
                 if let Some(host) = host {
                     self.learned(host, record, change.at);
+                }
+            }
+            Record::Lent(lent) => {
+                if fresh.counts {
+                    self.leases.lend(lent, host);
+                }
+            }
+            Record::Extended { token, deadline } => {
+                if fresh.counts {
+                    self.leases.extend(*token, *deadline);
+                }
+            }
+            Record::Returned { token, is_overdue } => {
+                if fresh.counts {
+                    self.leases.returned(*token, (!is_overdue).then_some(LeaseAnswer::GivenBack));
                 }
             }
             Record::Resumed { .. } => {}
@@ -177,6 +205,10 @@ impl State {
             let was_queued = self.back.replace(&mut host.queue, replaced, queued);
             self.count.queued += u64::from(!was_queued);
             host.robots.mark_used();
+            let due = host.status.due;
+            if let Some(token) = change.token.filter(|_| change.fresh.counts) {
+                self.leases.returned(token, Some(LeaseAnswer::Retry(due)));
+            }
         } else {
             self.queue(host, queued);
         }
@@ -239,6 +271,12 @@ impl State {
             self.count.retries += u64::from(!done);
             self.count.output = receipts.first().map_or(self.count.output, |receipt| receipt.end);
             let _ = yielded.map(|yielded| self.gate.budgets().note(host_of(settled.host), &yielded));
+            if let Some(token) = change.token {
+                let waits = again.and_then(|entry| entry.not_before);
+                let answer =
+                    if done { LeaseAnswer::Done } else { LeaseAnswer::Retry(waits.unwrap_or(settled.status.due)) };
+                self.leases.returned(token, (!settled.is_overdue).then_some(answer));
+            }
         }
         if let Some(entry) = again {
             self.remember(entry, change);
@@ -410,6 +448,17 @@ impl State {
         self.count
     }
 
+    /// The leases that are out under a token.
+    #[inline]
+    pub(crate) fn leases(&self) -> &LeaseTable {
+        &self.leases
+    }
+
+    /// The same, for the machine to change what it keeps there.
+    pub(crate) fn leases_mut(&mut self) -> &mut LeaseTable {
+        &mut self.leases
+    }
+
     /// Bytes of robots rules in memory.
     pub(crate) fn rules_memory(&self) -> usize {
         self.rules.memory()
@@ -422,7 +471,7 @@ impl State {
 
     /// Bytes of memory held by queues of URLs.
     pub(crate) fn queues_memory(&self) -> usize {
-        self.back.memory() + self.schedule.memory()
+        self.back.memory() + self.schedule.memory() + self.leases.memory()
     }
 
     /// The host with this key, if it is in memory.
@@ -543,54 +592,4 @@ impl State {
             host.status.due = host.status.due.max(now);
         }
     }
-}
-
-/// A record to be applied to the state, with what the state cannot look up for itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Change<'a> {
-    /// What happened, as journaled.
-    pub(crate) record: &'a Record<'a>,
-    /// Its position in the journal; `None` if the journal keeps no such records.
-    pub(crate) at: Option<Position>,
-    /// The host that it is about, which is in memory. `None` if it is about none, or if the host already has the record.
-    pub(crate) host: Option<HostId>,
-    /// The URL that it admits, if the gate has not remembered it yet.
-    pub(crate) remember: Option<&'a CanonicalUrl>,
-    /// The parts of the state that do not have it yet.
-    pub(crate) fresh: PendingParts,
-}
-
-/// The parts of the state, besides the host, to which a record is new. A record that was just written is new to all of them. On resume, a
-/// record is new to the parts that the checkpoint had saved before the record was written: see [`SavedAt`](save::SavedAt).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each part answers for itself")]
-pub(crate) struct PendingParts {
-    /// The sums.
-    pub(crate) counts: bool,
-    /// The schedule of URLs that wait for a time.
-    pub(crate) schedule: bool,
-    /// The place in the schedule where this URL was set aside before.
-    pub(crate) aside: bool,
-    /// The URL's shard of the seen set.
-    pub(crate) seen: bool,
-}
-
-impl PendingParts {
-    /// New to all parts.
-    pub(crate) const ALL: Self = Self { counts: true, schedule: true, aside: true, seen: true };
-}
-
-/// Sums that would otherwise take a walk over all hosts or over the journal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Count {
-    /// URLs in the queues of hosts, including lent ones.
-    pub(crate) queued: u64,
-    /// Pages done for good, and pages given up.
-    pub(crate) completed: u64,
-    /// Leases that will be tried again.
-    pub(crate) retries: u64,
-    /// Hosts that are not asked again in this run.
-    pub(crate) retired_hosts: u64,
-    /// Bytes of the first output, by the last receipt.
-    pub(crate) output: u64,
 }

@@ -30,8 +30,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ahash::AHashMap;
+
 use super::save::SavedAt;
-use super::{Change, PendingParts, State};
+use super::{Change, LeaseTable, PendingParts, State};
 use crate::address::{CanonicalUrl, Canonicalizer, HostKey, host_of};
 use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
@@ -39,7 +41,7 @@ use crate::frontier::durable::{
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostCost, HostId, PolitenessTable};
 use crate::frontier::queues::{self, Queued, SCHEDULE};
-use crate::frontier::{Frontier, FrontierOptions, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, LeaseToken, Timestamp};
 use crate::gate::{Found, Gate, OptionError, Position};
 use crate::seen::SeenSet;
 
@@ -68,6 +70,8 @@ pub(crate) struct Resume {
     addresses: Vec<u8>,
     /// By how much the clock was ahead, if it was and has been set right since.
     went_back: Option<Duration>,
+    /// The pages that are out under a token: a record that one came back names the page.
+    pages_out: AHashMap<Position, LeaseToken>,
 }
 
 impl Resume {
@@ -89,6 +93,7 @@ impl Resume {
             contents: None,
             addresses: Vec::new(),
             went_back: None,
+            pages_out: AHashMap::new(),
         })
     }
 
@@ -127,8 +132,15 @@ impl Resume {
         self.contents = Some(contents);
     }
 
-    /// Loads the counts of a checkpoint, of the frontier and of its gate, with the scope that seeds had opened and what the budgets know.
-    pub(crate) fn load_counts(&mut self, counts: &Counts) {
+    /// Loads the counts of a checkpoint, of the frontier and of its gate, with the scope that seeds had opened, what the budgets know and
+    /// the leases that were out.
+    ///
+    /// # Errors
+    /// If the leases are not valid.
+    pub(crate) fn load_counts(&mut self, counts: &Counts) -> Result<(), &'static str> {
+        *self.state.leases_mut() = LeaseTable::load(&counts.leases)?;
+        let pages = self.state.leases().iter().filter_map(|(token, lease)| Some((lease.page.position()?, token)));
+        self.pages_out.extend(pages);
         self.pieces.counts = counts.position;
         let count = self.state.count_mut();
         (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
@@ -137,6 +149,7 @@ impl Resume {
         let gate = self.state.gate_mut();
         gate.restore(counts.admitted, &counts.refused, (counts.scope, &counts.roots), &counts.originals);
         gate.budgets_mut().restore(&counts.evidence, self.contents.take());
+        Ok(())
     }
 
     /// Loads the newest image of a host that was evicted at some time. If no chunk has the host, it is still evicted. Call it after the
@@ -196,7 +209,7 @@ impl Resume {
                 let fresh = PendingParts { schedule: is_new(aside.to), aside: aside.from.is_some_and(is_new), ..fresh };
                 self.apply(at, record, host, None, fresh);
             }
-            Record::Rules { .. } => self.apply(at, record, None, None, fresh),
+            Record::Rules { .. } | Record::Extended { .. } => self.apply(at, record, None, None, fresh),
             Record::Forgotten { fingerprint } => {
                 let shard = self.state.gate().seen().shard_of(*fingerprint);
                 let fresh = PendingParts { seen: !self.pieces.has_seen(shard, at), ..fresh };
@@ -205,6 +218,20 @@ impl Resume {
             Record::Host(of) => {
                 let host = self.host(of.host, evicted)?;
                 self.apply(at, record, host, None, fresh);
+            }
+            Record::Lent(lent) => {
+                if let Some(page) = lent.page.filter(|_| fresh.counts)
+                    && let Some(before) = self.pages_out.insert(page, lent.token)
+                {
+                    // It came back, and the journal could not take the record.
+                    self.state.leases_mut().end(before);
+                }
+                self.apply(at, record, None, None, fresh);
+            }
+            Record::Returned { token, .. } => {
+                let page = self.state.leases().get(*token).and_then(|lease| lease.page.position());
+                page.filter(|_| fresh.counts).map(|page| self.pages_out.remove(&page));
+                self.apply(at, record, None, None, fresh);
             }
             Record::Resumed { output } if fresh.counts => self.lost.cut(*output, &mut self.state),
             Record::Resumed { .. } => {}
@@ -220,7 +247,7 @@ impl Resume {
 
     /// Applies that record, which is at this position, the journal's end.
     pub(crate) fn begin_round(&mut self, at: Position, rules: &Record<'_>) {
-        self.state.apply(&Change { record: rules, at: Some(at), host: None, remember: None, fresh: PendingParts::ALL });
+        self.apply(at, rules, None, None, PendingParts::ALL);
     }
 
     /// The clock was ahead by this much, and is right now: hosts rest no longer than follows from their status, and scheduled URLs wait for
@@ -271,9 +298,10 @@ impl Resume {
 
     /// The frontier over its journal.
     ///
-    /// Pages that were lent out are queued again: no record says that they were out. Each host first rests for its delay, since it is not
-    /// known when it was last asked, unless the checkpoint says that nothing was out and nothing happened since. In case the clock was set
-    /// back, no host rests longer than it could have been told to. Groups of hosts rest first, unless the crawl is new.
+    /// Pages that were lent out are queued again: no record says that they were out, unless they have tokens, and then they are still out.
+    /// Each host first rests for its delay, since it is not known when it was last asked, unless the checkpoint says that nothing was out
+    /// and nothing happened since. In case the clock was set back, no host rests longer than it could have been told to. Groups of hosts
+    /// rest first, unless the crawl is new.
     ///
     /// # Errors
     /// If the journal cannot be read.
@@ -284,9 +312,11 @@ impl Resume {
         self.state.set_clocks(is_unclean.then_some(now), self.went_back.is_some(), now);
         if let Some(by) = self.went_back {
             self.state.schedule_mut().hasten(by);
+            self.state.leases_mut().hasten(by);
         }
         // It is not known when a host of each group was last asked. The address of each host is reported when it is next asked.
         let mut frontier = Frontier::of(self.state, &self.options, journal, (!is_new).then_some(now));
+        frontier.lend_again(now)?;
         frontier.place_all(now)?;
         Ok(frontier)
     }
@@ -301,8 +331,22 @@ impl Resume {
         remember: Option<&CanonicalUrl>,
         fresh: PendingParts,
     ) {
+        self.apply_returned(at, record, host, remember, None, fresh);
+    }
+
+    /// The same, for a record with which the lease of this page may have come back.
+    fn apply_returned(
+        &mut self,
+        at: Position,
+        record: &Record<'_>,
+        host: Option<HostId>,
+        remember: Option<&CanonicalUrl>,
+        page: Option<Position>,
+        fresh: PendingParts,
+    ) {
         let host = host.filter(|&host| !self.pieces.has_host(host, at));
-        self.state.apply(&Change { record, at: Some(at), host, remember, fresh });
+        let token = page.filter(|_| fresh.counts).and_then(|page| self.pages_out.remove(&page));
+        self.state.apply(&Change { record, at: Some(at), host, remember, token, fresh });
     }
 
     /// A URL was queued or scheduled. Its entry may replace that of a page that was lent out. If the record of that page was lost, the page
@@ -324,7 +368,7 @@ impl Resume {
             self.lost.queue(replaced, &mut self.state);
         }
         let (remember, fresh) = self.schedules(at, &url, entry);
-        self.apply(at, &Record::Admitted(*entry), host, remember, fresh);
+        self.apply_returned(at, &Record::Admitted(*entry), host, remember, entry.replaces, fresh);
         Ok(())
     }
 
@@ -396,7 +440,7 @@ impl Resume {
                 was_asked,
                 is_retry: false,
             };
-            self.apply(at, &Record::Host(of), Some(host), None, fresh);
+            self.apply_returned(at, &Record::Host(of), Some(host), None, Some(position), fresh);
             return Ok(());
         }
         if let (Some(host), true) = (new_to, fresh.counts && !receipts.is_empty()) {
@@ -404,7 +448,7 @@ impl Resume {
             let again = waits.map(|(time, is_parked)| Again { at: time, position: at, is_parked });
             self.lost.add_done(Done { page: page(host), again });
         }
-        self.apply(at, record, host, remember, fresh);
+        self.apply_returned(at, record, host, remember, Some(position), fresh);
         Ok(())
     }
 

@@ -46,6 +46,7 @@ use super::files::{self, BUFFER, FILES, HOSTS, SUMMARY, StorageReader, name, nex
 use super::summary::Summary;
 use super::{CheckpointError, Checkpoints};
 use crate::address::FingerprintKey;
+use crate::bytes::FileError;
 use crate::frontier::durable::OwnJournal;
 use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Receipt, Receipts, Record, Resume, Timestamp};
 use crate::gate::{DropRule, Position};
@@ -428,7 +429,10 @@ impl<S: Storage> Checkpoints<S> {
         if summary.has_contents {
             replay.load_contents(self.load_set(FILES[2], number, options.fingerprint_key, None)?);
         }
-        replay.load_counts(&summary.counts);
+        replay.load_counts(&summary.counts).map_err(|reason| {
+            let path = self.storage.path(&name(FILES[3], number));
+            FileError::Damaged { path, offset: 0, reason }
+        })?;
         Ok((replay, summary))
     }
 

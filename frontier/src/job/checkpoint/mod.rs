@@ -26,7 +26,8 @@
 //! addresses:     for each host of the slices, in their order, a varint: 0 if unknown, else 1 plus its IPv4 address, or 1 plus the first 64
 //!                bits of its IPv6 address
 //!
-//! summary:  0  flags     u8: bit 0 there is a seen set, bit 1 its shards have positions, bit 2 there are contents
+//! summary:  0  flags     u8: bit 0 there is a seen set, bit 1 its shards have positions, bit 2 there are contents,
+//!                        bit 3 there are leases
 //!           1  from      u64, the position from which the journal is to be replayed
 //!           9  slices    u32
 //!          13  admitted, completed, retries, output, leased   u64 each
@@ -41,6 +42,7 @@
 //!              runs      u32 how many; for each its number, u64, the newest last
 //!              shards    only if they have positions: u32 how many, and where the journal ended when each was saved, u64
 //!              evidence  u32 how many slots of the budgets are in use; for each its number, u32, and what it holds, u64
+//!              leases    only if there are any: u32 length, the leases that are out under a token, as `state/leases.rs` lays them out
 //!              extra     the rest: what the owner of the frontier keeps
 //! ```
 //!

@@ -42,10 +42,12 @@ impl Summary {
     /// The owner's bytes come last and have no length: the frame's length shows where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Counts { admitted, completed, retries, output, leased, refused, .. } = &self.counts;
-        let Counts { rules: round, scope, roots, originals, evidence, .. } = &self.counts;
+        let Counts { rules: round, scope, roots, originals, evidence, leases, .. } = &self.counts;
         let mut keys = self.keys.clone();
         let has_seen_at = !self.seen_at.is_empty();
-        let mut bytes = vec![u8::from(self.has_seen) | u8::from(has_seen_at) << 1 | u8::from(self.has_contents) << 2];
+        let has_leases = !leases.is_empty();
+        let flags = [self.has_seen, has_seen_at, self.has_contents, has_leases];
+        let mut bytes = vec![(0..).zip(flags).map(|(bit, is_set)| u8::from(is_set) << bit).sum()];
         bytes.extend(self.needs.from().to_u64().to_le_bytes());
         bytes.extend(self.slices.to_le_bytes());
         bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
@@ -79,6 +81,10 @@ impl Summary {
         for (slot, word) in evidence {
             bytes.extend(slot.to_le_bytes());
             bytes.extend(word.to_le_bytes());
+        }
+        if !leases.is_empty() {
+            put_length(&mut bytes, leases.len());
+            bytes.extend_from_slice(leases);
         }
         bytes.extend_from_slice(&self.extra);
         bytes
@@ -131,6 +137,10 @@ impl Summary {
         }
         for _ in 0..fields.u32()? {
             counts.evidence.push((fields.u32()?, fields.u64()?));
+        }
+        if flags & 8 != 0 {
+            let length = fields.u32()? as usize;
+            counts.leases = fields.part(length)?.bytes().to_vec();
         }
         Ok(Self {
             needs,
@@ -195,6 +205,7 @@ mod tests {
         let position = Position::from_u64(99);
         let mut counts = Counts { position, admitted: 1, completed: 2, retries: 3, output: 4, ..Counts::default() };
         counts.evidence = vec![(7, 1 << 60), (65_535, 3)];
+        counts.leases = vec![1, 2, 3];
         counts.refused = vec![(Refusal::Seen, 1 << 40), (Refusal::Robots, 7)];
         counts.rules = RuleRound { digest: 1 << 60, since: Position::from_u64(1 << 40), number: 3 };
         counts.scope = ScopeKind::Prefix;

@@ -39,7 +39,8 @@
 //!
 //! kind 2, a page's lease came back:
 //!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there are receipts,
-//!                        bit 4 there is what it yielded, bit 5 it counts as a page for its host's budget, bit 6 the response had bytes
+//!                        bit 4 there is what it yielded, bit 5 it counts as a page for its host's budget, bit 6 the response had bytes,
+//!                        bit 7 nobody completed it: its deadline had passed
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
@@ -104,6 +105,25 @@
 //!          14  from      as kind 5 has it: where it was set aside before
 //!              host      the rest, UTF-8, as above; empty if it was set aside before, so that no queue had it, unless its host's
 //!                        budget is one of the two reasons
+//!
+//! kind 11, a page was lent out under a token; its last three numbers are varints:
+//!           0  number    7 bytes, of the lease
+//!           7  slot      of the lease
+//!              deadline  the step from the time in the number, which is all but its last 10 bits, to it, in milliseconds
+//!              page      the step from the frame's position to its admission
+//!
+//! kind 12, a robots.txt was lent out under a token:
+//!           0  lease     number, slot and deadline, as kind 11
+//!              host      its length, a varint; UTF-8: scheme, name, port
+//!              other     likewise, of the host that waits for it; empty if it is the host's own
+//!              URL       the rest, UTF-8
+//!
+//! kind 13, a lease has another deadline:
+//!           0  lease     number, slot and deadline, as kind 11
+//!
+//! kind 14, a lease is back, and nothing else changed:
+//!           0  lease     number and slot, as kind 11
+//!              how       u8: 0 it was given back, 1 it was taken back after its deadline
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame from another place or another job that was left in a

@@ -15,6 +15,10 @@
 //! | 8, disallowed | 14 and the host | for each run of URLs that are dropped |
 //! | 9, rules | 8 | when the rules of the gate have changed |
 //! | 10, set aside | 15 and the host | for each waiting URL that today's rules refuse |
+//! | 11, a page lent | about 16 | for each page, with `lease_timeout` |
+//! | 12, a robots.txt lent | about 15, the host and the URL | for each robots.txt, with `lease_timeout` |
+//! | 13, extended | about 12 | for each extension of a deadline |
+//! | 14, returned | 9 | for each lease with a token that is given back |
 //!
 //! A host that is ill takes 5 bytes more, plus the failure's words.
 //!
@@ -30,11 +34,14 @@
 
 use super::JournalError;
 use super::record_parts::{
-    HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, read_yielded, write_clock, write_host, write_yielded,
+    flag, flags_of, read_clock, read_host, read_yielded, write_clock, write_host, write_yielded,
 };
 use crate::address::Fingerprint;
 use crate::bytes::{Fields, half_checksum, varint};
-use crate::frontier::{Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, Receipts, Record, Settled};
+use crate::frontier::{
+    Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, LeaseToken, LentRecord, Receipts, Record,
+    Settled, Timestamp,
+};
 use crate::gate::{Position, Refusal};
 
 /// Flags of a lease that came back. They share a byte with the host's flags, which take the lowest bits.
@@ -43,10 +50,13 @@ const HAS_RECEIPTS: u8 = 1 << 3;
 const HAS_YIELDED: u8 = 1 << 4;
 const IS_PAGE: u8 = 1 << 5;
 const HAS_BYTES: u8 = 1 << 6;
+const IS_OVERDUE: u8 = 1 << 7;
 /// The code in place of a reason for a URL that is not set aside.
 const NOWHERE: u8 = u8::MAX;
 /// Bytes of the length of a record that is inside another one.
 const LENGTH: usize = 2;
+/// Bytes of the number of a lease.
+const NUMBER: usize = 7;
 
 /// Why a payload is not a record.
 #[derive(Clone, Copy)]
@@ -70,6 +80,10 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Disallowed(_) => 8,
         Record::Rules { .. } => 9,
         Record::Aside(_) => 10,
+        Record::Lent(LentRecord { page: Some(_), .. }) => 11,
+        Record::Lent(_) => 12,
+        Record::Extended { .. } => 13,
+        Record::Returned { .. } => 14,
     }
 }
 
@@ -87,6 +101,12 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
         Record::Disallowed(disallowed) => write_disallowed(disallowed, to),
         Record::Rules { digest } => to.extend(digest.to_le_bytes()),
         Record::Aside(aside) => write_aside(aside, to),
+        Record::Lent(lent) => write_lent(lent, at, to),
+        Record::Extended { token, deadline } => write_deadline(*token, *deadline, to),
+        Record::Returned { token, is_overdue } => {
+            write_token(*token, to);
+            to.push(u8::from(*is_overdue));
+        }
     }
 }
 
@@ -105,6 +125,11 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
         8 => read_disallowed(&mut fields).map(Record::Disallowed),
         9 => fields.u64().map(|digest| Record::Rules { digest }),
         10 => read_aside(&mut fields).map(Record::Aside),
+        11 => read_lent(&mut fields, at, true).map(Record::Lent),
+        12 => read_lent(&mut fields, at, false).map(Record::Lent),
+        13 => read_deadline(&mut fields).map(|(token, deadline)| Record::Extended { token, deadline }),
+        14 => read_token(&mut fields)
+            .and_then(|token| Ok(Record::Returned { token, is_overdue: fields.variant(&[false, true])? })),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -153,6 +178,59 @@ fn read_aside<'a>(fields: &mut Fields<'a>) -> Result<AsideRecord<'a>, &'static s
     Ok(AsideRecord { priority, position, to, from: read_place(fields)?, host: fields.rest()? })
 }
 
+/// Appends that a lease went out: kind 11 for a page, kind 12 for a robots.txt.
+fn write_lent(lent: &LentRecord<'_>, at: Position, to: &mut Vec<u8>) {
+    let LentRecord { token, deadline, page, host, for_other, url } = *lent;
+    write_deadline(token, deadline, to);
+    if let Some(page) = page {
+        varint::put(to, varint::step(at.to_u64(), page.to_u64()));
+        return;
+    }
+    for text in [host, for_other] {
+        varint::put(to, text.len() as u64);
+        to.extend_from_slice(text.as_bytes());
+    }
+    to.extend_from_slice(url.as_bytes());
+}
+
+fn read_lent<'a>(fields: &mut Fields<'a>, at: Position, is_page: bool) -> Result<LentRecord<'a>, &'static str> {
+    let (token, deadline) = read_deadline(fields)?;
+    if is_page {
+        let page = Some(Position::from_u64(varint::walk(at.to_u64(), fields.varint()?)));
+        return Ok(LentRecord { token, deadline, page, host: "", for_other: "", url: "" });
+    }
+    let mut text = || {
+        let length = usize::try_from(fields.varint()?).map_err(|_| "a text that cannot be that long")?;
+        fields.text(length)
+    };
+    let (host, for_other) = (text()?, text()?);
+    Ok(LentRecord { token, deadline, page: None, host, for_other, url: fields.rest()? })
+}
+
+/// Appends a lease and its deadline: kind 13, and the beginning of kinds 11 and 12. The deadline is counted from the time in the lease's
+/// number: that takes half the bytes.
+fn write_deadline(token: LeaseToken, deadline: Timestamp, to: &mut Vec<u8>) {
+    write_token(token, to);
+    varint::put(to, varint::step(LeaseToken::millis_in(token.number()), deadline.as_micros() / 1000));
+}
+
+fn read_deadline(fields: &mut Fields<'_>) -> Result<(LeaseToken, Timestamp), &'static str> {
+    let token = read_token(fields)?;
+    Ok((token, LentRecord::deadline_of(token, fields.varint()?)))
+}
+
+/// Appends a token: the seven bytes of its number, and its slot.
+fn write_token(token: LeaseToken, to: &mut Vec<u8>) {
+    to.extend_from_slice(&token.number().to_le_bytes()[..NUMBER]);
+    varint::put(to, token.slot().into());
+}
+
+fn read_token(fields: &mut Fields<'_>) -> Result<LeaseToken, &'static str> {
+    let mut number = [0; 8];
+    number[..NUMBER].copy_from_slice(&fields.take::<NUMBER>()?);
+    LeaseToken::read(u64::from_le_bytes(number), fields.varint()?)
+}
+
 /// Appends where a URL is set aside, if anywhere.
 fn write_place(place: Option<Aside>, to: &mut Vec<u8>) {
     to.push(place.map_or(NOWHERE, |place| number_of(place.refusal)));
@@ -176,9 +254,9 @@ fn reason_of(number: u8) -> Result<Refusal, &'static str> {
 
 /// Appends how a page's lease came back: kind 2, and part of kind 7.
 fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
-    let Settled { host, status, position, priority, attempts, done, receipts, yielded, cost } = settled;
+    let Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue } = settled;
     let flags = flag(!receipts.is_empty(), HAS_RECEIPTS) | flag(yielded.is_some(), HAS_YIELDED);
-    let flags = flags | flag(cost.is_page, IS_PAGE) | flag(cost.bytes > 0, HAS_BYTES);
+    let flags = flags | flag(cost.is_page, IS_PAGE) | flag(cost.bytes > 0, HAS_BYTES) | flag(*is_overdue, IS_OVERDUE);
     let flags = flags_of(status) | flag(*done, IS_DONE) | flags;
     to.extend([flags, *priority, *attempts]);
     to.extend(position.to_u64().to_le_bytes());
@@ -199,9 +277,6 @@ fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
 
 fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str> {
     let (flags, priority, attempts) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_ILL | IS_DONE | HAS_RECEIPTS | HAS_YIELDED | IS_PAGE | HAS_BYTES) != 0 {
-        return Err("unknown flags");
-    }
     let position = Position::from_u64(fields.u64()?);
     let status = read_clock(flags, fields)?;
     let bytes = if flags & HAS_BYTES == 0 { 0 } else { fields.varint()? };
@@ -209,8 +284,8 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
     let length = if flags & HAS_RECEIPTS == 0 { 0 } else { fields.u16()? };
     let receipts = Receipts::read(fields.part(length.into())?.bytes())?;
     let yielded = if flags & HAS_YIELDED == 0 { None } else { Some(read_yielded(fields)?) };
-    let (host, done) = (fields.rest()?, flags & IS_DONE != 0);
-    Ok(Settled { host, status, position, priority, attempts, done, receipts, yielded, cost })
+    let (host, done, is_overdue) = (fields.rest()?, flags & IS_DONE != 0, flags & IS_OVERDUE != 0);
+    Ok(Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue })
 }
 
 /// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can separate them.
@@ -326,6 +401,7 @@ mod tests {
             receipts,
             yielded: None,
             cost,
+            is_overdue: false,
         };
         let trouble = Trouble::new(Failure::Dns, "no answer");
         let ill = FailureState { trouble, broken: 3, is_patient: false, is_retired: true };
@@ -374,6 +450,12 @@ mod tests {
             records.push(Record::Aside(AsideRecord { host, position: HERE, priority: 3, to: place, from }));
         }
         records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9, from: Some(place) }));
+        let token = LeaseToken::read((1 << 55) + 1, 300).unwrap();
+        let deadline = Timestamp::from_micros(((1 << 45) + 600_000) * 1000);
+        let page = LentRecord { token, deadline, page: Some(Position::from_u64(99)), host: "", for_other: "", url: "" };
+        let robots = LentRecord { page: None, host, for_other: "http://b", url: "http://a/robots.txt", ..page };
+        records.extend([Record::Lent(page), Record::Lent(robots), Record::Extended { token, deadline }]);
+        records.extend([false, true].map(|is_overdue| Record::Returned { token, is_overdue }));
         records
     }
 
@@ -393,7 +475,7 @@ mod tests {
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(11, &[]), "kind");
+        assert_eq!(reason(15, &[]), "kind");
         for (at, fields) in [(0, 21), (3, 24 + 40), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 72 + 22)] {
             let mut payload = Vec::new();
             write(&records()[at], HERE, &mut payload);
@@ -405,8 +487,10 @@ mod tests {
                     "{kind}: {length} bytes"
                 );
             }
-            payload[if kind == 7 { LENGTH } else { 0 }] |= 0x80;
-            assert_eq!(reason(kind, &payload), "unknown flags");
+            if kind == 1 || kind == 3 {
+                payload[0] |= 0x80;
+                assert_eq!(reason(kind, &payload), "unknown flags");
+            }
         }
         for at in [0, 3, 7, 12, 13, 16] {
             let mut payload = Vec::new();

@@ -231,6 +231,7 @@ impl Findings {
             receipts,
             yielded: None,
             cost,
+            is_overdue: false,
         };
         journal.record(&Record::Settled(settled))?;
         Ok(())

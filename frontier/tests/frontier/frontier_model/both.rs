@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crawler_frontier::frontier::{Lease, LeaseKind, Next, Outcome, Resolved};
+use crawler_frontier::frontier::{
+    Failure, FrontierError, Lease, LeaseKind, LeaseToken, Next, Outcome, Reply, Resolved, Timestamp,
+};
 use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
 use super::complete::respelled;
@@ -56,14 +58,75 @@ impl Both {
         }
     }
 
+    /// A lease goes out, or on, from now.
+    fn ends_later(&mut self, token: LeaseToken) {
+        let timeout = self.model.options.lease_timeout.expect("it has a token");
+        let deadline = Timestamp::from_micros((self.now + timeout).as_micros().div_ceil(1000) * 1000);
+        let at = self.deadlines.partition_point(|(other, _)| *other <= deadline);
+        self.deadlines.insert(at, (deadline, token));
+        self.model.ends = self.deadlines.first().map(|(deadline, _)| *deadline);
+    }
+
+    /// A lease is back, or is taken back.
+    fn ended(&mut self, token: Option<LeaseToken>) {
+        self.deadlines.retain(|(_, other)| Some(*other) != token);
+        self.model.ends = self.deadlines.first().map(|(deadline, _)| *deadline);
+    }
+
+    fn expire(&mut self) {
+        while let Some((_, token)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= self.now) {
+            let at = self.leases.iter().position(|lease| lease.token() == Some(token)).expect("it is out");
+            let lease = self.leases.remove(at);
+            self.ended(Some(token));
+            self.model.expire(host_of(&lease), lease.url(), self.now);
+            self.over.push(lease);
+        }
+    }
+
+    pub(super) fn extend(&mut self, lease: usize) {
+        let Some(token) = self.leases[lease].token() else { return };
+        let deadline_of = |both: &Self| both.deadlines.iter().find(|(_, other)| *other == token).unwrap().0;
+        let before = deadline_of(self);
+        // Else it keeps its place among those that end at the same time.
+        if before < self.now + self.model.options.lease_timeout.unwrap() {
+            self.ended(Some(token));
+            self.ends_later(token);
+        }
+        let after = deadline_of(self);
+        assert!(after >= before, "no time was lost");
+        assert_eq!(self.frontier.extend_token(token, self.now).unwrap(), after);
+    }
+
+    /// Nothing that comes for a lease that was taken back changes anything.
+    pub(super) fn late(&mut self, lease: usize) {
+        let mut lease = self.over.swap_remove(lease);
+        let (token, now, frontier) = (lease.token().expect("leases end"), self.now, &mut self.frontier);
+        let before = frontier.statistics();
+        let is_over = |error| matches!(error, Err(FrontierError::LeaseOver(over)) if over == token);
+        let outcome = || Outcome::Response { status: 200, retry_after: None };
+        assert!(is_over(frontier.complete_token(token, outcome(), now).map(drop)));
+        assert!(is_over(frontier.answer_token(token, &Reply::from(200), now).map(drop)));
+        assert!(is_over(frontier.extend_token(token, now).map(drop)));
+        assert!(is_over(frontier.give_back_token(token, now)));
+        assert!(is_over(frontier.redeem(token).map(drop)));
+        assert!(is_over(frontier.resolved(&mut lease, &[], now).map(drop)));
+        assert!(is_over(frontier.complete(lease, outcome(), now).map(drop)));
+        assert_eq!(frontier.statistics(), before);
+    }
+
     pub(super) fn next(&mut self) -> Answer {
+        self.expire();
+        let mut lent = None;
         let answer = match self.frontier.next(self.now).unwrap() {
             Next::Wait(until) => Answer::Wait(until),
             Next::Busy => Answer::Busy,
             Next::Drained => Answer::Drained,
             Next::GiveUp(lease) => {
-                self.check_is_polite(&lease, 1);
                 let (url, failure) = (lease.url().to_owned(), lease.trouble().unwrap().failure);
+                // A page whose leases ended too often has a host that is well.
+                let most = if failure == Failure::Lost { self.model.connections(host_of(&lease)) } else { 1 };
+                self.check_is_polite(&lease, most);
+                lent = lease.token();
                 self.leases.push(lease);
                 Answer::GiveUp { url, failure }
             }
@@ -81,12 +144,16 @@ impl Both {
                 let hosts = self.frontier.top_hosts(usize::MAX);
                 let delay = hosts.iter().find(|row| row.host.as_str() == lease.origin()).expect("it is known").delay;
                 let answer = Answer::Fetch { url, attempt, redirects, delay };
+                lent = lease.token();
                 self.leases.push(lease);
                 answer
             }
         };
         assert_eq!(answer, self.model.next(self.now));
         assert_eq!(self.frontier.sleeps_until(), self.model.sleeps_until());
+        if let Some(token) = lent {
+            self.ends_later(token);
+        }
         answer
     }
 
@@ -142,8 +209,33 @@ impl Both {
             self.asked.remove(lease.origin());
         }
         let url = lease.url().to_owned();
-        let completion = self.frontier.complete(lease, outcome, self.now).unwrap();
+        let (token, is_robots) = (lease.token(), lease.kind() == LeaseKind::Robots);
+        let is_returned = match end {
+            End::Released | End::GivenUp => true,
+            End::Failed(failure) => failure == Failure::Lost && lease.trouble().is_some(),
+            _ => false,
+        };
+        self.ended(token);
+        let completion = match token.filter(|_| took.is_none()) {
+            None => self.frontier.complete(lease, outcome, self.now).unwrap(),
+            Some(token) if matches!(end, End::Released) && url.len().is_multiple_of(2) => {
+                self.frontier.give_back_token(token, self.now).unwrap();
+                self.frontier.give_back_token(token, self.now).unwrap_or_else(|error| panic!("twice: {error}"));
+                self.model.complete(host, &url, end, (took, bytes), self.now);
+                return;
+            }
+            Some(token) => self.frontier.complete_token(token, outcome, self.now).unwrap(),
+        };
         assert_eq!(completion, self.model.complete(host, &url, end, (took, bytes), self.now));
+        if let Some(token) = token {
+            // Whatever it says the second time.
+            let again = self.frontier.complete_token(token, Outcome::Failed(Failure::Dns.into()), self.now);
+            match again {
+                Ok(again) => assert!(again == completion && !is_robots),
+                Err(FrontierError::LeaseOver(_)) => assert!(is_robots || is_returned),
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 
     /// Nothing is lost, and nothing counted twice.

@@ -62,11 +62,38 @@ impl Model {
         self.ends(out, end, bytes, now)
     }
 
+    /// Nobody completed the page at this URL in time, or the robots.txt.
+    pub(super) fn expire(&mut self, host: usize, url: &str, now: Timestamp) {
+        let lost = End::Failed(Failure::Lost);
+        self.news = None;
+        if std::mem::take(&mut self.hosts[host].robots_are_out) {
+            let address = self.hosts[host].robots_address.take();
+            self.give_back(host, address, lost, now);
+            self.hosts[host].due = self.hosts[host].due.max(now + self.delay(host));
+            self.place(host, now);
+            return;
+        }
+        let out = &mut self.hosts[host].out;
+        let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
+        let out = out.remove(place);
+        if out.is_given_up {
+            self.come_back(out.url, 0, now);
+            return;
+        }
+        self.give_back(host, out.address, lost, now);
+        self.mark_used(host);
+        let over = if self.connections(host) == 1 { now + self.delay(host) } else { self.hosts[host].next };
+        self.hosts[host].due = self.hosts[host].due.max(over);
+        self.come_back(out.url, u8::from(self.options.counts_expired), now);
+    }
+
     fn ends(&mut self, out: Out, end: End, bytes: u64, now: Timestamp) -> Completion {
         let host = out.url.host;
         match end {
             End::Released | End::Failed(Failure::Lost) if out.is_given_up => self.come_back(out.url, 0, now),
             _ if out.is_given_up => {
+                // Where its leases ended too often, its host has rules.
+                self.mark_used(host);
                 self.parked.push(Url { attempts: 0, earlier: 0, ..out.url });
                 self.done(host, now)
             }

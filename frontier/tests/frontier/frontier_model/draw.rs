@@ -48,6 +48,8 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(lease, address)| Action::Resolve { lease, address }),
         5 => (any::<prop::sample::Index>(), ends(), took, prop::sample::select(vec![0, 1, 399, 1000]))
             .prop_map(|(lease, end, took, bytes)| Action::Complete { lease, end, took, bytes }),
+        1 => any::<prop::sample::Index>().prop_map(|lease| Action::Extend { lease }),
+        1 => any::<prop::sample::Index>().prop_map(|lease| Action::Late { lease }),
         2 => prop_oneof![
             5 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]),
             1 => prop::sample::select(vec![3 * HOUR, 11 * HOUR]),
@@ -80,8 +82,13 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
     let adaptive = (prop::sample::select(vec![None, None, Some(0.5), Some(0.2)]), prop::sample::select(vec![1, 5]));
     let rules = prop::collection::vec(prop::option::weighted(0.3, rule()), 2);
     let of_all = prop::option::weighted(0.5, (budgets(), hours()));
-    (plain, rules, groups(), by_address, adaptive, of_all).prop_map(
-        |(mut options, rules, groups, by_address, adaptive, of_all)| {
+    let lease_ends = prop::option::weighted(0.5, (prop::sample::select(vec![1, 900, 5_500, 70_000]), any::<bool>()));
+    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends).prop_map(
+        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends)| {
+            if let Some((millis, counts)) = lease_ends {
+                options.lease_timeout = Some(Duration::from_millis(millis));
+                options.counts_expired = counts;
+            }
             if let Some((budgets, hours)) = of_all {
                 (options.politeness.host_pages, options.politeness.host_bytes) = budgets;
                 options.politeness.hours = hours;

@@ -57,6 +57,7 @@ impl Model {
             refused: BTreeMap::new(),
             completed: 0,
             news: None,
+            ends: None,
         }
     }
 

@@ -56,7 +56,7 @@ impl Model {
             self.queue(url, now);
         }
         self.bring_back(now);
-        let Ok(patience) = self.check_patience(now) else { return Answer::Busy };
+        let Ok(patience) = self.check_patience(now) else { return self.ends.map_or(Answer::Busy, Answer::Wait) };
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
@@ -142,12 +142,23 @@ impl Model {
                 }
                 continue;
             }
-            let answer =
-                Answer::Fetch { url: url.text.clone(), attempt: url.attempts + 1, redirects: url.redirects, delay };
-            self.lend(host, url, false, now);
-            return answer;
+            return self.fetch_or_give_up(host, url, now);
         }
         self.waits(patience)
+    }
+
+    /// This page goes out. If its leases ended as often as it may be tried, it is given up.
+    fn fetch_or_give_up(&mut self, host: usize, url: Url, now: Timestamp) -> Answer {
+        let gives_up = self.options.counts_expired && url.attempts >= self.options.politeness.attempts;
+        let text = url.text.clone();
+        let answer = if gives_up {
+            Answer::GiveUp { url: text, failure: Failure::Lost }
+        } else {
+            let delay = self.delay(host);
+            Answer::Fetch { url: text, attempt: url.attempts + 1, redirects: url.redirects, delay }
+        };
+        self.lend(host, url, gives_up, now);
+        answer
     }
 
     /// Nobody is to be asked now.
@@ -155,7 +166,7 @@ impl Model {
         let resting = self.hosts.iter().filter_map(|host| host.rests).map(|(due, _)| due);
         let scheduled = self.scheduled.iter().map(|(second, ..)| Timestamp::from_micros(second * 1_000_000));
         let freed = self.frees().into_iter().map(|(due, _)| due);
-        match resting.chain(scheduled).chain(patience).chain(freed).min() {
+        match resting.chain(scheduled).chain(patience).chain(freed).chain(self.ends).min() {
             Some(due) => Answer::Wait(due),
             None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
             None => Answer::Drained,

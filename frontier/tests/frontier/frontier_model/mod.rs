@@ -12,7 +12,7 @@ mod lend;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crawler_frontier::frontier::{Failure, Frontier, FrontierOptions, Lease, Timestamp};
+use crawler_frontier::frontier::{Failure, Frontier, FrontierOptions, Lease, LeaseToken, Timestamp};
 use crawler_frontier::gate::{DropRule, Refusal, ScopeKind};
 use proptest::prelude::*;
 
@@ -52,6 +52,14 @@ enum Action {
         /// Milliseconds that the host took to answer.
         took: Option<u64>,
         bytes: u64,
+    },
+    /// A lease that is out gets more time.
+    Extend {
+        lease: prop::sample::Index,
+    },
+    /// Something comes for a lease that was taken back.
+    Late {
+        lease: prop::sample::Index,
     },
     Pass {
         millis: u64,
@@ -231,6 +239,8 @@ struct Model {
     completed: u64,
     /// What the lease that is coming back has to tell the other port of its server.
     news: Option<News>,
+    /// When the first lease ends that is out.
+    ends: Option<Timestamp>,
 }
 
 /// A host's failures in a row before, whether one more may be its server's, and the rest that it asks for.
@@ -259,6 +269,10 @@ struct Both {
     frontier: Frontier,
     model: Model,
     leases: Vec<Lease>,
+    /// When each of them ends, if they end: the earliest first, and of equals the one that was said first.
+    deadlines: Vec<(Timestamp, LeaseToken)>,
+    /// Leases that were taken back.
+    over: Vec<Lease>,
     now: Timestamp,
     submitted: u64,
     /// When each host was last asked for a page.
@@ -272,7 +286,7 @@ proptest! {
     fn any_list_of_actions_has_the_same_answers(options in options(), minute in 0..1440u64, actions in actions()) {
         let frontier = Frontier::new(&options).unwrap();
         let model = Model::new(&options);
-        let mut both = Both { frontier, model, leases: Vec::new(), now: Timestamp::from_micros((1 << 50) + minute * 60_000_000), submitted: 0, asked: BTreeMap::new() };
+        let mut both = Both { frontier, model, leases: Vec::new(), deadlines: Vec::new(), over: Vec::new(), now: Timestamp::from_micros((1 << 50) + minute * 60_000_000), submitted: 0, asked: BTreeMap::new() };
         for action in actions {
             match action {
                 Action::Submit { host, depth, is_disallowed } => both.submit(host, depth, is_disallowed),
@@ -292,6 +306,16 @@ proptest! {
                         both.complete(lease.index(both.leases.len()), end, (took, bytes));
                     }
                 }
+                Action::Extend { lease } => {
+                    if !both.leases.is_empty() {
+                        both.extend(lease.index(both.leases.len()));
+                    }
+                }
+                Action::Late { lease } => {
+                    if !both.over.is_empty() {
+                        both.late(lease.index(both.over.len()));
+                    }
+                }
                 Action::Pass { millis } => both.now = both.now + Duration::from_millis(millis),
             }
             both.check_counts();
@@ -302,6 +326,9 @@ proptest! {
         while drained == 0 {
             match both.next() {
                 Answer::Fetch { .. } | Answer::GiveUp { .. } => {}
+                Answer::Wait(_) if !both.deadlines.is_empty() => {
+                    (0..both.leases.len()).for_each(|_| both.complete(0, fine, (None, 0)));
+                }
                 Answer::Wait(until) => {
                     prop_assert!(until > both.now, "waiting helps");
                     both.now = until;
@@ -326,7 +353,16 @@ fn a_server_that_is_given_up_keeps_no_time() {
     (options.politeness.backoff, options.politeness.patience) = (Duration::from_secs(3), Duration::ZERO);
     let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
     let now = Timestamp::from_micros(1 << 50);
-    let mut both = Both { frontier, model, leases: Vec::new(), now, submitted: 0, asked: BTreeMap::new() };
+    let mut both = Both {
+        frontier,
+        model,
+        leases: Vec::new(),
+        deadlines: Vec::new(),
+        over: Vec::new(),
+        now,
+        submitted: 0,
+        asked: BTreeMap::new(),
+    };
     let end = |status| End::Status { status, retry_after: None, crawl_delay: false };
     // A page of another host is out all the while.
     both.submit(0, 0, false);
@@ -352,7 +388,16 @@ fn a_page_that_is_given_up_takes_no_place_of_its_server() {
     (options.politeness.robots, options.politeness.host_failures) = (false, 1);
     let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
     let now = Timestamp::from_micros(1 << 50);
-    let mut both = Both { frontier, model, leases: Vec::new(), now, submitted: 0, asked: BTreeMap::new() };
+    let mut both = Both {
+        frontier,
+        model,
+        leases: Vec::new(),
+        deadlines: Vec::new(),
+        over: Vec::new(),
+        now,
+        submitted: 0,
+        asked: BTreeMap::new(),
+    };
     both.submit(2, 0, false);
     both.next();
     both.complete(0, End::Failed(Failure::Connect), (None, 0));

@@ -222,6 +222,27 @@ impl HostQueues {
         state.note_recent(lease.host);
     }
 
+    /// Counts a lease that went out before this process, when its host has no seat yet: [`place_all`](Self::place_all) seats it.
+    pub(crate) fn note_lent_before(&mut self, state: &mut State, lease: &mut Lease) {
+        let lends_concurrently = self.lends_concurrently(state, lease.host);
+        let seat = &mut state.seats()[lease.host];
+        if let Some(page) = lease.position {
+            seat.out += 1;
+            self.lent.pages += 1;
+            if lends_concurrently {
+                self.lent.add(lease, page);
+            }
+            if lease.trouble.is_some() {
+                self.lent.give_up(lease.host);
+            }
+        } else {
+            seat.state = HostState::LeasedRobots;
+        }
+        self.take_places(state, lease);
+        self.lent.all += 1;
+        self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
+    }
+
     /// A lease is back: it frees its places before its outcome is judged, so that hosts in a wait queue are called before its own host
     /// gets a [seat](Self::take_seat).
     pub(crate) fn take_back(

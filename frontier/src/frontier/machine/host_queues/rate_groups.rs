@@ -187,6 +187,21 @@ impl HostQueues {
         }
     }
 
+    /// Notes the places that a lease has, which went out before; `address` is the rate group of its address.
+    pub(crate) fn places_of(&self, state: &State, lease: &mut Lease, address: Option<RateGroupId>) {
+        if self.rate_groups.is_empty() || lease.trouble.is_some() {
+            return;
+        }
+        if let Some(group) = self.rate_group(state, lease.host, GroupKind::Group) {
+            lease.group = self.rate_groups.group(group).map(|sharing| (group, sharing));
+        }
+        lease.server = self.rate_groups.server_of(lease.host).and_then(|server| self.rate_groups.group(server));
+        lease.address = address.and_then(|rate_group| {
+            let address = self.rate_groups.address(rate_group)?;
+            Some(OnAddress { rate_group, address, since: lease.lent_at })
+        });
+    }
+
     /// A request is back, and frees its places. If the response asks for a rest, the whole group and the server rest; the address does not,
     /// since one host does not speak for the other hosts there.
     pub(super) fn give_places_back(

@@ -138,7 +138,16 @@ impl HostQueues {
 
     /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
     pub(crate) fn place_all(&mut self, state: &mut State, now: Timestamp) {
-        state.hosts().ids().for_each(|host| self.place(state, host, now));
+        for host in state.hosts().ids() {
+            if state.host(host).seat.state == HostState::LeasedRobots {
+                // It was asked before this process, and its answer may still come.
+                self.busy += 1;
+                self.compete(state, host, true);
+                self.count_outlook(state, host);
+            } else {
+                self.place(state, host, now);
+            }
+        }
     }
 
     /// Whether a host that was taken from the front may not be asked at this time of day.

@@ -155,6 +155,7 @@ fn what_is_scheduled_again_is_written_as_ever() {
     receipts.push("raw", Receipt { end: 12, length: 5, checksum: 6 });
     let receipts = receipts.list();
     let settled = Settled {
+        is_overdue: false,
         host: "https://example.org",
         status,
         position,

@@ -46,6 +46,7 @@ fn bytes(state: &State, images: &Images) -> Vec<u8> {
     bytes.extend_from_slice(
         format!("{:?} {:?} {} {:?}", state.count(), state.rules(), gate.admitted(), gate.budgets().slots()).as_bytes(),
     );
+    state.leases().save(&mut bytes);
     bytes
 }
 
@@ -211,8 +212,17 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     let journal = WithEvicted { journal, images: checkpoint.images };
     let mut again = resumed.finish(journal, now).unwrap();
 
-    // Outstanding leases are queued again.
+    // Outstanding leases are queued again, and those with a token are still out.
+    let out = leases.iter().filter(|lease| lease.token().is_some()).count() as u64;
+    prop_assert_eq!((frontier.statistics().leased, again.statistics().leased), (leases.len() as u64, out));
     for lease in leases {
+        if let Some(token) = lease.token() {
+            let there = again.redeem(token).unwrap();
+            prop_assert_eq!((there.url(), there.kind()), (lease.url(), lease.kind()));
+            prop_assert_eq!((there.attempt(), there.for_other()), (lease.attempt(), lease.for_other()));
+            prop_assert_eq!(there.trouble().is_some(), lease.trouble().is_some());
+            again.give_back_token(token, now).unwrap();
+        }
         frontier.complete(lease, Outcome::Released, now).unwrap();
     }
     let (was, is) = (frontier.statistics(), again.statistics());
@@ -273,7 +283,7 @@ fn resume(
     if !checkpoint.contents.is_empty() {
         resume.load_contents(SeenSet::load(&*checkpoint.contents, None).unwrap());
     }
-    resume.load_counts(&checkpoint.counts);
+    resume.load_counts(&checkpoint.counts).unwrap();
     let journal = journal(copy.path(), segment, checkpoint.from, |position, record| {
         let has = |receipts: Receipts<'_>| receipts.iter().all(|(_, receipt)| receipt.end <= output.len() as u64);
         let evicted = |key: &str| Ok(checkpoint.images.get(key).cloned());
@@ -304,6 +314,7 @@ fn a_page_whose_record_is_lost_stands_where_it_was_queued_again() {
             receipts,
             yielded: None,
             cost: HostCost::default(),
+            is_overdue: false,
         }),
         Record::Resumed { output: 0 },
         Record::Disallowed(DisallowedRecord { host: key, priority: 0, first: a, urls: 1, refusal: Refusal::Robots }),

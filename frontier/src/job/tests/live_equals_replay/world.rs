@@ -100,6 +100,13 @@ pub(super) struct Puppet {
 
 impl Puppet {
     pub(super) fn act(&mut self, act: &Act) {
+        self.one_act(act);
+        // Some were taken back.
+        let frontier = &mut self.frontier;
+        self.leases.retain(|lease| lease.token().is_none_or(|token| frontier.redeem(token).is_ok()));
+    }
+
+    fn one_act(&mut self, act: &Act) {
         match act {
             Act::Seed { host, page } => self.seed(&url(*host, *page)),
             Act::Schedule { host, page, seconds } => {
@@ -115,7 +122,12 @@ impl Puppet {
                     self.leases.push(lease);
                 }
             }
-            Act::Complete { .. } | Act::Again { .. } | Act::Resolve { .. } if self.leases.is_empty() => {}
+            Act::Complete { .. } | Act::Again { .. } | Act::Extend { .. } | Act::Resolve { .. }
+                if self.leases.is_empty() => {}
+            Act::Extend { which } => {
+                let token = self.leases[which.index(self.leases.len())].token();
+                token.map(|token| self.frontier.extend_token(token, self.now).unwrap());
+            }
             Act::Complete { which, how, links } => {
                 let lease = self.leases.swap_remove(which.index(self.leases.len()));
                 self.complete(lease, *how, links);
@@ -216,6 +228,11 @@ impl Puppet {
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
         let receipt = Receipt::of(record.as_bytes(), self.output.len() as u64);
+        // By a token, as another process does.
+        let lease = match lease.token().filter(|_| lease.yielded.is_none()) {
+            Some(token) => self.frontier.redeem(token).unwrap(),
+            None => lease,
+        };
         let completion = self.frontier.complete_with(lease, outcome, &[("pages", receipt)], self.now).unwrap();
         if is_page && completion == crate::frontier::Completion::Done {
             self.output.extend_from_slice(record.as_bytes());
@@ -338,6 +355,10 @@ pub(super) enum Act {
         which: prop::sample::Index,
         seconds: u16,
     },
+    /// A lease gets more time, if it ends.
+    Extend {
+        which: prop::sample::Index,
+    },
     /// Some idle hosts are evicted, unless a checkpoint is under way.
     Evict {
         host: u8,
@@ -381,6 +402,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
         1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
         1 => (0..6u8).prop_map(|host| Act::Evict { host }),
+        1 => any::<prop::sample::Index>().prop_map(|which| Act::Extend { which }),
         3 => Just(Act::Save),
     ];
     prop::collection::vec(act, 0..120)
@@ -428,6 +450,8 @@ pub(super) struct Rules {
     pub(super) grouped: bool,
     /// Hosts have budgets, and the group too.
     pub(super) has_budgets: bool,
+    /// How long leases last, and whether a page loses a try if one ends.
+    pub(super) lease_timeout: Option<(Duration, bool)>,
 }
 
 impl Rules {
@@ -439,6 +463,7 @@ impl Rules {
             patience: Duration::ZERO,
             grouped: false,
             has_budgets: false,
+            lease_timeout: None,
         }
     }
 }
@@ -447,19 +472,26 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     let layout = prop_oneof![2 => Just(Layout::Blocked), 3 => Just(Layout::Counting), 1 => Just(Layout::Exact)];
     let connections = prop::sample::select(vec![1, 2, 3, 8]);
     let host_delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(1)]);
-    let all = (layout, connections, host_delay, any::<bool>(), any::<bool>());
-    all.prop_map(|(layout, connections, host_delay, grouped, has_budgets)| Rules {
+    let timeout = prop::sample::select(vec![5, 60]).prop_map(Duration::from_secs);
+    let lease_timeout = prop::option::of((timeout, any::<bool>()));
+    let all = (layout, connections, host_delay, any::<bool>(), any::<bool>(), lease_timeout);
+    all.prop_map(|(layout, connections, host_delay, grouped, has_budgets, lease_timeout)| Rules {
         connections,
         host_delay,
         grouped,
         has_budgets,
+        lease_timeout,
         ..Rules::of(layout)
     })
 }
 
 pub(super) fn options(rules: Rules) -> FrontierOptions {
-    let Rules { layout, connections, host_delay, patience, grouped, has_budgets } = rules;
-    let mut options = FrontierOptions::default();
+    let Rules { layout, connections, host_delay, patience, grouped, has_budgets, lease_timeout } = rules;
+    let mut options = FrontierOptions {
+        lease_timeout: lease_timeout.map(|(timeout, _)| timeout),
+        counts_expired: lease_timeout.is_some_and(|(_, counts)| counts),
+        ..FrontierOptions::default()
+    };
     (options.politeness.connections_per_host, options.politeness.host_delay) = (connections, host_delay);
     if has_budgets {
         (options.politeness.host_pages, options.politeness.host_bytes) = (Some(5), Some(40_000));

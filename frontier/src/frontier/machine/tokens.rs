@@ -1,0 +1,389 @@
+//! Leases that end at a deadline, and come back by a number.
+//!
+//! With [`lease_timeout`](super::FrontierOptions::lease_timeout), a lease may go to another process, which may die:
+//!
+//! ```text
+//!            next                        extend_token
+//!   queued ─────────▶ out under a token ─────────────▶ the same, with a later deadline
+//!     ▲                │   │
+//!     │  expire        │   │ complete_token, answer_token, give_back_token, or complete with the lease itself
+//!     └────────────────┘   └──▶ back; the answer is remembered
+//! ```
+//!
+//! - **A token is a number that no other lease has.** What comes for a lease that was taken back is refused ([`LeaseOver`](FrontierError::LeaseOver)) and
+//!   changes nothing: its URL may be out again, under another token. This is *fencing*.
+//! - **Twice is as once.** A client whose connection broke may send a completion again: it gets the answer that the first one got, until
+//!   16,384 further leases have gone out. After that, and for a robots.txt, it is refused, and nothing is counted twice either.
+//! - **The deadline is when a lease may be taken back.** Who completes a little later, before [`expire`](Frontier::expire) or
+//!   [`next`](Frontier::next) was called, is still in time.
+//!
+//! # Restarts
+//!
+//! A lease, its extensions and its return are journaled. So leases are still out after a restart, and their hosts are asked nothing else,
+//! until they come back or their deadlines have passed. If a token leaves the process, [flush](Frontier::flush) the journal first: a lease
+//! whose record was lost in a crash is refused, and its URL is lent again at once. A resume without `lease_timeout` still keeps the promises
+//! of the run before.
+//!
+//! # Costs
+//!
+//! A lease takes 48 bytes while it is out, and 24 bytes of the journal. `expire` takes a microsecond for each lease that is overdue, and one
+//! load if none is. Without `lease_timeout` none of this is there.
+
+use std::io;
+use std::time::Duration;
+
+use super::{Frontier, FrontierError};
+use crate::frontier::durable::{HostRecord, Journal, LentRecord, Receipts, Record, Settled, read_wire};
+use crate::frontier::hosts::{HostCost, HostId};
+use crate::frontier::lease::Texts;
+use crate::frontier::queues::Queued;
+use crate::frontier::state::{LeaseAnswer, OutLease};
+use crate::frontier::{Completion, Failure, Lease, LeaseToken, Outcome, Reply, Timestamp, Trouble};
+use crate::gate::Position;
+
+impl<J: Journal> Frontier<J> {
+    /// The lease of a token, as it went out, for all calls that take a lease: [`links`](Self::links), [`answer`](Self::answer),
+    /// [`complete_with`](Self::complete_with). Drop it if you need it no more: it stays out. Reads its entry from the journal.
+    ///
+    /// Its [`lent_at`](Lease::lent_at) is its deadline less [`lease_timeout`](super::FrontierOptions::lease_timeout).
+    ///
+    /// # Errors
+    /// [`LeaseOver`](FrontierError::LeaseOver) if it came back or was taken back; [`ForeignLease`](FrontierError::ForeignLease) if this
+    /// frontier never lent it; [`Storage`](FrontierError::Storage).
+    pub fn redeem(&mut self, token: LeaseToken) -> Result<Lease, FrontierError> {
+        let Some(out) = self.state.leases().get(token).copied() else { return Err(self.refused(token)) };
+        Ok(self.lease_of(token, &out)?)
+    }
+
+    /// As [`complete`](Self::complete), by a token. The same completion twice gets the same answer.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use crawler_frontier::frontier::{Completion, Frontier, FrontierError, FrontierOptions, LeaseToken, Next, Outcome, Timestamp};
+    ///
+    /// let mut options = FrontierOptions::default();
+    /// options.politeness.robots = false;
+    /// options.lease_timeout = Some(Duration::from_secs(60));
+    /// let mut frontier = Frontier::new(&options)?;
+    /// let start = Timestamp::from_micros(0);
+    /// frontier.seed("https://example.org/", start)?;
+    ///
+    /// // A worker gets the URL and the token, as text, and is not heard of for a minute.
+    /// let Next::Fetch(lease) = frontier.next(start)? else { panic!("it is due") };
+    /// let (url, token) = (lease.url().to_owned(), lease.token().expect("leases end").to_string());
+    /// let Next::Wait(later) = frontier.next(start)? else { panic!("its deadline") };
+    /// assert_eq!(later, start + Duration::from_secs(60));
+    /// assert!(matches!(frontier.next(later)?, Next::Wait(_)), "the host rests");
+    /// let Next::Fetch(again) = frontier.next(later + Duration::from_secs(1))? else { panic!("another worker gets it") };
+    /// assert_eq!(again.url(), url);
+    ///
+    /// // The first worker is too late, and changes nothing.
+    /// let late: LeaseToken = token.parse()?;
+    /// let page = || Outcome::Response { status: 200, retry_after: None };
+    /// assert!(matches!(frontier.complete_token(late, page(), later), Err(FrontierError::LeaseOver(_))));
+    /// // The second one is not, and may ask twice.
+    /// let token = again.token().expect("leases end");
+    /// for _ in 0..2 {
+    ///     assert_eq!(frontier.complete_token(token, page(), later)?, Completion::Done);
+    /// }
+    /// assert_eq!(frontier.statistics().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`redeem`](Self::redeem).
+    pub fn complete_token(
+        &mut self,
+        token: LeaseToken,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        match self.answered_before(token) {
+            Some(completion) => Ok(completion),
+            None => self.redeem(token).and_then(|lease| self.complete(lease, outcome, now)),
+        }
+    }
+
+    /// As [`answer`](Self::answer), by a token. The same answer twice gets the same completion, and its links are queued once.
+    ///
+    /// # Errors
+    /// As [`redeem`](Self::redeem).
+    pub fn answer_token(
+        &mut self,
+        token: LeaseToken,
+        reply: &Reply<'_>,
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        match self.answered_before(token) {
+            Some(completion) => Ok(completion),
+            None => self.redeem(token).and_then(|lease| self.answer(lease, reply, now)),
+        }
+    }
+
+    /// Gives a lease more time: its deadline is now a [`lease_timeout`](super::FrontierOptions::lease_timeout) after `now`, if that is
+    /// later. Returns the deadline. For workers that show from time to time that they live.
+    ///
+    /// # Errors
+    /// As [`redeem`](Self::redeem).
+    pub fn extend_token(&mut self, token: LeaseToken, now: Timestamp) -> Result<Timestamp, FrontierError> {
+        let Some(OutLease { deadline: before, .. }) = self.state.leases().get(token).copied() else {
+            return Err(self.refused(token));
+        };
+        // A run without the option extends nothing, and keeps what the run before has promised.
+        let deadline = self.lease_timeout.map_or(before, |timeout| deadline(now, timeout));
+        if deadline <= before {
+            return Ok(before);
+        }
+        self.commit(&Record::Extended { token, deadline }, None, None)?;
+        Ok(deadline)
+    }
+
+    /// Gives a lease back that was not asked for: as [`Outcome::Released`]. Doing so twice is as once.
+    ///
+    /// # Errors
+    /// As [`redeem`](Self::redeem), also if it was completed.
+    pub fn give_back_token(&mut self, token: LeaseToken, now: Timestamp) -> Result<(), FrontierError> {
+        if self.state.leases().answer(token) == Some(LeaseAnswer::GivenBack) {
+            return Ok(());
+        }
+        let lease = self.redeem(token)?;
+        self.complete(lease, Outcome::Released, now).map(drop)
+    }
+
+    /// Takes back the leases whose deadlines have passed, and says how many they were. Their URLs are lent again after their hosts' rests.
+    /// O(their number). [`next`](Self::next) calls it.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage), if the journal fails.
+    pub fn expire(&mut self, now: Timestamp) -> Result<usize, FrontierError> {
+        let mut taken = 0;
+        while let Some(token) = self.state.leases().overdue(now) {
+            let Some(out) = self.state.leases().get(token).copied() else { break };
+            let lease = self.lease_of(token, &out)?;
+            self.take_overdue(&lease, now)?;
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    /// What was said to whoever completed it, if that is remembered.
+    fn answered_before(&self, token: LeaseToken) -> Option<Completion> {
+        match self.state.leases().answer(token)? {
+            LeaseAnswer::Done => Some(Completion::Done),
+            LeaseAnswer::Retry(at) => Some(Completion::Retry(at)),
+            LeaseAnswer::GivenBack => None,
+        }
+    }
+
+    /// Why a token is refused that is not out.
+    fn refused(&self, token: LeaseToken) -> FrontierError {
+        let is_known = token.number() <= self.state.leases().last_number();
+        if is_known { FrontierError::LeaseOver(token) } else { FrontierError::ForeignLease }
+    }
+}
+
+/// Under way.
+impl<J: Journal> Frontier<J> {
+    /// Gives a lease that goes out its token, and journals it.
+    pub(super) fn begin_token(&mut self, lease: &mut Lease, timeout: Duration) -> io::Result<()> {
+        let token = self.state.leases().next_token(lease.lent_at);
+        let page = lease.position;
+        let texts = if page.is_some() { None } else { Some((lease.origin(), lease.url())) };
+        let (host, url) = texts.unwrap_or_default();
+        let for_other = lease.for_other().unwrap_or_default();
+        let lent = LentRecord { token, deadline: deadline(lease.lent_at, timeout), page, host, for_other, url };
+        self.commit(&Record::Lent(lent), Some(lease.host), None)?;
+        self.state.leases_mut().begin();
+        lease.token = Some(token);
+        Ok(())
+    }
+
+    /// Keeps what the journal does not know of a lease, and its return will need.
+    pub(super) fn keep_in_table(&mut self, lease: &Lease) {
+        let Some(out) = lease.token.and_then(|token| self.state.leases_mut().get_mut(token)) else { return };
+        out.page.set(lease.priority, lease.trouble.is_some(), lease.is_first_contact);
+        out.host = lease.host;
+        out.address = lease.address.map(|on| on.rate_group);
+        out.charged = u32::try_from(lease.charged).unwrap_or(u32::MAX);
+        out.failure_epoch = lease.failure_epoch;
+    }
+
+    /// The lease of a token that is out.
+    fn lease_of(&mut self, token: LeaseToken, out: &OutLease) -> io::Result<Lease> {
+        let lent_at = out.deadline.before(self.lease_timeout.unwrap_or_default());
+        let mut lease = self.blank_lease(out.host, lent_at);
+        if let Some(position) = out.page.position() {
+            let queued = Queued { position, priority: out.page.priority() };
+            let entry = self.journal.read(position)?;
+            let (origin, referrer) = (self.state.host(out.host).key.as_str(), entry.referrer);
+            lease.fill(queued, &entry, origin, self.state.back().tries(position));
+            if let Some(referrer) = referrer
+                && let Some(referrer) = read_wire(&mut self.journal, referrer)?
+            {
+                lease.texts.set_referrer(referrer);
+            }
+        } else {
+            self.fill_robots(&mut lease, out.page.priority());
+        }
+        if out.page.is_given_up() {
+            let known = self.state.host(out.host).status.last_trouble().cloned();
+            lease.trouble = Some(Box::new(known.unwrap_or_else(|| Failure::Lost.into())));
+        }
+        lease.is_first_contact = out.page.is_first_contact();
+        (lease.charged, lease.failure_epoch) = (out.charged.into(), out.failure_epoch);
+        lease.token = Some(token);
+        self.queues.places_of(&self.state, &mut lease, out.address);
+        Ok(lease)
+    }
+
+    /// What is known of a robots.txt that is out, from where its host has it.
+    fn fill_robots(&self, lease: &mut Lease, priority: u8) {
+        let host = self.state.host(lease.host);
+        let Some(out) = self.state.leases().robots(host.key.as_str()) else { return };
+        lease.texts = Texts::new(&out.url, host.key.as_str());
+        lease.attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
+        lease.priority = priority;
+        if out.for_other.is_empty() {
+            lease.validators = host.robots.rules().and_then(|rules| rules.validators.clone());
+        } else {
+            lease.for_other = Some(out.for_other.clone());
+        }
+    }
+
+    /// A lease with a token is back, and its outcome was judged: `completion` is as there. If nothing of it was journaled, its return is.
+    pub(super) fn end_token(
+        &mut self,
+        lease: &Lease,
+        completion: io::Result<Option<Completion>>,
+    ) -> io::Result<Option<Completion>> {
+        let Some(token) = lease.token.filter(|token| self.state.leases().get(*token).is_some()) else {
+            return completion;
+        };
+        let completion = match completion {
+            Ok(completion) => {
+                let record = Record::Returned { token, is_overdue: false };
+                self.commit(&record, None, None).map(|_| completion)
+            }
+            failed => failed,
+        };
+        // The journal failed: it is back all the same.
+        self.state.leases_mut().end(token);
+        completion
+    }
+
+    /// Takes a lease back whose deadline has passed. Its host may have been asked until now, and rests.
+    fn take_overdue(&mut self, lease: &Lease, now: Timestamp) -> io::Result<()> {
+        let lost = Outcome::Failed(Failure::Lost.into());
+        self.queues.take_back(&mut self.state, lease, &lost, now, now);
+        if lease.trouble.is_none() {
+            self.rate.end(lease.charged, Some(lease.charged));
+        }
+        let taken = match lease.position {
+            Some(position) if lease.trouble.is_none() => self.page_is_overdue(lease, position, now),
+            _ => self.other_is_overdue(lease, now),
+        };
+        // The journal failed: it is back all the same.
+        lease.token.map(|token| self.state.leases_mut().end(token));
+        self.expired += 1;
+        self.queues.take_seat(&mut self.state, lease, now);
+        taken
+    }
+
+    fn page_is_overdue(&mut self, lease: &Lease, position: Position, now: Timestamp) -> io::Result<()> {
+        self.again.remove(&position);
+        let host = self.state.host(lease.host);
+        let mut status = host.status.clone();
+        status.due = status.due.max(self.queues.rest(host, lease, now).over);
+        let attempts = (lease.attempt - 1 - lease.earlier).saturating_add(u8::from(self.counts_expired));
+        let settled = Settled {
+            host: lease.origin(),
+            status,
+            position,
+            priority: lease.priority,
+            attempts,
+            done: false,
+            receipts: Receipts::default(),
+            yielded: None,
+            cost: HostCost::default(),
+            is_overdue: true,
+        };
+        self.commit_return(&Record::Settled(settled), Some(lease.host), None, lease.token).map(drop)
+    }
+
+    /// A robots.txt is asked for again once its host has rested; a page that was to be given up is lent again at once.
+    fn other_is_overdue(&mut self, lease: &Lease, now: Timestamp) -> io::Result<()> {
+        let Some(token) = lease.token else { return Ok(()) };
+        self.commit(&Record::Returned { token, is_overdue: true }, None, None)?;
+        if lease.trouble.is_some() {
+            return Ok(());
+        }
+        let host = self.state.host(lease.host);
+        let mut status = host.status.clone();
+        status.due = status.due.max(now + host.delay(&self.politeness));
+        let record = HostRecord { host: lease.origin(), status, robots: None, was_asked: true, is_retry: true };
+        self.commit(&Record::Host(record), Some(lease.host), None).map(drop)
+    }
+
+    /// Why a page that goes out is to be given up: it went out as often as it may, and nobody completed it.
+    pub(super) fn expired_too_often(&self, lease: &Lease) -> Option<Box<Trouble>> {
+        let is_over = self.counts_expired && self.lease_timeout.is_some() && lease.attempt > lease.attempts;
+        is_over.then(|| Box::new(Trouble::new(Failure::Lost, "its leases ended before anybody completed it")))
+    }
+
+    /// Lends out again what was out when the process before ended. Called once, at the end of a resume, before hosts are placed.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub(crate) fn lend_again(&mut self, now: Timestamp) -> io::Result<()> {
+        let out: Vec<(LeaseToken, Option<Position>)> =
+            self.state.leases().iter().map(|(token, out)| (token, out.page.position())).collect();
+        for (token, page) in out {
+            let Some((host, priority)) = self.host_out(token, page, now)? else {
+                self.state.leases_mut().end(token);
+                continue;
+            };
+            if let Some(out) = self.state.leases_mut().get_mut(token) {
+                out.host = host;
+                out.page.set(priority, false, false);
+            }
+            let Some(out) = self.state.leases().get(token).copied() else { continue };
+            let mut lease = self.lease_of(token, &out)?;
+            let host = self.state.host(host);
+            if host.status.is_retired() && page.is_some() {
+                lease.trouble = host.status.last_trouble().cloned().map(Box::new);
+            } else if page.is_some() {
+                lease.trouble = self.expired_too_often(&lease);
+            }
+            lease.is_first_contact = !self.state.host(lease.host).status.has_answered;
+            self.queues.note_lent_before(&mut self.state, &mut lease);
+            self.keep_in_table(&lease);
+        }
+        Ok(())
+    }
+
+    /// The host of a lease that was out, and its page's place in the queue; `None` if that page is not queued.
+    fn host_out(
+        &mut self,
+        token: LeaseToken,
+        page: Option<Position>,
+        now: Timestamp,
+    ) -> io::Result<Option<(HostId, u8)>> {
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
+        let Some(position) = page else {
+            let robots = self.state.leases().all_robots().find(|(_, robots)| robots.token == token);
+            let url = robots.and_then(|(host, _)| canonicalizer.canonicalize(&format!("{host}/")).ok());
+            return url.map(|url| Ok((self.host_of(&url, now)?, 0))).transpose();
+        };
+        let entry = self.journal.read(position)?;
+        let priority = entry.priority;
+        let Ok(url) = canonicalizer.canonicalize(entry.wire) else { return Ok(None) };
+        let host = self.host_of(&url, now)?;
+        let is_queued = self.state.back().holds(&self.state.host(host).queue, Queued { position, priority });
+        Ok(is_queued.then_some((host, priority)))
+    }
+}
+
+/// In whole milliseconds, as the journal has it.
+fn deadline(now: Timestamp, timeout: Duration) -> Timestamp {
+    Timestamp::from_micros((now + timeout).as_micros().div_ceil(1000).saturating_mul(1000))
+}

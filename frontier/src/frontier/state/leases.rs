@@ -1,0 +1,491 @@
+//! The leases that are out under a token, and the answers to those that came back lately.
+//!
+//! # Memory
+//!
+//! A lease takes 48 bytes while it is out, in a table whose slots are used again. The token has the slot, so no search is needed. Through the
+//! slots runs a list by deadline. A new deadline is mostly the last of all, so it is put at the end; and what is overdue is at the beginning.
+//!
+//! A lease that came back is remembered with its answer until [`ANSWERS`] further leases have gone out. So whoever completes it twice gets
+//! the same answer, and a token that is neither out nor remembered is refused. This takes 400 kB, and none before the first.
+//!
+//! # Bytes in a checkpoint
+//!
+//! ```text
+//! last      the number of the last lease
+//! out       how many; for each, by deadline:
+//!             number    the step from the last number to it
+//!             slot
+//!             deadline  the step from the time in its number to it, in milliseconds
+//!             page      1 and the position of its admission; or 0, and three texts: its host, the host that waits for this robots.txt,
+//!                       which is empty if it is its own, and the URL
+//! answers   how many; for each: the step from the last number to it; 0 done, 1 given back, else 2 more than the microseconds at which it
+//!             is tried again
+//! text      its length, its bytes
+//! ```
+//!
+//! All numbers are [`varint`]s.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use ahash::AHashMap;
+
+use crate::bytes::Fields;
+use crate::bytes::varint::{put, step, walk};
+use crate::frontier::durable::{HostRecord, LentRecord};
+use crate::frontier::hosts::{HostId, RateGroupId};
+use crate::frontier::{Completion, LeaseToken, Timestamp};
+use crate::gate::Position;
+
+/// A lease that came back is remembered until this many further leases have gone out.
+const ANSWERS: usize = 1 << 14;
+/// No slot: the end of a list.
+const NONE: u32 = u32::MAX;
+
+/// The leases that are out under a token.
+#[derive(Debug)]
+pub(crate) struct LeaseTable {
+    slots: Vec<OutLease>,
+    /// The lease with the earliest deadline, and the one with the last.
+    first: u32,
+    last: u32,
+    /// The first slot that is free.
+    free: u32,
+    out: usize,
+    /// The number of the last lease.
+    number: u64,
+    /// Whether that lease went out in this process.
+    is_ours: bool,
+    /// The answers to leases that came back, by the last bits of their numbers.
+    answers: Vec<(u64, LeaseAnswer)>,
+    /// The robots.txt that are out, by the keys of their hosts.
+    robots: AHashMap<Box<str>, RobotsLease>,
+}
+
+/// A lease that is out. `host` and the fields before it are state, except that a resume knows the host only at its end; the machine keeps
+/// the others here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutLease {
+    /// 0 in a free slot.
+    number: u64,
+    pub(crate) deadline: Timestamp,
+    pub(crate) page: PageBits,
+    pub(crate) host: HostId,
+    /// The rate group of its address, if it counts for one.
+    pub(crate) address: Option<RateGroupId>,
+    /// Bytes that its request was charged with; 4 GiB if there were more.
+    pub(crate) charged: u32,
+    pub(crate) failure_epoch: u32,
+    /// Its neighbors in the list by deadline; in the list of free slots, the next.
+    before: u32,
+    after: u32,
+}
+
+/// A page's position, with its priority and two flags in the bits above the 48 of a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageBits(u64);
+
+impl PageBits {
+    const POSITION: u64 = (1 << 48) - 1;
+    const IS_GIVEN_UP: u64 = 1 << 56;
+    const IS_FIRST_CONTACT: u64 = 1 << 57;
+    const IS_ROBOTS: u64 = 1 << 58;
+
+    pub(crate) fn of(page: Option<Position>) -> Self {
+        Self(page.map_or(Self::IS_ROBOTS, Position::to_u64))
+    }
+
+    pub(crate) fn set(&mut self, priority: u8, is_given_up: bool, is_first_contact: bool) {
+        let flag = |is_set, bit| if is_set { bit } else { 0 };
+        let flags = flag(is_given_up, Self::IS_GIVEN_UP) | flag(is_first_contact, Self::IS_FIRST_CONTACT);
+        self.0 = self.0 & (Self::POSITION | Self::IS_ROBOTS) | u64::from(priority) << 48 | flags;
+    }
+
+    /// `None` for a robots.txt.
+    pub(crate) fn position(self) -> Option<Position> {
+        (self.0 & Self::IS_ROBOTS == 0).then(|| Position::from_u64(self.0 & Self::POSITION))
+    }
+
+    pub(crate) fn priority(self) -> u8 {
+        self.0.to_le_bytes()[6]
+    }
+
+    pub(crate) fn is_given_up(self) -> bool {
+        self.0 & Self::IS_GIVEN_UP != 0
+    }
+
+    pub(crate) fn is_first_contact(self) -> bool {
+        self.0 & Self::IS_FIRST_CONTACT != 0
+    }
+}
+
+/// A robots.txt that is out.
+#[derive(Clone, Debug)]
+pub(crate) struct RobotsLease {
+    pub(crate) token: LeaseToken,
+    pub(crate) url: Box<str>,
+    /// The host that waits for it; empty if it is its host's own.
+    pub(crate) for_other: Box<str>,
+}
+
+/// How a lease came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseAnswer {
+    Done,
+    GivenBack,
+    Retry(Timestamp),
+}
+
+impl From<Completion> for LeaseAnswer {
+    fn from(completion: Completion) -> Self {
+        match completion {
+            Completion::Done => Self::Done,
+            Completion::Retry(at) => Self::Retry(at),
+        }
+    }
+}
+
+impl Default for LeaseTable {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            first: NONE,
+            last: NONE,
+            free: NONE,
+            out: 0,
+            number: 0,
+            is_ours: false,
+            answers: Vec::new(),
+            robots: AHashMap::new(),
+        }
+    }
+}
+
+impl LeaseTable {
+    /// The token of the next lease.
+    #[inline]
+    pub(crate) fn next_token(&self, now: Timestamp) -> LeaseToken {
+        let last = if self.is_ours { self.number } else { LeaseToken::first_number(self.number, now) };
+        let slot = if self.free == NONE { self.end_of_slots() } else { self.free };
+        LeaseToken::new(NonZeroU64::MIN.saturating_add(last), slot)
+    }
+
+    /// From here on, numbers follow one another: the next lease goes out in this process.
+    pub(crate) fn begin(&mut self) {
+        self.is_ours = true;
+    }
+
+    /// Whether no further lease may go out.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.out >= LeaseToken::MOST as usize
+    }
+
+    /// The number of the last lease; 0 if none ever went out under a token.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.number
+    }
+
+    /// The lease of this token, if it is out.
+    #[inline]
+    pub(crate) fn get(&self, token: LeaseToken) -> Option<&OutLease> {
+        self.slots.get(token.slot() as usize).filter(|lease| lease.number == token.number())
+    }
+
+    /// The same, for the machine to change what it keeps there.
+    pub(crate) fn get_mut(&mut self, token: LeaseToken) -> Option<&mut OutLease> {
+        self.slots.get_mut(token.slot() as usize).filter(|lease| lease.number == token.number())
+    }
+
+    /// How a lease came back, if that is remembered.
+    pub(crate) fn answer(&self, token: LeaseToken) -> Option<LeaseAnswer> {
+        self.answers
+            .get(place(token.number()))
+            .filter(|(number, _)| *number == token.number())
+            .map(|(_, answer)| *answer)
+    }
+
+    /// The robots.txt that is out from this host.
+    pub(crate) fn robots(&self, host: &str) -> Option<&RobotsLease> {
+        self.robots.get(host)
+    }
+
+    /// All robots.txt that are out, with the keys of their hosts.
+    pub(crate) fn all_robots(&self) -> impl Iterator<Item = (&str, &RobotsLease)> {
+        self.robots.iter().map(|(host, lease)| (&**host, lease))
+    }
+
+    /// The leases that are out, by deadline.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LeaseToken, &OutLease)> {
+        let mut next = self.first;
+        std::iter::from_fn(move || {
+            let lease = self.slots.get(next as usize)?;
+            let token = token_of(lease, next);
+            next = lease.after;
+            Some((token, lease))
+        })
+    }
+
+    /// The earliest deadline.
+    #[inline]
+    pub(crate) fn earliest(&self) -> Option<Timestamp> {
+        self.slots.get(self.first as usize).map(|lease| lease.deadline)
+    }
+
+    /// A lease whose deadline has passed.
+    #[inline]
+    pub(crate) fn overdue(&self, now: Timestamp) -> Option<LeaseToken> {
+        let lease = self.slots.get(self.first as usize).filter(|lease| lease.deadline <= now)?;
+        Some(token_of(lease, self.first))
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<OutLease>() + self.answers.capacity() * size_of::<(u64, LeaseAnswer)>()
+    }
+}
+
+/// Changes, as records say.
+impl LeaseTable {
+    /// A lease goes out.
+    pub(super) fn lend(&mut self, lent: &LentRecord<'_>, host: Option<HostId>) {
+        let LentRecord { token, deadline, page, host: key, for_other, url } = *lent;
+        if let Some(before) = self.slots.get(token.slot() as usize).filter(|lease| lease.number > 0) {
+            // The journal could not take the record by which it came back.
+            self.end(token_of(before, token.slot()));
+        }
+        self.take_slot(token.slot());
+        self.slots[token.slot() as usize] = OutLease {
+            number: token.number(),
+            deadline,
+            page: PageBits::of(page),
+            host: host.unwrap_or(HostId::NONE),
+            ..OutLease::FREE
+        };
+        self.link(token.slot());
+        self.out += 1;
+        self.number = self.number.max(token.number());
+        if page.is_none() {
+            self.robots.insert(key.into(), RobotsLease { token, url: url.into(), for_other: for_other.into() });
+        }
+    }
+
+    /// A lease has another deadline.
+    pub(super) fn extend(&mut self, token: LeaseToken, deadline: Timestamp) {
+        if self.get(token).is_some() {
+            self.unlink(token.slot());
+            self.slots[token.slot() as usize].deadline = deadline;
+            self.link(token.slot());
+        }
+    }
+
+    /// A lease is back. `answer` is for whoever asks once more; `None` if nobody completed it.
+    pub(super) fn returned(&mut self, token: LeaseToken, answer: Option<LeaseAnswer>) {
+        if self.end(token)
+            && let Some(answer) = answer
+        {
+            self.answers.resize(ANSWERS, (0, LeaseAnswer::Done));
+            self.answers[place(token.number())] = (token.number(), answer);
+        }
+    }
+
+    /// Takes a lease out of the table, and remembers nothing of it. Returns whether it was there.
+    pub(crate) fn end(&mut self, token: LeaseToken) -> bool {
+        let Some(lease) = self.get(token) else { return false };
+        if lease.page.position().is_none() {
+            self.robots.retain(|_, robots| robots.token != token);
+        }
+        self.unlink(token.slot());
+        self.slots[token.slot() as usize] = OutLease { after: self.free, ..OutLease::FREE };
+        if let Some(next) = self.slots.get_mut(self.free as usize) {
+            next.before = token.slot();
+        }
+        self.free = token.slot();
+        self.out -= 1;
+        true
+    }
+
+    /// A host was asked. If its robots.txt was out, or the robots.txt of another host, that is back: nothing depends on how, so it is
+    /// not remembered. Nor is `page`, whose record is lost.
+    pub(super) fn host_answered(&mut self, record: &HostRecord<'_>, page: Option<LeaseToken>) {
+        let robots = if record.was_asked && !self.robots.is_empty() { self.robots.remove(record.host) } else { None };
+        for token in robots.map(|robots| robots.token).into_iter().chain(page) {
+            self.end(token);
+        }
+    }
+
+    /// The clock was ahead by this much: no deadline was meant to be that late.
+    pub(super) fn hasten(&mut self, by: Duration) {
+        // They keep their order.
+        let mut next = self.first;
+        while let Some(lease) = self.slots.get_mut(next as usize) {
+            lease.deadline = lease.deadline.before(by);
+            next = lease.after;
+        }
+    }
+
+    /// The slot after the last.
+    #[inline]
+    fn end_of_slots(&self) -> u32 {
+        u32::try_from(self.slots.len()).expect("the most that may be out fit")
+    }
+
+    /// Takes a slot that is free.
+    fn take_slot(&mut self, slot: u32) {
+        while self.end_of_slots() <= slot {
+            if self.slots.len() == self.slots.capacity() {
+                // By an eighth: twice as many would be up to 48 bytes more for each.
+                self.slots.reserve_exact(self.slots.len() / 8 + 64);
+            }
+            let new = self.end_of_slots();
+            self.slots.push(OutLease { after: self.free, ..OutLease::FREE });
+            if let Some(next) = self.slots.get_mut(self.free as usize) {
+                next.before = new;
+            }
+            self.free = new;
+        }
+        let OutLease { before, after, .. } = self.slots[slot as usize];
+        match self.slots.get_mut(before as usize) {
+            Some(lease) => lease.after = after,
+            None => self.free = after,
+        }
+        if let Some(lease) = self.slots.get_mut(after as usize) {
+            lease.before = before;
+        }
+    }
+
+    /// Puts a lease into the list by deadline, after all that are not later.
+    fn link(&mut self, slot: u32) {
+        let deadline = self.slots[slot as usize].deadline;
+        let mut before = self.last;
+        while let Some(lease) = self.slots.get(before as usize).filter(|lease| lease.deadline > deadline) {
+            before = lease.before;
+        }
+        let after = match self.slots.get_mut(before as usize) {
+            Some(lease) => std::mem::replace(&mut lease.after, slot),
+            None => std::mem::replace(&mut self.first, slot),
+        };
+        match self.slots.get_mut(after as usize) {
+            Some(lease) => lease.before = slot,
+            None => self.last = slot,
+        }
+        let lease = &mut self.slots[slot as usize];
+        (lease.before, lease.after) = (before, after);
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let OutLease { before, after, .. } = self.slots[slot as usize];
+        match self.slots.get_mut(before as usize) {
+            Some(lease) => lease.after = after,
+            None => self.first = after,
+        }
+        match self.slots.get_mut(after as usize) {
+            Some(lease) => lease.before = before,
+            None => self.last = before,
+        }
+    }
+}
+
+impl OutLease {
+    const FREE: Self = Self {
+        number: 0,
+        deadline: Timestamp::from_micros(0),
+        page: PageBits(0),
+        host: HostId::NONE,
+        address: None,
+        charged: 0,
+        failure_epoch: 0,
+        before: NONE,
+        after: NONE,
+    };
+}
+
+fn token_of(lease: &OutLease, slot: u32) -> LeaseToken {
+    LeaseToken::new(NonZeroU64::new(lease.number).expect("a lease that is out has a number"), slot)
+}
+
+/// The place of a number among the answers.
+fn place(number: u64) -> usize {
+    usize::try_from(number % ANSWERS as u64).expect("it is less than their number")
+}
+
+/// As bytes, for a checkpoint.
+impl LeaseTable {
+    /// Appends all that is state; nothing if no lease ever went out under a token.
+    pub(crate) fn save(&self, to: &mut Vec<u8>) {
+        if self.number == 0 {
+            return;
+        }
+        put(to, self.number);
+        put(to, self.out as u64);
+        let hosts: AHashMap<LeaseToken, &str> = self.all_robots().map(|(host, lease)| (lease.token, host)).collect();
+        for (token, lease) in self.iter() {
+            put(to, step(self.number, token.number()));
+            put(to, token.slot().into());
+            put(to, step(LeaseToken::millis_in(token.number()), lease.deadline.as_micros() / 1000));
+            put(to, lease.page.position().map_or(0, |page| page.to_u64() + 1));
+            if lease.page.position().is_none() {
+                let host = hosts.get(&token).copied().unwrap_or_default();
+                let robots = self.robots.get(host);
+                let [for_other, url] = robots.map_or(["", ""], |robots| [&robots.for_other, &robots.url]);
+                for text in [host, for_other, url] {
+                    put(to, text.len() as u64);
+                    to.extend_from_slice(text.as_bytes());
+                }
+            }
+        }
+        let answers = || self.answers.iter().filter(|(number, _)| *number > 0);
+        put(to, answers().count() as u64);
+        for (number, answer) in answers() {
+            put(to, step(self.number, *number));
+            put(
+                to,
+                match answer {
+                    LeaseAnswer::Done => 0,
+                    LeaseAnswer::GivenBack => 1,
+                    LeaseAnswer::Retry(at) => at.as_micros().saturating_add(2),
+                },
+            );
+        }
+    }
+
+    /// Loads what [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// If the bytes are not that.
+    pub(crate) fn load(bytes: &[u8]) -> Result<Self, &'static str> {
+        let mut table = Self::default();
+        if bytes.is_empty() {
+            return Ok(table);
+        }
+        let mut fields = Fields::of(bytes);
+        let number = fields.varint()?;
+        for _ in 0..fields.varint()? {
+            let token = walk(number, fields.varint()?);
+            let token = LeaseToken::read(token, fields.varint()?)?;
+            let deadline = LentRecord::deadline_of(token, fields.varint()?);
+            let page = fields.varint()?.checked_sub(1).map(Position::from_u64);
+            let mut text = || if page.is_some() { Ok("") } else { text(&mut fields) };
+            let (host, for_other, url) = (text()?, text()?, text()?);
+            table.lend(&LentRecord { token, deadline, page, host, for_other, url }, None);
+        }
+        for _ in 0..fields.varint()? {
+            let finished = walk(number, fields.varint()?);
+            let answer = match fields.varint()? {
+                0 => LeaseAnswer::Done,
+                1 => LeaseAnswer::GivenBack,
+                at => LeaseAnswer::Retry(Timestamp::from_micros(at - 2)),
+            };
+            table.answers.resize(ANSWERS, (0, LeaseAnswer::Done));
+            table.answers[place(finished)] = (finished, answer);
+        }
+        table.number = number;
+        fields.end().map(|()| table)
+    }
+}
+
+/// Takes a text off the front, after its length.
+fn text<'a>(fields: &mut Fields<'a>) -> Result<&'a str, &'static str> {
+    let length = usize::try_from(fields.varint()?).map_err(|_| "a text that cannot be that long")?;
+    fields.text(length)
+}
