@@ -91,9 +91,9 @@ impl SeenSet {
             }
         }
         for shard in &mut new {
-            let split_bits = shard.split_bits;
+            let shard_bits = shard.shard_bits;
             if let Filter::Lines(ours) = &mut shard.layers[0].filter {
-                **ours = Lines::new(ours.geometry(), lines.div_ceil(shards) as u64, split_bits);
+                **ours = Lines::new(ours.geometry(), lines.div_ceil(shards) as u64, shard_bits);
             }
         }
         for (index, old) in old.iter().enumerate() {
@@ -141,12 +141,12 @@ impl SeenSet {
 
 /// Inserts all fingerprints of a range, which is in one shard of the old set, into the new shards that it falls into.
 fn deal_out(new: &mut [Shard], range: Range) {
-    let split_bits = new.len().trailing_zeros();
-    let of = |bits| shard(Fingerprint::from_bits(bits), split_bits);
+    let shard_bits = new.len().trailing_zeros();
+    let of = |bits| shard(Fingerprint::from_bits(bits), shard_bits);
     let (first, last) = (of(range.first), of(range.last));
     for (index, shard) in (first..).zip(&mut new[first..=last]) {
-        let leading = (index as u64) << 1 << (63 - split_bits);
-        let (first, last) = (range.first.max(leading), range.last.min(leading | u64::MAX >> split_bits));
+        let leading = (index as u64) << 1 << (63 - shard_bits);
+        let (first, last) = (range.first.max(leading), range.last.min(leading | u64::MAX >> shard_bits));
         for layer in &mut shard.layers {
             if let Filter::Lines(lines) = &mut layer.filter {
                 lines.insert_range(Range { first, last });
@@ -158,9 +158,9 @@ fn deal_out(new: &mut [Shard], range: Range) {
 /// Distributes the samples of all audits.
 fn deal_out_audits(new: &mut [Shard], old: &[Shard]) {
     for (number, new) in new.iter_mut().enumerate() {
-        let split_bits = new.split_bits;
+        let shard_bits = new.shard_bits;
         if let Some(audit) = &mut new.audit {
-            let is_ours = |bits| shard(Fingerprint::from_bits(bits), split_bits) == number;
+            let is_ours = |bits| shard(Fingerprint::from_bits(bits), shard_bits) == number;
             audit.absorb(old.iter().filter_map(|old| old.audit.as_ref()), is_ours);
         }
     }
@@ -195,7 +195,7 @@ fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
         let each = plan.sizing;
         plan.sizing = Sizing { bits: each.bits * times, ..each };
         (plan.capacity, plan.room) = (plan.capacity * times, plan.room.saturating_mul(times));
-        let mut layer = Layer::new(plan, whole.split_bits);
+        let mut layer = Layer::new(plan, whole.shard_bits);
         let words = layer.filter.words().len() / parts.len();
         for (part, theirs) in layers.iter().enumerate() {
             if let Some(theirs) = theirs {
@@ -231,7 +231,7 @@ fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
         }
         let words = layer.filter.words();
         for (part, words) in parts.iter_mut().zip(words.chunks(words.len() / times)) {
-            let mut layer = Layer::new(plan, part.split_bits);
+            let mut layer = Layer::new(plan, part.shard_bits);
             layer.filter.absorb(0, words);
             layer.estimate_inserted();
             part.layers.push(layer);
@@ -242,9 +242,9 @@ fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
         part.count_from(audit.counts());
     }
     for (number, part) in parts.iter_mut().enumerate() {
-        let split_bits = part.split_bits;
+        let shard_bits = part.shard_bits;
         if let Some(audit) = &mut part.audit {
-            let is_ours = |bits| shard(Fingerprint::from_bits(bits), split_bits) % times == number;
+            let is_ours = |bits| shard(Fingerprint::from_bits(bits), shard_bits) % times == number;
             audit.absorb(whole.audit.as_ref(), is_ours);
         }
         part.full = whole.full;
@@ -265,10 +265,10 @@ mod tests {
         };
         assert!(grown().reshard(1).is_ok());
         let mut set = grown();
-        let split_bits = 1;
+        let shard_bits = 1;
         let layer = &mut set.shards_mut().last().unwrap().layers[1];
         layer.plan.sizing.bits *= 2;
-        layer.filter = Filter::new(layer.plan.sizing, split_bits);
+        layer.filter = Filter::new(layer.plan.sizing, shard_bits);
         let error = set.reshard(1).unwrap_err();
         assert!(error.to_string().ends_with("some of its shards grew by an older plan than others"), "{error}");
     }

@@ -32,7 +32,8 @@ pub(super) struct Shard {
     /// The plans of its layers, which all shards share.
     growth: Arc<Growth>,
     /// How many shards there are, as a power of two.
-    pub(super) split_bits: u32,
+    #[expect(clippy::struct_field_names, reason = "all of `seen` calls it so")]
+    pub(super) shard_bits: u32,
     /// The oldest first. There is always one.
     pub(super) layers: Vec<Layer>,
     /// Counts the filters' errors; `None` if they make none, or no audit was asked for.
@@ -55,15 +56,15 @@ impl Shard {
     /// A shard without a layer, which the caller fills at once.
     pub(super) fn empty(growth: &Arc<Growth>) -> Self {
         let options = growth.options();
-        let split_bits = options.shards.trailing_zeros();
+        let shard_bits = options.shards.trailing_zeros();
         let audited = options.audit > 0 && options.layout.loses();
         let directory = options.directory.clone().filter(|_| options.layout == Layout::Verified);
         Self {
             growth: Arc::clone(growth),
-            split_bits,
+            shard_bits,
             layers: Vec::new(),
             audit: audited.then(|| Audit::new(options.audit, options.shards)),
-            verified: directory.map(|directory| Verified::new(directory, split_bits)),
+            verified: directory.map(|directory| Verified::new(directory, shard_bits)),
             full: false,
             counts: ShardCounts::default(),
         }
@@ -82,8 +83,8 @@ impl Shard {
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
-        self.prefetch(ProbeWindow::before(fingerprints, self.split_bits));
-        for (number, window) in ProbeWindow::all_of(fingerprints, self.split_bits).enumerate() {
+        self.prefetch(ProbeWindow::before(fingerprints, self.shard_bits));
+        for (number, window) in ProbeWindow::all_of(fingerprints, self.shard_bits).enumerate() {
             for place in self.insert_window(window).places() {
                 new(number * ProbeWindow::MAX + place);
             }
@@ -232,7 +233,7 @@ impl Shard {
 
     /// A fingerprint, as the filters of this shard use it.
     fn probes(&self, fingerprint: Fingerprint) -> Probes {
-        Probes::new(fingerprint, self.split_bits)
+        Probes::new(fingerprint, self.shard_bits)
     }
 
     /// Answers one test and remembers the fingerprint. The newest layer is checked first: it is the largest, and recent URLs are seen most
@@ -278,7 +279,7 @@ impl Shard {
         let is_table = options.layout == Layout::Exact && !self.layers.is_empty();
         let next = if is_table { None } else { self.growth.layer(self.layers.len()) };
         if let Some(plan) = next.filter(|plan| can_be_had(plan.sizing.bytes().into())) {
-            self.layers.push(Layer::new(plan, self.split_bits));
+            self.layers.push(Layer::new(plan, self.shard_bits));
         } else if let Some(newest) = self.layers.last_mut() {
             newest.plan.room = u64::MAX;
             self.full = !(is_table && options.on_full == OnFull::Grow);
@@ -310,9 +311,9 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// An empty layer. `split_bits`: how many shards there are, as a power of two.
-    pub(super) fn new(plan: Plan, split_bits: u32) -> Self {
-        Self { filter: Filter::new(plan.sizing, split_bits), plan, inserted: 0 }
+    /// An empty layer. `shard_bits`: how many shards there are, as a power of two.
+    pub(super) fn new(plan: Plan, shard_bits: u32) -> Self {
+        Self { filter: Filter::new(plan.sizing, shard_bits), plan, inserted: 0 }
     }
 
     /// The present size, which changes while a table grows, and an estimate of the distinct URLs that came to this layer.

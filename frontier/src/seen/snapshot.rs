@@ -398,11 +398,11 @@ fn absorb_layer<R: Read>(
     let merged = index < shard.layers.len();
     if !merged {
         memory_for(plan.capacity, sizing.bytes().into())?;
-        shard.layers.push(Layer { inserted, ..Layer::new(plan, shard.split_bits) });
+        shard.layers.push(Layer { inserted, ..Layer::new(plan, shard.shard_bits) });
     }
     let layer = &mut shard.layers[index];
     if let Filter::Lines(ours) = &mut layer.filter {
-        let theirs = load_lines(frames, ours.geometry(), shard.split_bits)?;
+        let theirs = load_lines(frames, ours.geometry(), shard.shard_bits)?;
         if merged {
             // The number of the shard makes no difference inside it.
             theirs.ranges(0).for_each(|range| ours.insert_range(range));
@@ -457,7 +457,7 @@ fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -> io::Resul
 fn load_lines<R: Read>(
     frames: &mut FrameReader<R>,
     geometry: Geometry,
-    split_bits: u32,
+    shard_bits: u32,
 ) -> Result<Lines, SnapshotError> {
     let (is_splitting, from) =
         frames.fields(|fields| Ok((fields.variant(&[false, true])?, usize::try_from(fields.u64()?))))?;
@@ -469,7 +469,7 @@ fn load_lines<R: Read>(
     if from > homes || !is_splitting && from != homes || !fits {
         return Err(SnapshotError::Geometry("a table's lines do not fit its size"));
     }
-    Ok(Lines::of(table, next.map(|table| Splitting { table, from }), split_bits))
+    Ok(Lines::of(table, next.map(|table| Splitting { table, from }), shard_bits))
 }
 
 /// Reads one table, which may only have slots of homes below `most`.

@@ -31,14 +31,14 @@ macro_rules! each {
 }
 
 impl Filter {
-    /// An empty filter. `split_bits`: how many shards there are, as a power of two.
-    pub(in crate::seen) fn new(sizing: Sizing, split_bits: u32) -> Self {
+    /// An empty filter. `shard_bits`: how many shards there are, as a power of two.
+    pub(in crate::seen) fn new(sizing: Sizing, shard_bits: u32) -> Self {
         match sizing.layout.shape() {
             Shape::Lines => Self::Blocked(Blocked::new(sizing.bits, sizing.probes)),
             Shape::Cells { apart, width } => Self::Flat(Flat::new(sizing.bits, sizing.probes, apart, width)),
             Shape::Slots => {
                 let geometry = Geometry::of(sizing.identity_bits);
-                Self::Lines(Box::new(Lines::new(geometry, sizing.bits / LINE_BITS, split_bits)))
+                Self::Lines(Box::new(Lines::new(geometry, sizing.bits / LINE_BITS, shard_bits)))
             }
         }
     }

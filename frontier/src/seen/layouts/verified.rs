@@ -26,7 +26,7 @@ use crate::seen::statistics::VerifiedStatistics;
 pub(in crate::seen) struct Verified {
     directory: PathBuf,
     /// How many shards there are, as a power of two.
-    split_bits: u32,
+    shard_bits: u32,
     /// Fingerprints that are not on disk yet.
     fresh: Held,
     /// How many fresh ones there may be before they are merged into the runs.
@@ -51,10 +51,10 @@ const TIER: u64 = 8;
 
 impl Verified {
     /// An empty table. Nothing is created in the directory before the first write.
-    pub(in crate::seen) fn new(directory: PathBuf, split_bits: u32) -> Self {
+    pub(in crate::seen) fn new(directory: PathBuf, shard_bits: u32) -> Self {
         Self {
             directory,
-            split_bits,
+            shard_bits,
             fresh: Held::for_urls(MIN_ROOM as u64),
             room: MIN_ROOM,
             recent: vec![0; 2 * MIN_ROOM],
@@ -202,7 +202,7 @@ impl Verified {
         }
         let fresh = std::mem::replace(&mut self.fresh, Held::for_urls(self.room as u64));
         for bits in fresh.ascending() {
-            let slot = Probes::new(Fingerprint::from_bits(bits), self.split_bits).slot(self.recent.len());
+            let slot = Probes::new(Fingerprint::from_bits(bits), self.shard_bits).slot(self.recent.len());
             self.recent[slot] = bits;
         }
     }

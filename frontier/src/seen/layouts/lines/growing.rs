@@ -52,7 +52,7 @@ pub(in crate::seen) struct Lines {
     /// Slots that are taken. A slot without identity bits is in both halves, and counts twice.
     len: u64,
     /// How many shards there are, as a power of two.
-    split_bits: u32,
+    shard_bits: u32,
 }
 
 /// The larger table, and how far it has come. It has exactly twice as many homes as the old one: home `h` is split into `2h` and `2h + 1`.
@@ -80,17 +80,17 @@ pub(super) struct Search {
 }
 
 impl Lines {
-    /// An empty table of `lines`. `split_bits`: how many shards there are, as a power of two.
-    pub(in crate::seen) fn new(geometry: Geometry, lines: u64, split_bits: u32) -> Self {
+    /// An empty table of `lines`. `shard_bits`: how many shards there are, as a power of two.
+    pub(in crate::seen) fn new(geometry: Geometry, lines: u64, shard_bits: u32) -> Self {
         let homes = usize::try_from(lines).expect("sizes are checked against the memory before");
-        Self::of(LineTable::new(geometry, homes), None, split_bits)
+        Self::of(LineTable::new(geometry, homes), None, shard_bits)
     }
 
     /// From tables that already hold slots: a snapshot's, or those of a union. `next` has twice the homes of `table`.
-    pub(in crate::seen) fn of(table: LineTable, next: Option<Splitting>, split_bits: u32) -> Self {
+    pub(in crate::seen) fn of(table: LineTable, next: Option<Splitting>, shard_bits: u32) -> Self {
         let geometry = table.geometry;
         let len = table.generations.total() + next.as_ref().map_or(0, |next| next.table.generations.total());
-        Self { geometry, room: geometry.room(table.homes as u64), table, next, len, split_bits }
+        Self { geometry, room: geometry.room(table.homes as u64), table, next, len, shard_bits }
     }
 
     /// The number of fingerprints; a little more if slots have lost all their bits.
@@ -107,8 +107,8 @@ impl Lines {
         self.next.as_ref().map_or(self.table.homes, |next| next.table.homes)
     }
 
-    pub(in crate::seen) fn split_bits(&self) -> u32 {
-        self.split_bits
+    pub(in crate::seen) fn shard_bits(&self) -> u32 {
+        self.shard_bits
     }
 
     /// Every generation, the oldest first. While the table is being split, the slots of both tables count with the bits that they will
@@ -118,7 +118,7 @@ impl Lines {
             None => self.table.generations.clone(),
             Some(next) => next.table.generations.clone().with_old(&self.table.generations),
         };
-        all.statistics(self.geometry, self.lines(), self.split_bits)
+        all.statistics(self.geometry, self.lines(), self.shard_bits)
     }
 
     /// Bytes of memory that are held. Only the filled part of the larger table counts, two lines for each split one: the operating system
@@ -380,12 +380,12 @@ impl Lines {
     pub(in crate::seen) fn ranges(&self, shard: usize) -> impl Iterator<Item = Range> {
         let tables = [Some(&self.table), self.next.as_ref().map(|next| &next.table)];
         let in_shard = tables.into_iter().flatten().flat_map(LineTable::ranges);
-        let split_bits = self.split_bits();
+        let shard_bits = self.shard_bits();
         // In two steps, since a shift by 64 bits is not defined.
-        let leading = (shard as u64) << 1 << (63 - split_bits);
+        let leading = (shard as u64) << 1 << (63 - shard_bits);
         in_shard.filter_map(move |Range { first, last }| {
-            let first = leading | first.div_ceil(1 << split_bits);
-            let last = leading | last >> split_bits;
+            let first = leading | first.div_ceil(1 << shard_bits);
+            let last = leading | last >> shard_bits;
             (first <= last).then_some(Range { first, last })
         })
     }
@@ -395,7 +395,7 @@ impl Lines {
     pub(in crate::seen) fn insert_range(&mut self, range: Range) {
         let Range { first, last } = range;
         let homes = self.table.homes as u128;
-        let at = |bits: u64| u128::from(bits << self.split_bits()) * homes;
+        let at = |bits: u64| u128::from(bits << self.shard_bits()) * homes;
         let (from, to) = (at(first), at(last));
         // How many bits after the home all fingerprints of the range have in common.
         let common = (from ^ to).leading_zeros().saturating_sub(u64::BITS);
@@ -407,8 +407,8 @@ impl Lines {
             // The border is where the first bit differs.
             let differs = (from ^ to).ilog2();
             let border = to >> differs << differs;
-            let bits = u64::try_from(border.div_ceil(homes)).unwrap_or(u64::MAX).div_ceil(1 << self.split_bits());
-            let second = (first & !(u64::MAX >> self.split_bits())) | bits;
+            let bits = u64::try_from(border.div_ceil(homes)).unwrap_or(u64::MAX).div_ceil(1 << self.shard_bits());
+            let second = (first & !(u64::MAX >> self.shard_bits())) | bits;
             if first < second && second <= last {
                 self.insert_range(Range { first, last: second - 1 });
                 self.insert_range(Range { first: second, last });

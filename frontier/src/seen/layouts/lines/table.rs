@@ -329,9 +329,9 @@ impl Generations {
     }
 
     /// Each generation with slots, the oldest first, and the share of all fingerprints that one of its slots covers. No slot covers less
-    /// than one fingerprint: `split_bits` of its 64 bits are the shard's.
-    pub(super) fn statistics(&self, geometry: Geometry, lines: usize, split_bits: u32) -> Vec<GenerationStatistics> {
-        let one_fingerprint = 2_f64.powi(split_bits.cast_signed() - 64);
+    /// than one fingerprint: `shard_bits` of its 64 bits are the shard's.
+    pub(super) fn statistics(&self, geometry: Geometry, lines: usize, shard_bits: u32) -> Vec<GenerationStatistics> {
+        let one_fingerprint = 2_f64.powi(shard_bits.cast_signed() - 64);
         let each = (0..=geometry.identity_bits).rev().map(|age| {
             let identity_bits = geometry.identity_bits - age;
             let covers = 2_f64.powi(-identity_bits.cast_signed()) / lines as f64;
