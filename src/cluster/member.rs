@@ -70,7 +70,7 @@ pub struct Member {
     options: ClusterOptions,
     nats: Arc<Nats>,
     terms: ClusterTerms,
-    means: FetchResources,
+    resources: FetchResources,
     outputs: PartOutputs,
     stop: Stop,
     /// A number that was drawn once for the job directory.
@@ -96,7 +96,7 @@ impl Member {
         let by = options.partition_by;
         let partitions = options.partitions.clamp(1, MOST_PARTITIONS);
         let wanted = ClusterTerms::of(&options.options, partitions, by, seeds, &options.settings);
-        let means = FetchResources::new(&options.options)?;
+        let resources = FetchResources::new(&options.options)?;
         let nats = Nats::connect(servers, crawl, !seeds.is_empty()).await?;
         if !seeds.is_empty() {
             // A new crawl stores its seeds in a log before its terms are complete.
@@ -117,7 +117,7 @@ impl Member {
         let stop = Stop::new();
         let (outputs, thread) = PartOutputs::open(directory, &options.keeps(), options.options.job, &stop)?;
         let context = Arc::default();
-        Ok((Self { options, nats, terms, means, outputs, stop, place, context, _lock: lock }, NodeFiles(thread)))
+        Ok((Self { options, nats, terms, resources, outputs, stop, place, context, _lock: lock }, NodeFiles(thread)))
     }
 
     /// Returns a function that gives this process's progress, from any thread.
@@ -188,7 +188,7 @@ impl Member {
         Ok(NodeContext {
             transport: Arc::clone(&self.nats),
             options,
-            means: self.means.clone(),
+            resources: self.resources.clone(),
             partitions: self.terms.partitions(),
             id: self.terms.id,
             node,

@@ -32,7 +32,7 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) transport: Arc<T>,
     /// The options of one partition.
     pub(crate) options: CrawlOptions,
-    pub(crate) means: FetchResources,
+    pub(crate) resources: FetchResources,
     pub(crate) partitions: Partitions,
     /// A number that tells this crawl's files from those of others.
     pub(crate) id: u64,

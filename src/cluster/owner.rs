@@ -181,7 +181,7 @@ async fn open<T: ClusterTransport>(
             partition,
             bytes = snapshot.bytes,
             behind,
-            "begins with a snapshot and what the log has behind it"
+            "begins with a snapshot, and what follows it in the log"
         );
     }
     match open_from(context, partition, log, snapshot, 0).await? {
@@ -276,7 +276,7 @@ async fn open_from<T: ClusterTransport>(
     };
     let Some(crawl) = crawl else { return Ok(Opening::Torn) };
     add_seeds(&crawl, &context.roots, &context.partitions, partition, log.epoch == 0, has_roots)?;
-    let (handle, stop) = (crawl.inlet(), crawl.stop());
+    let (handle, stop) = (crawl.handle(), crawl.stop());
     let throttle = Arc::new(FetchThrottle::new(stop, !context.lease.may_ask()));
     let drops = Arc::new(PartDrops::new(handle.clone(), applied));
     let canonicalizer = crawl.gate().canonicalizer().clone();
@@ -316,10 +316,10 @@ fn open_crawl<T: ClusterTransport>(
     let job = Job::adopt(&context.directory_of(partition), context.job_of(partition), context.partitions.key)?;
     let (carried, refused) = before(&log.counts);
     let part = CrawlPart {
-        means: &context.means,
+        resources: &context.resources,
         clock: context.clock(),
-        elsewhere: outbox,
-        tap: Arc::clone(pieces) as Arc<dyn crate::driver::JournalObserver>,
+        remote: outbox,
+        observer: Arc::clone(pieces) as Arc<dyn crate::driver::JournalObserver>,
         carried: &carried,
         refused: &refused,
         outputs: &context.outputs,

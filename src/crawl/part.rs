@@ -26,13 +26,13 @@ use crate::lending::Clock;
 #[derive(Debug)]
 pub(crate) struct CrawlPart<'a> {
     /// The client and memory that it fetches with.
-    pub(crate) means: &'a FetchResources,
+    pub(crate) resources: &'a FetchResources,
     /// The other partitions.
-    pub(crate) elsewhere: Arc<dyn RemotePartitions>,
+    pub(crate) remote: Arc<dyn RemotePartitions>,
     /// The clock that it goes by.
     pub(crate) clock: Clock,
     /// Observes what its journal writes.
-    pub(crate) tap: Arc<dyn JournalObserver>,
+    pub(crate) observer: Arc<dyn JournalObserver>,
     /// Earlier counts, as [`PartitionHandle::carried`] returns them; empty if there are none.
     pub(crate) carried: &'a [u8],
     /// Earlier refusals, by the names of their reasons.
@@ -65,18 +65,18 @@ impl Crawl<JobJournal> {
     ) -> Result<(Self, Option<Cut>), CrawlError> {
         let clock = part.clock;
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, |_, _| true, clock.now())?;
-        frontier.journal_mut().tell(part.tap);
+        frontier.journal_mut().tell(part.observer);
         let carried = Carried::read(part.carried)
             .map_err(|source| CrawlError::Totals { directory: job.frontier_directory(), source })?;
         let carried = carried.map(|carried| Carried { resumes: carried.resumes + 1, ..carried });
         let (gate, cut) = (Arc::clone(frontier.gate()), frontier.opening().recovery.cut.clone());
-        let mut crawl = Self::over(frontier, clock, options, false, carried, Some(part.means.clone()))?;
+        let mut crawl = Self::over(frontier, clock, options, false, carried, Some(part.resources.clone()))?;
         for refusal in Refusal::ALL {
             gate.count_refused(refusal, part.refused.get(refusal.name()).copied().unwrap_or_default());
         }
         let shared = Arc::get_mut(&mut crawl.shared).expect("nobody else has it before it runs");
         let PartOutputs { outputs, ends, bodies, skipped } = part.outputs;
-        shared.remote = Some(part.elsewhere);
+        shared.remote = Some(part.remote);
         (shared.output_ends, shared.has_places) = (Arc::clone(ends), !outputs.sinks.is_empty());
         shared.frontier.stay_open();
         if part.logs_all {
@@ -101,7 +101,7 @@ impl Crawl<JobJournal> {
     }
 
     /// A handle for other partitions' links.
-    pub(crate) fn inlet(&self) -> PartitionHandle {
+    pub(crate) fn handle(&self) -> PartitionHandle {
         PartitionHandle { shared: Arc::clone(&self.shared) }
     }
 }
