@@ -146,11 +146,11 @@ impl RateGroups {
         at: (u8, bool),
     ) {
         let (priority, is_first) = at;
-        let line = self[id].line();
+        let queue = self[id].wait_queue();
         if is_first {
-            line.push_front(seats, host, priority);
+            queue.push_front(seats, host, priority);
         } else {
-            line.push(seats, host, priority);
+            queue.push(seats, host, priority);
         }
         seats[host].state = HostState::in_line(kind, priority);
         self.waiting += 1;
@@ -166,16 +166,16 @@ impl RateGroups {
         from: u8,
         to: u8,
     ) {
-        let line = self[id].line();
-        line.remove(seats, host, from);
-        line.push(seats, host, to);
+        let queue = self[id].wait_queue();
+        queue.remove(seats, host, from);
+        queue.push(seats, host, to);
         seats[host].state = HostState::in_line(kind, to);
     }
 
     /// Takes a host of this priority out of the wait queue. O(rate groups) if no other host waits there.
     pub(crate) fn leave(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let rate_group = &mut self[id];
-        rate_group.line().remove(seats, host, priority);
+        rate_group.wait_queue().remove(seats, host, priority);
         let is_unnoted = !rate_group.is_waited_for() && std::mem::take(&mut rate_group.is_noted);
         self.waiting -= 1;
         if is_unnoted {
@@ -252,7 +252,7 @@ impl RateGroups {
             }
             return None;
         }
-        let called = rate_group.line().pop(seats)?;
+        let called = rate_group.wait_queue().pop(seats)?;
         rate_group.called += 1;
         self.waiting -= 1;
         Some(called)
@@ -446,7 +446,7 @@ pub(crate) struct RateGroup {
     /// Hosts in memory that have this address, or are ports of this server.
     pub(super) members: u32,
     /// The hosts that wait. Boxed, since most addresses have one host, which never waits for others.
-    line: Option<Box<WaitQueue>>,
+    wait_queue: Option<Box<WaitQueue>>,
     /// Whether it is among the notes, by the time when it is free.
     pub(super) is_noted: bool,
 }
@@ -487,7 +487,7 @@ impl fmt::Display for Bond {
 impl RateGroup {
     /// A rate group without hosts. Hosts that join are not asked before `due`.
     pub(super) fn new(bond: Bond, due: Timestamp) -> Self {
-        Self { bond, due, out: 0, called: 0, left: u8::MAX, members: 0, line: None, is_noted: false }
+        Self { bond, due, out: 0, called: 0, left: u8::MAX, members: 0, wait_queue: None, is_noted: false }
     }
 
     /// Whether a further request may go out, once the rate group has rested. A called host goes first; the group rests after it.
@@ -502,13 +502,13 @@ impl RateGroup {
     }
 
     /// The hosts that wait for it.
-    pub(super) fn line(&mut self) -> &mut WaitQueue {
-        self.line.get_or_insert_default()
+    pub(super) fn wait_queue(&mut self) -> &mut WaitQueue {
+        self.wait_queue.get_or_insert_default()
     }
 
     /// Whether any host waits for it.
     pub(super) fn is_waited_for(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| !line.is_empty())
+        self.wait_queue.as_ref().is_some_and(|queue| !queue.is_empty())
     }
 
     /// Whether this is an address or a server that no host in memory has and that does not rest, so that its place can be reused. While it
