@@ -11,8 +11,7 @@ use serde_json::Value;
 
 use super::command_error::{CommandError, Exit};
 use super::layers::refused;
-use super::live::Peer;
-use super::live::Question;
+use super::live::{Peer, Question};
 use super::output::{self, Safe, print};
 use crate::gate::DropRule;
 use crate::job::Job;

@@ -39,9 +39,7 @@ use super::succession::LogState;
 use super::wire::{JournalPiece, seal, unseal};
 use crate::address::FingerprintKey;
 use crate::crawl::Stop;
-use crate::driver::Checkpoints;
-use crate::driver::Fields;
-use crate::driver::{JournalObserver, segment_name, segment_start};
+use crate::driver::{Checkpoints, Fields, JournalObserver, segment_name, segment_start};
 use crate::gate::Position;
 use crate::job::journal::Disk;
 

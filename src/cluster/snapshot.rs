@@ -41,8 +41,7 @@ use super::succession::{LogState, SuccessionError};
 use super::transport::{Backoff, ClusterSubject, ClusterTransport};
 use super::wire::{SnapshotValue, read_value, seal, unseal, value_to_bytes};
 use crate::crawl::PartitionHandle;
-use crate::driver::Fields;
-use crate::driver::FileCopy;
+use crate::driver::{Fields, FileCopy};
 use crate::gate::Position;
 
 const VERSION: u8 = 2;

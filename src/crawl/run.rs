@@ -30,8 +30,7 @@ use crate::address::CanonicalUrl;
 use crate::driver::JudgedAgain;
 use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Timestamp};
 use crate::gate::{Admission, Found, Gate, Refusal};
-use crate::lending::Clock;
-use crate::lending::SharedFrontier;
+use crate::lending::{Clock, SharedFrontier};
 
 /// One run of a crawl: a frontier, the tasks that fetch for it, and the outputs of their records.
 ///

@@ -11,8 +11,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use xxhash_rust::xxh3::Xxh3;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use super::varint;
 

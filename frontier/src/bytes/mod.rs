@@ -32,7 +32,7 @@ pub mod varint;
 
 pub use file::FileError;
 pub(crate) use file::Header;
-pub(crate) use frames::RunningChecksum;
 pub(crate) use frames::{
-    Fields, FrameError, FrameReader, FrameWriter, HEAD_OF_FRAME, checksum, half_checksum, open_frame, size_of_frame,
+    Fields, FrameError, FrameReader, FrameWriter, HEAD_OF_FRAME, RunningChecksum, checksum, half_checksum, open_frame,
+    size_of_frame,
 };

@@ -21,16 +21,14 @@
 //! against tampering.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::own::{place, replace};
 use super::{JobError, own};
 use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
-use crate::bytes::RunningChecksum;
-use crate::bytes::{FileError, checksum};
+use crate::bytes::{FileError, RunningChecksum, checksum};
 
 /// The beginning of the first line; the number of the format follows.
 const MAGIC: &str = "crawler job, format ";

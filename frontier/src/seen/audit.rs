@@ -1,8 +1,7 @@
 //! The audit: the filter's true errors, counted while the set is in use.
 
 use super::layouts::verified::Held;
-use super::layouts::window::Sighting;
-use super::layouts::window::{ProbeWindow, Subset};
+use super::layouts::window::{ProbeWindow, Sighting, Subset};
 use super::statistics::AuditStatistics;
 use crate::address::Fingerprint;
 

@@ -7,15 +7,11 @@ use super::audit::Audit;
 use super::growth::{Growth, Plan};
 use super::layouts::filter::Filter;
 use super::layouts::verified::Verified;
-use super::layouts::window::{ProbeWindow, Subset};
-use super::layouts::window::{Removal, Sighting};
+use super::layouts::window::{ProbeWindow, Removal, Sighting, Subset};
 use super::options::{Layout, OnFull, SeenError};
 use super::probes::Probes;
-use super::sizing::Sizing;
-use super::sizing::can_be_had;
-use super::sizing::to_u64;
-use super::statistics::ShardCounts;
-use super::statistics::{GenerationStatistics, ShardStatistics};
+use super::sizing::{Sizing, can_be_had, to_u64};
+use super::statistics::{GenerationStatistics, ShardCounts, ShardStatistics};
 use crate::address::Fingerprint;
 
 /// Layers of filters, the verifier of their answers, the audit, and the counters.

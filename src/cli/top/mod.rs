@@ -21,8 +21,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use super::arguments::CommandLine;
-use super::command_error::CommandError;
-use super::command_error::Exit;
+use super::command_error::{CommandError, Exit};
 use super::layers::refused;
 use super::live::{JobFiles, LiveAnswers, Peer, Question};
 use super::{output, signals};

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use crate::cli::live::{Act, Question};
 use crate::cli::output::Safe;
-use crate::driver::HostOrder;
-use crate::driver::host_of;
+use crate::driver::{HostOrder, host_of};
 use crate::gate::DropRule;
 use crate::report::figures::whole;
 

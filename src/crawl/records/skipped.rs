@@ -15,8 +15,7 @@ use super::legible::legible;
 use super::page_record::add_line;
 use super::writer::{Writer, WriterThread};
 use crate::address::without_userinfo;
-use crate::driver::Dropped;
-use crate::driver::own;
+use crate::driver::{Dropped, own};
 use crate::frontier::Lease;
 use crate::gate::Refusal;
 

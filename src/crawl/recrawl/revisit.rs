@@ -11,8 +11,7 @@ use crate::address::FingerprintKey;
 use crate::crawl::lock::lock;
 use crate::crawl::options::RecrawlOptions;
 use crate::crawl::records::{PageChange, PageRecord, RecordKind, Recrawled};
-use crate::driver::VISITS;
-use crate::driver::{Fields, checksum, varint};
+use crate::driver::{Fields, VISITS, checksum, varint};
 use crate::frontier::{Lease, Validators};
 
 /// The pages that a crawl knows, and when to visit them again.

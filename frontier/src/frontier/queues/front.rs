@@ -27,8 +27,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::frontier::Timestamp;
-use crate::frontier::hosts::ListLink;
-use crate::frontier::hosts::{HostId, HostSlots};
+use crate::frontier::hosts::{HostId, HostSlots, ListLink};
 
 /// The front queues: hosts that may be asked now, by the priority of their best URL; first come, first served within a priority.
 ///

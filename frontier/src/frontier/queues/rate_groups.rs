@@ -31,9 +31,9 @@ use ahash::AHashMap;
 
 use super::WaitQueue;
 use crate::frontier::Timestamp;
-use crate::frontier::hosts::RateGroupId;
 use crate::frontier::hosts::{
-    AddressSharing, GroupKind, HostBudget, HostId, HostSlots, HostState, PolitenessTable, ServerAddress, Sharing,
+    AddressSharing, GroupKind, HostBudget, HostId, HostSlots, HostState, PolitenessTable, RateGroupId, ServerAddress,
+    Sharing,
 };
 
 /// All rate groups, with their clocks and wait queues.

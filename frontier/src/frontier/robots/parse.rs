@@ -14,8 +14,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::Robots;
-use super::index::Builder;
-use super::index::{MAX_BYTES, MAX_SITEMAP_BYTES, MAX_SITEMAPS};
+use super::index::{Builder, MAX_BYTES, MAX_SITEMAP_BYTES, MAX_SITEMAPS};
 
 /// A longer Crawl-delay counts as this one. `politeness.max_crawl_delay`, which is shorter by default, bounds it further.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);

@@ -31,8 +31,7 @@ use super::files::{FILES, RUN, name, number_of, numbers_of};
 use super::summary::Summary;
 use crate::bytes::FileError;
 use crate::gate::Position;
-use crate::job::journal::{Disk, Needs, Storage};
-use crate::job::journal::{segment_name, segment_start};
+use crate::job::journal::{Disk, Needs, Storage, segment_name, segment_start};
 use crate::seen::is_leftover;
 
 /// The number of checkpoints that are kept.

@@ -1,10 +1,8 @@
 //! The memory of one layer, in any layout. Only this file imports all of them.
 
-use super::bloom::Blocked;
-use super::bloom::Flat;
+use super::bloom::{Blocked, Flat};
 use super::lines::{Geometry, Lines};
-use super::window::{ProbeWindow, Subset};
-use super::window::{Removal, Sighting};
+use super::window::{ProbeWindow, Removal, Sighting, Subset};
 use crate::seen::options::Shape;
 use crate::seen::probes::{LINE_BITS, Probes};
 use crate::seen::sizing::Sizing;

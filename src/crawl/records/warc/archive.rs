@@ -2,13 +2,10 @@
 
 use std::sync::Mutex;
 
-use super::compression::Members;
-use super::compression::WarcCompression;
-use super::record::digest;
-use super::record::record_id;
-use super::record::{REQUEST, RESPONSE, WarcRecord};
-use super::record::{REVISIT, kind_of, revisited};
-use super::record::{archived, is_encoded};
+use super::compression::{Members, WarcCompression};
+use super::record::{
+    REQUEST, RESPONSE, REVISIT, WarcRecord, archived, digest, is_encoded, kind_of, record_id, revisited,
+};
 use crate::crawl::http::{Exchange, Truncated};
 use crate::crawl::lock::lock;
 use crate::crawl::options::FetchOptions;
