@@ -97,8 +97,7 @@ impl SeenSet {
         self.insert(self.options().key.fingerprint_bytes(bytes))
     }
 
-    /// As [`insert`](Self::insert), for a vector of integers. It is hashed without being copied as
-    /// a whole.
+    /// As [`insert`](Self::insert), for a vector of integers, which is hashed without a copy of the whole.
     pub fn insert_words(&self, words: &[u32]) -> Sighting {
         self.insert(self.options().key.fingerprint_words(words))
     }

@@ -33,8 +33,8 @@ impl HostId {
     }
 }
 
-/// Where a host is in the queues of hosts. It follows from what is known of the host and from the time, so neither the journal nor a
-/// checkpoint has it, except the address, which checkpoints store for `explain`.
+/// A host's seat: where it is in the queues of hosts. It follows from what is known of the host and from the time, so neither the journal
+/// nor a checkpoint has it, except the address, which checkpoints store for `explain`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostSlot {
     /// Its neighbors in a front queue or a wait queue.

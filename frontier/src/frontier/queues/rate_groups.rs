@@ -413,7 +413,7 @@ impl std::ops::IndexMut<RateGroupId> for RateGroups {
     }
 }
 
-/// What the hosts of a rate group have in common.
+/// What the hosts of a rate group have in common. It gives the rate group its name, its rest and its connections.
 #[derive(Clone, Debug)]
 pub(super) enum Bond {
     Group(Arc<Sharing>),
