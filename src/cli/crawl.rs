@@ -122,15 +122,15 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     print_token(settings);
     print_blocklist(crawl.gate());
-    let places = crawl.places();
-    if places.is_short() {
-        let ResourceLimits { open_files, fetches, idle_connections, wanted, .. } = places;
+    let limits = crawl.limits();
+    if limits.is_short() {
+        let ResourceLimits { open_files, fetches, idle_connections, wanted, .. } = limits;
         output::note(&format!(
             "{fetches} fetches at once instead of {wanted}, and {idle_connections} connections kept: \
              {open_files} open files are allowed (ulimit -n), and memory is bounded (crawl.memory)"
         ));
     }
-    options.workers = Some(places.fetches);
+    options.workers = Some(limits.fetches);
     if retry {
         try_again(&crawl, &job)?;
     }

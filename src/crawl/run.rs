@@ -52,7 +52,7 @@ pub struct Crawl<J: Journal = Arena> {
     /// The number of pages of the job that is crawled again.
     known: Option<u64>,
     options: CrawlOptions,
-    places: ResourceLimits,
+    limits: ResourceLimits,
 }
 
 /// How often to check whether a sample of the counts is due for the report.
@@ -86,8 +86,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         resources: Option<FetchResources>,
     ) -> Result<Self, CrawlError> {
         ResourceLimits::check(options.workers, options.memory)?;
-        let places = ResourceLimits::fit(options.workers, options.memory);
-        frontier.limit_first_contacts(places.fetches / FIRST_CONTACTS);
+        let limits = ResourceLimits::fit(options.workers, options.memory);
+        frontier.limit_first_contacts(limits.fetches / FIRST_CONTACTS);
         let carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
         let recrawl = Recrawl::new(frontier.gate().fingerprint_key(), options.recrawl);
         let FetchResources { fetcher, memory } = resources.map_or_else(|| FetchResources::new(options), Ok)?;
@@ -124,7 +124,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             recrawl,
             known: None,
             options: options.clone(),
-            places,
+            limits,
         })
     }
 
@@ -232,8 +232,8 @@ impl<J: Journal + Send + 'static> Crawl<J> {
     }
 
     /// How many fetches, connections and lookups the crawl will have at once.
-    pub fn places(&self) -> ResourceLimits {
-        self.places
+    pub fn limits(&self) -> ResourceLimits {
+        self.limits
     }
 
     /// A handle that stops this crawl, or pauses it.
@@ -298,7 +298,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         };
         // The dispatcher has its own task, which a thread of the runtime's pool can wake cheaply. The task ends with this future.
         let mut dispatching = JoinSet::new();
-        dispatching.spawn(Dispatcher::new(worker, self.places.fetches).run());
+        dispatching.spawn(Dispatcher::new(worker, self.limits.fetches).run());
         while let Some(ended) = dispatching.join_next().await {
             ended.unwrap_or_else(|panic| Err(io::Error::other(panic))).unwrap_or_else(&mut failed);
         }

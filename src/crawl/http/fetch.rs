@@ -68,12 +68,12 @@ impl Fetcher {
         Self::within(options, ResourceLimits::fit(None, u64::MAX), true)
     }
 
-    /// As [`new`](Self::new), with idle connections and lookups limited by `limits`. `asks_beside`: whether a host may be sent several
+    /// As [`new`](Self::new), with idle connections and lookups limited by `limits`. `multiplexes`: whether a host may be sent several
     /// requests at once.
     pub(in crate::crawl) fn within(
         options: &FetchOptions,
         limits: ResourceLimits,
-        asks_beside: bool,
+        multiplexes: bool,
     ) -> Result<Self, FetcherError> {
         let headers = RequestHeaders::new(options)?;
         let tls = Tls::new(&options.ca_files).map_err(|reason| AccessError::of_option("ca_files", reason))?;
@@ -81,7 +81,7 @@ impl Fetcher {
         let cookies = CookieJar::of(options).map_err(|reason| AccessError::of_option("load_cookies", reason))?;
         let times = Arc::default();
         let names = Names::new(options, limits.lookups, &times);
-        let parts = ClientParts { options, limits, multiplexes: asks_beside && !options.http1_only, tls: &tls };
+        let parts = ClientParts { options, limits, multiplexes: multiplexes && !options.http1_only, tls: &tls };
         let client = clients::make(&parts, &names, &times)?;
         Ok(Self {
             client,
