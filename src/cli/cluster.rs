@@ -73,6 +73,7 @@ mod within {
     use crate::cli::{config, drop_rules, log, stats};
     use crate::cluster::{ClusterAdmin, ClusterError, ClusterOptions, Member, PartitionBy, Servers, node_of};
     use crate::crawl::{CrawlOptions, FinishReason, look_through};
+    use crate::driver::PAGES;
     use crate::gate::DropRule;
     use crate::report::{Report, metrics};
 
@@ -80,8 +81,6 @@ mod within {
     const HEARD: Duration = Duration::from_secs(10);
     /// How long the report waits for the last counts of other nodes.
     const LAST_COUNTS: Duration = Duration::from_secs(30);
-    /// The file of page records in a node's directory.
-    const PAGES: &str = "pages.jsonl";
     /// Time between two looks.
     const LOOK: Duration = Duration::from_millis(250);
 
