@@ -21,7 +21,7 @@ pub(super) fn stats(line: &CommandLine, directories: &[PathBuf], form: &StatsFor
         let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
         let report = report_of(line, &job)?;
         match &mut merged {
-            Some(merged) => merged.merge(report),
+            Some(merged) => merged.merge(&report),
             None => merged = Some(report),
         }
     }

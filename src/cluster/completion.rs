@@ -88,7 +88,7 @@ pub(crate) async fn merged<T: ClusterTransport>(
             shard.partition = Some(partition);
         }
         match &mut all {
-            Some(all) => all.merge(part),
+            Some(all) => all.merge(&part),
             none => *none = Some(part),
         }
     }

@@ -6,8 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
+use super::counters::{counters, greatest};
 use super::numbers::{Carried, SpentFile};
 use super::options::JobOptions;
 use super::records::{KeeperClock, KeeperThread, OutputFiles, OutputKeeper, Written};
@@ -46,35 +45,25 @@ pub(super) struct Checkpointer {
     costs: CheckpointCosts,
 }
 
-/// What a run's checkpoints have cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct CheckpointCosts {
-    /// How many were written.
-    pub written: u64,
-    /// Microseconds that all of them took. The crawl went on meanwhile.
-    pub took_us: u64,
-    /// Microseconds that the last one took.
-    pub last_us: u64,
-    /// Microseconds of the longest time that the crawl waited for one.
-    pub longest_pause_us: u64,
-    /// Bytes of the last one, without the seen set.
-    pub bytes: u64,
+counters! {
+    /// What a run's checkpoints have cost.
+    #[derive(Copy, Eq)]
+    #[non_exhaustive]
+    pub struct CheckpointCosts {
+        /// How many were written.
+        pub written: u64,
+        /// Microseconds that all of them took. The crawl went on meanwhile.
+        pub took_us: u64,
+        /// Microseconds that the last one took.
+        pub last_us: u64 => greatest,
+        /// Microseconds of the longest time that the crawl waited for one.
+        pub longest_pause_us: u64 => greatest,
+        /// Bytes of the last one, without the seen set.
+        pub bytes: u64,
+    }
 }
 
 impl CheckpointCosts {
-    /// The cost of two crawls together.
-    pub(crate) fn beside(self, other: Self) -> Self {
-        Self {
-            written: self.written + other.written,
-            took_us: self.took_us + other.took_us,
-            last_us: self.last_us.max(other.last_us),
-            longest_pause_us: self.longest_pause_us.max(other.longest_pause_us),
-            bytes: self.bytes + other.bytes,
-        }
-    }
-
     fn add(&mut self, CheckpointCost { time, longest_pause, bytes }: CheckpointCost) {
         let [last_us, pause_us] = [time, longest_pause].map(micros);
         self.written += 1;

@@ -58,6 +58,7 @@
 
 mod bounds;
 mod checkpointer;
+mod counters;
 mod dispatch;
 mod error;
 mod fields;
@@ -86,6 +87,8 @@ mod worker;
 
 pub use bounds::{ResourceLimits, raise_open_files};
 pub use checkpointer::CheckpointCosts;
+pub use counters::Counter;
+pub(crate) use counters::{counters, greatest};
 pub use error::CrawlError;
 pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
 pub use finished::Finished;
@@ -103,12 +106,11 @@ pub use http::{
     ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, Network, NetworkError,
     ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated,
 };
-pub use latencies::Latencies;
+pub use latencies::{Latencies, Percentiles};
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
 #[cfg(feature = "cluster")]
 pub(crate) use numbers::Carried;
-pub(crate) use numbers::merge_examples;
 pub use numbers::{
     AnswerCounts, Breakdown, Cost, DuplicateCounts, Example, FailedPage, FailedPages, HostAnswers, Moment, NameCounts,
     PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts, RefusingHost, SeedCounts, SitemapCounts, SourceCounts,

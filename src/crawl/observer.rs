@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::counters::Counter;
 use super::error::CrawlError;
 use super::finished::Finished;
 use super::lock::lock;
@@ -164,7 +165,7 @@ pub fn look(job: &Job, options: &CrawlOptions) -> Result<Underway, CrawlError> {
     let path = job.pages_path();
     let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
     let tally = tally.map_err(FileError::of("read", &path)).map_err(CheckpointError::from)?;
-    carried.tally.merge(&tally);
+    carried.tally.merge_with(&tally);
     carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
     let finished = Finished::of(&frontier, std::mem::take(&mut carried.tally), ended).with(&carried);
     let finished = Finished { reason: FinishReason::Unfinished, ..finished };

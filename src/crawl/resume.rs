@@ -8,6 +8,7 @@ use std::time::Duration;
 use ahash::{AHashMap, RandomState};
 
 use super::checkpointer::Checkpointer;
+use super::counters::Counter;
 use super::error::CrawlError;
 use super::http::{AccessError, FetcherError};
 use super::lock::lock;
@@ -125,7 +126,7 @@ impl Crawl<JobJournal> {
         }
         // The checkpoint has not counted the pages that came after it.
         let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
-        carried.tally.merge(&tally.map_err(FileError::of("read", &path))?);
+        carried.tally.merge_with(&tally.map_err(FileError::of("read", &path))?);
         carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
         files.iter().try_for_each(|file| check_length(file, &carried.outputs))?;
         earlier.cut(&carried.outputs, |name| files.iter().any(|file| file.name() == name))?;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
 
 use super::bounds::{Budget, Memory, ResourceLimits};
+use super::counters::Counter;
 use super::error::CrawlError;
 use super::http::{Fetcher, RequestPermit};
 use super::lock::lock;
@@ -117,13 +118,13 @@ impl<J: Journal> Shared<J> {
         let Spent { elapsed_us, cost } = self.spent();
         (carried.elapsed_us, carried.cost) = (elapsed_us, cost);
         carried.saved_us = self.frontier.clock().now().as_micros();
-        carried.tally.merge(&lock(&self.tally));
-        carried.tally.connections.merge(&self.fetcher.connection_times());
-        carried.tally.refused_shapes.merge(&self.frontier.gate().budgets().most_refused().into_iter().collect());
+        carried.tally.merge_with(&lock(&self.tally));
+        carried.tally.connections.merge_with(&self.fetcher.connection_times());
+        carried.tally.refused_shapes.merge_with(&self.frontier.gate().budgets().most_refused().into_iter().collect());
         if self.remote.is_none() {
             carried.outputs.clone_from(&lock(&self.output_ends));
         }
-        carried.politeness.merge(lock(&self.politeness).counts());
+        carried.politeness.merge_with(&lock(&self.politeness).counts());
         carried
     }
 

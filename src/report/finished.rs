@@ -4,29 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::format::{
-    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, PolitenessFigures, RecrawlFigures,
-    Report, Requests, Settings, Simulated, Sources, TOP, TooEarly, Urls,
+    DuplicateFigures, OtherSets, PolitenessFigures, RecrawlFigures, Report, Settings, Simulated, Sources, TooEarly,
+    Urls,
 };
-use super::times::{ConnectionFigures, Histograms, Percentiles, WaitFigures};
-use crate::crawl::{
-    AnswerCounts, Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Traffic, Violation, micros,
-};
+use super::hosts::{HostBucket, HostFigures, HostRow, TOP};
+use crate::crawl::{Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Violation, micros};
 use crate::frontier::{HostStatistics, Trouble};
 use crate::seen::{SeenSet, ShardStatistics};
 
 impl Report {
     /// Makes the report of a crawl. `simulated` has the counts of the simulated web, if there is one.
     pub fn of(finished: &Finished, options: &CrawlOptions, cost: Cost, simulated: Option<Simulated>) -> Self {
-        Self { histograms: Histograms::of(&finished.tally), ..Self::so_far(finished, options, cost, simulated) }
-    }
-
-    /// Like `of`, without the times from which percentiles are computed: for callers that make many reports of a crawl, and merge none.
-    pub(crate) fn so_far(
-        finished: &Finished,
-        options: &CrawlOptions,
-        cost: Cost,
-        simulated: Option<Simulated>,
-    ) -> Self {
         let Finished { tally, frontier, gate, .. } = finished;
         Self {
             version: Self::VERSION,
@@ -45,10 +33,10 @@ impl Report {
                 fetched: tally.fetched,
                 failed: tally.failed,
                 statuses: tally.done.statuses.clone(),
-                errors: by_name(&tally.done.errors),
+                errors: tally.done.errors.clone(),
                 failed_pages: tally.failed_pages.pages().to_vec(),
                 unwanted: tally.unwanted,
-                unreachable: by_name(&tally.unreachable),
+                unreachable: tally.unreachable.clone(),
                 queued: frontier.queued + frontier.scheduled + frontier.leased,
                 in_flight: frontier.leased,
                 sources: Sources { seeds: finished.seeds.taken, found: tally.sources },
@@ -56,13 +44,13 @@ impl Report {
                 refused_shapes: top(&tally.refused_shapes),
                 left_out: finished.spent_hosts.iter().map(|host| (host.host.to_string(), host.left_out)).collect(),
             },
-            pages: Requests::from(&tally.pages),
-            asked_again: AnswerFigures::from(&tally.asked_again),
-            guesses: AnswerFigures::from(&tally.guesses),
-            robots: Requests::from(&tally.robots),
+            pages: tally.pages.clone(),
+            asked_again: tally.asked_again.clone(),
+            guesses: tally.guesses.clone(),
+            robots: tally.robots.clone(),
             breakdown: tally.breakdown.clone(),
-            connections: ConnectionFigures::from(&tally.connections),
-            waits: WaitFigures::from(&tally.waits),
+            connections: tally.connections.clone(),
+            waits: tally.waits.clone(),
             sitemaps: tally.sitemaps,
             duplicates: DuplicateFigures::of(tally.duplicates, gate.contents()),
             recrawl: RecrawlFigures::of(finished),
@@ -82,9 +70,7 @@ impl Report {
                 by_requests: finished.hosts_by_requests.iter().cloned().map(HostBucket::from).collect(),
             },
             politeness: PolitenessFigures {
-                requests: finished.politeness.requests,
-                by_address: finished.politeness.by_address,
-                violations: finished.politeness.violations,
+                counts: finished.politeness,
                 worst: finished.worst_violation.as_ref().map(TooEarly::from),
             },
             seen: gate.seen().statistics(),
@@ -94,16 +80,14 @@ impl Report {
             checkpoints: finished.checkpoints,
             cost,
             simulated,
-            histograms: Histograms::default(),
         }
     }
 }
 
 impl DuplicateFigures {
     fn of(counts: DuplicateCounts, contents: &SeenSet) -> Self {
-        let DuplicateCounts { same, near, .. } = counts;
         let ShardStatistics { bytes, false_positive_rate_estimated, expected_lost, .. } = contents.statistics().merged;
-        Self { same, near, bytes, false_positive_rate_estimated, expected_lost }
+        Self { counts, bytes, false_positive_rate_estimated, expected_lost }
     }
 }
 
@@ -135,33 +119,6 @@ impl From<&CrawlOptions> for Settings {
             connections_per_address: frontier.politeness.connections_per_address,
             seen_layout: frontier.seen.layout.to_string(),
             user_agent: options.fetch.user_agent.clone(),
-        }
-    }
-}
-
-impl From<&AnswerCounts> for AnswerFigures {
-    fn from(counts: &AnswerCounts) -> Self {
-        Self { statuses: counts.statuses.clone(), errors: by_name(&counts.errors) }
-    }
-}
-
-impl From<&Traffic> for Requests {
-    fn from(traffic: &Traffic) -> Self {
-        Self {
-            requests: traffic.requests,
-            retries: traffic.retries,
-            redirects: traffic.redirects,
-            truncated: traffic.truncated,
-            lenient: traffic.lenient,
-            wire_bytes: traffic.wire_bytes,
-            decoded_bytes: traffic.decoded_bytes,
-            statuses: traffic.statuses.clone(),
-            errors: by_name(&traffic.errors),
-            unwanted: by_name(&traffic.unwanted),
-            examples: traffic.examples.clone(),
-            content_types: by_name(&traffic.content_types),
-            first_byte: Percentiles::from(&traffic.first_byte),
-            whole: Percentiles::from(&traffic.total),
         }
     }
 }
@@ -208,19 +165,13 @@ fn top(counts: &NameCounts) -> BTreeMap<String, u64> {
     counts.most_first().into_iter().take(TOP).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// Counts by name. `other`, which is not the name of an error or a media type, sums up the rare names.
-fn by_name(counts: &NameCounts) -> BTreeMap<String, u64> {
-    let other = Some(("other", counts.other())).filter(|&(_, count)| count > 0);
-    counts.most_first().into_iter().chain(other).map(|(name, count)| (name.to_owned(), count)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::address::{Canonicalizer, HostKey, KeyRules};
-    use crate::crawl::{FinishReason, PageRecord, PolitenessWatch, SeedCounts, Tally};
+    use crate::crawl::{FinishReason, PageRecord, Percentiles, PolitenessWatch, SeedCounts, Tally};
     use crate::frontier::{Frontier, FrontierStatistics, Timestamp};
 
     fn host() -> HostKey {
@@ -282,9 +233,9 @@ mod tests {
         assert_eq!((report.urls.fetched, report.urls.failed, report.urls.queued), (100, 1, 5));
         assert_eq!((report.pages.requests, report.robots.requests), (101, 1));
         assert_eq!((report.pages.wire_bytes, report.pages.decoded_bytes), (700, 900));
-        assert_eq!(report.pages.content_types, BTreeMap::from([("text/html".to_owned(), 100)]));
-        assert_eq!(report.robots.errors, BTreeMap::from([("dns".to_owned(), 1)]));
-        let Percentiles { count, p50_us, p90_us, p99_us, max_us } = report.pages.first_byte;
+        assert_eq!(report.pages.content_types, NameCounts::from_iter([("text/html".to_owned(), 100)]));
+        assert_eq!(report.robots.errors, NameCounts::from_iter([("dns".to_owned(), 1)]));
+        let Percentiles { count, p50_us, p90_us, p99_us, max_us, .. } = report.pages.first_byte.percentiles();
         assert_eq!(count, 100);
         for (ours, exact) in [(p50_us, 50_000), (p90_us, 90_000), (p99_us, 99_000), (max_us, 100_000)] {
             assert!(ours.abs_diff(exact) <= exact / 1000, "{ours} for {exact}");
@@ -300,17 +251,6 @@ mod tests {
         };
         assert_eq!((report.hosts.known, report.hosts.unreachable, report.hosts.top), (5, 1, vec![row]));
         let worst = TooEarly { host: "http://a.test".to_owned(), waited_us: 250, delay_us: 1000, taken: 0 };
-        assert_eq!((report.politeness.violations, report.politeness.worst), (1, Some(worst)));
-    }
-
-    #[test]
-    fn folded_names_are_summed_under_one() {
-        let mut counts = NameCounts::default();
-        for i in 0..=NameCounts::MOST {
-            counts.add(&format!("x/{i}"), 2);
-        }
-        let named = by_name(&counts);
-        assert_eq!(named.values().sum::<u64>(), counts.total());
-        assert_eq!(named.get("other"), Some(&(NameCounts::MOST as u64)));
+        assert_eq!((report.politeness.counts.violations, report.politeness.worst), (1, Some(worst)));
     }
 }

@@ -14,8 +14,8 @@ use super::figures::{
     about, bytes, counted, duration, expected, one_in, percent, shard_names, short, thousands, whole,
 };
 use super::text::{how, refuses};
-use super::{HostBucket, HostFigures, HostRow, Percentiles, Report, ReportPart};
-use crate::crawl::{FailedPage, Moment};
+use super::{HostBucket, HostFigures, HostRow, Report, ReportPart};
+use crate::crawl::{FailedPage, Moment, Percentiles};
 
 /// A list with bars has at most this many rows. The last one sums up the rest.
 const ROWS: usize = 12;
@@ -338,8 +338,8 @@ impl Report {
     }
 
     fn latencies(&self) -> Vec<Row> {
-        let row = |(name, times): (&str, &Percentiles)| {
-            let Percentiles { count, p50_us, p90_us, p99_us, max_us } = *times;
+        let row = |(name, times): (&str, Percentiles)| {
+            let Percentiles { count, p50_us, p90_us, p99_us, max_us, .. } = times;
             let times = [p50_us, p90_us, p99_us, max_us].map(|us| duration(Duration::from_micros(us)));
             let cells = std::iter::once(thousands(count)).chain(times).collect();
             Row { name: name.to_owned(), cells, state: String::new() }

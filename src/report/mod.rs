@@ -15,6 +15,7 @@ pub(crate) mod figures;
 mod file;
 mod finished;
 mod format;
+mod hosts;
 #[cfg(feature = "cli")]
 mod html;
 mod merge;
@@ -23,16 +24,14 @@ mod metrics;
 #[cfg(feature = "cli")]
 mod schema;
 mod text;
-mod times;
 
 pub use file::{ReportError, read, write_json};
 pub use format::{
-    AnswerFigures, DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, PolitenessFigures, RecrawlFigures,
-    Report, Requests, Settings, Simulated, TooEarly, Urls,
+    DuplicateFigures, OtherSets, PolitenessFigures, RecrawlFigures, Report, Settings, Simulated, TooEarly, Urls,
 };
+pub use hosts::{HostBucket, HostFigures, HostRow};
 #[cfg(feature = "cli")]
 pub(crate) use metrics::metrics;
 #[cfg(feature = "cli")]
 pub(crate) use schema::{Number, SchemaOf, numbers};
 pub use text::ReportPart;
-pub use times::{ConnectionFigures, Percentiles, WaitFigures};

@@ -65,8 +65,10 @@ impl SchemaOf {
     }
 }
 
-/// Replaces the links in a description by their text: the links lead to the docs of the code.
+/// Replaces the links in a description by their text: the links lead to the docs of the code. Removes defaults, which only a reader of earlier
+/// files needs.
 fn plain(schema: &mut Schema) {
+    schema.remove("default");
     let Some(Value::String(text)) = schema.get_mut("description") else { return };
     let mut said = String::with_capacity(text.len());
     let mut rest = text.replace('\n', " ");

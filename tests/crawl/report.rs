@@ -72,12 +72,12 @@ fn each_url_is_in_one_place_whenever_the_crawl_stops() {
     for requests in 0..8 {
         let Report { urls, pages, hosts, politeness, seen, .. } = crawled(requests);
         assert_eq!(urls.found, urls.admitted + urls.refused.values().sum::<u64>(), "{requests}: {urls:?}");
-        let unreachable: u64 = urls.unreachable.values().sum();
+        let unreachable: u64 = urls.unreachable.total();
         assert_eq!(urls.admitted, urls.fetched + urls.failed + unreachable + urls.queued, "{requests}: {urls:?}");
         assert_eq!(pages.wire_bytes, 10 * urls.fetched);
         assert_eq!(hosts.top[0].requests, requests.min(6) as u64);
         assert_eq!(hosts.by_requests.iter().map(|bucket| bucket.hosts).sum::<u64>(), hosts.known);
-        assert_eq!((politeness.requests, politeness.violations), (requests.min(6) as u64, 0));
+        assert_eq!((politeness.counts.requests, politeness.counts.violations), (requests.min(6) as u64, 0));
         assert_eq!(seen.merged.inserted, urls.admitted + urls.refused["robots"]);
     }
     let Report { urls, .. } = crawled(usize::MAX);
@@ -141,7 +141,7 @@ fn the_text_stays_within_its_columns_and_obeys_nobody() {
     report.urls.found = u64::MAX;
     report.urls.refused.insert("y".repeat(300), u64::MAX);
     report.pages.wire_bytes = u64::MAX / 2;
-    report.pages.content_types.insert("text/\u{1b}]0;owned\u{7}\r\n".to_owned(), 1);
+    report.pages.content_types.add("text/\u{1b}]0;owned\u{7}\r\n", 1);
     report.hosts.top[0].host = "https://".to_owned() + &"x".repeat(250);
     report.hosts.top[1].host = "https://\u{202e}moc.elpmaxe".to_owned();
     report.started = "\u{1b}[31m".to_owned();

@@ -104,7 +104,7 @@ impl Subject for RunningCrawl {
     fn look(&self) -> Result<Look, String> {
         let finished = self.observer.so_far();
         let progress = Progress { is_paused: self.stop.is_paused(), ..progress_of(&finished) };
-        let report = Report::so_far(&finished, &self.options, finished.cost, None);
+        let report = Report::of(&finished, &self.options, finished.cost, None);
         let limits = Limits::of(&self.options, self.began.elapsed());
         Ok(Look { report, progress, limits })
     }
@@ -192,7 +192,7 @@ impl Subject for JobFiles {
                 let Some(Reading { underway: Underway { finished, .. }, .. }) = &*read else {
                     return Err("nothing was read".to_owned());
                 };
-                let report = Report::so_far(finished, &self.options, finished.cost, None);
+                let report = Report::of(finished, &self.options, finished.cost, None);
                 Ok(Look { report, progress: progress_of(finished), limits: Limits::default() })
             }
             Err(error) => Err(CommandError::text_of(&error)),
@@ -329,10 +329,17 @@ fn shown(report: &Report) -> Value {
         "seen": { "merged": seen.merged },
         "urls": urls,
     });
-    for (section, part) in
-        [("hosts", "top"), ("hosts", "by_requests"), ("pages", "content_types"), ("robots", "content_types")]
-    {
-        value[section].as_object_mut().map(|parts| parts.remove(part));
+    for (section, part) in [
+        ("/hosts", "top"),
+        ("/hosts", "by_requests"),
+        ("/pages", "content_types"),
+        ("/pages/first_byte", "times"),
+        ("/pages/whole", "times"),
+        ("/robots", "content_types"),
+        ("/robots/first_byte", "times"),
+        ("/robots/whole", "times"),
+    ] {
+        value.pointer_mut(section).and_then(Value::as_object_mut).map(|parts| parts.remove(part));
     }
     value
 }

@@ -12,7 +12,6 @@ use ahash::AHashMap;
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
-use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 use tower_service::Service;
@@ -21,6 +20,7 @@ use super::guard::Guard;
 use super::shortage::{is_shortage, shortage};
 use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
+use crate::crawl::counters::counters;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::lock::lock;
 
@@ -313,24 +313,16 @@ impl Dialer {
     }
 }
 
-/// How long it took to reach servers; only successes are counted. A reused connection is counted once.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct ConnectionTimes {
-    /// Lookups of names by the system.
-    pub lookup: Latencies,
-    /// TCP connections.
-    pub connect: Latencies,
-    /// TLS handshakes.
-    pub tls: Latencies,
-}
-
-impl ConnectionTimes {
-    pub(in crate::crawl) fn merge(&mut self, other: &Self) {
-        self.lookup.merge(&other.lookup);
-        self.connect.merge(&other.connect);
-        self.tls.merge(&other.tls);
+counters! {
+    /// How long it took to reach servers. A connection that was used again, and a name that was known, are not in it.
+    #[non_exhaustive]
+    pub struct ConnectionTimes {
+        /// Names, looked up by the system.
+        pub lookup: Latencies,
+        /// TCP connections.
+        pub connect: Latencies,
+        /// TLS handshakes.
+        pub tls: Latencies,
     }
 }
 

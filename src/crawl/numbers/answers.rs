@@ -1,20 +1,24 @@
 //! Results of requests, counted by status, by error, by class of status, and by the depth and type of their pages.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
+use crate::crawl::counters::{Counter, counters};
 use crate::crawl::records::PageRecord;
 
-/// Requests of one kind, counted by their results: each is counted once, by the status of its complete answer or by its error.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct AnswerCounts {
-    /// Complete answers, by HTTP status.
-    pub statuses: BTreeMap<u16, u64>,
-    /// Requests without a complete answer, and unusable answers, by error. Refusals by type or size are not included.
-    pub errors: NameCounts,
+counters! {
+    /// Requests of one kind, counted by their results: each is counted once, by the status of its complete answer or by its error.
+    #[derive(Eq)]
+    #[non_exhaustive]
+    pub struct AnswerCounts {
+        /// Whole answers, by HTTP status.
+        pub statuses: BTreeMap<u16, u64>,
+        /// Requests without a whole answer, and answers that could not be used, by the kind of error. Refusals by type or size are not included.
+        pub errors: NameCounts,
+    }
 }
 
 impl AnswerCounts {
@@ -32,25 +36,20 @@ impl AnswerCounts {
     pub fn total(&self) -> u64 {
         self.statuses.values().sum::<u64>() + self.errors.total()
     }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        for (&status, count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
-        self.errors.merge(&other.errors);
-    }
 }
 
-/// Counts by names that servers choose. Keeps at most [`NameCounts::MOST`] names, and counts rare names together as `other`.
+/// Counts by names that servers choose. Keeps at most [`NameCounts::MOST`] names, and counts rare names together as `other`, which is the
+/// name of no error and no media type.
 ///
 /// When one more name arrives, the rarer half is merged into `other`. A merged name that comes back starts from zero. So a name's count is
-/// a lower bound if `other` is not zero. The sum is always exact.
+/// a lower bound if there is an `other`. The sum is always exact. It reads like the map that it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NameCounts {
-    named: BTreeMap<Box<str>, u64>,
-    other: u64,
-}
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct NameCounts(BTreeMap<String, u64>);
+
+/// The name of the sum of all rare names.
+const OTHER: &str = "other";
 
 impl FromIterator<(String, u64)> for NameCounts {
     fn from_iter<I: IntoIterator<Item = (String, u64)>>(counts: I) -> Self {
@@ -60,105 +59,111 @@ impl FromIterator<(String, u64)> for NameCounts {
     }
 }
 
+impl Deref for NameCounts {
+    type Target = BTreeMap<String, u64>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Counter for NameCounts {
+    fn merge_with(&mut self, other: &Self) {
+        self.0.merge_with(&other.0);
+        while self.named() > Self::MOST {
+            self.fold();
+        }
+    }
+}
+
 impl NameCounts {
     /// At most this many distinct names. With names of up to 128 bytes they take 40 KiB.
     pub const MOST: usize = 256;
 
     /// Adds `count` to a name.
     pub fn add(&mut self, name: &str, count: u64) {
-        if let Some(counted) = self.named.get_mut(name) {
+        if let Some(counted) = self.0.get_mut(name) {
             *counted += count;
             return;
         }
-        if self.named.len() == Self::MOST {
+        if self.named() == Self::MOST {
             self.fold();
         }
-        self.named.insert(name.into(), count);
+        self.0.insert(name.to_owned(), count);
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The count of a name.
     pub fn of(&self, name: &str) -> u64 {
-        self.named.get(name).copied().unwrap_or_default()
+        self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Adds the counts of another.
-    pub fn merge(&mut self, other: &Self) {
-        self.other += other.other;
-        for (name, &count) in &other.named {
-            self.add(name, count);
-        }
-    }
-
-    /// Names and counts, most first, then by name.
+    /// Names and counts, most first, then by name. The sum of the rare names is not among them.
     pub fn most_first(&self) -> Vec<(&str, u64)> {
-        let mut counts: Vec<_> = self.named.iter().map(|(name, &count)| (&**name, count)).collect();
-        counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        let named = self.0.iter().filter(|(name, _)| *name != OTHER);
+        let mut counts: Vec<_> = named.map(|(name, &count)| (&**name, count)).collect();
+        counts.sort_by_key(|&(_, count)| Reverse(count));
         counts
-    }
-
-    /// The sum of the merged names' counts.
-    pub fn other(&self) -> u64 {
-        self.other
     }
 
     /// The sum of all counts.
     pub fn total(&self) -> u64 {
-        self.named.values().sum::<u64>() + self.other
+        self.0.values().fold(0, |sum, count| count.saturating_add(sum))
+    }
+
+    fn named(&self) -> usize {
+        self.0.len() - usize::from(self.0.contains_key(OTHER))
     }
 
     fn fold(&mut self) {
-        let mut rarest: Vec<_> = self.named.iter().map(|(name, &count)| (count, name.clone())).collect();
+        let mut rarest: Vec<_> = self.most_first().into_iter().map(|(name, count)| (count, name.to_owned())).collect();
         rarest.sort_unstable();
         for (count, name) in rarest.drain(..Self::MOST / 2) {
-            self.named.remove(&name);
-            self.other += count;
+            self.0.remove(&name);
+            self.0.entry(OTHER.to_owned()).or_default().merge_with(&count);
         }
     }
 }
 
-/// What came back, by the class of its status (RFC 9110 section 15).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-#[non_exhaustive]
-pub struct StatusClasses {
-    /// 2xx: the page.
-    pub ok: u64,
-    /// 3xx: it is elsewhere, or has not changed.
-    pub redirects: u64,
-    /// 4xx: there is none, or none for us.
-    pub client_errors: u64,
-    /// 5xx: the server could not.
-    pub server_errors: u64,
-    /// Other statuses, and none at all: no response, or not a whole one.
-    pub failed: u64,
+counters! {
+    /// What came back, by the class of its status (RFC 9110 section 15).
+    #[derive(Copy, Eq)]
+    #[non_exhaustive]
+    pub struct StatusClasses {
+        /// 2xx: the page.
+        pub ok: u64,
+        /// 3xx: it is elsewhere, or has not changed.
+        pub redirects: u64,
+        /// 4xx: there is none, or none for us.
+        pub client_errors: u64,
+        /// 5xx: the server could not.
+        pub server_errors: u64,
+        /// Other statuses, and none at all: no response, or not a whole one.
+        pub failed: u64,
+    }
 }
 
-/// What came back for pages, by how deep they are and of what kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Breakdown {
-    /// Pages that are done, by the links from a seed; 16 stands for all that are deeper. Many errors at one depth are pages of one make that link to
-    /// what is not there.
-    pub by_depth: BTreeMap<u32, StatusClasses>,
-    /// Pages that are done, by the kind of what came: `html`, `pdf`, `image` and so on; `other`, and `none` where no type was named.
-    pub by_type: BTreeMap<String, StatusClasses>,
+counters! {
+    /// What came back for pages, by how deep they are and of what kind.
+    #[derive(Eq)]
+    #[non_exhaustive]
+    pub struct Breakdown {
+        /// Pages that are done, by the links from a seed; 16 stands for all that are deeper. Many errors at one depth are pages of one make that link to
+        /// what is not there.
+        pub by_depth: BTreeMap<u32, StatusClasses>,
+        /// Pages that are done, by the kind of what came: `html`, `pdf`, `image` and so on; `other`, and `none` where no type was named.
+        pub by_type: BTreeMap<String, StatusClasses>,
+    }
 }
 
 /// Deeper pages count at this depth.
 const DEEPEST: u32 = 16;
 
 impl StatusClasses {
-    fn add(&mut self, other: Self) {
-        self.ok += other.ok;
-        self.redirects += other.redirects;
-        self.client_errors += other.client_errors;
-        self.server_errors += other.server_errors;
-        self.failed += other.failed;
-    }
-
     fn of(record: &PageRecord) -> Self {
         let mut classes = Self::default();
         let class = match record.status.filter(|_| record.error.is_none() || record.is_unwanted()) {
@@ -177,20 +182,11 @@ impl Breakdown {
     /// Counts a completed page by its record, and by the media type of the response.
     pub(super) fn record(&mut self, record: &PageRecord, media_type: &str) {
         let classes = StatusClasses::of(record);
-        self.by_depth.entry(record.depth.min(DEEPEST)).or_default().add(classes);
+        self.by_depth.entry(record.depth.min(DEEPEST)).or_default().merge_with(&classes);
         let kind = kind(media_type);
         match self.by_type.get_mut(kind) {
-            Some(counted) => counted.add(classes),
+            Some(counted) => counted.merge_with(&classes),
             None => _ = self.by_type.insert(kind.to_owned(), classes),
-        }
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (depth, classes) in &other.by_depth {
-            self.by_depth.entry(*depth).or_default().add(*classes);
-        }
-        for (kind, classes) in &other.by_type {
-            self.by_type.entry(kind.clone()).or_default().add(*classes);
         }
     }
 }
@@ -225,7 +221,7 @@ mod tests {
             counts.add(&format!("x/{i}"), 1);
             counts.add(if i % 4 == 0 { "image/png" } else { "text/html" }, 1);
         }
-        assert!(counts.named.len() <= NameCounts::MOST);
+        assert!(counts.named() <= NameCounts::MOST);
         assert_eq!(counts.most_first()[..2], [("text/html", 7_500), ("image/png", 2_500)]);
         assert_eq!(counts.total(), 20_000);
     }
@@ -239,10 +235,10 @@ mod tests {
             counts
         });
         let [mut merged, right] = halves;
-        merged.merge(&right);
+        merged.merge_with(&right);
         assert_eq!(merged.total(), 2 * (999 * 500 + 1_000_000));
         assert_eq!(merged.most_first()[0], ("both", 2_000_000));
-        assert!(merged.named.len() <= NameCounts::MOST);
+        assert!(merged.named() <= NameCounts::MOST);
     }
 
     #[test]
@@ -262,7 +258,7 @@ mod tests {
                 breakdown.record(&record, media_type);
             }
         }
-        left.merge(&right);
+        left.merge_with(&right);
         assert_eq!(left, both);
         let classes = |ok, redirects, client_errors, server_errors, failed| StatusClasses {
             ok,

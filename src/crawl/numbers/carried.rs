@@ -12,6 +12,7 @@ use super::counts::SeedCounts;
 use super::politeness_watch::PolitenessCounts;
 use super::tally::Tally;
 use super::timeline::Timeline;
+use crate::crawl::counters::counters;
 use crate::crawl::records::OutputEnds;
 use crate::driver::own;
 use crate::driver::{Fields, checksum};
@@ -181,15 +182,16 @@ impl SpentFile {
     }
 }
 
-/// The CPU time and memory that a crawl took, in all its runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-pub struct Cost {
-    /// Microseconds of CPU time of the process while the crawl ran, user and system, to ten milliseconds: the sum over all runs. `null` where
-    /// the system does not say.
-    pub cpu_us: Option<u64>,
-    /// The most memory that was resident at once, in any run; `null` where the system does not say.
-    pub peak_memory_bytes: Option<u64>,
+counters! {
+    /// The CPU time and memory that a crawl took, in all its runs. A merge adds the memory of two crawls, which two processes need.
+    #[derive(Copy, Eq)]
+    pub struct Cost {
+        /// Microseconds of CPU time of the process while the crawl ran, user and system, to ten milliseconds: the sum over all runs. `null`
+        /// where the system does not say.
+        pub cpu_us: Option<u64>,
+        /// The most memory that was resident at once, in any run; `null` where the system does not say.
+        pub peak_memory_bytes: Option<u64>,
+    }
 }
 
 impl Cost {
@@ -283,7 +285,7 @@ mod tests {
     fn totals_with_fewer_or_unknown_fields_are_read() {
         let before = r#"{
             "started_us": 5, "seeds": {"taken": 2}, "politeness": {"requests": 9}, "of a later version": 1,
-            "tally": {"fetched": 3, "links": {"found": 7}, "unreachable": {"named": {"dns": 4}}, "pages": {"requests": 8}}
+            "tally": {"fetched": 3, "links": {"found": 7}, "unreachable": {"dns": 4}, "pages": {"requests": 8}}
         }"#;
         let read = Carried::read(before.as_bytes()).unwrap().unwrap();
         assert_eq!((read.started_us, read.seeds.taken, read.politeness.requests), (5, 2, 9));

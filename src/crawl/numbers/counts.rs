@@ -1,27 +1,26 @@
 //! Small counters: where URLs were found, sitemaps and feeds, changed pages, duplicates, seeds, and waiting times.
 
-use serde::{Deserialize, Serialize};
-
+use crate::crawl::counters::counters;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{Duplicate, PageChange, PageRecord, RecordKind};
 use crate::driver::Waited;
 #[cfg(feature = "cluster")]
 use crate::gate::Via;
 
-/// URLs that were new and in scope, by where they were found first. Seeds, which are counted by themselves, are not among them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-#[non_exhaustive]
-pub struct SourceCounts {
-    /// Links of pages.
-    pub links: u64,
-    /// Where responses point to.
-    pub redirects: u64,
-    /// In sitemaps, or as sitemaps.
-    pub sitemaps: u64,
-    /// Items of feeds.
-    pub feeds: u64,
+counters! {
+    /// URLs that were new and in scope, by where they were found first. Seeds, which are counted by themselves, are not among them.
+    #[derive(Copy, Eq)]
+    #[non_exhaustive]
+    pub struct SourceCounts {
+        /// Links of pages.
+        pub links: u64,
+        /// Where responses point to.
+        pub redirects: u64,
+        /// In sitemaps, or as sitemaps.
+        pub sitemaps: u64,
+        /// Items of feeds.
+        pub feeds: u64,
+    }
 }
 
 impl SourceCounts {
@@ -48,36 +47,28 @@ impl SourceCounts {
             Via::Seed => {}
         }
     }
-
-    /// Adds the counts of another.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.links += other.links;
-        self.redirects += other.redirects;
-        self.sitemaps += other.sitemaps;
-        self.feeds += other.feeds;
-    }
 }
 
-/// Sitemaps and feeds, and what they list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-#[non_exhaustive]
-pub struct SitemapCounts {
-    /// Records of URLs that were asked for as sitemaps.
-    pub records: u64,
-    /// Sitemaps that were read, those that were found as pages too.
-    pub read: u64,
-    /// Feeds that were read.
-    pub feeds: u64,
-    /// URLs that both list.
-    pub listed: u64,
-    /// Sitemaps and feeds with something wrong: they break off, are too long, or are no valid XML.
-    pub faulty: u64,
-    /// Files that are none, though a robots.txt or a sitemap names them as sitemaps.
-    pub unknown: u64,
-    /// Hosts whose robots.txt names none, and that have none.
-    pub missing: u64,
+counters! {
+    /// Sitemaps and feeds, and what they list.
+    #[derive(Copy, Eq)]
+    #[non_exhaustive]
+    pub struct SitemapCounts {
+        /// Records of URLs that were asked for as sitemaps.
+        pub records: u64,
+        /// Sitemaps that were read, those that were found as pages too.
+        pub read: u64,
+        /// Feeds that were read.
+        pub feeds: u64,
+        /// URLs that both list.
+        pub listed: u64,
+        /// Sitemaps and feeds with something wrong: they break off, are too long, or are no valid XML.
+        pub faulty: u64,
+        /// Files that are none, though a robots.txt or a sitemap names them as sitemaps.
+        pub unknown: u64,
+        /// Hosts whose robots.txt names none, and that have none.
+        pub missing: u64,
+    }
 }
 
 impl SitemapCounts {
@@ -97,37 +88,26 @@ impl SitemapCounts {
         } += 1;
         self.faulty += u64::from(list.problems > 0 && list.format != "unknown");
     }
-
-    /// Adds the counts of another.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.records += other.records;
-        self.read += other.read;
-        self.feeds += other.feeds;
-        self.listed += other.listed;
-        self.faulty += other.faulty;
-        self.unknown += other.unknown;
-        self.missing += other.missing;
-    }
 }
 
-/// What has become of pages since their last visit. All but `not_modified` are of pages that are done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-#[non_exhaustive]
-pub struct RecrawlCounts {
-    /// Pages that were not known.
-    pub new: u64,
-    /// Pages with another body.
-    pub changed: u64,
-    /// Pages with the same body, 304s among them.
-    pub unchanged: u64,
-    /// Pages that are a 404 or 410 now.
-    pub gone: u64,
-    /// Pages that were known, and of which nobody can tell.
-    pub failed: u64,
-    /// Answers with a 304, which have no body.
-    pub not_modified: u64,
+counters! {
+    /// What has become of pages since their last visit. All but `not_modified` are of pages that are done.
+    #[derive(Copy, Eq)]
+    #[non_exhaustive]
+    pub struct RecrawlCounts {
+        /// Pages that were not known.
+        pub new: u64,
+        /// Pages with another body.
+        pub changed: u64,
+        /// Pages with the same body, 304s among them.
+        pub unchanged: u64,
+        /// Pages that are a 404 or 410 now.
+        pub gone: u64,
+        /// Pages that were known, and of which nobody can tell.
+        pub failed: u64,
+        /// Answers with a 304, which have no body.
+        pub not_modified: u64,
+    }
 }
 
 impl RecrawlCounts {
@@ -144,31 +124,22 @@ impl RecrawlCounts {
         } += 1;
     }
 
-    /// Adds the counts of another.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.new += other.new;
-        self.changed += other.changed;
-        self.unchanged += other.unchanged;
-        self.gone += other.gone;
-        self.failed += other.failed;
-        self.not_modified += other.not_modified;
-    }
-
     /// Visits of known pages.
     pub fn met(&self) -> u64 {
         self.changed + self.unchanged + self.gone + self.failed
     }
 }
 
-/// Pages that repeat an earlier page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct DuplicateCounts {
-    /// With the same body.
-    pub same: u64,
-    /// With the same words, not counting numbers.
-    pub near: u64,
+counters! {
+    /// Pages that repeat an earlier page.
+    #[derive(Copy, Eq)]
+    #[non_exhaustive]
+    pub struct DuplicateCounts {
+        /// Pages with the body of another one.
+        pub same: u64,
+        /// Pages with the words of another one, numbers apart.
+        pub near: u64,
+    }
 }
 
 impl DuplicateCounts {
@@ -180,35 +151,31 @@ impl DuplicateCounts {
             None => {}
         }
     }
+}
 
-    pub(super) fn merge(&mut self, other: Self) {
-        self.same += other.same;
-        self.near += other.near;
+counters! {
+    /// What the user gave to start from.
+    #[derive(Copy, Eq)]
+    pub struct SeedCounts {
+        /// Seeds that were queued.
+        pub taken: u64,
+        /// Lines that were no address, and addresses that were refused or given twice.
+        pub refused: u64,
     }
 }
 
-/// What the user gave to start from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct SeedCounts {
-    /// Seeds that were queued.
-    pub taken: u64,
-    /// Lines that were no address, and addresses that were refused or given twice.
-    pub refused: u64,
-}
-
-/// How long URLs and hosts waited before they were asked: a sample, if there are many. Waits across a restart are not included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct WaitTimes {
-    /// URLs in the queue, from their admission.
-    pub queued: Latencies,
-    /// Hosts with URLs, until the end of their rest.
-    pub rested: Latencies,
-    /// Hosts whose rest was over, until their turn.
-    pub due: Latencies,
+counters! {
+    /// How long URLs and hosts waited before they were asked: a sample of them, where they are many. Waits across a restart are not included.
+    #[non_exhaustive]
+    pub struct WaitTimes {
+        /// URLs in the queue, from their admission on, in one run.
+        pub queued: Latencies,
+        /// Hosts with URLs, for the end of their rest: what politeness cost.
+        pub rested: Latencies,
+        /// Hosts whose rest was over, for their turn: for a place among the fetches under way, for their group or address, or for the rate of
+        /// the crawl. Where this is long, the machine or its limits are what is slow, and not the hosts.
+        pub due: Latencies,
+    }
 }
 
 impl WaitTimes {
@@ -219,11 +186,5 @@ impl WaitTimes {
                 times.record(time);
             }
         }
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.queued.merge(&other.queued);
-        self.rested.merge(&other.rested);
-        self.due.merge(&other.due);
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::crawl::counters::Counter;
 use crate::crawl::records::PageRecord;
 
 /// A request that failed.
@@ -42,7 +43,7 @@ pub(super) fn record_example(examples: &mut Examples, record: &PageRecord) {
 }
 
 /// Adds the examples of another, as far as there is room.
-pub(crate) fn merge_examples(examples: &mut Examples, other: &Examples) {
+pub(super) fn merge_examples(examples: &mut Examples, other: &Examples) {
     for (error, others) in other {
         let kept = examples.entry(error.clone()).or_default();
         for example in others {
@@ -78,6 +79,7 @@ pub struct FailedPage {
 
 /// The first ten pages that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct FailedPages(Vec<FailedPage>);
 
@@ -100,15 +102,17 @@ impl FailedPages {
         }
     }
 
-    /// Adds the pages of another list, as far as there is room.
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.0.extend(other.0.iter().cloned());
-        self.0.truncate(Self::MOST);
-    }
-
     /// The pages, in the order in which they failed.
     pub fn pages(&self) -> &[FailedPage] {
         &self.0
+    }
+}
+
+/// Adds the pages of another list, as far as there is room.
+impl Counter for FailedPages {
+    fn merge_with(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().cloned());
+        self.0.truncate(Self::MOST);
     }
 }
 
@@ -119,6 +123,7 @@ impl FailedPages {
 /// refusal on, and counts as refusing only after three refusals. If more hosts refuse than fit, those with the fewest refusals are counted
 /// but not named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HostAnswers {
     hosts: BTreeMap<Box<str>, Answers>,
@@ -129,6 +134,7 @@ pub struct HostAnswers {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 struct Answers {
     all: u64,
     refused: u64,
@@ -156,6 +162,23 @@ impl Answers {
     /// Whether most answers were refusals. If only some of a host's answers are known, one or two refusals may be chance.
     fn refuse_us(&self, is_partial: bool) -> bool {
         self.refused * 2 > self.all && (self.refused >= 3 || !is_partial)
+    }
+}
+
+impl Counter for HostAnswers {
+    fn merge_with(&mut self, other: &Self) {
+        self.is_partial |= other.is_partial;
+        self.forgotten += other.forgotten;
+        for (host, answers) in &other.hosts {
+            if !self.hosts.contains_key(host) {
+                self.make_room();
+            }
+            let sum = self.hosts.entry(host.clone()).or_default();
+            (sum.all, sum.refused) = (sum.all + answers.all, sum.refused + answers.refused);
+            if answers.refused > 0 {
+                sum.by.clone_from(&answers.by);
+            }
+        }
     }
 }
 
@@ -200,22 +223,6 @@ impl HostAnswers {
         fewest.sort_unstable();
         for (_, host) in fewest.drain(..Self::MOST / 2) {
             self.forgotten += u64::from(self.hosts.remove(&host).is_some_and(|answers| answers.refuse_us(true)));
-        }
-    }
-
-    /// Adds the counts of another.
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.is_partial |= other.is_partial;
-        self.forgotten += other.forgotten;
-        for (host, answers) in &other.hosts {
-            if !self.hosts.contains_key(host) {
-                self.make_room();
-            }
-            let sum = self.hosts.entry(host.clone()).or_default();
-            (sum.all, sum.refused) = (sum.all + answers.all, sum.refused + answers.refused);
-            if answers.refused > 0 {
-                sum.by.clone_from(&answers.by);
-            }
         }
     }
 
@@ -339,7 +346,7 @@ mod tests {
             [row("most.test", 2, 3, "429"), row("one.test:81", 1, 1, "401"), row("wall.test", 1, 1, "challenge")];
         assert_eq!(told, rows);
         let mut both = answers.clone();
-        both.merge(&answers);
+        both.merge_with(&answers);
         assert_eq!((both.refusing(), both.top(1)[0].refused), (3, 4));
     }
 

@@ -16,7 +16,6 @@ pub(crate) use carried::Carried;
 pub use carried::Cost;
 pub(in crate::crawl) use carried::{Spent, SpentFile};
 pub use counts::{DuplicateCounts, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, WaitTimes};
-pub(crate) use failures::merge_examples;
 pub use failures::{Example, FailedPage, FailedPages, HostAnswers, RefusingHost};
 pub(crate) use politeness_watch::Asking;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use ahash::AHashMap;
-use serde::{Deserialize, Serialize};
 
 use crate::address::HostKey;
+use crate::crawl::counters::counters;
 use crate::crawl::lock::lock;
 use crate::driver::{AddressSharing, Sharing};
 use crate::frontier::{Lease, LeaseKind, Politeness, Timestamp};
@@ -50,24 +50,16 @@ pub(crate) struct Asking<'a> {
     address: Option<String>,
 }
 
-/// How many requests were checked, and how many came too early.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PolitenessCounts {
-    /// Requests checked.
-    pub requests: u64,
-    /// Requests that were also checked by their IP address.
-    pub by_address: u64,
-    /// Requests that came too early, or while all allowed connections were taken. Anything but zero is a fault of this program.
-    pub violations: u64,
-}
-
-impl PolitenessCounts {
-    /// Adds the counts of another.
-    pub fn merge(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.by_address += other.by_address;
-        self.violations += other.violations;
+counters! {
+    /// Whether requests came too early, judged from the times at which they were really sent.
+    #[derive(Copy, Eq)]
+    pub struct PolitenessCounts {
+        /// Requests that were sent and judged.
+        pub requests: u64,
+        /// Those that were judged by their IP address too.
+        pub by_address: u64,
+        /// Requests that came too early, or while as many were out as may be. Anything but zero is a fault of this program.
+        pub violations: u64,
     }
 }
 

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::answers::AnswerCounts;
 use super::answers::Breakdown;
 use super::answers::NameCounts;
@@ -17,94 +15,98 @@ use super::counts::WaitTimes;
 use super::failures::FailedPages;
 use super::failures::HostAnswers;
 use super::failures::{Examples, merge_examples, record_example};
+use crate::crawl::counters::{Counter, counters};
 use crate::crawl::http::ConnectionTimes;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::media_types::essence;
 use crate::crawl::records::{LinkCounts, PageRecord};
 
-/// A crawl's counters. They take two or three hundred KiB, whatever servers answer: every map with keys from the web is bounded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Tally {
-    /// Requests for pages and sitemaps, and their responses.
-    pub pages: Traffic,
-    /// Requests for robots.txt, and their responses.
-    pub robots: Traffic,
-    /// URLs whose page came, with any status: records without an error.
-    pub fetched: u64,
-    /// URLs tried without getting a complete response: records with an error other than those of `unwanted`.
-    pub failed: u64,
-    /// URLs whose pages were refused by type or size: records with the error `unwanted_type` or `too_large`.
-    pub unwanted: u64,
-    /// The final results of URLs: the complete answers of `fetched`, and the errors of `failed`.
-    pub done: AnswerCounts,
-    /// Requests for pages and sitemaps whose URL was then scheduled to be tried again.
-    pub asked_again: AnswerCounts,
-    /// Requests for guessed sitemaps that do not exist: they have no record.
-    pub guesses: AnswerCounts,
-    /// The first pages that failed.
-    pub failed_pages: FailedPages,
-    /// Hosts' answers to requests for pages: they show which hosts refuse us.
-    pub answers: HostAnswers,
-    /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
-    /// response. URLs that were tried again since do not count.
-    pub unreachable: NameCounts,
-    /// What became of the links on all pages.
-    pub links: LinkCounts,
-    /// Where admitted URLs were found.
-    pub sources: SourceCounts,
-    /// Sitemaps and feeds.
-    pub sitemaps: SitemapCounts,
-    /// Pages that repeat another page.
-    pub duplicates: DuplicateCounts,
-    /// Pages, by how they have changed since their last visit.
-    pub recrawl: RecrawlCounts,
-    /// Completed pages and sitemaps, by depth and type.
-    pub breakdown: Breakdown,
-    /// How long connecting to servers took.
-    pub connections: ConnectionTimes,
-    /// How long URLs and hosts waited.
-    pub waits: WaitTimes,
-    /// Links refused because a budget was spent, by the kind of budget.
-    pub refused_shapes: NameCounts,
-    /// Bytes of the keys of all records.
-    pub key_bytes: u64,
+counters! {
+    /// A crawl's counters. They take two or three hundred KiB, whatever servers answer: every map with keys from the web is bounded.
+    #[non_exhaustive]
+    pub struct Tally {
+        /// Requests for pages and sitemaps, and their responses.
+        pub pages: Traffic,
+        /// Requests for robots.txt, and their responses.
+        pub robots: Traffic,
+        /// URLs whose page came, with any status: records without an error.
+        pub fetched: u64,
+        /// URLs tried without getting a complete response: records with an error other than those of `unwanted`.
+        pub failed: u64,
+        /// URLs whose pages were refused by type or size: records with the error `unwanted_type` or `too_large`.
+        pub unwanted: u64,
+        /// The final results of URLs: the complete answers of `fetched`, and the errors of `failed`.
+        pub done: AnswerCounts,
+        /// Requests for pages and sitemaps whose URL was then scheduled to be tried again.
+        pub asked_again: AnswerCounts,
+        /// Requests for guessed sitemaps that do not exist: they have no record.
+        pub guesses: AnswerCounts,
+        /// The first pages that failed.
+        pub failed_pages: FailedPages,
+        /// Hosts' answers to requests for pages: they show which hosts refuse us.
+        pub answers: HostAnswers,
+        /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
+        /// response. URLs that were tried again since do not count.
+        pub unreachable: NameCounts,
+        /// What became of the links on all pages.
+        pub links: LinkCounts,
+        /// Where admitted URLs were found.
+        pub sources: SourceCounts,
+        /// Sitemaps and feeds.
+        pub sitemaps: SitemapCounts,
+        /// Pages that repeat another page.
+        pub duplicates: DuplicateCounts,
+        /// Pages, by how they have changed since their last visit.
+        pub recrawl: RecrawlCounts,
+        /// Completed pages and sitemaps, by depth and type.
+        pub breakdown: Breakdown,
+        /// How long connecting to servers took.
+        pub connections: ConnectionTimes,
+        /// How long URLs and hosts waited.
+        pub waits: WaitTimes,
+        /// Links refused because a budget was spent, by the kind of budget.
+        pub refused_shapes: NameCounts,
+        /// Bytes of the keys of all records.
+        pub key_bytes: u64,
+    }
 }
 
-/// Requests of one kind, and their responses.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Traffic {
-    /// Requests, including retries and requests that reached no server.
-    pub requests: u64,
-    /// Requests that will be tried again.
-    pub retries: u64,
-    /// Responses that redirect.
-    pub redirects: u64,
-    /// Bodies cut at the limit.
-    pub truncated: u64,
-    /// Responses whose framing broke RFC 9112 but could be read anyway.
-    pub lenient: u64,
-    /// Bytes of bodies on the wire.
-    pub wire_bytes: u64,
-    /// Bytes of bodies, decoded.
-    pub decoded_bytes: u64,
-    /// Responses by HTTP status: three digits, so at most a thousand.
-    pub statuses: BTreeMap<u16, u64>,
-    /// Requests without a complete response, by the name of the [`Failure`](crate::frontier::Failure).
-    pub errors: NameCounts,
-    /// The first of these requests, by the same names: three of each.
-    pub examples: Examples,
-    /// Responses refused by type or size, by error.
-    pub unwanted: NameCounts,
-    /// Responses by media type, in lower case and without parameters; `missing` and `invalid` are not types.
-    pub content_types: NameCounts,
-    /// From the request sent to the response's head.
-    pub first_byte: Latencies,
-    /// From the request sent to the end of a complete body.
-    pub total: Latencies,
+counters! {
+    /// Requests of one kind, and what came back.
+    #[non_exhaustive]
+    pub struct Traffic {
+        /// Requests. Retries count, and so do requests that reached no server.
+        pub requests: u64,
+        /// Requests after which the URL was to be tried again. Many of them are a network or a host that is not well: see `errors`.
+        pub retries: u64,
+        /// Responses that pointed elsewhere.
+        pub redirects: u64,
+        /// Bodies cut at `fetch.max_body_bytes`.
+        pub truncated: u64,
+        /// Responses that were not framed as RFC 9112 has it, or not in the coding that they name, and were read as browsers read them.
+        pub lenient: u64,
+        /// Bytes of bodies on the wire.
+        pub wire_bytes: u64,
+        /// Bytes of bodies, decoded.
+        pub decoded_bytes: u64,
+        /// Responses by HTTP status: three digits, so at most a thousand.
+        pub statuses: BTreeMap<u16, u64>,
+        /// Requests without a whole response, by the kind of error.
+        pub errors: NameCounts,
+        /// Responses refused by type or size: `unwanted_type` and `too_large`.
+        #[serde(skip_serializing_if = "NameCounts::is_empty")]
+        pub unwanted: NameCounts,
+        /// The first requests without a whole response, by the kind of error: three of each.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub examples: Examples => merge_examples,
+        /// Responses by media type. `missing` and `invalid` are no types. `other` counts the rare types together where there are too many of
+        /// them; the count of a type is a lower bound then.
+        pub content_types: NameCounts,
+        /// From the request sent to the response's head.
+        pub first_byte: Latencies,
+        /// From the request sent to the end of a whole body.
+        pub whole: Latencies,
+    }
 }
 
 impl Tally {
@@ -151,7 +153,7 @@ impl Tally {
 
     fn record_request(&mut self, is_done: bool, record: &PageRecord) {
         self.pages.record(is_done, record);
-        self.links.merge(record.links);
+        self.links.merge_with(&record.links);
         self.sources.record(record);
     }
 
@@ -169,31 +171,6 @@ impl Tally {
     pub(in crate::crawl) fn is_first_failure(&self, record: &PageRecord) -> bool {
         let of = |error: &str| self.pages.errors.of(error) + self.robots.errors.of(error);
         record.error.as_deref().is_some_and(|error| of(error) == 1) && !record.given_up
-    }
-
-    /// Adds the counts of another.
-    pub fn merge(&mut self, other: &Self) {
-        self.sources.merge(other.sources);
-        self.sitemaps.merge(other.sitemaps);
-        self.duplicates.merge(other.duplicates);
-        self.recrawl.merge(other.recrawl);
-        self.breakdown.merge(&other.breakdown);
-        self.connections.merge(&other.connections);
-        self.waits.merge(&other.waits);
-        self.refused_shapes.merge(&other.refused_shapes);
-        self.key_bytes += other.key_bytes;
-        self.done.merge(&other.done);
-        self.asked_again.merge(&other.asked_again);
-        self.guesses.merge(&other.guesses);
-        self.failed_pages.merge(&other.failed_pages);
-        self.answers.merge(&other.answers);
-        self.unreachable.merge(&other.unreachable);
-        self.pages.merge(&other.pages);
-        self.robots.merge(&other.robots);
-        self.fetched += other.fetched;
-        self.failed += other.failed;
-        self.unwanted += other.unwanted;
-        self.links.merge(other.links);
     }
 }
 
@@ -218,27 +195,8 @@ impl Traffic {
                 self.errors.add(error, 1);
                 record_example(&mut self.examples, record);
             }
-            None => self.total.record(Duration::from_micros(record.timings.total_us)),
+            None => self.whole.record(Duration::from_micros(record.timings.total_us)),
         }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.retries += other.retries;
-        self.redirects += other.redirects;
-        self.truncated += other.truncated;
-        self.lenient += other.lenient;
-        self.wire_bytes += other.wire_bytes;
-        self.decoded_bytes += other.decoded_bytes;
-        for (&status, count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
-        self.errors.merge(&other.errors);
-        self.unwanted.merge(&other.unwanted);
-        merge_examples(&mut self.examples, &other.examples);
-        self.content_types.merge(&other.content_types);
-        self.first_byte.merge(&other.first_byte);
-        self.total.merge(&other.total);
     }
 }
 
@@ -306,7 +264,7 @@ mod tests {
         assert_eq!(tally.pages.errors.most_first(), [("timeout", 2)]);
         assert_eq!(tally.pages.content_types.most_first(), [("text/html", 2)]);
         assert_eq!((tally.pages.wire_bytes, tally.pages.decoded_bytes), (600, 2000));
-        assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (2, 2));
+        assert_eq!((tally.pages.first_byte.count(), tally.pages.whole.count()), (2, 2));
         assert_eq!(tally.links, LinkCounts { found: 14, admitted: 4, seen: 8, refused: 2, userinfo: 6, sent: 10 });
     }
 
@@ -324,7 +282,7 @@ mod tests {
         let mut tally = Tally::default();
         let broken = PageRecord { error: Some("incomplete".to_owned()), truncated: true, ..page(200, "text/html") };
         tally.record_page(true, &broken);
-        assert_eq!((tally.pages.first_byte.count(), tally.pages.total.count()), (1, 0));
+        assert_eq!((tally.pages.first_byte.count(), tally.pages.whole.count()), (1, 0));
         assert_eq!((tally.fetched, tally.failed, tally.pages.truncated), (0, 1, 1));
         assert_eq!(tally.pages.statuses, BTreeMap::from([(200, 1)]));
     }
@@ -340,7 +298,7 @@ mod tests {
                 if i % 11 == 0 { tally.robots.record(true, &record) } else { tally.record_page(true, &record) }
             }
         }
-        left.merge(&right);
+        left.merge_with(&right);
         assert_eq!(left, both);
     }
 

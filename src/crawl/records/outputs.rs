@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use serde::{Deserialize, Serialize};
-
 use super::output::file_name;
 use super::page_record::{OutputPlace, PageRecord, line};
 use super::sink::DonePage;
@@ -12,6 +10,7 @@ use super::sink::Edge;
 use super::sink::Sink;
 use super::writer::{Slot, Writer};
 use crate::crawl::bounds::Memory;
+use crate::crawl::counters::counters;
 use crate::crawl::http::Exchange;
 use crate::crawl::lock::lock;
 use crate::driver::PAGES;
@@ -99,15 +98,15 @@ struct Addition<'a> {
     begins: Option<u64>,
 }
 
-/// Where an output ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct OutputEnd {
-    /// Bytes in it.
-    pub bytes: u64,
-    /// Pages that have added to it.
-    pub pages: u64,
+counters! {
+    /// Where an output ends.
+    #[derive(Copy, Eq)]
+    pub struct OutputEnd {
+        /// Bytes in it.
+        pub bytes: u64,
+        /// Pages that have added to it.
+        pub pages: u64,
+    }
 }
 
 /// Where each output ends, by name. Bytes that are still on the way to the file count.

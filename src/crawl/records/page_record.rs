@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::crawl::counters::counters;
 use crate::crawl::fields::FieldValue;
 use crate::crawl::http::is_unwanted;
 use crate::driver::{PageNovelty, PageYield};
@@ -292,36 +293,24 @@ pub struct Timings {
     pub total_us: u64,
 }
 
-/// What became of a page's links, or of those of many pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct LinkCounts {
-    /// On the page, each spelling once.
-    pub found: u64,
-    /// New, in scope: queued.
-    pub admitted: u64,
-    /// Seen before.
-    pub seen: u64,
-    /// Refused for other reasons.
-    pub refused: u64,
-    /// How many of all these had a user name or a password, which are never sent. Left out of a record where there are none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub userinfo: u64,
-    /// Sent to other partitions of a crawl on many machines, and judged there. Left out of a record where there are none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub sent: u64,
-}
-
-impl LinkCounts {
-    /// Adds what another has counted.
-    pub fn merge(&mut self, other: Self) {
-        self.found += other.found;
-        self.admitted += other.admitted;
-        self.seen += other.seen;
-        self.refused += other.refused;
-        self.userinfo += other.userinfo;
-        self.sent += other.sent;
+counters! {
+    /// What became of a page's links, or of those of many pages.
+    #[derive(Copy, Eq)]
+    pub struct LinkCounts {
+        /// On the page, each spelling once.
+        pub found: u64,
+        /// New, in scope: queued.
+        pub admitted: u64,
+        /// Seen before.
+        pub seen: u64,
+        /// Refused for other reasons.
+        pub refused: u64,
+        /// How many of all these had a user name or a password, which are never sent. Left out of a record where there are none.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub userinfo: u64,
+        /// Sent to other partitions of a crawl on many machines, and judged there. Left out of a record where there are none.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub sent: u64,
     }
 }
 

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
-use crate::crawl::{Example, RecrawlCounts, SitemapCounts, StatusClasses};
+use crate::crawl::{DuplicateCounts, Example, Percentiles, RecrawlCounts, SitemapCounts, StatusClasses};
 use crate::report::figures::{
     bytes, chance, counted, duration, expected, percent, shard_names, short, thousands, whole,
 };
-use crate::report::format::TOP;
-use crate::report::{
-    DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, Percentiles, RecrawlFigures, Report, Simulated,
-};
+use crate::report::hosts::TOP;
+use crate::report::{DuplicateFigures, HostBucket, HostFigures, HostRow, OtherSets, RecrawlFigures, Report, Simulated};
 use crate::seen::ShardStatistics;
 
 /// At most this many shards have a row of their own: the fullest.
@@ -40,9 +38,9 @@ impl Report {
             page.fact("pages refused by type or size", &thousands(self.urls.unwanted), "");
         }
         let hosts = format!("on {} hosts", thousands(self.hosts.unreachable));
-        let urls = thousands(self.urls.unreachable.values().sum());
+        let urls = thousands(self.urls.unreachable.total());
         page.fact("URLs of unreachable hosts", &urls, if self.urls.unreachable.is_empty() { "" } else { &hosts });
-        for (error, count) in &self.urls.unreachable {
+        for (error, count) in self.urls.unreachable.iter() {
             page.fact(&format!("  {error}"), &thousands(*count), "");
         }
         page.fact("URLs still queued", &thousands(self.urls.queued), "");
@@ -145,7 +143,7 @@ impl Report {
             page.fact("URLs that they list", &thousands(listed), "");
         }
         page.fact("fetched", &thousands(self.urls.fetched), "");
-        let DuplicateFigures { same, near, expected_lost, .. } = self.duplicates;
+        let DuplicateFigures { counts: DuplicateCounts { same, near, .. }, expected_lost, .. } = self.duplicates;
         if same + near > 0 {
             let alike =
                 format!("{} byte by byte; wrongly taken for it: {} expected", thousands(same), expected(expected_lost));
@@ -159,17 +157,14 @@ impl Report {
         let [pages, robots] = [&self.pages, &self.robots];
         self.answers(page);
         let mut rows = vec![["", "pages and sitemaps", "robots.txt"].map(str::to_owned)];
-        let mut row = |name: &str, [pages, robots]: [String; 2]| rows.push([name.to_owned(), pages, robots]);
-        row("requests", [pages, robots].map(|of| thousands(of.requests)));
-        row("redirects", [pages, robots].map(|of| thousands(of.redirects)));
-        row("cut", [pages, robots].map(|of| thousands(of.truncated)));
-        if pages.lenient + robots.lenient > 0 {
-            row("read leniently", [pages, robots].map(|of| thousands(of.lenient)));
+        for ((name, pages), (_, robots)) in pages.numbers().zip(robots.numbers()) {
+            let shown = if name.ends_with("_bytes") { bytes } else { thousands };
+            if pages > 0 || robots > 0 {
+                rows.push([name.replace('_', " "), shown(pages), shown(robots)]);
+            }
         }
-        row("on the wire", [pages, robots].map(|of| bytes(of.wire_bytes)));
-        row("decoded", [pages, robots].map(|of| bytes(of.decoded_bytes)));
-        for (name, counts) in top([&pages.content_types, &robots.content_types]) {
-            row(&name, counts.map(thousands));
+        for (name, [pages, robots]) in top([&*pages.content_types, &*robots.content_types]) {
+            rows.push([name, thousands(pages), thousands(robots)]);
         }
         page.table(&rows);
         self.breakdown(page);
@@ -190,7 +185,7 @@ impl Report {
         let columns = ["", "pages", "asked again", "guessed sitemaps", "robots.txt"];
         let mut rows = vec![columns.map(str::to_owned)];
         let statuses = [&urls.statuses, &asked_again.statuses, &guesses.statuses, &robots.statuses];
-        let errors = [&urls.errors, &asked_again.errors, &guesses.errors, &robots.errors];
+        let errors = [&*urls.errors, &*asked_again.errors, &*guesses.errors, &*robots.errors];
         for (kind, top) in [("status ", top(statuses)), ("error: ", top(errors))] {
             for (name, [pages, again, guessed, robots]) in top {
                 let [pages, again, guessed, robots] = [pages, again, guessed, robots].map(thousands);
@@ -218,7 +213,7 @@ impl Report {
     }
 
     /// All times that were measured, with their names.
-    pub(in crate::report) fn times(&self) -> impl Iterator<Item = (&'static str, &Percentiles)> {
+    pub(in crate::report) fn times(&self) -> impl Iterator<Item = (&'static str, Percentiles)> {
         let Self { pages, robots, connections, waits, .. } = self;
         let all = [
             ("pages: first byte", &pages.first_byte),
@@ -232,19 +227,19 @@ impl Report {
             ("host rests", &waits.rested),
             ("host due, not asked", &waits.due),
         ];
-        all.into_iter().filter(|(_, times)| times.count > 0)
+        all.into_iter().filter(|(_, times)| times.count() > 0).map(|(name, times)| (name, times.percentiles()))
     }
 
     pub(super) fn latency(&self, page: &mut TextPage) {
         page.heading("Latency");
         let mut rows = vec![["", "count", "p50", "p90", "p99", "max"].map(str::to_owned)];
         for (name, times) in self.times() {
-            let Percentiles { count, p50_us, p90_us, p99_us, max_us } = *times;
+            let Percentiles { count, p50_us, p90_us, p99_us, max_us, .. } = times;
             let [p50, p90, p99, max] = [p50_us, p90_us, p99_us, max_us].map(|us| duration(Duration::from_micros(us)));
             rows.push([name.to_owned(), thousands(count), p50, p90, p99, max]);
         }
         page.table(&rows);
-        if self.waits.rested.count > 0 {
+        if self.waits.rested.count() > 0 {
             page.line("host rests: politeness. Due, not asked: no place is free, or a limit of ours");
         }
     }
@@ -289,10 +284,10 @@ impl Report {
             let share = format!("{} of the known", percent(*hosts as f64, known as f64));
             page.fact(&format!("hosts asked {times}"), &thousands(*hosts), &share);
         }
-        let judged = format!("of {} requests", thousands(self.politeness.requests));
-        page.fact("requests that came too early", &thousands(self.politeness.violations), &judged);
-        if self.politeness.by_address > 0 {
-            page.fact("requests judged by IP address too", &thousands(self.politeness.by_address), "");
+        let judged = format!("of {} requests", thousands(self.politeness.counts.requests));
+        page.fact("requests that came too early", &thousands(self.politeness.counts.violations), &judged);
+        if self.politeness.counts.by_address > 0 {
+            page.fact("requests judged by IP address too", &thousands(self.politeness.counts.by_address), "");
         }
     }
 

@@ -45,7 +45,7 @@ impl Report {
             page.entry("not wanted", &text);
         }
         if !self.urls.unreachable.is_empty() {
-            let urls = self.urls.unreachable.values().sum();
+            let urls = self.urls.unreachable.total();
             let urls =
                 format!("{} on {}", counted(urls, "URL", "URLs"), counted(self.hosts.unreachable, "host", "hosts"));
             page.entry("unreachable", &format!("{urls}: {}", most(&self.urls.unreachable)));
@@ -118,10 +118,10 @@ impl Report {
             let outputs = self.outputs.iter().map(|(name, end)| format!("{name} {}", bytes(end.bytes)));
             page.entry("disk", &outputs.collect::<Vec<_>>().join(", "));
         }
-        if pages.whole.count == 0 {
+        if pages.whole.count() == 0 {
             return;
         }
-        let [half, most] = [pages.whole.p50_us, pages.whole.p99_us].map(|us| duration(Duration::from_micros(us)));
+        let [half, most] = [0.5, 0.99].map(|share| duration(pages.whole.quantile(share)));
         page.entry("a response took", &format!("{half} (half of them), {most} (99 of 100)"));
     }
 
@@ -384,7 +384,7 @@ impl Report {
 
     /// The hosts and URLs that could not be reached, and whether a resume can help; `None` if all could be reached.
     pub fn unreachable(&self) -> Option<String> {
-        let urls: u64 = self.urls.unreachable.values().sum();
+        let urls: u64 = self.urls.unreachable.total();
         let (hosts, urls) = (counted(self.hosts.unreachable, "host", "hosts"), (urls, counted(urls, "URL", "URLs")));
         let is_all_of = |failures: &[Failure]| {
             let is_of = |name: &str| failures.iter().any(|failure| failure.name() == name);
@@ -424,7 +424,7 @@ impl Report {
             (truth.fetched_twice, "fetched TWICE, by the simulated servers"),
             (truth.against_robots, "AGAINST robots.txt, by the simulated servers"),
             (truth.interval_violations, "TOO EARLY, by the simulated servers' clock"),
-            (self.politeness.violations, "TOO EARLY"),
+            (self.politeness.counts.violations, "TOO EARLY"),
         ] {
             if count > 0 {
                 page.push(&format!("!! {} came {what}", counted(count, "request", "requests")));

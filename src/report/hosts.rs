@@ -1,0 +1,135 @@
+//! The hosts of a report.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::crawl::{RefusingHost, counters, greatest};
+
+/// A list of the most frequent names, and a table of counts, has at most this many rows.
+pub(super) const TOP: usize = 10;
+
+counters! {
+    /// The hosts.
+    #[non_exhaustive]
+    pub struct HostFigures {
+        /// Hosts known.
+        pub known: u64,
+        /// Hosts in memory when the crawl ended. The others were evicted to disk.
+        pub in_memory: u64,
+        /// Hosts with URLs waiting when the crawl ended.
+        pub active: u64,
+        /// Those of them whose rest was not over.
+        pub resting: u64,
+        /// Of the hosts that rest, the ones that failed and are to be tried again.
+        pub failing: u64,
+        /// Hosts that could not be reached, and were not asked again. `crawler resume` asks them anew.
+        pub unreachable: u64,
+        /// Hosts that refuse us: most of their answers to requests for pages were 401, 403, 407, 429, 451 or a challenge. A crawl that is drained
+        /// has not all of what they have.
+        pub refusing: u64,
+        /// The hosts with most refusals.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub refusing_hosts: Vec<RefusingHost> => most_refusals,
+        /// Hosts that fail or cannot be reached, with their reasons: the worst ten.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub in_trouble: Vec<HostRow> => worst,
+        /// How fairly hosts with URLs waiting were asked: Jain's index of their requests, 1 where all had as many, and 1/n where one of n had them
+        /// all. `null` where fewer than two wait.
+        pub fairness: Option<f64> => least,
+        /// How long a host that might be asked had waited for its turn when the crawl ended, the longest of a sample; `null` where none was due.
+        pub longest_due_us: Option<u64> => greatest,
+        /// The hosts with the most requests, most first.
+        pub top: Vec<HostRow> => most_requests,
+        /// How many hosts had how many requests, fewest first.
+        pub by_requests: Vec<HostBucket> => by_range,
+    }
+}
+
+/// The hosts with the most refusals.
+fn most_refusals(hosts: &mut Vec<RefusingHost>, others: &[RefusingHost]) {
+    hosts.extend(others.iter().cloned());
+    hosts.sort_by(|one, other| (other.refused, &one.host).cmp(&(one.refused, &other.host)));
+    hosts.truncate(TOP);
+}
+
+fn worst(rows: &mut Vec<HostRow>, others: &[HostRow]) {
+    rows.extend(others.iter().cloned());
+    let badness = |row: &HostRow| Reverse((row.unreachable, row.queued, row.requests));
+    rows.sort_by(|one, other| (badness(one), &one.host).cmp(&(badness(other), &other.host)));
+    rows.truncate(TOP);
+}
+
+#[expect(clippy::ref_option, reason = "a rule gets the field")]
+fn least(fairness: &mut Option<f64>, other: &Option<f64>) {
+    *fairness = [*fairness, *other].into_iter().flatten().reduce(f64::min);
+}
+
+/// The hosts with the most requests, with one row for a host of both.
+fn most_requests(rows: &mut Vec<HostRow>, others: &[HostRow]) {
+    let mut all: BTreeMap<String, HostRow> = BTreeMap::new();
+    for row in rows.drain(..).chain(others.iter().cloned()) {
+        match all.get_mut(&row.host) {
+            Some(known) => known.add(&row),
+            None => _ = all.insert(row.host.clone(), row),
+        }
+    }
+    rows.extend(all.into_values());
+    rows.sort_by_key(|row| Reverse(row.requests));
+    rows.truncate(TOP);
+}
+
+fn by_range(buckets: &mut Vec<HostBucket>, others: &[HostBucket]) {
+    let mut all: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for HostBucket { from, to, hosts } in buckets.drain(..).chain(others.iter().cloned()) {
+        *all.entry((from, to)).or_default() += hosts;
+    }
+    buckets.extend(all.into_iter().map(|((from, to), hosts)| HostBucket { from, to, hosts }));
+}
+
+/// How many hosts had a number of requests in this range. Requests for robots.txt count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct HostBucket {
+    /// The least requests of a host in this row.
+    pub from: u64,
+    /// The most requests of a host in this row.
+    pub to: u64,
+    /// Hosts that had so many.
+    pub hosts: u64,
+}
+
+/// One host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct HostRow {
+    /// Scheme, host and port: `https://example.org`.
+    pub host: String,
+    /// Requests. Those for robots.txt count.
+    pub requests: u64,
+    /// URLs waiting when the crawl ended.
+    pub queued: u64,
+    /// Its failures in a row when the crawl ended.
+    pub failures: u32,
+    /// Microseconds of the rest in force when the crawl ended.
+    pub delay_us: u64,
+    /// It could not be reached, and was not asked again.
+    pub unreachable: bool,
+    /// Why it fails: the last failure. Left out where it does not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl HostRow {
+    /// Adds the row of the same host in another job.
+    fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.queued += other.queued;
+        self.failures = self.failures.max(other.failures);
+        self.delay_us = self.delay_us.max(other.delay_us);
+        self.unreachable |= other.unreachable;
+    }
+}
