@@ -110,7 +110,7 @@ pub(super) fn explain_numbers(like: &str) -> Result<(), CommandError> {
         return Err(CommandError::new(Exit::Usage, message));
     }
     print(|out| {
-        for Number { name, says } in asked {
+        for Number { name, says, .. } in asked {
             writeln!(out, "{name}\n    {says}")?;
         }
         Ok(())

@@ -55,10 +55,13 @@ counters! {
         /// Microseconds that all of them took. The crawl went on meanwhile.
         pub took_us: u64,
         /// Microseconds that the last one took.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub last_us: u64 => greatest,
         /// Microseconds of the longest time that the crawl waited for one.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub longest_pause_us: u64 => greatest,
         /// Bytes of the last one, without the seen set.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub bytes: u64,
     }
 }

@@ -105,6 +105,7 @@ impl FromIterator<(u64, u64)> for Latencies {
 #[non_exhaustive]
 pub struct Percentiles {
     /// Times measured.
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub count: u64,
     /// Half of these times are no longer.
     pub p50_us: u64,

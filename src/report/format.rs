@@ -19,6 +19,7 @@ use crate::seen::{SeenSet, SeenStatistics};
 #[non_exhaustive]
 pub struct Report {
     /// The format's version.
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub version: u32,
     /// The version of the crate that crawled.
     pub crawler: String,
@@ -35,6 +36,7 @@ pub struct Report {
     #[serde(default)]
     pub resumes: u64,
     /// The settings that change how the numbers are to be read.
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub settings: Settings,
     /// The seeds that the user gave.
     pub seeds: SeedCounts,
@@ -80,9 +82,11 @@ pub struct Report {
     pub other_sets: OtherSets,
     /// The numbers over time.
     #[serde(default)]
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub timeline: Timeline,
     /// What the job's outputs hold, by their names. Left out where the crawl was not kept.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub outputs: BTreeMap<String, OutputEnd>,
     /// What the last run's checkpoints have cost; `null` where the crawl was not kept.
     #[serde(default)]
@@ -90,6 +94,7 @@ pub struct Report {
     /// The time and memory that the last run took.
     pub cost: Cost,
     /// What the simulated web knows of the crawl; `null` for the real web.
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub simulated: Option<Simulated>,
 }
 
@@ -107,6 +112,7 @@ counters! {
         #[serde(flatten)]
         pub counts: DuplicateCounts,
         /// Memory of the second seen set, of what pages say, in bytes.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub bytes: u64,
         /// The share of what is new that the set takes for said before, now, 0 to 1.
         pub false_positive_rate_estimated: f64 => greatest,
@@ -121,8 +127,10 @@ counters! {
     #[non_exhaustive]
     pub struct RecrawlFigures {
         /// Pages that the job had that was crawled again; `null` where there is none.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub known: Option<u64>,
         /// How many of these were not met: nothing leads to them any more, or the crawl ended before. `crawler unmet` lists them.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub unmet: Option<u64>,
         /// The pages that were met.
         #[serde(flatten)]
@@ -197,10 +205,13 @@ counters! {
         /// Refused by type or size once their heads had come: `fetch.types` and `fetch.max_bytes`.
         pub unwanted: u64,
         /// Given up because their hosts could not be reached, by the kind of error. A resume asks for them again.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub unreachable: NameCounts,
         /// Waiting or in flight when the crawl ended.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub queued: u64,
         /// Those of them that were in flight.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub in_flight: u64,
         /// Those admitted, by where they were found first. robots.txt may have turned some of them away later.
         pub sources: Sources,
@@ -210,9 +221,11 @@ counters! {
         /// URLs refused because a budget was spent, by what it was a budget of, with numbers and ids taken out: `a.example/calendar/#`. The ten
         /// with most URLs. Where there are more than 64, a count may be too high.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
         pub refused_shapes: BTreeMap<String, u64> => most,
         /// URLs that are refused as `host_pages` or `host_bytes`, by their hosts: the ten with most. They wait for a run that allows more.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
         pub left_out: BTreeMap<String, u64> => most,
     }
 }
@@ -256,6 +269,7 @@ counters! {
         #[serde(flatten)]
         pub counts: PolitenessCounts,
         /// The worst of those that came too early.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
         pub worst: Option<TooEarly>,
     }
 }
@@ -316,6 +330,7 @@ counters! {
     /// What other sets of the same URLs would take in memory. None of them could lose one.
     #[derive(Copy, Eq)]
     #[non_exhaustive]
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
     pub struct OtherSets {
         /// The URLs themselves, as long as those of the records are on the average, in a hash set of the standard library.
         pub urls_bytes: u64,

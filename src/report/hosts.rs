@@ -13,6 +13,7 @@ pub(super) const TOP: usize = 10;
 counters! {
     /// The hosts.
     #[non_exhaustive]
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
     pub struct HostFigures {
         /// Hosts known.
         pub known: u64,

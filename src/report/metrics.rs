@@ -10,81 +10,12 @@ use prometheus_client::registry::{Registry, Unit};
 use serde_json::Value;
 
 use super::format::Report;
-use super::schema::{Number, numbers};
-
-/// Numbers that are not metrics: constants, numbers for charts, and numbers that would need a series for each name from the web or each age
-/// of a fingerprint.
-const LEFT_OUT: [&str; 15] = [
-    "hosts.by_requests",
-    "hosts.in_trouble",
-    "hosts.refusing_hosts",
-    "hosts.top",
-    "outputs",
-    "politeness.worst",
-    "seen.merged.generations",
-    "seen.merged.partition",
-    "settings",
-    "simulated",
-    "timeline",
-    "urls.failed_pages",
-    "urls.left_out",
-    "urls.refused_shapes",
-    "version",
-];
+use super::schema::{Number, NumberKind, numbers};
 
 /// The only metrics of a shard: they show which shard is bad.
 const OF_SHARDS: [&str; 2] = ["seen.shards[].expected_lost", "seen.shards[].fill_ratio"];
 /// At most this many shards have series of their own.
 const MOST_SHARDS: usize = 256;
-
-/// Numbers that can fall. All others only grow, except percentiles.
-const GAUGES: [&str; 42] = [
-    "checkpoints.bytes",
-    "checkpoints.last_us",
-    "checkpoints.longest_pause_us",
-    "cost.peak_memory_bytes",
-    "duplicates.bytes",
-    "duplicates.expected_lost",
-    "duplicates.false_positive_rate_estimated",
-    "hosts.active",
-    "hosts.failing",
-    "hosts.fairness",
-    "hosts.in_memory",
-    "hosts.known",
-    "hosts.longest_due_us",
-    "hosts.refusing",
-    "hosts.resting",
-    "hosts.unreachable",
-    "other_sets.md5_bytes",
-    "other_sets.sha1_bytes",
-    "other_sets.urls_bytes",
-    "recrawl.known",
-    "recrawl.unmet",
-    "seen.merged.audit.lost",
-    "seen.merged.audit.lost_high",
-    "seen.merged.audit.lost_low",
-    "seen.merged.audit.rate",
-    "seen.merged.audit.rate_high",
-    "seen.merged.audit.rate_low",
-    "seen.merged.audit.sample",
-    "seen.merged.bits",
-    "seen.merged.bits_set",
-    "seen.merged.bytes",
-    "seen.merged.bytes_bookkeeping",
-    "seen.merged.capacity",
-    "seen.merged.cardinality",
-    "seen.merged.expected_lost",
-    "seen.merged.fill_ratio",
-    "seen.merged.full",
-    "seen.merged.layers",
-    "seen.merged.probes",
-    "urls.in_flight",
-    "urls.queued",
-    "urls.unreachable.*",
-];
-/// More numbers that can fall, by how their names begin.
-const GAUGES_BY_BEGIN: [&str; 3] =
-    ["seen.merged.false_positive_rate_", "seen.merged.verified.disk_bytes", "seen.merged.verified.runs"];
 
 /// The label for the keys of a map, by the map's name.
 const LABELS: [(&str, &str); 7] = [
@@ -168,16 +99,10 @@ struct Metric {
 }
 
 impl Metric {
-    /// `None` for a number that is not a metric.
-    fn of(Number { name: number, says, .. }: Number) -> Option<Self> {
-        let is_in = |part: &&str| {
-            number.strip_prefix(*part).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-        };
-        let is_of_shard = number.starts_with("seen.shards");
-        if LEFT_OUT.iter().any(is_in) || is_of_shard && !OF_SHARDS.contains(&&*number) {
-            return None;
-        }
-        if number.rsplit('.').next() == Some("count") {
+    /// `None` for a number that is not a metric. Of lists, only that of the shards has metrics.
+    fn of(Number { name: number, says, kind }: Number) -> Option<Self> {
+        let is_of_shard = OF_SHARDS.contains(&&*number);
+        if kind == NumberKind::None || number.contains("[]") && !is_of_shard {
             return None;
         }
         let plain = number.replace("seen.merged.", "seen.").replace(".*", "").replace("[]", "").replace('.', "_");
@@ -190,10 +115,7 @@ impl Metric {
         if let Some((end, ..)) = unit {
             name.truncate(name.len() - end.len());
         }
-        let is_gauge = quantile.is_some()
-            || is_of_shard
-            || GAUGES.contains(&&*number)
-            || GAUGES_BY_BEGIN.iter().any(|begin| number.starts_with(begin));
+        let is_gauge = quantile.is_some() || kind == NumberKind::Gauge;
         Some(Self {
             name,
             says,
@@ -241,14 +163,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_gauge_is_a_number() {
-        let numbers = numbers();
-        for gauge in GAUGES.into_iter().chain(OF_SHARDS).chain(GAUGES_BY_BEGIN).chain(LEFT_OUT) {
-            assert!(numbers.iter().any(|number| number.name.starts_with(gauge)), "{gauge}");
-        }
-    }
-
-    #[test]
     fn each_number_is_a_metric_once_with_a_value_of_its_unit() {
         let report = include_str!("../../tests/golden/report.json");
         let text = metrics(&serde_json::from_str(report).unwrap());
@@ -266,6 +180,10 @@ mod tests {
             "crawler_seen_shards_fill_ratio{shard=\"3\"} 0.004133428473848556",
             "# UNIT crawler_cost_peak_memory_bytes bytes",
             "# TYPE crawler_politeness_violations counter",
+            "# TYPE crawler_seen_audit_lost gauge",
+            "# TYPE crawler_seen_lock_waits counter",
+            "# TYPE crawler_hosts_known gauge",
+            "# TYPE crawler_urls_unreachable gauge",
             "# EOF",
         ] {
             assert!(lines.contains(&line), "{line}\n{text}");

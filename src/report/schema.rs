@@ -83,39 +83,62 @@ fn plain(schema: &mut Schema) {
 }
 
 /// One number of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Number {
     /// Its name: its keys in `report.json`, joined by dots. `*` stands for a key that the format does not fix, `[]` for each item of a
     /// list.
     pub(crate) name: String,
     /// Its meaning, and what to do about it: the docs of its field.
     pub(crate) says: String,
+    pub(crate) kind: NumberKind,
+}
+
+/// What a number is as a metric. `x-metric` in the schema of its field, or of the struct around it, says it: `gauge` or `none`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum NumberKind {
+    /// It only grows: a whole number of which the schema says nothing else.
+    #[default]
+    Counter,
+    /// It can fall. Shares and estimates, which are no whole numbers, can.
+    Gauge,
+    /// It is no metric: a setting, a number for charts, or one that would need a series for each name from the web.
+    None,
 }
 
 /// All numbers of a report, in the report's order.
 pub(crate) fn numbers() -> Vec<Number> {
     let mut numbers = Vec::new();
-    walk(&SchemaOf::Report.in_one_piece(), String::new(), "", &mut numbers);
+    walk(&SchemaOf::Report.in_one_piece(), Number::default(), &mut numbers);
     numbers
 }
 
-fn walk(schema: &Value, name: String, said: &str, numbers: &mut Vec<Number>) {
-    let says = schema["description"].as_str().unwrap_or(said);
+/// Takes the numbers under a schema, which are named, explained and shown as `so_far` unless the schema says it better.
+fn walk(schema: &Value, so_far: Number, numbers: &mut Vec<Number>) {
+    let Number { name, says, kind } = so_far;
+    let says = schema["description"].as_str().map_or(says, str::to_owned);
+    let kind = match schema["x-metric"].as_str() {
+        Some("gauge") => NumberKind::Gauge,
+        Some("none") => NumberKind::None,
+        _ => kind,
+    };
+    let of = |name| Number { name, says: says.clone(), kind };
     // The schema of a field that may be null is a choice between null and the value itself.
     if let Some(thing) = schema["anyOf"].as_array().and_then(|choice| choice.iter().find(|one| one["type"] != "null")) {
-        return walk(thing, name, says, numbers);
+        return walk(thing, Number { name, says, kind }, numbers);
     }
     if let Some(fields) = schema["properties"].as_object() {
         for (key, field) in fields {
             let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-            walk(field, name, "", numbers);
+            walk(field, Number { says: String::new(), ..of(name) }, numbers);
         }
     } else if schema["items"].is_object() {
-        walk(&schema["items"], name + "[]", says, numbers);
+        walk(&schema["items"], of(name + "[]"), numbers);
     } else if let Some(value) = values(schema) {
-        walk(value, name + ".*", says, numbers);
-    } else if is_number(schema) {
-        numbers.push(Number { name, says: says.to_owned() });
+        walk(value, of(name + ".*"), numbers);
+    } else if is_of(schema, &["number"]) && kind == NumberKind::Counter {
+        numbers.push(Number { kind: NumberKind::Gauge, ..of(name) });
+    } else if is_of(schema, &["integer", "number"]) {
+        numbers.push(of(name));
     }
 }
 
@@ -125,11 +148,11 @@ fn values(schema: &Value) -> Option<&Value> {
     by_pattern.or(Some(&schema["additionalProperties"])).filter(|value| value.is_object())
 }
 
-fn is_number(schema: &Value) -> bool {
-    let is_number = |kind: &Value| kind == "integer" || kind == "number";
+fn is_of(schema: &Value, types: &[&str]) -> bool {
+    let is_one = |kind: &Value| kind.as_str().is_some_and(|kind| types.contains(&kind));
     match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().any(is_number),
-        kind => is_number(kind),
+        Value::Array(kinds) => kinds.iter().any(is_one),
+        kind => is_one(kind),
     }
 }
 
@@ -163,7 +186,7 @@ mod tests {
         assert_eq!(known.len(), numbers.len(), "each once");
         assert!(found.len() > 100, "{found:?}");
         assert_eq!(found.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new());
-        for Number { name, says } in &numbers {
+        for Number { name, says, .. } in &numbers {
             assert!(says.len() > 10 && !says.contains(['[', ']']), "{name}: {says}");
         }
     }

@@ -11,8 +11,10 @@ pub struct ShardStatistics {
     /// The partition that has the shard, of a crawl on many machines; `None` in all shards as one, and
     /// elsewhere.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "none")))]
     pub partition: Option<u32>,
     /// URLs it is sized for.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub capacity: u64,
     /// Fingerprints answered `New`: URLs.
     pub inserted: u64,
@@ -28,20 +30,27 @@ pub struct ShardStatistics {
     /// Questions asked in these batches: URLs.
     pub batched: u64,
     /// Filters: one for each shard, and one more each time it grew.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub layers: u64,
     /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. Where it is not 0, more
     /// is lost than was asked for: give `seen.capacity` more, or `auto`.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub full: u64,
     /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 512 a
     /// line).
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub bits: u64,
     /// Bits that are set.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub bits_set: u64,
     /// Bits looked at for each URL, `k`, in the layer with the most.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub probes: u32,
     /// Memory allocated in all, in bytes.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub bytes: u64,
     /// The part of `bytes` that is not filters: the audit and the counters.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub bytes_bookkeeping: u64,
     /// Share of bits set, 0 to 1.
     pub fill_ratio: f64,
@@ -125,8 +134,10 @@ pub struct VerifiedStatistics {
     /// Pages of 4 KiB asked from the operating system, which may have them in its cache.
     pub pages_read: u64,
     /// Sorted runs that the fingerprints on disk are in.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub runs: u64,
     /// What the runs take on disk, in bytes.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub disk_bytes: u64,
     /// What was written to keep the runs few, in bytes.
     pub bytes_written: u64,
@@ -143,6 +154,7 @@ pub struct VerifiedStatistics {
 pub struct AuditStatistics {
     /// One URL in this many is in the sample now: 1 up to some 57,000 URLs, then ever more. In the
     /// merged row the largest of the shards'.
+    #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub sample: u32,
     /// Distinct URLs that were shown while they were in the sample.
     pub shown: u64,

@@ -190,6 +190,7 @@ counters! {
         /// where the system does not say.
         pub cpu_us: Option<u64>,
         /// The most memory that was resident at once, in any run; `null` where the system does not say.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub peak_memory_bytes: Option<u64>,
     }
 }
