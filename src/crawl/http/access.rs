@@ -25,7 +25,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::access_rules::{HostAccess, Secret, SignIn};
-use super::certificates::Identity;
+use super::certificates::ClientIdentity;
 use super::fetch_error::FetchError;
 use super::request::{Get, RequestHeaders};
 use super::tls::{Connector, Tls};
@@ -144,7 +144,7 @@ struct CompiledRule {
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
     sign_in: Option<RuleSignIn>,
     insecure: Option<bool>,
-    identity: Option<Identity>,
+    identity: Option<ClientIdentity>,
     /// The rule's own name.
     name: Box<str>,
     is_group: bool,
@@ -176,7 +176,8 @@ impl CompiledRule {
             return Err(error(table, name, "client_key", "there is no client_certificate beside it"));
         }
         let files = client_certificate.as_ref().map(|file| (file, client_key.as_ref().unwrap_or(file)));
-        let identity = files.filter(|_| reading.tls.is_some()).map(|(file, key)| Identity::read(file, key)).transpose();
+        let identity =
+            files.filter(|_| reading.tls.is_some()).map(|(file, key)| ClientIdentity::read(file, key)).transpose();
         let identity = identity.map_err(|reason| error(table, name, "client_certificate", reason))?;
         Ok(Self { headers, sign_in, insecure: *insecure, identity, name: name.into(), is_group: false })
     }
@@ -186,7 +187,7 @@ impl CompiledRule {
 fn access_of(
     fitting: &[&Vec<CompiledRule>],
     plain: &HostHeaders,
-    connector: impl Fn(Option<bool>, Option<&Identity>) -> Result<Option<Connector>, AccessError>,
+    connector: impl Fn(Option<bool>, Option<&ClientIdentity>) -> Result<Option<Connector>, AccessError>,
 ) -> Result<HostHeaders, AccessError> {
     let fitting: Vec<&CompiledRule> = fitting.iter().copied().flatten().collect();
     // A host is in one group only: the one with the longest matching name.

@@ -30,9 +30,9 @@ use crate::crawl::lock::lock;
 
 /// A certificate that hosts are shown, and its key. The key appears in no setting, record or log.
 #[derive(Clone, Debug)]
-pub(super) struct Identity(pub(super) Arc<CertifiedKey>);
+pub(super) struct ClientIdentity(pub(super) Arc<CertifiedKey>);
 
-impl Identity {
+impl ClientIdentity {
     /// Reads a certificate, followed by its issuers, and its key.
     ///
     /// # Errors
@@ -74,9 +74,9 @@ pub(super) struct Renewed {
 #[cfg(feature = "cluster")]
 impl Renewed {
     /// # Errors
-    /// As [`Identity::read`].
+    /// As [`ClientIdentity::read`].
     pub(super) fn read(certificate: &Path, key: &Path) -> Result<Self, String> {
-        let Identity(last) = Identity::read(certificate, key)?;
+        let ClientIdentity(last) = ClientIdentity::read(certificate, key)?;
         Ok(Self { certificate: certificate.to_owned(), key: key.to_owned(), last: Mutex::new(last) })
     }
 }
@@ -85,8 +85,8 @@ impl Renewed {
 impl ResolvesClientCert for Renewed {
     fn resolve(&self, _authorities: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         let mut last = lock(&self.last);
-        match Identity::read(&self.certificate, &self.key) {
-            Ok(Identity(read)) => *last = read,
+        match ClientIdentity::read(&self.certificate, &self.key) {
+            Ok(ClientIdentity(read)) => *last = read,
             Err(reason) => tracing::warn!(%reason, "the certificate that was read before is shown"),
         }
         Some(Arc::clone(&last))

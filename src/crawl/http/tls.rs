@@ -24,7 +24,9 @@ use tokio_rustls::client::TlsStream;
 
 #[cfg(feature = "cluster")]
 use super::certificates::Renewed;
-use super::certificates::{ByWildcard, Identity, InvalidTlsName, NoWildcard, Unverified, greeting, provider, roots};
+use super::certificates::{
+    ByWildcard, ClientIdentity, InvalidTlsName, NoWildcard, Unverified, greeting, provider, roots,
+};
 
 /// TLS sessions of at most this many hosts are kept. A kept session saves the next connection the certificates and their signatures. A
 /// session includes the host's certificates, and takes about 6 kB with them.
@@ -78,7 +80,7 @@ impl Tls {
     pub(super) fn connector_of_rule(
         &self,
         is_insecure: bool,
-        identity: Option<&Identity>,
+        identity: Option<&ClientIdentity>,
     ) -> Result<Connector, rustls::Error> {
         self.connector_with(is_insecure, identity, HOSTS_OF_RULE)
     }
@@ -86,10 +88,10 @@ impl Tls {
     fn connector_with(
         &self,
         is_insecure: bool,
-        identity: Option<&Identity>,
+        identity: Option<&ClientIdentity>,
         hosts: usize,
     ) -> Result<Connector, rustls::Error> {
-        let shown = identity.map(|Identity(key)| Arc::new(SingleCertAndKey::from(Arc::clone(key))) as Arc<_>);
+        let shown = identity.map(|ClientIdentity(key)| Arc::new(SingleCertAndKey::from(Arc::clone(key))) as Arc<_>);
         let mut http1 = self.config(is_insecure, shown)?;
         http1.resumption = Resumption::in_memory_sessions(SESSIONS * hosts);
         http1.alpn_protocols = vec![b"http/1.1".to_vec()];
