@@ -4,7 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// The version of the derivation from a key's text to its fingerprint. 1 is XXH3 with 64 bits, seeded, over the text's bytes.
+/// The version of the derivation from a key's text to its fingerprint. 1 is XXH3 with 64 bits, seeded, over the text's bytes; of an
+/// [identity](super::Identity), over the byte FF and its bytes.
 ///
 /// It is written wherever fingerprints are written. A released derivation never changes, and a file with an unknown version is refused.
 pub const FINGERPRINT_STRATEGY: u32 = 1;
