@@ -27,7 +27,7 @@ pub(super) fn explain(layers: &Layers, urls: &[String], json: bool) -> Result<()
     let options = options(layers);
     let asked = AskedUrls::new(urls, &options);
     let Explained { mut explanations, damaged, is_resumed, .. } =
-        explain_from(&job, &options, &asked.urls(), Clock::start().now())
+        explain_from(&job, &options, asked.urls(), Clock::start().now())
             .map_err(|error| unfit(layers, &CrawlError::Checkpoint(error)))?;
     for damage in &damaged {
         output::warn(&damage.to_string());

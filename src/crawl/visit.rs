@@ -228,7 +228,8 @@ impl Visit {
         extract.kept = keeps_visit.then(Outlinks::default);
         extract.above = if lease.kind() == LeaseKind::Sitemap { lease.depth() } else { 0 };
         let keeps_body = keeps_body && is_worth_keeping(&response);
-        let (page, known) = (url.fingerprint(gate.fingerprint_key()), KnownWords::of(url.host()));
+        let (key, known) = (gate.fingerprint_key(), KnownWords::of(url.host()));
+        let page = lease.identity().map_or_else(|| url.fingerprint(key), |identity| identity.fingerprint(key));
         let is_page = source.is_page() && response.incomplete.is_none();
         let has_ids = gate.budgets().has_ids(path_and_query(lease.url()));
         let work = move || {
@@ -328,7 +329,8 @@ pub(super) fn yield_of(
         (None, None) if is_missing => PageEvidence::Nothing,
         (None, _) => return None,
     };
-    if !source.is_page() {
+    let has_budget = lease.identity().is_none() || gate.budgets_identities();
+    if !source.is_page() || !has_budget {
         return None;
     }
     let place = (host_of(lease.origin()), path_and_query(lease.url()));
@@ -356,7 +358,7 @@ pub(super) fn relays(lease: &Lease, admitted: &[Admitted], refused: &RefusalCoun
 pub(super) fn send_away(remote: &dyn RemotePartitions, gate: &Gate, visit: &mut Visit) {
     let mut away = visit.links.split_off(|url| remote.has(url));
     if let Some(found) = visit.redirect.take_if(|found| remote.has(&found.url)) {
-        let fingerprint = found.url.fingerprint(gate.fingerprint_key());
+        let fingerprint = found.fingerprint(gate.fingerprint_key());
         away.push((found, fingerprint));
     }
     visit.record.cluster = Some(remote.place());

@@ -1,7 +1,7 @@
 //! A URL that was found, before the gate, and the verdict on it: the proof that it passed, or the reason why it did not.
 
 use super::Refusal;
-use crate::address::{CanonicalUrl, Fingerprint};
+use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, Identity, IdentityBuf, IdentityError};
 
 /// How a URL was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,18 @@ impl Via {
     }
 }
 
+/// What the seen set has to do with a URL that passes all other rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SeenTest {
+    /// It is asked, and remembers the URL.
+    #[default]
+    Asked,
+    /// It is not asked, and remembers the URL.
+    Told,
+    /// It is neither asked nor told.
+    Skipped,
+}
+
 /// A URL that was found, before the gate, with everything that its place in the crawl depends on.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -63,6 +75,10 @@ pub struct Found {
     pub priority: Option<u8>,
     /// What an embedder keeps with the URL.
     pub metadata: Box<[u8]>,
+    /// What stands for it in the seen test; `None` for its URL's key.
+    pub identity: Option<IdentityBuf>,
+    /// Whether the seen set is asked, and told.
+    pub seen_test: SeenTest,
 }
 
 impl Found {
@@ -71,7 +87,17 @@ impl Found {
 
     /// A seed: depth 0, no referrer.
     pub fn seed(url: CanonicalUrl) -> Self {
-        Self { url, depth: 0, via: Via::Seed, redirects: 0, referrer: None, priority: None, metadata: Box::default() }
+        Self {
+            url,
+            depth: 0,
+            via: Via::Seed,
+            redirects: 0,
+            referrer: None,
+            priority: None,
+            metadata: Box::default(),
+            identity: None,
+            seen_test: SeenTest::Asked,
+        }
     }
 
     /// A sitemap nested `above` levels deep. It is leased like any page, but as a sitemap, and stays one over redirects. It need not be in
@@ -89,14 +115,33 @@ impl Found {
         Ok(Self { metadata: MetadataError::check(bytes)?.into(), ..self })
     }
 
+    /// The same URL with an identity of its own.
+    ///
+    /// # Errors
+    /// If the bytes are none, or more than [64](Identity::MOST).
+    pub fn with_identity(self, bytes: &[u8]) -> Result<Self, IdentityError> {
+        Ok(Self { identity: Some(Identity::new(bytes)?.to_buf()), ..self })
+    }
+
+    /// The fingerprint by which the seen set knows it: that of its identity, or else of its URL's key.
+    pub fn fingerprint(&self, key: FingerprintKey) -> Fingerprint {
+        fingerprint(&self.url, self.identity.as_ref().map(IdentityBuf::borrow), key)
+    }
+
     /// Its front queue.
     pub(crate) fn front_queue(&self) -> u8 {
         self.priority.unwrap_or_else(|| u8::try_from(self.depth).unwrap_or(u8::MAX))
     }
 }
 
-/// The proof that a URL is in scope, no trap, and new. Only the [`Gate`](super::Gate) makes it, and only
-/// [`Frontier::submit`](crate::frontier::Frontier::submit) takes it: so no URL is queued around the rules, and none twice.
+/// The fingerprint of a request: that of its identity, or else of its URL's key.
+#[inline]
+pub(crate) fn fingerprint(url: &CanonicalUrl, identity: Option<Identity<'_>>, key: FingerprintKey) -> Fingerprint {
+    identity.map_or_else(|| url.fingerprint(key), |identity| identity.fingerprint(key))
+}
+
+/// The proof that a URL is in scope, no trap, and new, or [not to be tested](SeenTest). Only the [`Gate`](super::Gate) makes it, and only
+/// [`Frontier::submit`](crate::frontier::Frontier::submit) takes it: so no URL is queued around the rules, and none twice unasked.
 #[derive(Debug)]
 #[must_use = "an admitted URL is remembered as seen: it is lost unless it is submitted"]
 pub struct Admitted {
@@ -111,7 +156,7 @@ impl Admitted {
         &self.found
     }
 
-    /// The fingerprint that the seen set remembers.
+    /// The fingerprint of its identity, or of its URL's key. The seen set remembers it unless the [seen test](SeenTest) was skipped.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }

@@ -9,10 +9,11 @@ use super::scope::Depths;
 use super::scope::Roots;
 use super::{
     Admission, Admitted, Blocklist, DropRule, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope,
-    ScopeKind, TrapLimits, Via,
+    ScopeKind, SeenTest, TrapLimits, Via, fingerprint,
 };
 use crate::address::{
-    AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostKey, HostTable, path_and_query,
+    AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostKey, HostTable, Identity,
+    path_and_query,
 };
 use crate::seen::{SeenError, SeenOptions, SeenSet, Sighting};
 
@@ -101,6 +102,7 @@ impl Gate {
         self.widen(std::slice::from_ref(&found));
         let verdict = self.judge(&self.scope.roots(), &found);
         match verdict {
+            Ok(fingerprint) if found.seen_test == SeenTest::Skipped => self.pass(found, fingerprint),
             Ok(fingerprint) => self.conclude(found, fingerprint, self.seen.insert(fingerprint)),
             Err(refusal) => self.turn_away(refusal),
         }
@@ -127,11 +129,13 @@ impl Gate {
             let roots = self.scope.roots();
             found.iter().map(|found| self.judge(&roots, found)).collect()
         };
-        let fingerprints: Vec<Fingerprint> = verdicts.iter().filter_map(|verdict| verdict.ok()).collect();
+        let shown = found.iter().zip(&verdicts).filter(|(found, _)| found.seen_test != SeenTest::Skipped);
+        let fingerprints: Vec<Fingerprint> = shown.filter_map(|(_, verdict)| verdict.ok()).collect();
         let mut sightings = Vec::new();
         self.seen.insert_links(&fingerprints, &mut sightings);
         let mut sightings = sightings.into_iter();
-        let conclude = |(found, verdict)| match verdict {
+        let conclude = |(found, verdict): (Found, Result<Fingerprint, Refusal>)| match verdict {
+            Ok(fingerprint) if found.seen_test == SeenTest::Skipped => self.pass(found, fingerprint),
             Ok(fingerprint) => {
                 let sighting = sightings.next().expect("one answer for each fingerprint");
                 self.conclude(found, fingerprint, sighting)
@@ -256,15 +260,22 @@ impl Gate {
         self.scope.open(scope, roots);
     }
 
-    /// Admits a URL without the seen test, since the journal has it, or it is requested again. `insert` and `count` say whether to add it
-    /// to the seen set and to the counts: a checkpoint's may have it already.
-    pub(crate) fn remember(&self, url: &CanonicalUrl, (via, depth): (Via, u32), insert: bool, count: bool) {
+    /// Admits a URL without the seen test, since the journal has it, or it is requested again. `insert` and `count` say whether to add its
+    /// identity, or else its key, to the seen set, and itself to the counts: a checkpoint's may have it already.
+    pub(crate) fn remember(
+        &self,
+        url: &CanonicalUrl,
+        identity: Option<Identity<'_>>,
+        (via, depth): (Via, u32),
+        insert: bool,
+        count: bool,
+    ) {
         if via.widens_scope(depth) {
             self.budgets.add_original(url.origin());
             self.forget_narrower(self.scope.widen_by(url));
         }
         if insert {
-            self.seen.insert(url.fingerprint(self.key));
+            self.seen.insert(fingerprint(url, identity, self.key));
         }
         self.admitted.fetch_add(count.into(), Ordering::Relaxed);
     }
@@ -319,13 +330,23 @@ impl Gate {
     pub(super) fn judge_by_rules(&self, roots: &Roots, found: &Found) -> Result<Fingerprint, Refusal> {
         self.scope.judge(roots, found)?;
         self.traps.judge(found)?;
-        Ok(found.url.fingerprint(self.key))
+        Ok(found.fingerprint(self.key))
     }
 
-    /// Refuses a URL if the budget of its shape, section, host or domain is spent, or its host is a known mirror. Seeds and sitemaps are
-    /// exempt.
+    /// Whether budgets apply to requests that have an identity of their own, and learn from them.
+    pub const fn budgets_identities(&self) -> bool {
+        self.traps.budget_identities
+    }
+
+    /// Whether budgets apply to a URL that was found this way: not to seeds and sitemaps, since the user asked for seeds, and sitemaps only
+    /// name pages, each of which is judged by itself; and not to requests that have an identity of their own, unless the user asks for it.
+    pub(crate) fn has_budget(&self, via: Via, has_identity: bool) -> bool {
+        !matches!(via, Via::Seed | Via::Sitemap) && (!has_identity || self.budgets_identities())
+    }
+
+    /// Refuses a URL if the budget of its shape, section, host or domain is spent, or its host is a known mirror.
     pub(super) fn judge_by_budgets(&self, found: &Found) -> Result<(), Refusal> {
-        if !has_budget(found) {
+        if !self.has_budget(found.via, found.identity.is_some()) {
             return Ok(());
         }
         self.budgets.judge(found.url.host(), found.url.path_and_query())?;
@@ -336,7 +357,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether a URL whose turn has come may be requested, as far as budgets go. The caller exempts seeds and sitemaps.
+    /// Whether a URL whose turn has come may be requested, as far as budgets go. The caller knows that it [has one](Self::has_budget).
     ///
     /// # Errors
     /// The reason of the first budget that is spent.
@@ -389,13 +410,14 @@ impl Gate {
         let (scope, trap) = (self.scope.judge_to_explain(found), self.traps.judge(found));
         let scope = Ruled { refusal: scope.err(), rule: Some(self.scope.rule(found, scope)) };
         let mut traps = Ruled { refusal: trap.err(), rule: self.traps.rule(trap) };
+        let has_budget = self.has_budget(found.via, found.identity.is_some());
         if traps.refusal.is_none()
-            && has_budget(found)
+            && has_budget
             && let Some((refusal, rule)) = self.budgets.rule(found.url.host(), found.url.path_and_query())
         {
             traps = Ruled { refusal: Some(refusal), rule: Some(rule) };
         }
-        if traps.refusal.is_none() && has_budget(found) && self.is_known_mirror(&found.url) {
+        if traps.refusal.is_none() && has_budget && self.is_known_mirror(&found.url) {
             traps = Ruled { refusal: Some(Refusal::KnownMirror), rule: self.budgets.mirror_rule(found.url.host()) };
         }
         (scope, traps)
@@ -409,9 +431,14 @@ impl Gate {
     /// The verdict on a URL that the rules let pass, from its sighting. Only here and in [`admit_links`](Self::admit_links) is an
     /// [`Admitted`] made.
     fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {
-        if sighting == Sighting::Seen {
+        if sighting == Sighting::Seen && found.seen_test == SeenTest::Asked {
             return self.turn_away(Refusal::Seen);
         }
+        self.pass(found, fingerprint)
+    }
+
+    /// Counts an admission, and makes it the verdict.
+    fn pass(&self, found: Found, fingerprint: Fingerprint) -> Admission {
         self.admitted.fetch_add(1, Ordering::Relaxed);
         let priority = found.front_queue();
         Admission::Admitted(Admitted { found, fingerprint, priority })
@@ -422,9 +449,4 @@ impl Gate {
         self.refuse(refusal);
         Admission::Refused(refusal)
     }
-}
-
-/// Whether budgets apply to a URL: not to seeds and sitemaps.
-fn has_budget(found: &Found) -> bool {
-    !matches!(found.via, Via::Seed | Via::Sitemap)
 }

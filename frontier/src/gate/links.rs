@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::answers::{HashedBase, LinkKey};
 use super::budget::renew_ids;
-use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, Via};
+use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, SeenTest, Via};
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint};
 use crate::seen::Sighting;
 
@@ -228,17 +228,23 @@ impl Gate {
     pub fn admit_links(&self, links: Links) -> (Vec<Admitted>, RefusalCounts) {
         let Links { open, mut refused, .. } = links;
         self.seen().note_recent(refused.of(Refusal::Seen));
-        let fingerprints: Vec<Fingerprint> = open.iter().map(|open| open.fingerprint).collect();
+        let mut fingerprints = Vec::with_capacity(open.len());
+        let is_shown = |open: &&Open| open.found.seen_test != SeenTest::Skipped;
+        fingerprints.extend(open.iter().filter(is_shown).map(|open| open.fingerprint));
         let mut sightings = Vec::new();
         self.seen().insert_links(&fingerprints, &mut sightings);
-        assert_eq!(sightings.len(), open.len(), "one answer for each fingerprint");
+        let mut sightings = sightings.into_iter();
         let forgets = self.seen().options().layout.forgets();
         let mut admitted = Vec::new();
-        for (Open { key, found, fingerprint }, sighting) in open.into_iter().zip(sightings) {
+        for Open { key, found, fingerprint } in open {
+            let sighting = match found.seen_test {
+                SeenTest::Skipped => Sighting::New,
+                _ => sightings.next().expect("one answer for each fingerprint"),
+            };
             if !forgets {
                 self.answers.note(key, Refusal::Seen, found.url.wire().len());
             }
-            if sighting == Sighting::New {
+            if sighting == Sighting::New || found.seen_test == SeenTest::Told {
                 admitted.push(Admitted { priority: found.front_queue(), found, fingerprint });
             } else {
                 refused.add(Refusal::Seen, 1);

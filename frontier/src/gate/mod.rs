@@ -17,6 +17,10 @@
 //! 5. **Seen**: the [`SeenSet`](crate::seen::SeenSet) answers and remembers in one act. Of equal URLs, however many threads
 //!    bring them at once, exactly one is told that it is new.
 //!
+//! A request may have an identity of its own, [`Found::identity`], which then stands for it in the seen test. All other rules go by its URL,
+//! but the budgets do not apply to it unless `TrapLimits::budget_identities` says so: an API has one URL and a million bodies. A request
+//! may also leave out [the seen test](SeenTest): it is queued whatever the set would say.
+//!
 //! The seen test comes last because it alone remembers, and cannot be undone. A URL that scope or traps refuse leaves no mark:
 //! it takes no room in a filter of fixed size, and a later run with wider rules finds it new. Scope comes before traps because
 //! the commonest refusal of a crawl should name the rule that its user chose.
@@ -77,7 +81,8 @@ mod refusal;
 pub(crate) mod scope;
 mod trap;
 
-pub use admission::{Admission, Admitted, Found, MetadataError, Position, Via};
+pub(crate) use admission::fingerprint;
+pub use admission::{Admission, Admitted, Found, MetadataError, Position, SeenTest, Via};
 pub use blocklist::Blocklist;
 pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 pub use gate::Gate;

@@ -50,6 +50,9 @@ pub struct TrapLimits {
     pub copies: u32,
     /// How much each of these budgets grows for each page that did bring something new.
     pub budget_growth: u32,
+    /// Whether these budgets are also those of requests that have an [identity](super::Found::identity) of their own. Off by default: an
+    /// API has one URL and a million bodies.
+    pub budget_identities: bool,
 }
 
 impl Default for TrapLimits {
@@ -70,6 +73,7 @@ impl Default for TrapLimits {
             mirror_budget: 20,
             copies: 32,
             budget_growth: 4,
+            budget_identities: false,
         }
     }
 }

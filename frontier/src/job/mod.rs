@@ -67,7 +67,7 @@ pub use directory::Job;
 pub(crate) use directory::PAGES;
 pub use error::JobError;
 pub use manifest::Manifest;
-pub use open::{Explained, explain, look, newest_extra, newest_keys, newest_seen};
+pub use open::{Explained, RequestName, explain, look, newest_extra, newest_keys, newest_seen};
 pub use own::{Lock, replace, replace_with};
 
 /// The name of the lock file: empty, and locked while a process crawls into the directory.

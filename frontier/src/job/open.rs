@@ -13,6 +13,7 @@
 //! also parsed.
 
 use std::env;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::checkpoint::{
@@ -20,10 +21,10 @@ use super::checkpoint::{
 };
 use super::journal::{Disk, Storage};
 use super::{Job, JobError, OpenOptions};
-use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules};
+use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, IdentityBuf, KeyRules};
 use crate::bytes::FileError;
 use crate::frontier::{
-    Explanation, Frontier, FrontierOptions, History, Receipt, Record, Remembered, Resume, Timestamp,
+    Entry, Explanation, Frontier, FrontierOptions, History, Receipt, Record, Remembered, Resume, Timestamp,
 };
 use crate::gate::{Found, Position};
 
@@ -304,15 +305,15 @@ pub struct Explained {
 /// ```
 ///
 /// # Errors
-/// If a file is another job's or of a later format, the journal is damaged before its end, an option differs from the job's, or the
-/// file system refuses.
+/// If a file is another job's or of a later format, the journal is damaged before its end, an option differs from the job's, the journal
+/// has no entry that was asked for, or the file system refuses.
 pub fn explain(
     job: &Job,
     options: &FrontierOptions,
-    urls: &[CanonicalUrl],
+    requests: impl IntoIterator<Item = impl Into<RequestName>>,
     now: Timestamp,
 ) -> Result<Explained, CheckpointError> {
-    explain_among(job, options, &[], urls, now)
+    explain_among(job, options, &[], requests, now)
 }
 
 /// As [`explain`], with a scope that also includes the surroundings that these seeds of other partitions open.
@@ -323,12 +324,12 @@ pub fn explain_among(
     job: &Job,
     options: &FrontierOptions,
     seeds: &[Found],
-    urls: &[CanonicalUrl],
+    requests: impl IntoIterator<Item = impl Into<RequestName>>,
     now: Timestamp,
 ) -> Result<Explained, CheckpointError> {
     // No length limit: it may be lower now than when a URL was admitted.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
-    let mut trails: Vec<Trail<'_>> = urls.iter().map(Trail::of).collect();
+    let mut trails: Vec<Trail> = requests.into_iter().map(|request| Trail::of(request.into())).collect();
     let mut resumed_at = Position::default();
     let (mut replay, mut journal, is_whole) = replay(job, options, |position, record| {
         if matches!(record, Record::Resumed { .. }) {
@@ -341,9 +342,9 @@ pub fn explain_among(
     for seed in seeds {
         replay.widen(seed);
     }
-    let explanations = trails.into_iter().zip(urls).map(|(trail, url)| {
-        let history = trail.history(!is_whole);
-        replay.explain(&mut journal, url, history, now)
+    let explanations = trails.into_iter().map(|trail| {
+        let (url, identity, history) = trail.history(!is_whole, &canonicalizer)?;
+        replay.explain(&mut journal, &url, identity, history, now)
     });
     let explanations = explanations.collect::<Result<_, _>>();
     let explanations = explanations.map_err(|error| CheckpointError::of_io(error, job.frontier_directory()))?;
@@ -351,34 +352,82 @@ pub fn explain_among(
     Ok(Explained { explanations, damaged, is_resumed: resumed_at >= position })
 }
 
-/// What the journal says about one URL, gathered record by record.
-pub(super) struct Trail<'a> {
-    url: &'a CanonicalUrl,
-    /// The beginning that the wire URLs of all spellings of the URL share.
-    prefix: &'a str,
+/// Names a request that a job is asked about. A URL converts to one.
+#[derive(Clone, Debug)]
+pub enum RequestName {
+    /// The request for this URL that has no identity of its own: of several, the one with the newest entry.
+    Url(CanonicalUrl),
+    /// The request with this identity: of several, the one with the newest entry; if there is none, one for this URL.
+    Identity(CanonicalUrl, IdentityBuf),
+    /// The request whose entry was first at this [position](crate::frontier::Lease::position) of the journal: of several requests for one
+    /// URL, or with one identity, this one alone.
+    Entry(Position),
+}
+
+impl From<CanonicalUrl> for RequestName {
+    fn from(url: CanonicalUrl) -> Self {
+        Self::Url(url)
+    }
+}
+
+impl From<&CanonicalUrl> for RequestName {
+    fn from(url: &CanonicalUrl) -> Self {
+        Self::Url(url.clone())
+    }
+}
+
+/// What the journal says about one request, gathered record by record.
+struct Trail {
+    request: RequestName,
+    /// The bytes of the beginning that the wire URLs of all spellings of the URL share.
+    prefix: usize,
     remembered: Option<Remembered>,
 }
 
-impl<'a> Trail<'a> {
-    /// The trail of a URL, before the first record.
-    pub(super) fn of(url: &'a CanonicalUrl) -> Self {
-        // It ends with the host: after the host, a wire URL may have a dot that the key lacks.
-        let end = url.origin().find(url.host()).map_or(0, |at| at + url.host().len());
-        Self { url, prefix: &url.origin()[..end], remembered: None }
+impl Trail {
+    /// The trail of a request, before the first record.
+    fn of(request: RequestName) -> Self {
+        let prefix = match &request {
+            // It ends with the host: after the host, a wire URL may have a dot that the key lacks.
+            RequestName::Url(url) => url.origin().find(url.host()).map_or(0, |at| at + url.host().len()),
+            RequestName::Identity(..) | RequestName::Entry(_) => 0,
+        };
+        Self { request, prefix, remembered: None }
     }
 
-    /// Takes the next record. URLs of the same host are canonicalized; all others are compared only by their beginning.
-    pub(super) fn record(&mut self, position: Position, record: &Record<'_>, canonicalizer: &Canonicalizer) {
+    /// Whether this is an entry of the request. `from` is the entry whose page it goes on with, if any. URLs of the same host are
+    /// canonicalized; all others are compared only by their beginning.
+    fn has(
+        &self,
+        position: Position,
+        from: Option<Position>,
+        entry: &Entry<'_>,
+        canonicalizer: &Canonicalizer,
+    ) -> bool {
+        match &self.request {
+            RequestName::Url(url) => {
+                entry.identity.is_none()
+                    && entry.wire.starts_with(&url.origin()[..self.prefix])
+                    && canonicalizer.canonicalize(entry.wire).is_ok_and(|of| of.key() == url.key())
+            }
+            RequestName::Identity(_, identity) => entry.identity == Some(identity.borrow()),
+            RequestName::Entry(first) => {
+                let goes_on = |remembered: &Remembered| from == Some(remembered.position);
+                position == *first || self.remembered.as_ref().is_some_and(goes_on)
+            }
+        }
+    }
+
+    /// Takes the next record.
+    fn record(&mut self, position: Position, record: &Record<'_>, canonicalizer: &Canonicalizer) {
         match record {
-            Record::Admitted(entry) | Record::Again { entry, .. } if entry.wire.starts_with(self.prefix) => {
-                if canonicalizer.canonicalize(entry.wire).is_ok_and(|url| url.key() == self.url.key()) {
-                    // A page that is given up already has its record.
-                    let receipt = match record {
-                        Record::Again { settled, entry } if entry.is_parked() => settled.receipts.first(),
-                        _ => None,
-                    };
-                    self.remembered = Some(Remembered { receipt, ..Remembered::new(position, entry) });
-                }
+            Record::Admitted(entry) if self.has(position, entry.replaces, entry, canonicalizer) => {
+                self.remembered = Some(Remembered::new(position, entry));
+            }
+            Record::Again { settled, entry } if self.has(position, Some(settled.position), entry, canonicalizer) => {
+                // A page that is given up already has its record.
+                let receipt = settled.receipts.first().filter(|_| entry.is_parked());
+                self.remembered = Some(Remembered { receipt, ..Remembered::new(position, entry) });
             }
             Record::Settled(settled) => {
                 if let Some(remembered) = &mut self.remembered
@@ -408,8 +457,32 @@ impl<'a> Trail<'a> {
         }
     }
 
-    /// The gathered history. `is_cut` says that parts of the journal are gone.
-    pub(super) fn history(self, is_cut: bool) -> History {
-        self.remembered.map_or(History::None { is_cut }, History::Admitted)
+    /// The URL, the identity and the gathered history. `is_cut` says that parts of the journal are gone.
+    ///
+    /// # Errors
+    /// If the entry that was asked for is not in the journal.
+    fn history(
+        self,
+        is_cut: bool,
+        canonicalizer: &Canonicalizer,
+    ) -> io::Result<(CanonicalUrl, Option<IdentityBuf>, History)> {
+        let Self { request, remembered, .. } = self;
+        let (url, identity) = match (request, &remembered) {
+            (RequestName::Url(url), _) => (url, None),
+            (RequestName::Identity(_, identity), Some(remembered)) => {
+                (canonicalizer.canonicalize(&remembered.wire).map_err(io::Error::other)?, Some(identity))
+            }
+            (RequestName::Identity(url, identity), None) => (url, Some(identity)),
+            (RequestName::Entry(_), Some(remembered)) => {
+                let url = canonicalizer.canonicalize(&remembered.wire).map_err(io::Error::other)?;
+                (url, remembered.identity.clone())
+            }
+            (RequestName::Entry(position), None) => {
+                let reason = if is_cut { ", or only in a part that is gone" } else { "" };
+                let error = format!("the journal has no entry at {}{reason}", position.to_u64());
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+            }
+        };
+        Ok((url, identity, remembered.map_or(History::None { is_cut }, History::Admitted)))
     }
 }

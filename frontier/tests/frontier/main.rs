@@ -24,6 +24,7 @@ mod frontier;
 mod frontier_model;
 mod gate;
 mod host_rules;
+mod identity;
 #[cfg(feature = "lending")]
 mod lending;
 mod rate;

@@ -3,24 +3,28 @@
 //!
 //! ```text
 //! flags      1 byte: bits 0, 1 and 7 how it was found, 0 seed, 1 link, 2 redirect, 3 it is a sitemap, 128 listed in a sitemap,
-//!            129 item of a feed; bits 2 to 6 which of the optional fields are there
+//!            129 item of a feed, 131 the next flags say it; bits 2 to 6 which of the optional fields are there
 //! priority   1 byte
 //! redirects  1 byte
+//! more flags 1 byte, only if the first ones say so: bits 0 to 2 how it was found, as the place in the list above, from 0 on; bit 3 it has
+//!            an identity of its own; bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither
 //! depth      varint
 //! referrer   varint, the step from this entry's position to that of the page it was found on; optional
 //! replaces   varint, the step to the entry whose place it takes; optional
 //! time       varint, microseconds, the time that it waits for; optional
 //! attempts   varint, the tries used before; optional
 //! metadata   varint, its length; optional
+//! identity   varint, its length, 1 to 64; optional
 //! wire URL   varint, its length
-//!            the bytes of the metadata, then those of the wire URL
+//!            the bytes of the metadata, of the identity, and of the wire URL
 //! ```
 //!
 //! An absent field takes no bytes. An entry with a URL of 85 bytes takes about 94: its referrer is near, so the step to it is short.
 
+use crate::address::{Identity, IdentityBuf};
 use crate::bytes::{Fields, varint};
 use crate::frontier::Timestamp;
-use crate::gate::{Found, Position, Via};
+use crate::gate::{Found, Position, SeenTest, Via};
 
 /// One admission, as the journal keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,10 @@ pub struct Entry<'a> {
     pub not_before: Option<Timestamp>,
     /// Its finder's own bytes; may be empty.
     pub metadata: &'a [u8],
+    /// What stands for it in the seen test; `None` for its URL's key.
+    pub identity: Option<Identity<'a>>,
+    /// Whether the seen set was asked and told.
+    pub seen_test: SeenTest,
 }
 
 impl<'a> Entry<'a> {
@@ -61,13 +69,16 @@ impl<'a> Entry<'a> {
             replaces: None,
             not_before: None,
             metadata: &[],
+            identity: None,
+            seen_test: SeenTest::Asked,
         }
     }
 
     /// A found URL, with the front queue that it goes to.
     pub(crate) fn of(found: &'a Found, priority: u8) -> Self {
-        let Found { ref url, depth, via, redirects, referrer, ref metadata, .. } = *found;
-        Self { depth, priority, via, redirects, referrer, metadata, ..Self::seed(url.wire()) }
+        let Found { ref url, depth, via, redirects, referrer, ref metadata, ref identity, seen_test, .. } = *found;
+        let identity = identity.as_ref().map(IdentityBuf::borrow);
+        Self { depth, priority, via, redirects, referrer, metadata, identity, seen_test, ..Self::seed(url.wire()) }
     }
 
     /// The `not_before` of a page that was given up: never, unless it is asked for again.
@@ -86,8 +97,17 @@ const NOT_BEFORE: u8 = 1 << 4;
 const ATTEMPTS: u8 = 1 << 5;
 const METADATA: u8 = 1 << 6;
 
-/// The most bytes before the metadata: three single bytes and seven numbers.
-const HEAD: usize = 3 + 7 * varint::MAX_BYTES;
+/// In place of how it was found: the next flags say that, and more.
+const EXTENDED: u8 = 1 << 7 | 3;
+/// Among the next flags: it has an identity of its own.
+const IDENTITY: u8 = 1 << 3;
+/// Where the seen test is among the next flags.
+const SEEN_TEST: u32 = 4;
+/// The ways to be found, in the order of their numbers in the next flags.
+const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
+
+/// The most bytes before the metadata: four single bytes and eight numbers.
+const HEAD: usize = 4 + 8 * varint::MAX_BYTES;
 
 /// The bytes before the metadata, assembled first, so that an entry is appended in two or three pieces.
 struct Head {
@@ -111,13 +131,15 @@ impl Head {
 impl<'a> Entry<'a> {
     /// The most bytes that it takes, so that space can be reserved before anything is written.
     pub(crate) fn longest(&self) -> usize {
-        HEAD + self.metadata.len() + self.wire.len()
+        HEAD + self.metadata.len() + self.identity.map_or(0, |identity| identity.bytes().len()) + self.wire.len()
     }
 
     /// Appends an entry at this position: the steps to other entries are relative to it.
     pub(crate) fn write(&self, at: Position, to: &mut Vec<u8>) {
         let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
+        let is_extended = self.identity.is_some() || self.seen_test != SeenTest::Asked;
         let via = match self.via {
+            _ if is_extended => EXTENDED,
             Via::Seed => 0,
             Via::Link => 1,
             Via::Redirect => 2,
@@ -133,6 +155,10 @@ impl<'a> Entry<'a> {
             | flag(METADATA, !self.metadata.is_empty());
         let mut head = Head { bytes: [0; HEAD], length: 3 };
         head.bytes[..3].copy_from_slice(&[flags, self.priority, self.redirects]);
+        if is_extended {
+            head.bytes[3] = self.more_flags();
+            head.length = 4;
+        }
         head.put(self.depth.into());
         for before in [self.referrer, self.replaces].into_iter().flatten() {
             head.put(varint::step(at.to_u64(), before.to_u64()));
@@ -146,11 +172,28 @@ impl<'a> Entry<'a> {
         if !self.metadata.is_empty() {
             head.put(self.metadata.len() as u64);
         }
+        let identity = self.identity.map_or(&[][..], Identity::bytes);
+        if !identity.is_empty() {
+            head.put(identity.len() as u64);
+        }
         head.put(self.wire.len() as u64);
-        to.reserve(head.length + self.metadata.len() + self.wire.len());
+        to.reserve(head.length + self.metadata.len() + identity.len() + self.wire.len());
         to.extend_from_slice(&head.bytes[..head.length]);
         to.extend_from_slice(self.metadata);
+        to.extend_from_slice(identity);
         to.extend_from_slice(self.wire.as_bytes());
+    }
+
+    /// The second byte of flags.
+    fn more_flags(&self) -> u8 {
+        let via = WAYS.iter().position(|way| *way == self.via).unwrap_or_default();
+        let seen_test = match self.seen_test {
+            SeenTest::Asked => 0,
+            SeenTest::Told => 1,
+            SeenTest::Skipped => 2,
+        };
+        let via = u8::try_from(via).expect("few ways");
+        via | if self.identity.is_some() { IDENTITY } else { 0 } | seen_test << SEEN_TEST
     }
 
     /// Reads an entry at this position. Its texts are borrowed from the bytes.
@@ -160,7 +203,12 @@ impl<'a> Entry<'a> {
     /// another version.
     pub(crate) fn read(fields: &mut Fields<'a>, at: Position) -> Result<Self, &'static str> {
         let [flags, priority, redirects] = fields.take()?;
+        let mut more = 0;
         let via = match flags & !(REFERRER | REPLACES | NOT_BEFORE | ATTEMPTS | METADATA) {
+            EXTENDED => {
+                more = fields.u8()?;
+                *WAYS.get(usize::from(more & (IDENTITY - 1))).ok_or("unknown flags")?
+            }
             0 => Via::Seed,
             1 => Via::Link,
             2 => Via::Redirect,
@@ -176,11 +224,37 @@ impl<'a> Entry<'a> {
         let not_before = number(NOT_BEFORE)?.map(Timestamp::from_micros);
         let attempts = u8::try_from(number(ATTEMPTS)?.unwrap_or(0)).map_err(|_| BEYOND)?;
         let metadata = usize::try_from(number(METADATA)?.unwrap_or(0)).map_err(|_| BEYOND)?;
+        let identity = if more & IDENTITY == 0 { 0 } else { fields.varint()? };
         let length = usize::try_from(fields.varint()?).map_err(|_| BEYOND)?;
         let metadata = fields.part(metadata)?.bytes();
+        let (identity, seen_test) =
+            if more == 0 { (None, SeenTest::Asked) } else { read_more(fields, more, identity)? };
         let wire = fields.text(length)?;
-        Ok(Self { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata })
+        let blank =
+            Self { attempts, referrer, replaces, not_before, metadata, identity, seen_test, ..Self::seed(wire) };
+        Ok(Self { depth, priority, via, redirects, ..blank })
     }
+}
+
+/// Reads what the second byte of flags says: an identity of this length, and the seen test.
+fn read_more<'a>(
+    fields: &mut Fields<'a>,
+    more: u8,
+    length: u64,
+) -> Result<(Option<Identity<'a>>, SeenTest), &'static str> {
+    let seen_test = match more >> SEEN_TEST {
+        0 => SeenTest::Asked,
+        1 => SeenTest::Told,
+        2 => SeenTest::Skipped,
+        _ => return Err("unknown flags"),
+    };
+    if more & IDENTITY == 0 {
+        return Ok((None, seen_test));
+    }
+    let bytes = fields.part(usize::try_from(length).map_err(|_| BEYOND)?)?.bytes();
+    Identity::new(bytes)
+        .map(|identity| (Some(identity), seen_test))
+        .map_err(|_| "an identity of 0 or more than 64 bytes")
 }
 
 /// The error if a number does not fit its type.

@@ -208,8 +208,9 @@ impl Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::Identity;
     use crate::frontier::Timestamp;
-    use crate::gate::Via;
+    use crate::gate::{SeenTest, Via};
 
     #[test]
     fn entries_survive_on_both_sides_of_a_chunk_and_nothing_else_is_one() {
@@ -229,6 +230,9 @@ mod tests {
             let not_before = (number % 5 == 2).then_some(Timestamp::from_micros(u64::from(number) << 40));
             let attempts = if number % 7 == 3 { priority } else { 0 };
             let metadata = if number % 11 == 5 { &[redirects; 300][..usize::from(priority)] } else { &[] };
+            let own = [priority; 64];
+            let identity = Identity::new(&own[..number as usize % 65]).ok().filter(|_| number % 13 == 6);
+            let seen_test = [SeenTest::Asked, SeenTest::Told, SeenTest::Skipped][number as usize / 7 % 3];
             let blank = Entry {
                 wire: &wire,
                 depth,
@@ -240,12 +244,15 @@ mod tests {
                 replaces,
                 not_before,
                 metadata,
+                identity,
+                seen_test,
             };
             let position = arena.append(&Record::Admitted(blank)).unwrap().unwrap();
             assert!(written.last().is_none_or(|&(before, _)| before < position));
             bytes += wire.len() + metadata.len();
             let metadata = metadata.to_vec();
-            let more = (referrer, replaces, not_before, metadata);
+            bytes += identity.map_or(0, |identity| identity.bytes().len());
+            let more = (referrer, replaces, not_before, metadata, identity.map(Identity::to_buf), seen_test);
             written.push((position, (wire, depth, priority, via, redirects, attempts, more)));
         }
         for (position, (wire, depth, priority, via, redirects, attempts, more)) in &written {
@@ -253,10 +260,11 @@ mod tests {
             assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
             assert_eq!((entry.via, entry.redirects, entry.attempts), (*via, *redirects, *attempts));
             let metadata = entry.metadata.to_vec();
-            assert_eq!((entry.referrer, entry.replaces, entry.not_before, metadata), *more);
+            let own = (entry.identity.map(Identity::to_buf), entry.seen_test);
+            assert_eq!((entry.referrer, entry.replaces, entry.not_before, metadata, own.0, own.1), *more);
         }
         // Each of the three long entries leaves the end of a chunk unused, and the last chunk is not full yet.
-        assert!(arena.memory() < bytes + 14 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);
+        assert!(arena.memory() < bytes + 15 * written.len() + 4 * CHUNK, "{}", arena.memory() - bytes);
         for position in (0..5 * CHUNK as u64).step_by(97).chain([u64::MAX]) {
             // Whatever bytes are in the middle of an entry, this does not panic.
             let _ = arena.read(Position::from_u64(position));

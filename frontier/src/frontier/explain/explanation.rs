@@ -6,10 +6,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::address::Fingerprint;
+use crate::address::{Fingerprint, Identity, IdentityBuf};
 use crate::frontier::durable::{Entry, Receipt, Settled};
 use crate::frontier::{HostStatus, Hours, Timestamp};
-use crate::gate::{Position, Refusal, Ruled, Via};
+use crate::gate::{Position, Refusal, Ruled, SeenTest, Via};
 use crate::seen::Sighting;
 
 /// Everything that is known of one URL: why it was not fetched, if it was not. Displayed as the [verdict](Self::verdict), in one line, and
@@ -26,6 +26,8 @@ pub struct Explanation {
     pub wire: String,
     /// The key, which equal URLs share.
     pub key: String,
+    /// What stands for it in the seen test, if that is not the key.
+    pub identity: Option<IdentityBuf>,
     /// The fingerprint, by which the seen set knows it.
     pub fingerprint: Fingerprint,
     /// The answer of the scope. A URL that was never admitted is judged as a link of a seed.
@@ -133,6 +135,10 @@ pub struct Remembered {
     pub redirects: u8,
     /// The time before which it was not to be fetched; `None` if it was queued at once.
     pub not_before: Option<Timestamp>,
+    /// What stands for it in the seen test, if that is not its URL's key.
+    pub identity: Option<IdentityBuf>,
+    /// Whether the seen set was asked and told.
+    pub seen_test: SeenTest,
     /// The entry of the page it was found on.
     pub referrer: Option<Position>,
     /// That page's URL, if the journal still has it.
@@ -196,6 +202,8 @@ impl Remembered {
             via: entry.via,
             redirects: entry.redirects,
             not_before: entry.not_before,
+            identity: entry.identity.map(Identity::to_buf),
+            seen_test: entry.seen_test,
             referrer: entry.referrer,
             referrer_url: None,
             attempts: entry.attempts,
@@ -229,6 +237,9 @@ impl fmt::Display for Explanation {
         writeln!(f, "{}", self.verdict())?;
         writeln!(f, "  url          {}", self.wire)?;
         writeln!(f, "  key          {}", self.key)?;
+        if let Some(identity) = &self.identity {
+            writeln!(f, "  identity     {}", Hex(identity.borrow()))?;
+        }
         writeln!(f, "  fingerprint  {:016x}", self.fingerprint.bits())?;
         writeln!(f, "  scope        {}", self.scope)?;
         writeln!(f, "  traps        {}", self.trap)?;
@@ -318,6 +329,11 @@ impl fmt::Display for Remembered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "admitted at {}: a {}, depth {}", self.position.to_u64(), self.via.name(), self.depth)?;
         self.referrer_url.iter().try_for_each(|referrer| write!(f, ", found on {referrer}"))?;
+        f.write_str(match self.seen_test {
+            SeenTest::Asked => "",
+            SeenTest::Told => ", without asking the filter",
+            SeenTest::Skipped => ", without asking or telling the filter",
+        })?;
         match self.place {
             Place::Done => write!(f, "; done, tried {}", times(self.attempts.into())),
             Place::Aside { refusal } => write!(f, "; set aside as {refusal}, tried {}", times(self.attempts.into())),
@@ -339,6 +355,15 @@ impl fmt::Display for Fetched {
         self.message.iter().try_for_each(|message| write!(f, ": {message}"))?;
         write!(f, ", at {}", self.at)?;
         self.recrawled.as_ref().map_or(Ok(()), |recrawled| write!(f, "; {recrawled}"))
+    }
+}
+
+/// The bytes of an identity, in hexadecimal digits.
+struct Hex<'a>(Identity<'a>);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -25,7 +25,7 @@ mod verdict;
 
 use std::io;
 
-use crate::address::CanonicalUrl;
+use crate::address::{CanonicalUrl, IdentityBuf};
 use crate::bytes::varint;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::{Entry, Journal, read_wire};
@@ -61,6 +61,7 @@ impl Inquiry<'_> {
         &self,
         journal: &mut impl Journal,
         url: &CanonicalUrl,
+        identity: Option<IdentityBuf>,
         mut history: History,
         now: Timestamp,
     ) -> io::Result<Explanation> {
@@ -76,7 +77,7 @@ impl Inquiry<'_> {
         let account = host.map(|(host, usage)| self.account(host, usage, now));
         let host = host.map(|(host, _)| host);
         // A URL that was never admitted is judged as a link on a seed.
-        let mut found = Found { depth: 1, via: Via::Link, ..Found::seed(url.clone()) };
+        let mut found = Found { depth: 1, via: Via::Link, identity, ..Found::seed(url.clone()) };
         if let History::Admitted(remembered) = &mut history {
             let Remembered { depth, via, redirects, referrer, .. } = *remembered;
             found = Found { depth, via, redirects, referrer, ..found };
@@ -95,13 +96,14 @@ impl Inquiry<'_> {
         }
         let (scope, trap) = self.state.gate().explain(&found);
         let seen = self.state.gate().seen();
-        let fingerprint = url.fingerprint(self.state.gate().fingerprint_key());
+        let fingerprint = found.fingerprint(self.state.gate().fingerprint_key());
         let shard = seen.shard_of(fingerprint);
         let row = seen.shard_statistics(shard);
         Ok(Explanation {
             now,
             wire: url.wire().to_owned(),
             key: url.key().to_owned(),
+            identity: found.identity,
             fingerprint,
             scope,
             max_depth: self.state.gate().depths().of(url.host()),

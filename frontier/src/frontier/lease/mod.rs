@@ -24,13 +24,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::CanonicalUrl;
+use crate::address::{CanonicalUrl, Identity, IdentityBuf, IdentityError};
 use crate::frontier::Validators;
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{CountsByAddress, HostId, RateGroupId, ServerAddress, Sharing};
 use crate::frontier::queues::Queued;
 use crate::frontier::{LeaseToken, Timestamp};
-use crate::gate::{Found, Links, MetadataError, PageYield, Position, Via};
+use crate::gate::{Found, Links, MetadataError, PageYield, Position, SeenTest, Via};
 
 pub use outcome::{Completion, Outcome, Reply};
 pub(crate) use trouble::{Blame, Setback};
@@ -116,6 +116,10 @@ pub struct Lease {
     pub(crate) yielded: Option<PageYield>,
     /// The finder's own bytes.
     pub(crate) metadata: Box<[u8]>,
+    /// What stands for its page in the seen test, if not its URL's key.
+    pub(crate) identity: Option<IdentityBuf>,
+    /// Whether the seen set was asked for its page, and told.
+    pub(crate) seen_test: SeenTest,
     /// How long it waited, if that is known.
     pub(crate) waited: Waited,
 }
@@ -193,9 +197,15 @@ impl Lease {
         self.texts.origin()
     }
 
-    /// The position of its admission in the journal; `None` for a robots.txt, which is not admitted.
-    pub(crate) fn position(&self) -> Option<Position> {
+    /// The position of its admission in the journal, which names its page, also where several have one URL or one [identity](Href::identity).
+    /// `None` for a robots.txt, which is not admitted. A page that waits for its next try has another position then.
+    pub fn position(&self) -> Option<Position> {
         self.position
+    }
+
+    /// The [identity](Href::identity) that its finder gave; `None` if its URL's key stands for it in the seen test.
+    pub fn identity(&self) -> Option<Identity<'_>> {
+        self.identity.as_ref().map(IdentityBuf::borrow)
     }
 
     /// The wire URL of the page it was found on.
@@ -281,6 +291,7 @@ impl Lease {
         (self.via, self.redirects) = (via, redirects);
         self.attempt = tries.saturating_add(earlier).saturating_add(1);
         (self.earlier, self.metadata) = (earlier, metadata.into());
+        (self.identity, self.seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
     }
 
     /// When it was lent out.
@@ -295,8 +306,9 @@ impl Lease {
 
     /// The entry of the same page at this wire URL, which replaces the one that was lent.
     pub(crate) fn entry<'a>(&'a self, wire: &'a str) -> Entry<'a> {
-        let Self { depth, priority, via, redirects, position, ref metadata, .. } = *self;
-        Entry { depth, priority, via, redirects, replaces: position, metadata, ..Entry::seed(wire) }
+        let Self { depth, priority, via, redirects, position, ref metadata, seen_test, .. } = *self;
+        let (replaces, identity) = (position, self.identity());
+        Entry { depth, priority, via, redirects, replaces, metadata, identity, seen_test, ..Entry::seed(wire) }
     }
 
     /// The rest of its host between requests.
@@ -356,18 +368,25 @@ impl Found {
     }
 
     /// A URL that the response to `lease` redirects to. It is as deep as the page itself, and inherits its priority and metadata.
+    ///
+    /// A request with an identity of its own is the same request there, which the seen set knows already: it keeps the identity, and the
+    /// seen set is not asked. A request that was queued without asking the seen set is queued at the target without asking too. Chains of
+    /// redirects are bounded by `traps.redirects`.
     pub(crate) fn redirect(url: CanonicalUrl, lease: &Lease) -> Self {
         let redirects = lease.redirects().saturating_add(1);
         let (depth, referrer) = (lease.depth(), lease.position());
         // The priority and metadata that the finder gave hold for the target too.
         let (priority, metadata) = (Some(lease.priority), lease.metadata.clone());
         let via = if lease.kind() == LeaseKind::Sitemap { Via::Sitemap } else { Via::Redirect };
-        Self { depth, via, redirects, referrer, priority, metadata, ..Self::seed(url) }
+        let identity = lease.identity.clone();
+        let seen_test = if identity.is_some() { SeenTest::Skipped } else { lease.seen_test };
+        Self { depth, via, redirects, referrer, priority, metadata, identity, seen_test, ..Self::seed(url) }
     }
 
-    /// The same, with the priority and metadata that its finder gave.
+    /// The same, with everything that its finder gave.
     pub(crate) fn said(self, href: &Href<'_>) -> Self {
-        Self { priority: href.priority, metadata: href.metadata.into(), ..self }
+        let Href { priority, metadata, identity, seen_test, .. } = *href;
+        Self { priority, metadata: metadata.into(), identity: identity.map(Identity::to_buf), seen_test, ..self }
     }
 }
 
@@ -430,6 +449,8 @@ pub struct Href<'a> {
     /// Its front queue: 0 goes first. `None` takes the depth, at most 255.
     pub priority: Option<u8>,
     pub(crate) metadata: &'a [u8],
+    pub(crate) identity: Option<Identity<'a>>,
+    pub(crate) seen_test: SeenTest,
 }
 
 impl<'a> Href<'a> {
@@ -442,6 +463,64 @@ impl<'a> Href<'a> {
     pub fn metadata(mut self, bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Result<Self, MetadataError> {
         self.metadata = MetadataError::check(bytes.as_ref())?;
         Ok(self)
+    }
+
+    /// What stands for this request in the seen test, in place of its URL's key: 1 to 64 bytes, such as a digest of its method and body,
+    /// Scrapy's request fingerprint or Crawlee's `uniqueKey`. Requests of one URL with two identities are two requests, and requests of two
+    /// URLs with one identity are one. An identity is never taken for a URL.
+    ///
+    /// Scope, traps, robots.txt and politeness go by the URL all the same. The budgets of `traps` leave the request out unless
+    /// [`budget_identities`](crate::gate::TrapLimits::budget_identities) is on. The identity is journaled, and comes back in [the
+    /// lease](Lease::identity).
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
+    /// use crawler_frontier::gate::Refusal;
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// for (body, refusal) in [("q=red", None), ("q=blue", None), ("q=red", Some(Refusal::Seen))] {
+    ///     let search = Href::from("https://example.org/api/search").metadata(body)?.identity(body)?;
+    ///     assert_eq!(frontier.seed(search, now)?, refusal);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no bytes, or more than 64.
+    pub fn identity(mut self, bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Result<Self, IdentityError> {
+        self.identity = Some(Identity::new(bytes)?);
+        Ok(self)
+    }
+
+    /// Queues it whatever the seen set says, which is neither asked nor told: Scrapy's `dont_filter`, Crawlee's `always_enqueue`. All other
+    /// rules apply. A page that is queued twice is fetched twice: each is an entry of its own, with a [position](Lease::position).
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
+    /// use crawler_frontier::gate::Refusal;
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// let page = Href::from("https://example.org/account");
+    /// // To sign in, and after that the page itself.
+    /// assert_eq!(frontier.seed(page.unconditional(), now)?, None);
+    /// assert_eq!(frontier.seed(page, now)?, None);
+    /// assert_eq!(frontier.seed(page, now)?, Some(Refusal::Seen));
+    /// // Whatever the seen set says, and no link to it is new from then on.
+    /// assert_eq!(frontier.seed(Href::from("https://example.org/").unconditional().and_remembered(), now)?, None);
+    /// assert_eq!(frontier.seed("https://example.org/", now)?, Some(Refusal::Seen));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn unconditional(mut self) -> Self {
+        self.seen_test = SeenTest::Skipped;
+        self
+    }
+
+    /// Beside [`unconditional`](Self::unconditional): the seen set is told, though not asked.
+    #[must_use]
+    pub const fn and_remembered(mut self) -> Self {
+        self.seen_test = SeenTest::Told;
+        self
     }
 }
 

@@ -28,7 +28,7 @@ use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
-use crate::gate::{Gate, Position, Refusal, Via};
+use crate::gate::{Gate, Position, Refusal, SeenTest, Via};
 
 impl<J: Journal> Frontier<J> {
     /// A lease of a host that was taken from the front queue of this priority. `None` if there is none this time, because URLs were dropped
@@ -287,6 +287,8 @@ impl<J: Journal> Frontier<J> {
             for_other: None,
             yielded: None,
             metadata: Box::default(),
+            identity: None,
+            seen_test: SeenTest::Asked,
             waited: Waited::default(),
         }
     }
@@ -326,10 +328,9 @@ fn refusal(gate: &Gate, host: &Host, obeys_robots: bool, entry: &Entry<'_>) -> O
     (obeys_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
 }
 
-/// The refusal of a page if the budget of pages like it is spent. Seeds and sitemaps have no budget: the user asked for seeds, and sitemaps
-/// only name pages, each of which is judged by itself.
+/// The refusal of a page if the budget of pages like it is spent.
 fn unproductive(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
-    let has_budget = !matches!(entry.via, Via::Seed | Via::Sitemap);
+    let has_budget = gate.has_budget(entry.via, entry.identity.is_some());
     let judge = || gate.judge_turn(host.key.host(), entry.wire).err();
     if has_budget { judge() } else { None }
 }

@@ -49,8 +49,8 @@ use crate::seen::Removal;
 const RELEASES: u32 = 128;
 
 impl<J: Journal> Frontier<J> {
-    /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL is added to the seen set, but not tested
-    /// against it. If the gate refuses it for another reason, says why. It counts as found anew, like a seed: at depth 0, and it widens the
+    /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL is added to the seen set, unless it is
+    /// [unconditional](Href::unconditional), but not tested against it. If the gate refuses it for another reason, says why. It counts as found anew, like a seed: at depth 0, and it widens the
     /// scope. [`schedule_again`](Self::schedule_again) schedules the page of a lease, which keeps its depth.
     ///
     /// It goes to the end of its host's queue within a second of its time, at the next call of [`next`](Self::next); robots.txt and
@@ -99,15 +99,16 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
-    pub fn retry(
+    pub fn retry<'a>(
         &mut self,
-        text: &str,
+        href: impl Into<Href<'a>>,
         via: crate::gate::Via,
         depth: u32,
         now: Timestamp,
     ) -> Result<Option<Refusal>, FrontierError> {
-        let url = self.gate().canonicalizer().canonicalize(text)?;
-        Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url) }, now)?)
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url).said(&href) }, now)?)
     }
 
     /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that recrawling brings no page nearer to a seed.
@@ -121,7 +122,8 @@ impl<J: Journal> Frontier<J> {
     pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         self.check_is_out(lease)?;
         let Some(position) = lease.position() else { return Ok(None) };
-        let found = |url| Found { depth: lease.depth(), via: lease.via(), ..Found::seed(url) };
+        let identity = || lease.identity.clone();
+        let found = |url| Found { depth: lease.depth(), via: lease.via(), identity: identity(), ..Found::seed(url) };
         let url = self.gate().canonicalizer().canonicalize(lease.url());
         // The limits may be lower than when it was admitted.
         let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate().check(&found(url)));
@@ -133,8 +135,8 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// Takes a URL from the seen set, so that it is new when it is next found. If it is queued, scheduled, given up or lent out, it stays
-    /// so.
+    /// Takes a URL from the seen set, or the [identity](Href::identity) that is given with it, so that it is new when it is next found. If
+    /// it is queued, scheduled, given up or lent out, it stays so.
     ///
     /// Only the counting and the exact [layout](crate::seen::Layout::forgets) can forget. In the counting layout, forgetting a URL that was
     /// never found may make another one new, at the filter's false-positive rate. If the journal is durable, so is this. The call waits
@@ -158,9 +160,10 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Unsupported`](FrontierError::Unsupported) with the layout's name, if that cannot forget; [`Address`](FrontierError::Address);
     /// [`Storage`](FrontierError::Storage): nothing is forgotten then.
-    pub fn forget(&mut self, text: &str) -> Result<Removal, FrontierError> {
-        let url = self.gate().canonicalizer().canonicalize(text)?;
-        let fingerprint = url.fingerprint(self.gate().fingerprint_key());
+    pub fn forget<'a>(&mut self, href: impl Into<Href<'a>>) -> Result<Removal, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        let fingerprint = Found::seed(url).said(&href).fingerprint(self.gate().fingerprint_key());
         if self.gate().seen().options().layout.forgets() {
             self.journal.append(&Record::Forgotten { fingerprint })?;
         }

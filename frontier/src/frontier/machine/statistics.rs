@@ -19,7 +19,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use super::{Frontier, FrontierError, FrontierStatistics};
-use crate::address::CanonicalUrl;
+use crate::address::{CanonicalUrl, Identity, IdentityBuf};
 use crate::bytes::varint;
 use crate::frontier::durable::{Counts, Journal, read_wire};
 use crate::frontier::explain::{Explanation, History, Inquiry};
@@ -157,12 +157,30 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage), if robots rules have to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
-        Ok(Inquiry { state: &self.state, rate_groups: Some(self.queues.rate_groups()), addresses: &[] }.explain(
-            &mut self.journal,
-            url,
-            History::Unasked,
-            now,
-        )?)
+        self.explain_request(url, None, now)
+    }
+
+    /// As [`explain`](Self::explain), for the request at this URL that has this identity.
+    ///
+    /// # Errors
+    /// As [`explain`](Self::explain).
+    pub fn explain_identity(
+        &mut self,
+        url: &CanonicalUrl,
+        identity: Identity<'_>,
+        now: Timestamp,
+    ) -> Result<Explanation, FrontierError> {
+        self.explain_request(url, Some(identity.to_buf()), now)
+    }
+
+    fn explain_request(
+        &mut self,
+        url: &CanonicalUrl,
+        identity: Option<IdentityBuf>,
+        now: Timestamp,
+    ) -> Result<Explanation, FrontierError> {
+        let inquiry = Inquiry { state: &self.state, rate_groups: Some(self.queues.rate_groups()), addresses: &[] };
+        Ok(inquiry.explain(&mut self.journal, url, identity, History::Unasked, now)?)
     }
 }
 

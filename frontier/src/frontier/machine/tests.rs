@@ -13,7 +13,8 @@ use crate::frontier::{
     Arena, Entry, Failure, Frontier, FrontierOptions, Journal, Lease, LeaseKind, Next, Outcome, Record, RobotsRecord,
     StateChunk, Timestamp, idle_hosts,
 };
-use crate::gate::{Position, ScopeKind};
+use crate::gate::budget::PageEvidence;
+use crate::gate::{Admission, Found, Position, Refusal, ScopeKind, Via};
 
 /// A journal that keeps the images it is given, and robots rules.
 #[derive(Clone, Default)]
@@ -373,4 +374,43 @@ fn what_is_no_url_cannot_be_retried() {
         .retry("no url", crate::gate::Via::Link, 3, Timestamp::default())
         .unwrap_err();
     assert!(matches!(error, crate::frontier::FrontierError::Address(_)), "{error}");
+}
+
+/// Budgets are of pages, and a request with an identity of its own has none unless that is asked for. The same holds at its turn.
+#[test]
+fn a_request_with_an_identity_has_no_budget_unless_asked() {
+    for asks in [false, true] {
+        let mut options = options();
+        options.politeness.robots = false;
+        (options.traps.shape_budget, options.traps.budget_identities) = (1, asks);
+        let mut frontier = Frontier::new(&options).unwrap();
+        let now = Timestamp::from_micros(0);
+        let url = frontier.gate().canonicalizer().canonicalize("https://a.example/api/1").unwrap();
+        let found = |body: u8| {
+            let found = Found { depth: 1, via: Via::Link, ..Found::seed(url.clone()) };
+            if body == 0 { found } else { found.with_identity(&[body]).unwrap() }
+        };
+        let admits = |frontier: &Frontier, body| match frontier.gate().admit(found(body)) {
+            Admission::Admitted(admitted) => Ok(admitted),
+            Admission::Refused(refusal) => Err(refusal),
+        };
+        let [plain, own] = [0, 1].map(|body| admits(&frontier, body).unwrap());
+        frontier.submit(plain, now).unwrap();
+        frontier.submit(own, now).unwrap();
+        let budgets = frontier.gate().budgets();
+        for _ in 0..9 {
+            let (yielded, _) = budgets.recognize(("a.example", "/api/1"), url.wire(), PageEvidence::Nothing);
+            budgets.note("a.example", &yielded);
+        }
+        let mut asked = Vec::new();
+        while let Next::Fetch(lease) = frontier.next(now).unwrap() {
+            asked.push(lease.identity().map(|identity| identity.bytes().to_vec()));
+            let outcome = Outcome::response(&lease, 200, b"");
+            frontier.complete(lease, outcome, now).unwrap();
+        }
+        assert_eq!(asked, if asks { Vec::new() } else { vec![Some(vec![1])] });
+        assert_eq!(admits(&frontier, 2).err(), asks.then_some(Refusal::BarrenShape));
+        let explained = frontier.gate().explain(&found(3)).1;
+        assert_eq!(explained.refusal, asks.then_some(Refusal::BarrenShape));
+    }
 }

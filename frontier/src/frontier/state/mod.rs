@@ -58,7 +58,7 @@ use crate::frontier::hosts::{
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
 use crate::frontier::{Timestamp, Validators};
-use crate::gate::{Gate, Position, Refusal};
+use crate::gate::{Gate, Position, Refusal, SeenTest};
 use crate::seen::{Removal, SeenError};
 
 pub(crate) use change::{Change, Count, PendingParts};
@@ -255,7 +255,9 @@ impl State {
     /// are admitted while running have passed the gate before, and have no `remember`.
     fn remember(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         if let Some(url) = change.remember {
-            self.gate.remember(url, (entry.via, entry.depth), change.fresh.seen, change.fresh.counts);
+            let is_told = entry.seen_test != SeenTest::Skipped;
+            let found = (entry.via, entry.depth);
+            self.gate.remember(url, entry.identity, found, change.fresh.seen && is_told, change.fresh.counts);
         }
     }
 

@@ -34,7 +34,7 @@ use ahash::AHashMap;
 
 use super::save::SavedAt;
 use super::{Change, LeaseTable, PendingParts, State};
-use crate::address::{CanonicalUrl, Canonicalizer, HostKey, host_of};
+use crate::address::{CanonicalUrl, Canonicalizer, HostKey, IdentityBuf, host_of};
 use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
@@ -42,7 +42,7 @@ use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostCost, HostId, PolitenessTable};
 use crate::frontier::queues::{self, Queued, SCHEDULE};
 use crate::frontier::{Frontier, FrontierOptions, LeaseToken, Timestamp};
-use crate::gate::{Found, Gate, OptionError, Position};
+use crate::gate::{Found, Gate, OptionError, Position, fingerprint};
 use crate::seen::SeenSet;
 
 /// A frontier being rebuilt: a checkpoint's chunks first, then the journal's records after it, then [`finish`](Self::finish).
@@ -288,12 +288,13 @@ impl Resume {
         &mut self,
         journal: &mut impl Journal,
         url: &CanonicalUrl,
+        identity: Option<IdentityBuf>,
         history: History,
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.lost.queue_all(&mut self.state);
         Inquiry { state: &self.state, rate_groups: None, addresses: &self.addresses }
-            .explain(journal, url, history, now)
+            .explain(journal, url, identity, history, now)
     }
 
     /// The frontier over its journal.
@@ -381,7 +382,7 @@ impl Resume {
         entry: &Entry<'_>,
     ) -> (Option<&'a CanonicalUrl>, PendingParts) {
         let gate = self.state.gate();
-        let shard = gate.seen().shard_of(url.fingerprint(gate.fingerprint_key()));
+        let shard = gate.seen().shard_of(fingerprint(url, entry.identity, gate.fingerprint_key()));
         let fresh = PendingParts {
             schedule: entry.not_before.is_none_or(|time| !self.pieces.has_scheduled(time, at)),
             seen: !self.pieces.has_seen(shard, at),

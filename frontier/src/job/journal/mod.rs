@@ -11,7 +11,7 @@
 //! 0        32                       0x4000017
 //!
 //! header:   0  magic     8 bytes, "journal\n"
-//!           8  version   u32, 1
+//!           8  version   u32, 2
 //!          12  job       u64, the job's id
 //!          20  start     u64, the position of the header's first byte
 //!          28  checksum  u32, of bytes 0 to 27, seeded with 0
@@ -27,14 +27,18 @@
 //!                        bit 6 there is metadata
 //!           1  priority  u8
 //!           2  redirects u8
-//!           3  depth
+//!              more      u8, only if bits 0, 1 and 7 are all set: bits 0 to 2 how it was found, bit 3 there is an identity,
+//!                        bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither
+//!              depth
 //!              referrer  the step from the frame's position to it, back or forth; only if there is one
 //!              replaced  likewise
 //!              time      until which it waits, in microseconds since the Unix epoch; only if it was scheduled
 //!              attempts  used up before; only if it was tried
 //!              length    of the metadata; only if there is any
+//!              length    of the identity, 1 to 64; only if there is one
 //!              length    of the wire URL
 //!              metadata  its bytes
+//!              identity  its bytes
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:

@@ -368,8 +368,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::address::Identity;
     use crate::frontier::{Failure, FailureState, HostRecord, HostStatus, RobotsRecord, Timestamp, Trouble};
-    use crate::gate::Via;
+    use crate::gate::{SeenTest, Via};
 
     const HERE: Position = Position::from_u64(0x0102_0304_0506);
 
@@ -443,7 +444,14 @@ mod tests {
         records.push(Record::Forgotten { fingerprint: Fingerprint::from_bits(7 << 50) });
         let scheduled = Entry { not_before: Some(stale_at), ..entry };
         records.extend([Record::Admitted(scheduled), Record::Again { settled, entry: scheduled }]);
-        records.push(Record::Admitted(Entry { metadata: b"\xff\0 of its own", ..scheduled }));
+        let own = Entry { metadata: b"\xff\0 of its own", ..scheduled };
+        records.push(Record::Admitted(own));
+        let identity = Identity::new(&[0xff; 64]).ok();
+        records.push(Record::Admitted(Entry { identity, ..own }));
+        for (via, seen_test) in [(Via::Feed, SeenTest::Told), (Via::Sitemap, SeenTest::Skipped)] {
+            records.push(Record::Admitted(Entry { via, seen_test, ..scheduled }));
+            records.push(Record::Admitted(Entry { via, identity, seen_test, ..entry }));
+        }
         records.push(Record::Rules { digest: 7 << 50 });
         let place = Aside { refusal: Refusal::Excluded, round: 1 << 20 };
         for (from, host) in [(None, "http://a"), (Some(Aside { refusal: Refusal::Dropped, ..place }), "")] {

@@ -8,7 +8,8 @@
 //!    page stays scheduled. A page that was given up waits like any other.
 //! 3. Each page that only a removed record mentions. It waits, at the depth that the record gives.
 //!
-//! A page is written once: `placed` has the fingerprints of the pages that are there. A referrer is kept if its page was written before.
+//! A page is written once: `placed` has the fingerprints of the pages that are there, each of its identity or its URL's key. Entries that
+//! were queued without asking the seen set are pages of their own. A referrer is kept if its page was written before.
 //!
 //! # If it dies
 //!
@@ -23,9 +24,10 @@ use std::path::{Path, PathBuf};
 
 use super::findings::{Findings, Known, PageState, fingerprint};
 use super::outputs::{LineFormat, OtherOutputs, PageLine, PageLines};
+use crate::address::IdentityBuf;
 use crate::bytes::FileError;
 use crate::frontier::{Entry, HostCost, HostStatus, Receipt, Receipts, ReceiptsBuf, Record, Settled};
-use crate::gate::{Position, Via};
+use crate::gate::{Position, SeenTest, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
 use crate::job::own::{self, place, with_end};
@@ -131,6 +133,7 @@ impl Findings {
             if removed.peek().is_some_and(|removed| removed.start < end) {
                 return Ok(());
             }
+            let confirmed = self.survey.confirmed(end);
             let mut page = format.read(bytes);
             let mut moved = None;
             if let Some(line) = &mut page {
@@ -148,7 +151,13 @@ impl Findings {
                 let mut receipts = ReceiptsBuf::default();
                 receipts.push(PAGES, Receipt::of(bytes, written));
                 line.outputs.iter().for_each(|(output, receipt)| receipts.push(output, *receipt));
-                self.done(journal, placed, entry(&line), receipts.list(), line.cost()).map_err(io::Error::from)?;
+                let (position, page) = confirmed.unwrap_or_default();
+                let own = self.survey.own.get(&position);
+                let identity = own.and_then(|own| own.identity.as_ref()).map(IdentityBuf::borrow);
+                let seen_test = own.map_or(SeenTest::Asked, |own| own.seen_test);
+                let entry = Entry { identity, seen_test, ..entry(&line) };
+                let page = page.or_else(|| fingerprint(&self.canonicalizer, entry.wire)).unwrap_or_default();
+                self.done(journal, placed, (page, entry), receipts.list(), line.cost()).map_err(io::Error::from)?;
             }
             written += bytes.len() as u64;
             Ok(())
@@ -189,7 +198,8 @@ impl Findings {
             match state {
                 PageState::Silent if !placed.contains_key(&fingerprint) => {
                     let cost = HostCost { is_page: entry.via != Via::Sitemap, bytes: 0 };
-                    self.done(journal, placed, Entry { not_before: None, ..entry }, Receipts::default(), cost)?;
+                    let entry = Entry { not_before: None, ..entry };
+                    self.done(journal, placed, (fingerprint, entry), Receipts::default(), cost)?;
                 }
                 // The page was given up. The next run asks for it again.
                 PageState::Waits if entry.not_before == Some(Entry::NEVER) => {
@@ -208,18 +218,18 @@ impl Findings {
         })
     }
 
-    /// Writes a page that is done. No other page of its host is queued then, so none counts as skipped.
+    /// Writes a page that is done, with its fingerprint. No other page of its host is queued then, so none counts as skipped.
     fn done(
         &self,
         journal: &mut FileJournal,
         placed: &mut Placed,
-        entry: Entry<'_>,
+        (page, entry): (u64, Entry<'_>),
         receipts: Receipts<'_>,
         cost: HostCost,
     ) -> Result<(), CheckpointError> {
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let position = journal.record(&Record::Admitted(entry))?;
-        placed.insert(fingerprint(&self.canonicalizer, entry.wire).unwrap_or_default(), position);
+        placed.insert(page, position);
         let status = HostStatus { has_answered: true, ..HostStatus::default() };
         let settled = Settled {
             host: url.origin(),

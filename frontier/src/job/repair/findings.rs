@@ -17,10 +17,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::outputs::{Damage, LineFormat, OtherOutputs, PageLine, PageLines};
-use crate::address::{Canonicalizer, FingerprintKey};
+use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, Identity, IdentityBuf};
 use crate::bytes::FileError;
 use crate::frontier::{Entry, FrontierOptions, Record, Settled};
-use crate::gate::Position;
+use crate::gate::{self, Position, SeenTest};
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
 use crate::job::{Job, JobError};
@@ -163,14 +163,15 @@ impl Findings {
         format: &dyn LineFormat,
         done: &mut HashSet<u64>,
     ) -> io::Result<()> {
-        let last = self.survey.ends.last().copied().unwrap_or(0);
+        let last = self.survey.ends.last().map_or(0, |(end, _)| *end);
         let Self { survey, removed, queue, adopted, damage, canonicalizer, others, .. } = self;
         let is_damaged = survey.lost > 0;
         let mut gone: HashSet<u64> = HashSet::new();
         output.each(|start, end, bytes| {
             let line = format.read(bytes).filter(|_| bytes.ends_with(b"\n"));
             let known = line.as_ref().and_then(|line| fingerprint(canonicalizer, &line.url));
-            let is_confirmed = survey.ends.binary_search(&end).is_ok();
+            let confirmed = survey.confirmed(end);
+            let is_confirmed = confirmed.is_some();
             let is_adopted = !is_confirmed && was_removed && end < last && known.is_some();
             let leans_on = line.as_ref().and_then(|line| fingerprint(canonicalizer, line.leans_on.as_deref()?));
             let is_whole = match &line {
@@ -184,7 +185,7 @@ impl Findings {
                 gone.extend(known);
             } else if is_confirmed || is_adopted {
                 *adopted += u64::from(is_adopted);
-                done.extend(known);
+                done.extend(confirmed.and_then(|(_, page)| page).or(known));
                 return Ok(());
             }
             queue.extend(line);
@@ -219,7 +220,8 @@ impl Findings {
     /// records and entries it has. A page that the journal knows is carried over from there, including where it was found.
     fn count(&mut self, done: &HashSet<u64>) {
         let Self { survey, queue, canonicalizer, .. } = self;
-        let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).collect();
+        let own = survey.own.values().map(|own| own.url);
+        let known: HashSet<u64> = survey.known.iter().map(|known| known.fingerprint).chain(own).collect();
         let lost = survey.known.iter().filter(|known| known.state == PageState::Lost);
         let mut again: HashSet<u64> = lost.map(|known| known.fingerprint).filter(|page| !done.contains(page)).collect();
         let mut queued = HashSet::new();
@@ -259,9 +261,19 @@ pub(super) enum PageState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) position: u64,
-    /// The fingerprint of its key.
+    /// The fingerprint of its page: of its identity, or else of its URL's key. If it was queued without asking the seen set, it shares its
+    /// page with no other entry, and neither its fingerprint.
     pub(super) fingerprint: u64,
     pub(super) state: PageState,
+}
+
+/// The parts of an entry that make its page another one than that of its URL.
+#[derive(Clone, Debug)]
+pub(super) struct Own {
+    pub(super) identity: Option<IdentityBuf>,
+    pub(super) seen_test: SeenTest,
+    /// The fingerprint of its URL's key.
+    url: u64,
 }
 
 /// The results of a survey.
@@ -274,8 +286,10 @@ pub(super) struct Survey {
     pub(super) lost: u64,
     /// All entries, in the order of their positions.
     pub(super) known: Vec<Known>,
-    /// The ends of the records that match their receipts, ascending.
-    pub(super) ends: Vec<u64>,
+    /// Entries whose page is not known by its URL's key alone, by their positions.
+    pub(super) own: BTreeMap<u64, Own>,
+    /// The ends of the records that match their receipts, ascending, each with the position of its page's entry.
+    pub(super) ends: Vec<(u64, u64)>,
     /// Whether the journal has any receipt.
     pub(super) has_receipts: bool,
     pub(super) end: u64,
@@ -287,7 +301,22 @@ pub(super) fn fingerprint(canonicalizer: &Canonicalizer, url: &str) -> Option<u6
     Some(FingerprintKey::from_u64(0).fingerprint(url.key()).bits())
 }
 
+/// The fingerprint of an entry's page.
+fn page_of(url: &CanonicalUrl, position: u64, entry: &Entry<'_>) -> u64 {
+    let key = if entry.seen_test == SeenTest::Asked { 0 } else { position };
+    gate::fingerprint(url, entry.identity, FingerprintKey::from_u64(key)).bits()
+}
+
 impl Survey {
+    /// The position of the entry whose page has a record that ends here, if the journal confirms the record; and the page's fingerprint,
+    /// unless the entry was in a lost part.
+    pub(super) fn confirmed(&self, end: u64) -> Option<(u64, Option<u64>)> {
+        let at = self.ends.binary_search_by_key(&end, |(end, _)| *end).ok()?;
+        let (_, position) = self.ends[at];
+        let known = self.known.binary_search_by_key(&position, |known| known.position);
+        Some((position, known.ok().map(|at| self.known[at].fingerprint)))
+    }
+
     /// Reads the journal of a job, and the records that its receipts describe in `output`. `read` parses a record.
     pub(super) fn of(
         disk: &mut Disk,
@@ -378,8 +407,14 @@ impl Surveying<'_> {
         } else if let Some(referrer) = entry.referrer {
             *self.links.entry(referrer.to_u64()).or_default() += 1;
         }
-        if let Some(fingerprint) = fingerprint(self.canonicalizer, entry.wire) {
+        if let Ok(url) = self.canonicalizer.canonicalize(entry.wire) {
+            let fingerprint = page_of(&url, position, entry);
             self.survey.known.push(Known { position, fingerprint, state: PageState::Waits });
+            let (identity, seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
+            if identity.is_some() || seen_test != SeenTest::Asked {
+                let url = url.fingerprint(FingerprintKey::from_u64(0)).bits();
+                self.survey.own.insert(position, Own { identity, seen_test, url });
+            }
         }
     }
 
@@ -398,7 +433,7 @@ impl Surveying<'_> {
         let record = self.output.as_mut().and_then(|output| output.record(&receipt));
         let has_links = |record| at >= self.near || (self.read)(record).is_some_and(|line| line.admitted <= admitted);
         if record.is_some_and(has_links) {
-            self.survey.ends.push(receipt.end);
+            self.survey.ends.push((receipt.end, page));
             self.settle(page, PageState::Done);
         } else {
             self.settle(page, PageState::Lost);

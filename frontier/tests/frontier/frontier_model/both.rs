@@ -4,42 +4,64 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crawler_frontier::frontier::{
-    Failure, FrontierError, Lease, LeaseKind, LeaseToken, Next, Outcome, Reply, Resolved, Timestamp,
+    Failure, FrontierError, Href, Lease, LeaseKind, LeaseToken, Next, Outcome, Reply, Resolved, Timestamp,
 };
 use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
 use super::complete::respelled;
-use super::{Answer, Both, Budget, DROPS, End, HOSTS, STRICT, STRICT_AND_SLOW, Url, host_of, origin};
+use super::{
+    Answer, Both, Budget, DROPS, End, HOSTS, Own, Page, STRICT, STRICT_AND_SLOW, Url, host_of, origin, page_of,
+};
 
 impl Both {
-    pub(super) fn text(&mut self, host: usize, is_disallowed: bool) -> String {
+    /// The next page: its URL, and which it is.
+    fn page(&mut self, host: usize, is_disallowed: bool, own: Own) -> (String, Page) {
         self.submitted += 1;
         let folder = if is_disallowed { "no" } else { "yes" };
-        format!("{}/{folder}/{}", origin(host), self.submitted)
+        let folder = format!("{}/{folder}", origin(host));
+        let (text, identity) = match own {
+            Own::Nothing => (format!("{folder}/{}", self.submitted), None),
+            Own::Identity(identity, _) => (format!("{folder}/api"), Some(identity)),
+            Own::Url(_) => (format!("{folder}/api"), None),
+        };
+        (text, Page { number: self.submitted, identity })
     }
 
     pub(super) fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
-        let text = self.text(host, is_disallowed);
+        let (text, page) = self.page(host, is_disallowed, Own::Nothing);
         let at = self.now + Duration::from_millis(ahead);
-        let url = Url { host, priority: 0, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
+        let url = Url { host, page, priority: 0, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
         let refusal = self.model.is_refused(&url).then_some(Refusal::Dropped);
-        assert_eq!(self.frontier.schedule(&url.text, at).unwrap(), refusal);
+        let number = page.number.to_le_bytes();
+        let href = Href::from(&url.text).metadata(&number).unwrap();
+        assert_eq!(self.frontier.schedule(href, at).unwrap(), refusal);
         if refusal.is_none() {
             self.model.schedule(url, at);
         }
     }
 
     pub(super) fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
-        let text = self.text(host, is_disallowed);
+        self.submit_own(host, depth, is_disallowed, Own::Nothing);
+    }
+
+    pub(super) fn submit_own(&mut self, host: usize, depth: u32, is_disallowed: bool, own: Own) {
+        let (text, page) = self.page(host, is_disallowed, own);
         let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
-        let mut found = Found::seed(url);
+        let mut found = Found::seed(url).with_metadata(&page.number.to_le_bytes()).unwrap();
         (found.depth, found.via) = (depth, Via::Link);
-        let url = Url { host, priority: depth, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
-        let is_refused = self.model.is_refused(&url);
+        if let Own::Identity(_, seen_test) | Own::Url(seen_test) = own {
+            found.seen_test = seen_test;
+        }
+        if let Some(identity) = page.identity {
+            found = found.with_identity(&[identity]).unwrap();
+        }
+        let seen_test = found.seen_test;
+        let url = Url { host, page, priority: depth, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
+        let refused = self.model.refusal(&url, seen_test);
         match self.frontier.gate().admit(found) {
-            Admission::Refused(refusal) => assert!(is_refused && refusal == Refusal::Dropped, "{}", url.text),
+            Admission::Refused(refusal) => assert_eq!(refused, Some(refusal), "{}", url.text),
             Admission::Admitted(admitted) => {
-                assert!(!is_refused, "{} is dropped", url.text);
+                assert_eq!(refused, None, "{}", url.text);
                 self.frontier.submit(admitted, self.now).unwrap();
                 self.model.queue(url, self.now);
             }
@@ -78,7 +100,7 @@ impl Both {
             let at = self.leases.iter().position(|lease| lease.token() == Some(token)).expect("it is out");
             let lease = self.leases.remove(at);
             self.ended(Some(token));
-            self.model.expire(host_of(&lease), lease.url(), self.now);
+            self.model.expire(host_of(&lease), page_of(&lease), self.now);
             self.over.push(lease);
         }
     }
@@ -122,13 +144,14 @@ impl Both {
             Next::Busy => Answer::Busy,
             Next::Drained => Answer::Drained,
             Next::GiveUp(lease) => {
-                let (url, failure) = (lease.url().to_owned(), lease.trouble().unwrap().failure);
+                let (url, page) = (lease.url().to_owned(), page_of(&lease));
+                let failure = lease.trouble().unwrap().failure;
                 // A page whose leases ended too often has a host that is well.
                 let most = if failure == Failure::Lost { self.model.connections(host_of(&lease)) } else { 1 };
                 self.check_is_polite(&lease, most);
                 lent = lease.token();
                 self.leases.push(lease);
-                Answer::GiveUp { url, failure }
+                Answer::GiveUp { url, page, failure }
             }
             Next::Fetch(lease) => {
                 let host = host_of(&lease);
@@ -143,7 +166,7 @@ impl Both {
                 let redirects = redirects.expect("it is shown").parse().unwrap();
                 let hosts = self.frontier.top_hosts(usize::MAX);
                 let delay = hosts.iter().find(|row| row.host.as_str() == lease.origin()).expect("it is known").delay;
-                let answer = Answer::Fetch { url, attempt, redirects, delay };
+                let answer = Answer::Fetch { url, page: page_of(&lease), attempt, redirects, delay };
                 lent = lease.token();
                 self.leases.push(lease);
                 answer
@@ -170,7 +193,7 @@ impl Both {
         let resolved = frontier.resolved(shown, &[IpAddr::from([192, 0, 2, address])], now).unwrap();
         let host = host_of(shown);
         let url = shown.url().to_owned();
-        let may_connect = self.model.resolve(host, &url, address, now);
+        let may_connect = self.model.resolve(host, page_of(shown), address, now);
         assert_eq!(resolved == Resolved::Connect, may_connect, "{url} at {address}");
         if !may_connect {
             self.complete(lease, End::Released, (Some(9), 9));
@@ -208,7 +231,7 @@ impl Both {
         if matches!(end, End::Released | End::GivenUp) {
             self.asked.remove(lease.origin());
         }
-        let url = lease.url().to_owned();
+        let (url, page) = (lease.url().to_owned(), page_of(&lease));
         let (token, is_robots) = (lease.token(), lease.kind() == LeaseKind::Robots);
         let is_returned = match end {
             End::Released | End::GivenUp => true,
@@ -221,12 +244,12 @@ impl Both {
             Some(token) if matches!(end, End::Released) && url.len().is_multiple_of(2) => {
                 self.frontier.give_back_token(token, self.now).unwrap();
                 self.frontier.give_back_token(token, self.now).unwrap_or_else(|error| panic!("twice: {error}"));
-                self.model.complete(host, &url, end, (took, bytes), self.now);
+                self.model.complete(host, page, end, (took, bytes), self.now);
                 return;
             }
             Some(token) => self.frontier.complete_token(token, outcome, self.now).unwrap(),
         };
-        assert_eq!(completion, self.model.complete(host, &url, end, (took, bytes), self.now));
+        assert_eq!(completion, self.model.complete(host, page, end, (took, bytes), self.now));
         if let Some(token) = token {
             // Whatever it says the second time.
             let again = self.frontier.complete_token(token, Outcome::Failed(Failure::Dns.into()), self.now);

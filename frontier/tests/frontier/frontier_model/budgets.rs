@@ -1,7 +1,7 @@
 //! What hosts of the model may not be asked for any more, or not yet: budgets, drops, and times of day.
 
 use crawler_frontier::frontier::{Hours, Timestamp};
-use crawler_frontier::gate::{DropRule, Refusal};
+use crawler_frontier::gate::{DropRule, Refusal, SeenTest};
 
 use super::{Budget, HOSTS, Model, Out, Url, origin};
 
@@ -103,6 +103,19 @@ impl Model {
         let is_dropped = self.is_dropped(url);
         self.refuse(Refusal::Dropped, is_dropped.into());
         is_dropped
+    }
+
+    /// Why a page that was found is refused, if it is. If not, the seen set is told of it, unless it is to be left out.
+    pub(super) fn refusal(&mut self, url: &Url, seen_test: SeenTest) -> Option<Refusal> {
+        if self.is_refused(url) {
+            return Some(Refusal::Dropped);
+        }
+        let key = url.page.identity.map_or_else(|| url.text.clone(), |identity| format!("identity {identity}"));
+        if seen_test == SeenTest::Skipped || self.seen.insert(key) || seen_test == SeenTest::Told {
+            return None;
+        }
+        self.refuse(Refusal::Seen, 1);
+        Some(Refusal::Seen)
     }
 
     fn set_aside(&mut self, url: usize, refusal: Refusal) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crawler_frontier::frontier::Timestamp;
 
 use super::complete::backoff;
-use super::{Budget, End, Failing, Group, HOSTS, Host, Model};
+use super::{Budget, End, Failing, Group, HOSTS, Host, Model, Page};
 
 impl Model {
     /// A host is known from here on: it shares the clock of its server, where another port of that is known, or a rule joins all ports.
@@ -128,7 +128,7 @@ impl Model {
     }
 
     /// The host of a page that is out, or of its robots.txt, is at this address; whether it may be asked there now.
-    pub(super) fn resolve(&mut self, host: usize, url: &str, address: u8, now: Timestamp) -> bool {
+    pub(super) fn resolve(&mut self, host: usize, page: Option<Page>, address: u8, now: Timestamp) -> bool {
         let politeness = &self.options.politeness;
         let (delay, connections) = (politeness.address_delay, politeness.connections_per_address);
         let counts = match delay {
@@ -141,7 +141,7 @@ impl Model {
             Some(delay) => !delay.is_zero(),
         };
         let is_robots = self.hosts[host].robots_are_out;
-        let out = self.hosts[host].out.iter().position(|out| out.url.text == url);
+        let out = self.hosts[host].out.iter().position(|out| Some(out.url.page) == page);
         if !counts || (!is_robots && self.hosts[host].out[out.unwrap()].is_given_up) {
             return true;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crawler_frontier::frontier::{Completion, Failure, Politeness, Timestamp};
 use crawler_frontier::gate::Refusal;
 
-use super::{Blame, Budget, End, Failing, Host, Known, Model, News, Out, Rest, RobotsFile, Setback, Url};
+use super::{Blame, Budget, End, Failing, Host, Known, Model, News, Out, Page, Rest, RobotsFile, Setback, Url};
 
 impl Model {
     /// The rest of a host grows with its latency, and shrinks only with a page.
@@ -26,11 +26,11 @@ impl Model {
         self.hosts[host].next = self.hosts[host].next + longer;
     }
 
-    /// The page at this URL comes back, or the robots.txt.
+    /// A page comes back, or the robots.txt.
     pub(super) fn complete(
         &mut self,
         host: usize,
-        url: &str,
+        page: Option<Page>,
         end: End,
         (took, bytes): (Option<u64>, u64),
         now: Timestamp,
@@ -51,7 +51,7 @@ impl Model {
             return self.robots_ends(host, end, now);
         }
         let out = &mut self.hosts[host].out;
-        let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
+        let place = out.iter().position(|out| Some(out.url.page) == page).expect("it was lent");
         let out = out.remove(place);
         if out.is_given_up {
             self.news = None;
@@ -62,8 +62,8 @@ impl Model {
         self.ends(out, end, bytes, now)
     }
 
-    /// Nobody completed the page at this URL in time, or the robots.txt.
-    pub(super) fn expire(&mut self, host: usize, url: &str, now: Timestamp) {
+    /// Nobody completed a page in time, or the robots.txt.
+    pub(super) fn expire(&mut self, host: usize, page: Option<Page>, now: Timestamp) {
         let lost = End::Failed(Failure::Lost);
         self.news = None;
         if std::mem::take(&mut self.hosts[host].robots_are_out) {
@@ -74,7 +74,7 @@ impl Model {
             return;
         }
         let out = &mut self.hosts[host].out;
-        let place = out.iter().position(|out| out.url.text == url).expect("it was lent");
+        let place = out.iter().position(|out| Some(out.url.page) == page).expect("it was lent");
         let out = out.remove(place);
         if out.is_given_up {
             self.come_back(out.url, 0, now);

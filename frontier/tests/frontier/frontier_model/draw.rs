@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crawler_frontier::frontier::{Failure, FrontierOptions, HostGroup, HostRule, Hours};
-use crawler_frontier::gate::ScopeKind;
+use crawler_frontier::gate::{ScopeKind, SeenTest};
 use proptest::prelude::*;
 
-use super::{Action, DROPS, End, HOSTS};
+use super::{Action, DROPS, End, HOSTS, Own};
 
 const HOUR: u64 = 3_600_000;
 
@@ -35,11 +35,20 @@ fn ends() -> impl Strategy<Value = End> {
     ]
 }
 
+fn own() -> impl Strategy<Value = Own> {
+    let seen_test = || prop::sample::select(vec![SeenTest::Asked, SeenTest::Asked, SeenTest::Told, SeenTest::Skipped]);
+    prop_oneof![
+        4 => Just(Own::Nothing),
+        1 => (0..6u8, seen_test()).prop_map(|(identity, seen_test)| Own::Identity(identity, seen_test)),
+        1 => seen_test().prop_map(Own::Url),
+    ]
+}
+
 pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
     let took = prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000]));
     let action = prop_oneof![
-        6 => (0..HOSTS, 0..4u32, prop::bool::weighted(0.3))
-            .prop_map(|(host, depth, is_disallowed)| Action::Submit { host, depth, is_disallowed }),
+        6 => (0..HOSTS, 0..4u32, prop::bool::weighted(0.3), own())
+            .prop_map(|(host, depth, is_disallowed, own)| Action::Submit { host, depth, is_disallowed, own }),
         2 => (0..HOSTS, 0..20_000u64, prop::bool::weighted(0.3))
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         6 => Just(Action::Next),

@@ -1,6 +1,6 @@
 //! Where the hosts of the model stand: due, resting, or with nothing to be asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crawler_frontier::frontier::{FrontierOptions, HostGroup, HostRule, Timestamp};
@@ -55,6 +55,7 @@ impl Model {
             clock: 0,
             numbers: Vec::new(),
             refused: BTreeMap::new(),
+            seen: BTreeSet::new(),
             completed: 0,
             news: None,
             ends: None,

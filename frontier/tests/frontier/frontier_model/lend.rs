@@ -97,9 +97,9 @@ impl Model {
             let url = self.urls[best].clone();
             if let Some(Failing { failure, is_retired: true, .. }) = self.hosts[host].ill {
                 self.urls.remove(best);
-                let text = url.text.clone();
+                let (text, page) = (url.text.clone(), Some(url.page));
                 self.lend(host, url, true, now);
-                return Answer::GiveUp { url: text, failure };
+                return Answer::GiveUp { url: text, page, failure };
             }
             let delay = self.delay(host);
             let name = origin(host);
@@ -115,7 +115,7 @@ impl Model {
                 self.hosts[host].robots_number = number;
                 let attempt = u8::try_from(self.hosts[host].failures + 1).unwrap();
                 self.call(host, now);
-                return Answer::Fetch { url, attempt, redirects: 0, delay };
+                return Answer::Fetch { url, page: None, attempt, redirects: 0, delay };
             }
             if let Some((priority, _)) = self.hosts[host].stands
                 && priority != url.priority
@@ -150,12 +150,12 @@ impl Model {
     /// This page goes out. If its leases ended as often as it may be tried, it is given up.
     fn fetch_or_give_up(&mut self, host: usize, url: Url, now: Timestamp) -> Answer {
         let gives_up = self.options.counts_expired && url.attempts >= self.options.politeness.attempts;
-        let text = url.text.clone();
+        let (text, page) = (url.text.clone(), Some(url.page));
         let answer = if gives_up {
-            Answer::GiveUp { url: text, failure: Failure::Lost }
+            Answer::GiveUp { url: text, page, failure: Failure::Lost }
         } else {
             let delay = self.delay(host);
-            Answer::Fetch { url: text, attempt: url.attempts + 1, redirects: url.redirects, delay }
+            Answer::Fetch { url: text, page, attempt: url.attempts + 1, redirects: url.redirects, delay }
         };
         self.lend(host, url, gives_up, now);
         answer

@@ -9,11 +9,11 @@ mod draw;
 mod hosts;
 mod lend;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crawler_frontier::frontier::{Failure, Frontier, FrontierOptions, Lease, LeaseToken, Timestamp};
-use crawler_frontier::gate::{DropRule, Refusal, ScopeKind};
+use crawler_frontier::gate::{DropRule, Refusal, ScopeKind, SeenTest};
 use proptest::prelude::*;
 
 use self::draw::{actions, options};
@@ -34,6 +34,7 @@ enum Action {
         host: usize,
         depth: u32,
         is_disallowed: bool,
+        own: Own,
     },
     Schedule {
         host: usize,
@@ -66,6 +67,16 @@ enum Action {
     },
 }
 
+/// What a page has of its own. A page without an identity that may be asked again has one URL for each host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Own {
+    Nothing,
+    /// It shares its URL with others, and an identity with some.
+    Identity(u8, SeenTest),
+    /// It shares its URL with others.
+    Url(SeenTest),
+}
+
 /// How a lease ends, of whatever kind it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
@@ -78,16 +89,24 @@ enum End {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Answer {
-    Fetch { url: String, attempt: u8, redirects: u8, delay: Duration },
-    GiveUp { url: String, failure: Failure },
+    Fetch { url: String, page: Option<Page>, attempt: u8, redirects: u8, delay: Duration },
+    GiveUp { url: String, page: Option<Page>, failure: Failure },
     Wait(Timestamp),
     Busy,
     Drained,
 }
 
+/// Which page it is of all that were ever submitted, and its identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Page {
+    number: u64,
+    identity: Option<u8>,
+}
+
 #[derive(Clone, Debug)]
 struct Url {
     host: usize,
+    page: Page,
     priority: u32,
     /// Among URLs of one host and priority the lowest goes first.
     order: u64,
@@ -236,6 +255,8 @@ struct Model {
     /// By name, for hosts get their numbers in the order of their first URLs.
     numbers: Vec<usize>,
     refused: BTreeMap<Refusal, u64>,
+    /// The keys and identities that the seen set was told.
+    seen: BTreeSet<String>,
     completed: u64,
     /// What the lease that is coming back has to tell the other port of its server.
     news: Option<News>,
@@ -258,6 +279,12 @@ const STRICT_AND_SLOW: &[u8] = b"User-agent: *\nDisallow: /no\nCrawl-delay: 7\n"
 /// The first hosts have names of their own, the last two are the default ports of one.
 fn origin(host: usize) -> &'static str {
     ["http://h0.example", "http://h1.example", "http://h2.example", "https://h2.example"][host]
+}
+
+/// The page that was lent; `None` for a robots.txt.
+fn page_of(lease: &Lease) -> Option<Page> {
+    let number = u64::from_le_bytes(lease.metadata().try_into().ok()?);
+    Some(Page { number, identity: lease.identity().map(|identity| identity.bytes()[0]) })
 }
 
 fn host_of(lease: &Lease) -> usize {
@@ -289,7 +316,7 @@ proptest! {
         let mut both = Both { frontier, model, leases: Vec::new(), deadlines: Vec::new(), over: Vec::new(), now: Timestamp::from_micros((1 << 50) + minute * 60_000_000), submitted: 0, asked: BTreeMap::new() };
         for action in actions {
             match action {
-                Action::Submit { host, depth, is_disallowed } => both.submit(host, depth, is_disallowed),
+                Action::Submit { host, depth, is_disallowed, own } => both.submit_own(host, depth, is_disallowed, own),
                 Action::Schedule { host, ahead, is_disallowed } => both.schedule(host, ahead, is_disallowed),
                 Action::Next => { both.next(); }
                 Action::AskAgain => {

@@ -16,12 +16,12 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::address::FingerprintKey;
+use crate::address::{FingerprintKey, Identity, IdentityBuf};
 use crate::frontier::{
     Arena, DueRecord, Entry, Frontier, FrontierOptions, HostStatus, Journal, Next, Outcome, Receipt, ReceiptsBuf,
     Record, Settled, Timestamp,
 };
-use crate::gate::{Position, ScopeKind, Via};
+use crate::gate::{Position, ScopeKind, SeenTest, Via};
 use crate::job::FileError;
 
 const JOB: u64 = 0x005e_ed00_c0ff_ee00;
@@ -40,6 +40,8 @@ struct Owned {
     replaces: Option<Position>,
     not_before: Option<Timestamp>,
     metadata: Vec<u8>,
+    identity: Option<IdentityBuf>,
+    seen_test: SeenTest,
 }
 
 impl Owned {
@@ -55,21 +57,39 @@ impl Owned {
             replaces: None,
             not_before: None,
             metadata: Vec::new(),
+            identity: None,
+            seen_test: SeenTest::Asked,
         }
     }
 
     fn entry(&self) -> Entry<'_> {
-        let Self { ref wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, ref metadata } =
-            *self;
-        Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata }
+        let Self {
+            ref wire,
+            depth,
+            priority,
+            via,
+            redirects,
+            attempts,
+            referrer,
+            replaces,
+            not_before,
+            ref metadata,
+            ..
+        } = *self;
+        let (identity, seen_test) = (self.identity.as_ref().map(IdentityBuf::borrow), self.seen_test);
+        let blank = Entry { attempts, referrer, replaces, not_before, metadata, ..Entry::seed(wire) };
+        Entry { depth, priority, via, redirects, identity, seen_test, ..blank }
     }
 }
 
 impl From<Entry<'_>> for Owned {
     fn from(entry: Entry<'_>) -> Self {
-        let Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata } = entry;
-        let (wire, metadata) = (wire.to_owned(), metadata.to_vec());
-        Self { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata }
+        let Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata, .. } =
+            entry;
+        let (identity, seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
+        let blank =
+            Self { attempts, replaces, not_before, metadata: metadata.to_vec(), ..Self::of(wire, via, referrer) };
+        Self { depth, priority, redirects, identity, seen_test, ..blank }
     }
 }
 
@@ -142,18 +162,25 @@ fn owned() -> impl Strategy<Value = Owned> {
     let referrer = proptest::option::of((0..1u64 << 48).prop_map(Position::from_u64));
     let time = proptest::option::weighted(0.2, any::<u64>().prop_map(Timestamp::from_micros));
     let metadata = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(any::<u8>(), 1..50)];
-    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer.clone(), referrer, (time, metadata)).prop_map(
-        |(wire, depth, priority, via, redirects, referrer, replaces, (not_before, metadata))| Owned {
-            wire,
-            depth,
-            priority,
-            via,
-            redirects,
-            attempts: if depth % 4 == 0 { priority } else { 0 },
-            referrer,
-            replaces,
-            not_before,
-            metadata,
+    let identity = proptest::option::weighted(0.3, proptest::collection::vec(any::<u8>(), 1..65));
+    let seen_test = proptest::sample::select(&[SeenTest::Asked, SeenTest::Told, SeenTest::Skipped][..]);
+    let own = (time, metadata, identity, seen_test);
+    (wire, any::<u32>(), any::<u8>(), via, any::<u8>(), referrer.clone(), referrer, own).prop_map(
+        |(wire, depth, priority, via, redirects, referrer, replaces, (not_before, metadata, identity, seen_test))| {
+            Owned {
+                wire,
+                depth,
+                priority,
+                via,
+                redirects,
+                attempts: if depth % 4 == 0 { priority } else { 0 },
+                referrer,
+                replaces,
+                not_before,
+                metadata,
+                identity: identity.map(|bytes| Identity::new(&bytes).unwrap().to_buf()),
+                seen_test,
+            }
         },
     )
 }

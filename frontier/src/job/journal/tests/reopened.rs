@@ -14,14 +14,14 @@ fn what_cannot_be_this_jobs_journal_is_refused() {
     let path = &segments(directory.path())[1];
     let whole = fs::read(path).unwrap();
     let mut newer = whole.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&newer[..28]).bits();
     newer[28..32].copy_from_slice(&checksum.to_le_bytes()[..4]);
     fs::write(path, &newer).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     assert_eq!(
         refused(directory.path()),
-        format!("{name} has format 2; this version of crawler knows formats up to 1")
+        format!("{name} has format 3; this version of crawler knows formats up to 2")
     );
     fs::remove_file(path).unwrap();
     let next = segments(directory.path())[1].clone();

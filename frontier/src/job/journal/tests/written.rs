@@ -80,9 +80,9 @@ fn what_was_not_flushed_is_what_a_kill_costs() {
     assert_eq!(found.cut, None);
 }
 
-/// Format version 1 wrote the file under `tests/data`, and every later version must read it.
+/// Format version 2 wrote the file under `tests/data`, and every later version must read it.
 #[test]
-fn version_1_is_read_and_written_as_ever() {
+fn version_2_is_read_and_written_as_ever() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
     let seed = Owned::of("https://example.org/", Via::Seed, None);
@@ -91,17 +91,21 @@ fn version_1_is_read_and_written_as_ever() {
     let second = journal.admit(link.entry()).unwrap();
     let redirect = Owned::of("https://example.org/ü", Via::Redirect, Some(second));
     let third = journal.admit(redirect.entry()).unwrap();
+    let identity = Identity::new("POST {}").map(Identity::to_buf).ok();
+    let (metadata, seen_test) = (b"{}".to_vec(), SeenTest::Told);
+    let api = Owned { metadata, identity, seen_test, ..Owned::of("https://example.org/", Via::Feed, None) };
+    let fourth = journal.admit(api.entry()).unwrap();
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
 
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/journal-1");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/journal-2");
     if std::env::var_os("WRITE_GOLDEN").is_some() {
         fs::write(&path, &written).unwrap();
     }
     let golden = fs::read(&path).unwrap();
     assert_eq!(written, golden, "it is written differently");
     // By hand, from the picture.
-    assert_eq!(golden[..32 - 4], *b"journal\n\x01\0\0\0\x00\xee\xff\xc0\x00\xed\x5e\x00\0\0\0\0\0\0\0\0");
+    assert_eq!(golden[..32 - 4], *b"journal\n\x02\0\0\0\x00\xee\xff\xc0\x00\xed\x5e\x00\0\0\0\0\0\0\0\0");
     let seed_bytes = b"\x19\0\0\x01\x00\x02\x01\x03\x14https://example.org/";
     assert_eq!(golden[36..][..seed_bytes.len()], *seed_bytes);
     let checksum = FingerprintKey::from_u64(JOB ^ 32).fingerprint_bytes(seed_bytes).bits();
@@ -109,10 +113,13 @@ fn version_1_is_read_and_written_as_ever() {
     let link_bytes = b"\x05\x02\x01\x03\x41\x27https://example.org/gr";
     assert_eq!(golden[32 + 33 + 8..][..link_bytes.len()], *link_bytes);
 
+    let own_bytes = b"\xc3\x02\x01\x1d\x03\x02\x07\x14{}POST {}https://example.org/";
+    assert!(golden.ends_with(own_bytes));
+
     let directory = tempfile::tempdir().unwrap();
     fs::copy(&path, directory.path().join("journal-000000000000")).unwrap();
     let (_, found, replayed) = open(directory.path(), &small()).unwrap();
-    assert_eq!(replayed, [(first, seed), (second, link), (third, redirect)]);
+    assert_eq!(replayed, [(first, seed), (second, link), (third, redirect), (fourth, api)]);
     assert_eq!(found.cut, None);
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use self::world::{Checkpoint, Images, OnDisk, Puppet, WithEvicted, journal};
-use crate::address::{FingerprintKey, path_and_query};
+use crate::address::{FingerprintKey, Identity, path_and_query};
 use crate::frontier::durable::image;
 use crate::frontier::state::State;
 use crate::frontier::{
@@ -21,7 +21,7 @@ use crate::frontier::{
 use crate::gate::{DropRule, Gate, Position, Refusal};
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
-use world::{Act, Rules, acts, given_up_and_asked_for, options, rules, url};
+use world::{Act, IDENTITIES, Rules, acts, given_up_and_asked_for, options, rules, url};
 
 /// Everything that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts; the
 /// budgets.
@@ -118,7 +118,7 @@ fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> Drained {
                 let outcome = Outcome::response(&lease, 404, b"");
                 if lease.kind() == LeaseKind::Page {
                     let of_host = drained.asked.entry(lease.origin().to_string()).or_default();
-                    of_host.push((lease.url().to_owned(), lease.attempt()));
+                    of_host.push((format!("{} {:?}", lease.url(), lease.identity()), lease.attempt()));
                 }
                 frontier.complete(lease, outcome, now).unwrap();
             }
@@ -236,6 +236,11 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
             let [was, is] = [&frontier, &again].map(|frontier| frontier.gate().seen().contains(fingerprint));
             prop_assert_eq!(was, is, "{}", url.key());
         }
+    }
+    for identity in IDENTITIES.concat() {
+        let fingerprint = Identity::new(identity).unwrap().fingerprint(FingerprintKey::from_u64(7));
+        let [was, is] = [&frontier, &again].map(|frontier| frontier.gate().seen().contains(fingerprint));
+        prop_assert_eq!(was, is, "{:?}", identity);
     }
     prop_assert_eq!(cells(frontier.gate().seen()), cells(again.gate().seen()), "{:?}", layout);
     prop_assert!(same_contents(frontier.gate(), again.gate()), "contents of {:?}", layout);

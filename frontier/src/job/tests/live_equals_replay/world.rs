@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use crate::address::{Fingerprint, FingerprintKey, host_of, path_and_query};
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Journal, Lease, LeaseKind, Next, Outcome,
-    Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
+    Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Href, Journal, Lease, LeaseKind, Next,
+    Outcome, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::budget::PageEvidence;
 use crate::gate::{Content, DropRule, PageYield, Position, Refusal, ScopeKind};
@@ -108,12 +108,12 @@ impl Puppet {
 
     fn one_act(&mut self, act: &Act) {
         match act {
-            Act::Seed { host, page } => self.seed(&url(*host, *page)),
+            Act::Seed { host, page } => self.seed(*host, *page),
             Act::Schedule { host, page, seconds } => {
                 let at = self.now + Duration::from_secs((*seconds).into());
-                self.frontier.schedule(&url(*host, *page), at).unwrap();
+                self.frontier.schedule(href(&url(*host, *page), (*host, *page)), at).unwrap();
             }
-            Act::Forget { host, page } => self.forget(&url(*host, *page)),
+            Act::Forget { host, page } => self.forget(*host, *page),
             Act::AskAgain => _ = self.frontier.ask_again(self.now).unwrap(),
             Act::Drop { host, is_undone } => self.drop(DropRule::Host(format!("h{host}.example")), *is_undone),
             Act::DropPages { digit, is_undone } => self.drop(DropRule::Urls(format!("/[0-9]*{digit}")), *is_undone),
@@ -151,8 +151,9 @@ impl Puppet {
         }
     }
 
-    fn seed(&mut self, url: &str) {
-        if self.frontier.seed(url, self.now).unwrap() == Some(Refusal::Seen) {
+    fn seed(&mut self, host: u8, page: u8) {
+        let url = &*url(host, page);
+        if self.frontier.seed(href(url, (host, page)), self.now).unwrap() == Some(Refusal::Seen) {
             let origin = url.strip_suffix(path_and_query(url)).unwrap();
             self.seen_seeds.extend([origin, host_of(origin)].map(str::to_owned));
         }
@@ -181,10 +182,11 @@ impl Puppet {
         self.frontier.evict(&images);
     }
 
-    fn forget(&mut self, url: &str) {
+    fn forget(&mut self, host: u8, page: u8) {
+        let url = url(host, page);
         let forgets = self.frontier.gate().seen().options().layout.forgets();
         let end = self.frontier.journal().journal.end();
-        match self.frontier.forget(url) {
+        match self.frontier.forget(href(&url, (host, page))) {
             Ok(_) => assert!(forgets),
             Err(error) => assert!(!forgets && self.frontier.journal().journal.end() == end, "{error}"),
         }
@@ -203,8 +205,9 @@ impl Puppet {
             How::Released => Outcome::Released,
             _ if lease.trouble().is_some() => Outcome::GivenUp,
             How::Fine => {
-                let hrefs: Vec<_> = links.iter().map(|&(host, page)| url(host, page)).collect();
-                self.frontier.links(&lease, hrefs.iter().map(String::as_str), self.now).unwrap();
+                let hrefs: Vec<_> = links.iter().map(|&page| (url(page.0, page.1), page)).collect();
+                let hrefs = hrefs.iter().map(|(url, page)| href(url, *page));
+                self.frontier.links(&lease, hrefs, self.now).unwrap();
                 status(200)
             }
             How::Redirect => {
@@ -286,11 +289,10 @@ impl Puppet {
             let around = |lock: &mut dyn FnMut()| {
                 self.act(&Act::Lease);
                 let end = self.frontier.journal().journal.end().to_u64();
-                (0..20).for_each(|page| self.forget(&url((end % 6) as u8, page)));
+                (0..20).for_each(|page| self.forget((end % 6) as u8, page));
                 for bits in [end, end / 7, end / 43] {
                     let [page, host, ..] = bits.to_le_bytes();
-                    let url = url(host % 6, page);
-                    if bits % 2 == 0 { self.forget(&url) } else { self.seed(&url) }
+                    if bits % 2 == 0 { self.forget(host % 6, page) } else { self.seed(host % 6, page) }
                 }
                 lock();
                 checkpoint.seen_at.push(self.frontier.journal().journal.end());
@@ -437,6 +439,33 @@ pub(super) fn url(host: u8, page: u8) -> String {
     // One has the same name as another, over http.
     let (scheme, name) = if host == 5 { ("http", 0) } else { ("https", host) };
     format!("{scheme}://h{name}.example/{folder}{page}{query}")
+}
+
+/// Identities that some pages have, two for each host. A seed whose identity was seen at another host would open its own host, and have no
+/// record.
+pub(super) const IDENTITIES: [[&[u8]; 2]; 6] = [
+    [b"https://h0.example/a/b/2", b"0"],
+    [b"1", &[1; 64]],
+    [b"2", b"https://h2.example/2"],
+    [b"three", b"3"],
+    [&[0xff; 64], &[0xff]],
+    [b"https://h0.example/private/1", b"5"],
+];
+
+/// The link to a page, which may have an identity of its own or leave out the seen test.
+pub(super) fn href(url: &str, (host, page): (u8, u8)) -> Href<'_> {
+    let href = Href::from(url);
+    let [one, other] = IDENTITIES[usize::from(host)];
+    let href = match page % 8 {
+        2 | 5 => href.identity(one).unwrap(),
+        7 => href.identity(other).unwrap(),
+        _ => href,
+    };
+    match page % 7 {
+        3 => href.unconditional(),
+        4 => href.unconditional().and_remembered(),
+        _ => href,
+    }
 }
 
 /// What differs from case to case.
