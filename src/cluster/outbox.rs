@@ -18,7 +18,7 @@ use super::transport::{ClusterSubject, ClusterTransport};
 use super::wire::{LinkBatchDraft, LinkBatchId};
 use crate::address::{CanonicalUrl, Fingerprint};
 use crate::crawl::{ClusterPlace, RemotePartitions, RequestPermit};
-use crate::gate::{Found, Via};
+use crate::gate::{Found, SeenTest, Via};
 
 /// The outbox of a partition: it puts links here that it has found for others.
 #[derive(Debug)]
@@ -231,8 +231,11 @@ impl Default for RecentSet {
 
 impl RecentSet {
     /// Whether this URL was sent with the same `via`, at most as deep and with at most as many redirects. If not, it counts as sent from
-    /// now on.
+    /// now on. A URL that is queued without asking the seen set is always sent.
     pub(super) fn was_sent(&mut self, found: &Found, fingerprint: Fingerprint) -> bool {
+        if found.seen_test != SeenTest::Asked {
+            return false;
+        }
         let Found { depth, via, redirects, .. } = *found;
         let bits = fingerprint.bits();
         // Each URL has one slot.
@@ -389,6 +392,8 @@ mod tests {
         assert!(!was_sent(4, Via::Redirect, 1), "it may have been one redirect too many");
         assert!(!was_sent(4, Via::Sitemap, 1), "a sitemap is no page");
         recent.forget();
-        assert!(!recent.was_sent(&Found::sitemap(url, 4), fingerprint));
+        assert!(!recent.was_sent(&Found::sitemap(url.clone(), 4), fingerprint));
+        let unconditional = Found { seen_test: SeenTest::Skipped, ..Found::sitemap(url, 4) };
+        assert!(!(0..2).any(|_| recent.was_sent(&unconditional, fingerprint)));
     }
 }
