@@ -666,15 +666,22 @@ fn a_refusal_by_a_budget_is_in_the_verdict() {
 
 #[test]
 fn a_mirror_is_left_after_a_resume() {
+    // The seed redirects to the host that has a mirror.
     let server = Loopback::serve(|url| match mirrored(url) {
         Some(page) => loopback::response("200 OK\r\nContent-Type: text/html", page.as_bytes()),
+        None if url == "old.test/" => {
+            loopback::response("301 Moved Permanently\r\nLocation: http://seed.test/page-0.html", b"")
+        }
         None => loopback::response("404 Not Found", b""),
     });
     let directory = tempfile::tempdir().unwrap();
-    // The mirror is known with its sixth page: what is left of it waits.
-    for most in ["36", "1000"] {
+    // The mirror is known with its sixth page: what is left of it waits for the resume.
+    for arguments in [
+        &["http://old.test/", "--scope", "any", "--job", "job", "--max-pages", "37", "-q"][..],
+        &["resume", "job", "--max-pages", "1000", "-q"],
+    ] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(["http://seed.test/page-0.html", "--scope", "any", "--job", "job", "--max-pages", most, "-q"]);
+        command.args(arguments);
         command.current_dir(directory.path()).env("CRAWLER_FETCH_RESOLVE_ALL_TO", server.address.to_string());
         command.env("CRAWLER_TRAPS_MIRROR_BUDGET", "5").env("CRAWLER_POLITENESS_HOST_DELAY", "1ms");
         assert!(command.env("CRAWLER_SITEMAPS_ENABLED", "false").status().unwrap().success());
