@@ -23,7 +23,7 @@
 //! text      its length, its bytes
 //! ```
 //!
-//! All numbers are [`varint`]s.
+//! All numbers are [`varint`](crate::bytes::varint)s.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
