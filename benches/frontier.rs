@@ -51,7 +51,7 @@ fn main() {
             group.bench_function(format!("{ends}/one second/{hosts} hosts"), |bencher| {
                 let cycle = cycle.get_or_insert_with(|| {
                     let options = ending(options(20_000_000, Duration::from_secs(1)));
-                    Cycle { by_token, ..Cycle::with(options, hosts, 4, None) }
+                    Cycle { by_token, ..Cycle::with(&options, hosts, 4, None) }
                 });
                 bencher.iter_custom(|urls| cycle.run(urls));
             });
@@ -114,12 +114,12 @@ struct Cycle {
 
 impl Cycle {
     fn new(hosts: u64, delay: Duration, own: u64, shared_by: Option<u64>) -> Self {
-        Self::with(options(20_000_000, delay), hosts, own, shared_by)
+        Self::with(&options(20_000_000, delay), hosts, own, shared_by)
     }
 
-    fn with(options: FrontierOptions, hosts: u64, own: u64, shared_by: Option<u64>) -> Self {
+    fn with(options: &FrontierOptions, hosts: u64, own: u64, shared_by: Option<u64>) -> Self {
         let delay = options.politeness.host_delay;
-        let mut frontier = Frontier::new(&options).expect("options");
+        let mut frontier = Frontier::new(options).expect("options");
         let now = Timestamp::from_micros(1 << 50);
         for host in 0..hosts {
             let url = admit(frontier.gate(), host, host, 1).expect("new");
