@@ -52,7 +52,7 @@ use crate::address::{CanonicalUrl, HostKey};
 use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image};
 use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable};
 use crate::frontier::state::{Change, PendingParts, State};
-use crate::frontier::{LeaseToken, Next, Timestamp};
+use crate::frontier::{Lease, LeaseToken, Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position};
 use host_queues::{FrontTurn, HostQueues};
 use rate::Rate;
@@ -251,6 +251,40 @@ impl<J: Journal> Frontier<J> {
             None if self.queues.gives_any_way() => Next::Wait(now),
             None => Next::Drained,
         })
+    }
+
+    /// Appends up to `most` leases, each as [`next`](Self::next) lends it: one a host, unless the host may have more. Returns why there are
+    /// fewer; `None` if there are as many. A lease with a [trouble](crate::frontier::Lease::trouble) is to be given up.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// for seed in ["https://a.example/", "https://a.example/b", "https://c.example/"] {
+    ///     frontier.seed(seed, now)?;
+    /// }
+    /// let mut leases = Vec::new();
+    /// assert!(matches!(frontier.next_batch(10, &mut leases, now)?, Some(Next::Busy)));
+    /// let asked: Vec<&str> = leases.iter().map(|lease| lease.url()).collect();
+    /// assert_eq!(asked, ["https://a.example/robots.txt", "https://c.example/robots.txt"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next`](Self::next); the leases before that were appended.
+    pub fn next_batch(
+        &mut self,
+        most: usize,
+        leases: &mut Vec<Lease>,
+        now: Timestamp,
+    ) -> Result<Option<Next>, FrontierError> {
+        for _ in 0..most {
+            match self.next(now)? {
+                Next::Fetch(lease) | Next::GiveUp(lease) => leases.push(lease),
+                none => return Ok(Some(none)),
+            }
+        }
+        Ok(None)
     }
 
     /// The earliest time, as far as is known now, at which another host may be lent out; `None` if no host waits.
