@@ -224,8 +224,10 @@ fn journal() {
             let mut frontier = Frontier::open(directory.path(), &options, now).expect("a job");
             let start = Instant::now();
             for number in 0..PAGES {
-                let url = admit(frontier.gate(), number % 10_000, number, 1).expect("new");
-                frontier.submit(url, now).expect("room");
+                // The filter mistakes a few for seen.
+                if let Some(url) = admit(frontier.gate(), number % 10_000, number, 1) {
+                    frontier.submit(url, now).expect("room");
+                }
             }
             let mut out = VecDeque::new();
             loop {
