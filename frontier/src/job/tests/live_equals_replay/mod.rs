@@ -218,7 +218,10 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     for lease in leases {
         if let Some(token) = lease.token() {
             let there = again.redeem(token).unwrap();
-            prop_assert_eq!((there.url(), there.kind()), (lease.url(), lease.kind()));
+            prop_assert_eq!(
+                (there.url(), there.kind(), there.identity()),
+                (lease.url(), lease.kind(), lease.identity())
+            );
             prop_assert_eq!((there.attempt(), there.for_other()), (lease.attempt(), lease.for_other()));
             prop_assert_eq!(there.trouble().is_some(), lease.trouble().is_some());
             again.give_back_token(token, now).unwrap();
