@@ -496,6 +496,36 @@ fn a_budget_of_bytes_lets_what_is_out_come_to_its_end() {
 }
 
 #[test]
+fn a_budget_of_bytes_counts_a_page_that_moves_to_another_spelling() {
+    let mut options = options();
+    options.politeness.host_delay = Duration::ZERO;
+    let mut frontier = frontier(&options, &["a.test"], 1);
+    let mut now = Timestamp::default();
+    let mut bytes = 0;
+    loop {
+        match frontier.next(now).unwrap() {
+            Next::Fetch(lease) if lease.kind() == LeaseKind::Robots => {
+                frontier.answer(lease, &Reply::from(404), now).unwrap();
+            }
+            Next::Fetch(lease) => {
+                let moves = bytes == 0;
+                let to = format!("{}?utm_source=x", lease.url());
+                let mut reply = Reply::from(if moves { 301 } else { 200 });
+                (reply.location, reply.body) = (moves.then_some(&*to), &[b' '; 300]);
+                frontier.answer(lease, &reply, now).unwrap();
+                bytes += 300;
+                assert_eq!(frontier.top_hosts(1)[0].bytes, bytes);
+            }
+            Next::Wait(until) => now = until,
+            Next::Drained => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    let [host] = &frontier.top_hosts(1)[..] else { panic!("one host") };
+    assert_eq!((host.pages, host.bytes, frontier.statistics().retries), (1, 600, 0));
+}
+
+#[test]
 fn hours_are_read_as_they_are_written() {
     assert_eq!("always".parse::<Hours>().unwrap(), Hours::ALWAYS);
     assert!("22:00-22:00".parse::<Hours>().unwrap_err().to_string().contains("begins and ends at the same time"));

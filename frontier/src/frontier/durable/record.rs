@@ -30,12 +30,12 @@ use crate::gate::{PageYield, Position, Refusal, ScopeKind};
 pub enum Record<'a> {
     /// A URL passed the gate and was queued, or scheduled.
     Admitted(Entry<'a>),
-    /// A page's lease came back, and the page waits for a time: it was scheduled again, or its next try is later, or it was given up and
-    /// waits to be asked for in another run.
+    /// A page's lease came back, and the page has a new entry. It waits for a time: it was scheduled again, or its next try is later, or it
+    /// was given up and waits to be asked for in another run. Or it moved to another spelling of its key, and is queued in its old place.
     Again {
         /// How the lease came back.
         settled: Settled<'a>,
-        /// The scheduled entry.
+        /// The new entry.
         entry: Entry<'a>,
     },
     /// A page's lease came back.

@@ -8,12 +8,12 @@
 //! | done | leaves its queue, with its record |
 //! | again | as done, and is scheduled for a later visit |
 //! | later | leaves its queue for the schedule, until its next try |
+//! | moved | is queued in its old place at another spelling of its key |
 //! | parked | was given up: has a record, and waits until it is asked for again |
 //! | tried, untried | stays its host's next page, with one try less, or with all its tries |
 //!
-//! Both are in one record, so no crash can come between them: in `Settled`, or in `Again` if the page waits for a time. If the journal
-//! cannot take the record, nothing has changed, and the page goes next. Only a page that moved to another spelling of its key takes two
-//! records: its host's status, then the entry that replaces the page's.
+//! Both are in one record, so no crash can come between them: in `Settled`, or in `Again` if the page has a new entry. If the journal
+//! cannot take the record, nothing has changed, and the page goes next.
 //!
 //! # In an embedder's own loop
 //!
@@ -212,12 +212,13 @@ impl<J: Journal> Frontier<J> {
         lease: &Lease,
         position: Position,
         update: HostStatus,
-        after: After,
+        after: After<'_>,
         receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
         let done = after.is_done();
         let before = lease.attempt - 1 - lease.earlier;
-        let attempts = before.saturating_add(u8::from(!matches!(after, After::Untried | After::Parked)));
+        let attempts =
+            before.saturating_add(u8::from(!matches!(after, After::Moved(_) | After::Untried | After::Parked)));
         let receipts = if done { receipts } else { Receipts::default() };
         let yielded = lease.yielded.filter(|_| done);
         let is_page = done && lease.kind == LeaseKind::Page;
@@ -244,19 +245,22 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
-    /// The entry of a page that waits for a time; `None` if it does not. It keeps the referrer of the previous entry, which is read for it.
-    fn entry_after<'a>(&mut self, lease: &'a Lease, after: After) -> io::Result<Option<Entry<'a>>> {
+    /// The new entry of a page that waits for a time or has moved; `None` if it keeps its entry. It keeps the referrer of the previous
+    /// entry, which is read for it.
+    fn entry_after<'a>(&mut self, lease: &'a Lease, after: After<'a>) -> io::Result<Option<Entry<'a>>> {
         let not_before = match after {
             After::Done | After::Tried | After::Untried => return Ok(None),
-            After::Again(at) | After::Later(at) => at,
-            After::Parked => Entry::NEVER,
+            After::Again(at) | After::Later(at) => Some(at),
+            After::Moved(_) => None,
+            After::Parked => Some(Entry::NEVER),
         };
         let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
-        let blank = Entry { referrer, not_before: Some(not_before), ..lease.entry(lease.url()) };
+        let blank = Entry { referrer, not_before, ..lease.entry(lease.url()) };
         Ok(Some(match after {
             After::Later(_) => Entry { attempts: lease.attempt, ..blank },
             // Redirects are counted anew: otherwise a page that is reached by a redirect each time would be refused after some visits.
             After::Again(_) => Entry { redirects: 0, replaces: None, ..blank },
+            After::Moved(to) => Entry { wire: to, redirects: lease.redirects + 1, ..blank },
             _ => blank,
         }))
     }
@@ -283,11 +287,7 @@ impl<J: Journal> Frontier<J> {
             self.gate().refuse(refusal);
             return self.settle(lease, from, update, again.map_or(After::Done, After::Again), receipts);
         }
-        let referrer = self.journal.read(from)?.referrer;
-        self.note_host(lease.host, update, true)?;
-        let entry = Entry { redirects: lease.redirects + 1, referrer, ..lease.entry(to) };
-        self.commit_return(&Record::Admitted(entry), Some(lease.host), None, lease.token)?;
-        Ok(None)
+        self.settle(lease, from, update, After::Moved(to), receipts)
     }
 
     /// Records a host's new status.
@@ -301,13 +301,15 @@ impl<J: Journal> Frontier<J> {
 
 /// The fate of a page whose lease came back.
 #[derive(Clone, Copy, Debug)]
-enum After {
+enum After<'a> {
     /// Its record is its last.
     Done,
     /// Its record is its last until it is fetched again, at this time.
     Again(Timestamp),
     /// Its next try is not before this time; other pages of its host go first.
     Later(Timestamp),
+    /// It takes its place in the queue at this spelling of its key, with all its tries.
+    Moved(&'a str),
     /// Given up: it has a record, and waits until it is asked for again.
     Parked,
     /// It stays its host's next page, with one try less.
@@ -316,7 +318,7 @@ enum After {
     Untried,
 }
 
-impl After {
+impl After<'_> {
     /// The page leaves the queue with a record.
     const fn is_done(self) -> bool {
         matches!(self, Self::Done | Self::Again(_) | Self::Parked)

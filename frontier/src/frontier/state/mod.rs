@@ -187,8 +187,7 @@ impl State {
         }
     }
 
-    /// A URL is queued or scheduled. If a page moved to another spelling of its key, its new entry takes the place of the old one in the
-    /// queue.
+    /// A URL is queued or scheduled.
     fn admitted(&mut self, entry: &Entry<'_>, change: &Change<'_>) {
         self.remember(entry, change);
         let position = change.at.expect("a journal says where an admission stands");
@@ -199,19 +198,7 @@ impl State {
             return;
         }
         let Some(host) = change.host else { return };
-        let queued = Queued { position, priority: entry.priority };
-        if let Some(replaced) = entry.replaces {
-            let host = &mut self.hosts[host];
-            let was_queued = self.back.replace(&mut host.queue, replaced, queued);
-            self.count.queued += u64::from(!was_queued);
-            host.robots.mark_used();
-            let due = host.status.due;
-            if let Some(token) = change.token.filter(|_| change.fresh.counts) {
-                self.leases.returned(token, Some(LeaseAnswer::Retry(due)));
-            }
-        } else {
-            self.queue(host, queued);
-        }
+        self.queue(host, Queued { position, priority: entry.priority });
     }
 
     /// A URL is no longer set aside. If a host's budget was the reason, the record names the host, and its usage changes.
@@ -261,16 +248,17 @@ impl State {
         }
     }
 
-    /// A page's lease came back. The page leaves its queue if it is done, or if it waits for a time by the entry `again`; otherwise it
-    /// stays in its place, with its used tries.
+    /// A page's lease came back. The page leaves its queue if it is done, or if it waits for a time by the entry `again`. If it moved to
+    /// another spelling of its key, that entry takes its place; otherwise it stays there, with its used tries.
     ///
     /// A checkpoint saves counts, schedule and host at separate positions, so it is checked for each of the three whether the record is new
     /// to it.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
         let Settled { position, priority, attempts, done, receipts, yielded, cost, .. } = *settled;
+        let moved = again.is_some_and(|entry| entry.not_before.is_none());
         if change.fresh.counts {
             self.count.completed += u64::from(done);
-            self.count.retries += u64::from(!done);
+            self.count.retries += u64::from(!done && !moved);
             self.count.output = receipts.first().map_or(self.count.output, |receipt| receipt.end);
             let _ = yielded.map(|yielded| self.gate.budgets().note(host_of(settled.host), &yielded));
             if let Some(token) = change.token {
@@ -289,7 +277,11 @@ impl State {
             }
         }
         let Some(id) = change.host else { return };
-        if done || again.is_some() {
+        if moved {
+            let by = change.at.expect("a journal says where an entry stands");
+            let was_queued = self.back.replace(&mut self.hosts[id].queue, position, Queued { position: by, priority });
+            self.count.queued += u64::from(!was_queued);
+        } else if done || again.is_some() {
             self.unqueue(id, Queued { position, priority });
         } else {
             self.back.set_tries(position, attempts);

@@ -350,8 +350,7 @@ impl Resume {
         self.state.apply(&Change { record, at: Some(at), host, remember, token, fresh });
     }
 
-    /// A URL was queued or scheduled. Its entry may replace that of a page that was lent out. If the record of that page was lost, the page
-    /// is first queued again: only a queued page can be replaced.
+    /// A URL was queued or scheduled.
     fn admitted(
         &mut self,
         at: Position,
@@ -365,11 +364,8 @@ impl Resume {
             Some(_) => None,
             None => Some(self.host_or_new(url.origin(), evicted)?),
         };
-        if let Some(replaced) = entry.replaces {
-            self.lost.queue(replaced, &mut self.state);
-        }
         let (remember, fresh) = self.schedules(at, &url, entry);
-        self.apply_returned(at, &Record::Admitted(*entry), host, remember, entry.replaces, fresh);
+        self.apply(at, &Record::Admitted(*entry), host, remember, fresh);
         Ok(())
     }
 
@@ -397,7 +393,7 @@ impl Resume {
     /// - It is not queued, though its lease came back: an earlier lease of it, whose record is in the output, already made it done.
     /// - Its host already has the record, from a chunk of the checkpoint.
     ///
-    /// In the first two cases the host was still asked, so its status is applied. `again` is the entry by which the page waits, if it does.
+    /// In the first two cases the host was still asked, so its status is applied. `again` is the page's new entry, if it has one.
     fn settled(
         &mut self,
         at: Position,

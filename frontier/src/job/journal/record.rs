@@ -11,7 +11,7 @@
 //! | 4, resumed | 8 | at each opening |
 //! | 5, due | 10 and the host; 4 more if it was set aside | for each URL whose time comes |
 //! | 6, forgotten | 8 | for each URL that is taken from the seen set |
-//! | 7, again | both of its parts and 2 | for each page that is tried or visited again |
+//! | 7, again | both of its parts and 2 | for each page that is tried or visited again, or moved to another spelling of its key |
 //! | 8, disallowed | 14 and the host | for each run of URLs that are dropped |
 //! | 9, rules | 8 | when the rules of the gate have changed |
 //! | 10, set aside | 15 and the host | for each waiting URL that today's rules refuse |

@@ -125,6 +125,7 @@ impl Model {
                     spend(self, 1);
                     return self.done(host, now);
                 }
+                spend(self, 0);
                 url.redirects += 1;
                 (url.attempts, url.earlier) = (0, 0);
                 url.text = respelled(&url.text);
