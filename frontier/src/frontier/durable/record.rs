@@ -109,6 +109,8 @@ pub struct LentRecord<'a> {
     pub for_other: &'a str,
     /// The URL.
     pub url: &'a str,
+    /// How often the host was asked for a robots.txt in a row, this time included; 0 for a page, whose entry knows.
+    pub attempt: u8,
 }
 
 impl LentRecord<'_> {

@@ -191,7 +191,9 @@ impl<J: Journal> Frontier<J> {
         let texts = if page.is_some() { None } else { Some((lease.origin(), lease.url())) };
         let (host, url) = texts.unwrap_or_default();
         let for_other = lease.for_other().unwrap_or_default();
-        let lent = LentRecord { token, deadline: deadline(lease.lent_at, timeout), page, host, for_other, url };
+        let attempt = if page.is_some() { 0 } else { lease.attempt };
+        let lent =
+            LentRecord { token, deadline: deadline(lease.lent_at, timeout), page, host, for_other, url, attempt };
         self.commit(&Record::Lent(lent), Some(lease.host), None)?;
         self.state.leases_mut().begin();
         lease.token = Some(token);
@@ -241,7 +243,7 @@ impl<J: Journal> Frontier<J> {
         let host = self.state.host(lease.host);
         let Some(out) = self.state.leases().robots(host.key.as_str()) else { return };
         lease.texts = Texts::new(&out.url, host.key.as_str());
-        lease.attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
+        lease.attempt = out.attempt;
         lease.priority = priority;
         if out.for_other.is_empty() {
             lease.validators = host.robots.rules().and_then(|rules| rules.validators.clone());

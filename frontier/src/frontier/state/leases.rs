@@ -16,8 +16,8 @@
 //!             number    the step from the last number to it
 //!             slot
 //!             deadline  the step from the time in its number to it, in milliseconds
-//!             page      1 and the position of its admission; or 0, and three texts: its host, the host that waits for this robots.txt,
-//!                       which is empty if it is its own, and the URL
+//!             page      1 and the position of its admission; or 0, how often its host was asked for a robots.txt in a row, and three texts:
+//!                       its host, the host that waits for this robots.txt, which is empty if it is its own, and the URL
 //! answers   how many; for each: the step from the last number to it; 0 done, 1 given back, else 2 more than the microseconds at which it
 //!             is tried again
 //! text      its length, its bytes
@@ -126,6 +126,7 @@ pub(crate) struct RobotsLease {
     pub(crate) url: Box<str>,
     /// The host that waits for it; empty if it is its host's own.
     pub(crate) for_other: Box<str>,
+    pub(crate) attempt: u8,
 }
 
 /// How a lease came back.
@@ -249,7 +250,7 @@ impl LeaseTable {
 impl LeaseTable {
     /// A lease goes out.
     pub(super) fn lend(&mut self, lent: &LentRecord<'_>, host: Option<HostId>) {
-        let LentRecord { token, deadline, page, host: key, for_other, url } = *lent;
+        let LentRecord { token, deadline, page, host: key, for_other, url, attempt } = *lent;
         if let Some(before) = self.slots.get(token.slot() as usize).filter(|lease| lease.number > 0) {
             // The journal could not take the record by which it came back.
             self.end(token_of(before, token.slot()));
@@ -266,7 +267,8 @@ impl LeaseTable {
         self.out += 1;
         self.number = self.number.max(token.number());
         if page.is_none() {
-            self.robots.insert(key.into(), RobotsLease { token, url: url.into(), for_other: for_other.into() });
+            let lease = RobotsLease { token, url: url.into(), for_other: for_other.into(), attempt };
+            self.robots.insert(key.into(), lease);
         }
     }
 
@@ -427,6 +429,7 @@ impl LeaseTable {
             if lease.page.position().is_none() {
                 let host = hosts.get(&token).copied().unwrap_or_default();
                 let robots = self.robots.get(host);
+                put(to, robots.map_or(1, |robots| robots.attempt).into());
                 let [for_other, url] = robots.map_or(["", ""], |robots| [&robots.for_other, &robots.url]);
                 for text in [host, for_other, url] {
                     put(to, text.len() as u64);
@@ -465,9 +468,11 @@ impl LeaseTable {
             let token = LeaseToken::read(token, fields.varint()?)?;
             let deadline = LentRecord::deadline_of(token, fields.varint()?);
             let page = fields.varint()?.checked_sub(1).map(Position::from_u64);
+            let attempt = if page.is_some() { 0 } else { fields.varint()? };
+            let attempt = u8::try_from(attempt).map_err(|_| "more attempts than are counted")?;
             let mut text = || if page.is_some() { Ok("") } else { text(&mut fields) };
             let (host, for_other, url) = (text()?, text()?, text()?);
-            table.lend(&LentRecord { token, deadline, page, host, for_other, url }, None);
+            table.lend(&LentRecord { token, deadline, page, host, for_other, url, attempt }, None);
         }
         for _ in 0..fields.varint()? {
             let finished = walk(number, fields.varint()?);

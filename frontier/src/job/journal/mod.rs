@@ -118,6 +118,7 @@
 //!
 //! kind 12, a robots.txt was lent out under a token:
 //!           0  lease     number, slot and deadline, as kind 11
+//!              attempt   u8: how often its host was asked for one in a row, this time included
 //!              host      its length, a varint; UTF-8: scheme, name, port
 //!              other     likewise, of the host that waits for it; empty if it is the host's own
 //!              URL       the rest, UTF-8

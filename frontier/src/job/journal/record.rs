@@ -180,12 +180,13 @@ fn read_aside<'a>(fields: &mut Fields<'a>) -> Result<AsideRecord<'a>, &'static s
 
 /// Appends that a lease went out: kind 11 for a page, kind 12 for a robots.txt.
 fn write_lent(lent: &LentRecord<'_>, at: Position, to: &mut Vec<u8>) {
-    let LentRecord { token, deadline, page, host, for_other, url } = *lent;
+    let LentRecord { token, deadline, page, host, for_other, url, attempt } = *lent;
     write_deadline(token, deadline, to);
     if let Some(page) = page {
         varint::put(to, varint::step(at.to_u64(), page.to_u64()));
         return;
     }
+    to.push(attempt);
     for text in [host, for_other] {
         varint::put(to, text.len() as u64);
         to.extend_from_slice(text.as_bytes());
@@ -197,14 +198,15 @@ fn read_lent<'a>(fields: &mut Fields<'a>, at: Position, is_page: bool) -> Result
     let (token, deadline) = read_deadline(fields)?;
     if is_page {
         let page = Some(Position::from_u64(varint::walk(at.to_u64(), fields.varint()?)));
-        return Ok(LentRecord { token, deadline, page, host: "", for_other: "", url: "" });
+        return Ok(LentRecord { token, deadline, page, host: "", for_other: "", url: "", attempt: 0 });
     }
+    let attempt = fields.u8()?;
     let mut text = || {
         let length = usize::try_from(fields.varint()?).map_err(|_| "a text that cannot be that long")?;
         fields.text(length)
     };
     let (host, for_other) = (text()?, text()?);
-    Ok(LentRecord { token, deadline, page: None, host, for_other, url: fields.rest()? })
+    Ok(LentRecord { token, deadline, page: None, host, for_other, url: fields.rest()?, attempt })
 }
 
 /// Appends a lease and its deadline: kind 13, and the beginning of kinds 11 and 12. The deadline is counted from the time in the lease's
@@ -460,8 +462,17 @@ mod tests {
         records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9, from: Some(place) }));
         let token = LeaseToken::read((1 << 55) + 1, 300).unwrap();
         let deadline = Timestamp::from_micros(((1 << 45) + 600_000) * 1000);
-        let page = LentRecord { token, deadline, page: Some(Position::from_u64(99)), host: "", for_other: "", url: "" };
-        let robots = LentRecord { page: None, host, for_other: "http://b", url: "http://a/robots.txt", ..page };
+        let page = LentRecord {
+            token,
+            deadline,
+            page: Some(Position::from_u64(99)),
+            host: "",
+            for_other: "",
+            url: "",
+            attempt: 0,
+        };
+        let robots =
+            LentRecord { page: None, host, for_other: "http://b", url: "http://a/robots.txt", attempt: 3, ..page };
         records.extend([Record::Lent(page), Record::Lent(robots), Record::Extended { token, deadline }]);
         records.extend([false, true].map(|is_overdue| Record::Returned { token, is_overdue }));
         records
