@@ -119,12 +119,16 @@ async fn pages_of_the_named_shapes_are_rendered_and_others_are_fetched() {
     assert_eq!(["app/one", "moved", "data", "never"].map(times), [1, 1, 1, 0], "{asked:?}");
 }
 
-async fn fetched(client: Chrome, url: &str) -> Result<Response, FetchError> {
+fn fetcher(client: Chrome) -> Fetcher {
     let mut options = FetchOptions::default();
     options.allow_private_addresses = true;
     let fetcher = Fetcher::new(&options).unwrap();
     fetcher.use_client(client).unwrap();
-    fetcher.fetch(url).await
+    fetcher
+}
+
+async fn fetched(client: Chrome, url: &str) -> Result<Response, FetchError> {
+    fetcher(client).fetch(url).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,6 +164,27 @@ async fn what_goes_wrong_in_a_tab_is_an_error_of_its_class() {
     let gone = Chrome::new("ws://127.0.0.1:9/devtools/browser/x".into(), all.iter().cloned(), patient());
     let error = fetched(gone, &format!("http://{}/", site.address)).await.unwrap_err();
     assert!(error.is_local && error.message.starts_with("Chrome does not answer"), "{error}");
+}
+
+/// A page's load waits for its script, so with one tab no page is asked for before the last one's script was.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_wait_for_a_tab() {
+    let Some(chromium) = Chromium::start() else { return };
+    let site = Loopback::serve(|url| match url.split_once('/').unwrap().1.strip_prefix("page") {
+        Some(number) => page(&format!("<script src=/script{number}></script>")),
+        None => response("200 OK\r\nContent-Type: text/javascript", b""),
+    });
+    let bounds = Bounds { tabs: 1, quiet_time: Duration::ZERO, ..patient() };
+    let fetcher = fetcher(chromium.rendering(&[format!("{}/*", site.address)], bounds));
+    let [one, two, three] = [1, 2, 3].map(|number| format!("http://{}/page{number}", site.address));
+    let (one, two, three) = tokio::join!(fetcher.fetch(&one), fetcher.fetch(&two), fetcher.fetch(&three));
+    assert!(one.is_ok() && two.is_ok() && three.is_ok());
+    let mut asked: Vec<_> = site.asked().iter().map(|url| url.split_once('/').unwrap().1.to_owned()).collect();
+    asked.retain(|path| path != "favicon.ico");
+    for pair in asked.chunks(2) {
+        assert_eq!(pair[0].replace("page", "script"), pair[1], "{asked:?}");
+    }
+    assert_eq!(asked.len(), 6);
 }
 
 /// Crashes the first tab whose URL ends like this.

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use crawler::crawl::{FetchOptions, Fetcher, Secret};
 use crawler::frontier::Failure;
+use tokio::io::copy_bidirectional;
+use tokio::net;
+use tokio_rustls::TlsAcceptor;
 
 use crate::proxy::server::{self, AUTHORITY, Host, header, nobody, read_head, serve};
 
@@ -219,6 +222,39 @@ async fn a_proxy_over_tls_forwards() {
     let fetcher = Fetcher::new(&options(&format!("https://{}", proxy.address))).unwrap();
     assert_eq!(fetcher.fetch("http://far.test/a").await.unwrap().body, b"hello");
     assert!(proxy.asked()[0].starts_with("GET http://far.test/a HTTP/1.1\r\n"), "{:?}", proxy.asked());
+}
+
+/// TLS in front of a proxy that speaks none.
+async fn with_tls(proxy: SocketAddr) -> SocketAddr {
+    let listener = net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let acceptor = TlsAcceptor::from(server::tls());
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let mut secure = acceptor.accept(stream).await.unwrap();
+                let mut plain = net::TcpStream::connect(proxy).await.unwrap();
+                let _ = copy_bidirectional(&mut secure, &mut plain).await;
+            });
+        }
+    });
+    address
+}
+
+/// The host's TLS within the proxy's.
+#[tokio::test]
+async fn a_proxy_over_tls_tunnels_to_tls() {
+    let secure = Host::secure(hello);
+    let (proxy, asked) = server::http(|_| false);
+    let fetcher = Fetcher::new(&options(&format!("https://{}", with_tls(proxy).await))).unwrap();
+    for _ in 0..2 {
+        assert_eq!(fetcher.fetch(&https("site.test", &secure)).await.unwrap().body, b"hello");
+    }
+    let connect = format!("CONNECT site.test:{} HTTP/1.1\r\n", secure.address.port());
+    assert!(asked.lock().unwrap().iter().all(|head| head.starts_with(&connect)));
+    assert_eq!(secure.asked().len(), 2);
 }
 
 /// Its certificate is of an authority that nobody trusts here, and `insecure` is said of hosts.

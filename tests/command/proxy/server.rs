@@ -68,7 +68,7 @@ impl Host {
     }
 }
 
-fn tls() -> Arc<ServerConfig> {
+pub(crate) fn tls() -> Arc<ServerConfig> {
     let own = CertificateDer::from_pem_slice(include_bytes!("../../../benches/tls/ecdsa.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("../../../benches/tls/ecdsa-key.pem")).unwrap();
     let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
