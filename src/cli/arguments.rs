@@ -303,6 +303,7 @@ pub(super) fn command() -> Command {
         .max_term_width(110)
         .arg(config())
         .args(settings())
+        .subcommand(subcommands::broken())
         .subcommand(
             Command::new("canonicalize")
                 .about("Print `key<TAB>wire URL` for each URL on standard input")
@@ -318,7 +319,6 @@ pub(super) fn command() -> Command {
                     .help("Job directories, or files that end in .warc.gz or .warc.zst"),
             ),
         )
-        .subcommand(subcommands::broken())
         .subcommand(subcommands::cluster(|command| command.arg(config()).args(some(is_of_cluster))))
         .subcommand(
             Command::new("completions")

@@ -161,6 +161,9 @@ pub(super) const EXAMPLES: [(&str, &str); 13] = [
 ];
 const FEW: usize = 5;
 
+/// A command that takes at least this many options of groups does not list them all.
+const MANY: usize = 12;
+
 /// The overview of the command: all commands, the common options, the groups of the others, and examples.
 pub(super) fn overview(command: Command) -> Command {
     let groups = GROUPS.map(|group| format!("  {:<12}{}\n", group.name, group.about)).concat();
@@ -180,7 +183,21 @@ pub(super) fn overview(command: Command) -> Command {
     });
     let mut brief = page.clone().disable_help_flag(true);
     let text = brief.render_help();
-    page.override_help(text)
+    page.override_help(text).mut_subcommands(without_groups)
+}
+
+/// A command with many options of groups shows the common ones, and says where the others are.
+fn without_groups(command: Command) -> Command {
+    let in_group =
+        |group: &HelpGroup| command.get_arguments().filter(|arg| arg.get_help_heading() == Some(group.title)).count();
+    if GROUPS.iter().map(in_group).sum::<usize>() < MANY {
+        return command;
+    }
+    let names: Vec<_> = GROUPS.iter().filter(|group| in_group(group) > 0).map(|group| group.name).collect();
+    let others = format!("Its other options are in these groups: {}. For each: crawler help GROUP", names.join(", "));
+    let name = format!("crawler {}", command.get_name());
+    let text = command.clone().bin_name(name).after_help(others).disable_help_flag(true).render_help();
+    command.override_help(text)
 }
 
 /// Prints the help for these words: a command, a group, `all`, or the overview.
@@ -197,7 +214,7 @@ pub(super) fn help(command: Command, words: &[String]) -> Result<(), CommandErro
     }
 }
 
-fn page(mut command: Command, words: &[String]) -> Result<Command, CommandError> {
+fn page(command: Command, words: &[String]) -> Result<Command, CommandError> {
     let Some((first, rest)) = words.split_first() else { return Ok(overview(command)) };
     if first == "all" && rest.is_empty() {
         return Ok(command);
@@ -205,6 +222,7 @@ fn page(mut command: Command, words: &[String]) -> Result<Command, CommandError>
     if let Some(group) = GROUPS.iter().find(|group| group.name == first && rest.is_empty()) {
         return Ok(of_group(command, group));
     }
+    let mut command = command.mut_subcommands(without_groups);
     command.build();
     let mut at = &command;
     for word in words {
@@ -239,6 +257,8 @@ fn unknown(command: &Command, words: &[String]) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::super::arguments::command;
     use super::super::table::TABLE;
     use super::*;
@@ -259,6 +279,16 @@ mod tests {
             let is_it = |line: &&str| line.trim().split([' ', '.']).any(|word| word == name) && line.len() < 60;
             let times = pages.lines().filter(|line| line.trim_start().starts_with(['-', '['])).filter(is_it).count();
             assert!(times == 1 || name == "[URL]..." && pages.contains("[URL]..."), "{name}: {times} in\n{pages}");
+        }
+    }
+
+    #[test]
+    fn each_command_fits_a_screen_and_the_list_of_commands_is_sorted() {
+        let names: Vec<String> = command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        assert!(names.is_sorted(), "{names:?}");
+        for name in names {
+            let page = lines(page(command(), from_ref(&name)).unwrap());
+            assert!(page.len() <= 75, "{name} has {} lines:\n{}", page.len(), page.join("\n"));
         }
     }
 
