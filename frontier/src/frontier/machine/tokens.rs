@@ -280,6 +280,8 @@ impl<J: Journal> Frontier<J> {
         if lease.trouble.is_none() {
             self.rate.end(lease.charged, Some(lease.charged));
         }
+        // As after any other try that brought nothing.
+        lease.position.map(|position| self.again.remove(&position));
         let taken = match lease.position {
             Some(position) if lease.trouble.is_none() => self.page_is_overdue(lease, position, now),
             _ => self.other_is_overdue(lease, now),
@@ -292,7 +294,6 @@ impl<J: Journal> Frontier<J> {
     }
 
     fn page_is_overdue(&mut self, lease: &Lease, position: Position, now: Timestamp) -> io::Result<()> {
-        self.again.remove(&position);
         let host = self.state.host(lease.host);
         let mut status = host.status.clone();
         status.due = status.due.max(self.queues.rest(host, lease, now).over);
