@@ -281,11 +281,14 @@ mod tests {
         after.finish().unwrap();
         let (before, after) = (leaves(&format!("{before:#?}")), leaves(&format!("{after:#?}")));
         let kept: Vec<_> = after.intersection(&before).collect();
-        // The first follows from the capacity's word `auto`, the second from the job's directory; the third is for
-        // embedders; the fourth follows from the outputs; the fifth is kept in the job's own list; the sixth follows
-        // from the job's clock; the others have their own tables.
+        // The first follows from the capacity's word `auto`; the next three are for embedders; `directory` follows from
+        // the job's; `segment_bytes` is for embedders; `link_texts` follows from the outputs; `scope.dropped` is kept in the
+        // job's own list; `went_back` follows from the job's clock; the others have their own tables.
         let derived = [
             "open_ended",
+            "counts_expired",
+            "lease_timeout",
+            "budget_identities",
             "directory",
             "segment_bytes",
             "link_texts",
