@@ -137,7 +137,7 @@ async fn what_goes_wrong_in_a_tab_is_an_error_of_its_class() {
     let site = Loopback::serve(|url| match url.split_once('/').unwrap().1 {
         "large" => page("<body><script>document.body.append('x'.repeat(300000))</script>"),
         "endless" => page("<script>for (;;) {}</script>"),
-        "busy" => page("<title>Busy</title><script>setInterval(() => fetch('/poll'), 100)</script>"),
+        "busy" | "hangs" => page("<title>Busy</title><script>setInterval(() => fetch('/poll'), 100)</script>"),
         "asks" => page("<body><script>alert(1); document.body.append(confirm(2))</script>"),
         _ => page("<p>well"),
     });
@@ -155,8 +155,8 @@ async fn what_goes_wrong_in_a_tab_is_an_error_of_its_class() {
     let busy = fetch("busy", Bounds { quiet_time: Duration::ZERO, ..patient() }).await.unwrap();
     assert!(String::from_utf8_lossy(&busy.body).contains("Busy"));
     assert!(String::from_utf8_lossy(&fetch("asks", patient()).await.unwrap().body).contains("false"));
-    let hangs = fetch("busy", Bounds { quiet_time: Duration::from_secs(120), ..patient() });
-    let (crashed, ()) = tokio::join!(hangs, crash(&chromium.address, "/busy"));
+    let hangs = fetch("hangs", Bounds { quiet_time: Duration::from_secs(120), ..patient() });
+    let (crashed, ()) = tokio::join!(hangs, crash(&chromium.address, "/hangs"));
     let error = crashed.unwrap_err();
     assert_eq!((error.failure, &*error.message), (Failure::Incomplete, "the tab crashed"));
     // The others do not notice.

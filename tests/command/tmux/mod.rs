@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::until::until;
 
@@ -20,7 +21,10 @@ impl Tmux {
             eprintln!("skipped: no tmux ({error})");
             return None;
         }
-        let tmux = Self { server: format!("crawler-{}-{columns}", std::process::id()) };
+        // Tests run side by side.
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let tmux = Self { server: format!("crawler-{}-{number}", std::process::id()) };
         let columns = columns.to_string();
         // What the command says, and how it ends, stays to be read.
         let command = format!("{command}; echo \"left with $?\"; cat");
