@@ -1,7 +1,7 @@
 //! Identities: what stands for a request in the seen test, if that is not its URL's key.
 //!
-//! Two requests to one URL may be two requests, since they differ in their method or body; and two URLs may be one request to whoever asks.
-//! Their maker then gives them an identity: a digest of method, URL and body, Scrapy's request fingerprint, Crawlee's `uniqueKey`.
+//! Two requests to one URL may differ in their method or body, and two URLs may be one request to the scraper. The scraper then gives the
+//! request an identity: a digest of method, URL and body, Scrapy's request fingerprint, Crawlee's `uniqueKey`.
 
 use super::{Fingerprint, FingerprintKey};
 

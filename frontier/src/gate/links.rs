@@ -13,7 +13,7 @@ const MOST: usize = 8 << 20;
 /// The same for the URLs that a sitemap lists: it may have 50,000.
 const MOST_LISTED: usize = 48 << 20;
 
-/// A link as its page wrote it, and the URL that it leads to. The URL is made at first use, and kept: whoever needs it later finds it here.
+/// A link as its page wrote it, and the URL that it leads to. The URL is made at first use, and kept for later uses.
 #[derive(Debug)]
 pub struct LinkUrl<'p> {
     base: &'p BaseUrl,
