@@ -208,6 +208,20 @@ fn a_page_whose_leases_end_is_given_up_if_that_counts() {
     assert_eq!((frontier.statistics().unreachable, frontier.statistics().expired), (1, 3));
 }
 
+/// A caller sleeps until something is due, and no call tells that a lease will be taken back.
+#[test]
+fn the_next_deadline_is_due() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut frontier = open(directory.path(), &options(), start());
+    frontier.seed("https://a.example/", start()).unwrap();
+    let (_, token) = lent(&mut frontier, start());
+    assert_eq!(frontier.due(start()), Some(start() + TIMEOUT));
+    frontier.extend_token(token, start() + SECOND).unwrap();
+    assert_eq!(frontier.due(start()), Some(start() + TIMEOUT + SECOND));
+    frontier.complete_token(token, page(), start()).unwrap();
+    assert_eq!(frontier.due(start()), None);
+}
+
 #[test]
 fn a_lease_that_lasts_no_time_is_refused() {
     let mut options = options();

@@ -172,7 +172,7 @@ pub struct Settled<'a> {
     pub yielded: Option<PageYield>,
     /// What it used of its host's budget.
     pub cost: HostCost,
-    /// Whether nobody completed it: it was taken back because its deadline had passed.
+    /// Whether it was taken back because its deadline had passed.
     pub is_overdue: bool,
 }
 

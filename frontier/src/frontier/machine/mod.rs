@@ -287,9 +287,11 @@ impl<J: Journal> Frontier<J> {
         Ok(None)
     }
 
-    /// The earliest time, as far as is known now, at which another host may be lent out; `None` if no host waits.
+    /// The earliest time, as far as is known now, at which another host may be lent out, or a lease is to be taken back; `None` if no host
+    /// waits and no lease ends.
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
-        let waiting = || self.queues.earliest().into_iter().chain(self.state.schedule().due()).min();
+        let deadline = self.state.leases().earliest();
+        let waiting = || self.queues.earliest().into_iter().chain(self.state.schedule().due()).chain(deadline).min();
         if self.queues.has_turn() { Some(now.max(self.rate.due())) } else { waiting() }
     }
 

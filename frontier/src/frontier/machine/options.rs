@@ -48,7 +48,7 @@ pub struct FrontierOptions {
     /// still out after a restart. At least a millisecond; deadlines are rounded up to whole milliseconds.
     pub lease_timeout: Option<Duration>,
     /// Whether a page loses one of its [`attempts`](Politeness::attempts) when its lease is taken back. A page that has none left is
-    /// [given up](crate::frontier::Next::GiveUp). Off by default: it is lent again until somebody completes it.
+    /// [given up](crate::frontier::Next::GiveUp). Off by default: it is lent again until it is completed.
     pub counts_expired: bool,
 }
 

@@ -14,8 +14,8 @@
 //!   changes nothing: its URL may be out again, under another token. This is *fencing*.
 //! - **Twice is as once.** A client whose connection broke may send a completion again: it gets the answer that the first one got, until
 //!   16,384 further leases have gone out. After that, and for a robots.txt, it is refused, and nothing is counted twice either.
-//! - **The deadline is when a lease may be taken back.** Who completes a little later, before [`expire`](Frontier::expire) or
-//!   [`next`](Frontier::next) was called, is still in time.
+//! - **The deadline is when a lease may be taken back.** A completion that comes later is still in time if neither
+//!   [`expire`](Frontier::expire) nor [`next`](Frontier::next) was called meanwhile.
 //!
 //! # Restarts
 //!
@@ -166,7 +166,7 @@ impl<J: Journal> Frontier<J> {
         Ok(taken)
     }
 
-    /// What was said to whoever completed it, if that is remembered.
+    /// The answer that its completion got, if that is remembered.
     fn answered_before(&self, token: LeaseToken) -> Option<Completion> {
         match self.state.leases().answer(token)? {
             LeaseAnswer::Done => Some(Completion::Done),
@@ -327,10 +327,10 @@ impl<J: Journal> Frontier<J> {
         self.commit(&Record::Host(record), Some(lease.host), None).map(drop)
     }
 
-    /// Why a page that goes out is to be given up: it went out as often as it may, and nobody completed it.
+    /// Why a page that goes out is to be given up: it was lent as often as it may be, and each lease ended.
     pub(super) fn expired_too_often(&self, lease: &Lease) -> Option<Box<Trouble>> {
         let is_over = self.counts_expired && self.lease_timeout.is_some() && lease.attempt > lease.attempts;
-        is_over.then(|| Box::new(Trouble::new(Failure::Lost, "its leases ended before anybody completed it")))
+        is_over.then(|| Box::new(Trouble::new(Failure::Lost, "its leases ended before it was completed")))
     }
 
     /// Lends out again what was out when the process before ended. Called once, at the end of a resume, before hosts are placed.

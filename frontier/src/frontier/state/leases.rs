@@ -5,7 +5,7 @@
 //! A lease takes 48 bytes while it is out, in a table whose slots are used again. The token has the slot, so no search is needed. Through the
 //! slots runs a list by deadline. A new deadline is mostly the last of all, so it is put at the end; and what is overdue is at the beginning.
 //!
-//! A lease that came back is remembered with its answer until [`ANSWERS`] further leases have gone out. So whoever completes it twice gets
+//! A lease that came back is remembered with its answer until [`ANSWERS`] further leases have gone out. So a second completion gets
 //! the same answer, and a token that is neither out nor remembered is refused. This takes 400 kB, and none before the first.
 //!
 //! # Bytes in a checkpoint
@@ -281,7 +281,7 @@ impl LeaseTable {
         }
     }
 
-    /// A lease is back. `answer` is for whoever asks once more; `None` if nobody completed it.
+    /// A lease is back. `answer` is what a second completion gets; `None` if the lease was taken back.
     pub(super) fn returned(&mut self, token: LeaseToken, answer: Option<LeaseAnswer>) {
         if self.end(token)
             && let Some(answer) = answer
@@ -297,23 +297,31 @@ impl LeaseTable {
         if lease.page.position().is_none() {
             self.robots.retain(|_, robots| robots.token != token);
         }
-        self.unlink(token.slot());
-        self.slots[token.slot() as usize] = OutLease { after: self.free, ..OutLease::FREE };
-        if let Some(next) = self.slots.get_mut(self.free as usize) {
-            next.before = token.slot();
-        }
-        self.free = token.slot();
-        self.out -= 1;
+        self.free_slot(token.slot());
         true
+    }
+
+    /// A lease leaves its slot.
+    fn free_slot(&mut self, slot: u32) {
+        self.unlink(slot);
+        self.slots[slot as usize] = OutLease { after: self.free, ..OutLease::FREE };
+        if let Some(next) = self.slots.get_mut(self.free as usize) {
+            next.before = slot;
+        }
+        self.free = slot;
+        self.out -= 1;
     }
 
     /// A host was asked. If its robots.txt was out, or the robots.txt of another host, that is back: nothing depends on how, so it is
     /// not remembered. Nor is `page`, whose record is lost.
     pub(super) fn host_answered(&mut self, record: &HostRecord<'_>, page: Option<LeaseToken>) {
-        let robots = if record.was_asked && !self.robots.is_empty() { self.robots.remove(record.host) } else { None };
-        for token in robots.map(|robots| robots.token).into_iter().chain(page) {
-            self.end(token);
+        if record.was_asked
+            && let Some(robots) = self.robots.remove(record.host)
+            && self.get(robots.token).is_some()
+        {
+            self.free_slot(robots.token.slot());
         }
+        page.map(|page| self.end(page));
     }
 
     /// The clock was ahead by this much: no deadline was meant to be that late.

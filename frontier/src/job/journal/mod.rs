@@ -44,7 +44,7 @@
 //! kind 2, a page's lease came back:
 //!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there are receipts,
 //!                        bit 4 there is what it yielded, bit 5 it counts as a page for its host's budget, bit 6 the response had bytes,
-//!                        bit 7 nobody completed it: its deadline had passed
+//!                        bit 7 it was taken back after its deadline
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
