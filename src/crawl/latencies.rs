@@ -127,7 +127,9 @@ impl Percentiles {
         let Self { count, p50_us, p90_us, p99_us, max_us, .. } = *self;
         // One time is the longest. The others are spread so that each percentile comes out.
         let longest = count.min(1);
-        let upto = |hundredths: u64| (count * hundredths).div_ceil(100).min(count - longest);
+        // Counts from a file may be anything.
+        let share = |hundredths: u64| (u128::from(count) * u128::from(hundredths)).div_ceil(100);
+        let upto = |hundredths| u64::try_from(share(hundredths)).unwrap_or(count).min(count - longest);
         let [half, most, nearly] = [50, 90, 99].map(upto);
         let rest = count - longest - nearly;
         let counts = [(p50_us, half), (p90_us, most - half), (p99_us, nearly - most), (max_us, longest + rest)];
@@ -236,6 +238,8 @@ mod tests {
         spread(1000, 100, 200, 300, 400);
         spread(1, 7, 7, 7, 7);
         spread(0, 0, 0, 0, 0);
+        let absurd = Percentiles { count: u64::MAX, p50_us: 7, ..Percentiles::default() };
+        assert_eq!(Latencies::from(absurd).count(), u64::MAX);
     }
 
     #[test]

@@ -182,7 +182,7 @@ impl Extract {
             && self.skips.is_kept()
         {
             let href = link.href();
-            let url = link.url(&self.gate).ok().filter(|_| refusal != Refusal::TooManyLinks);
+            let url = if refusal == Refusal::TooManyLinks { None } else { link.url(&self.gate).ok() };
             self.skips.add(refusal, url.map_or(href, CanonicalUrl::wire), self.links.depth());
         }
     }
