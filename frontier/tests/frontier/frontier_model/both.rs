@@ -1,19 +1,27 @@
 //! Each action on the frontier and on its model, whose answers are compared.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use crawler_frontier::frontier::{
-    Failure, FrontierError, Href, Lease, LeaseKind, LeaseToken, Next, Outcome, Reply, Resolved, Timestamp,
+    Failure, Frontier, FrontierError, FrontierOptions, Href, Lease, LeaseKind, LeaseToken, Next, Outcome, Reply,
+    Resolved, Timestamp,
 };
 use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
 use super::complete::respelled;
 use super::{
-    Answer, Both, Budget, DROPS, End, HOSTS, Own, Page, STRICT, STRICT_AND_SLOW, Url, host_of, origin, page_of,
+    Answer, Both, Budget, DROPS, End, HOSTS, Model, Own, Page, STRICT, STRICT_AND_SLOW, Url, host_of, origin, page_of,
 };
 
 impl Both {
+    pub(super) fn new(options: &FrontierOptions, now: Timestamp) -> Self {
+        let (frontier, model) = (Frontier::new(options).unwrap(), Model::new(options));
+        let (leases, deadlines, over, asked) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
+        Self { frontier, model, leases, deadlines, over, now, submitted: 0, asked }
+    }
+
     /// The next page: its URL, and which it is.
     fn page(&mut self, host: usize, is_disallowed: bool, own: Own) -> (String, Page) {
         self.submitted += 1;

@@ -311,9 +311,7 @@ proptest! {
 
     #[test]
     fn any_list_of_actions_has_the_same_answers(options in options(), minute in 0..1440u64, actions in actions()) {
-        let frontier = Frontier::new(&options).unwrap();
-        let model = Model::new(&options);
-        let mut both = Both { frontier, model, leases: Vec::new(), deadlines: Vec::new(), over: Vec::new(), now: Timestamp::from_micros((1 << 50) + minute * 60_000_000), submitted: 0, asked: BTreeMap::new() };
+        let mut both = Both::new(&options, Timestamp::from_micros((1 << 50) + minute * 60_000_000));
         for action in actions {
             match action {
                 Action::Submit { host, depth, is_disallowed, own } => both.submit_own(host, depth, is_disallowed, own),
@@ -378,18 +376,7 @@ fn a_server_that_is_given_up_keeps_no_time() {
     options.politeness.connections_per_host = 2;
     (options.politeness.attempts, options.politeness.host_failures) = (1, 1);
     (options.politeness.backoff, options.politeness.patience) = (Duration::from_secs(3), Duration::ZERO);
-    let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
-    let now = Timestamp::from_micros(1 << 50);
-    let mut both = Both {
-        frontier,
-        model,
-        leases: Vec::new(),
-        deadlines: Vec::new(),
-        over: Vec::new(),
-        now,
-        submitted: 0,
-        asked: BTreeMap::new(),
-    };
+    let mut both = Both::new(&options, Timestamp::from_micros(1 << 50));
     let end = |status| End::Status { status, retry_after: None, crawl_delay: false };
     // A page of another host is out all the while.
     both.submit(0, 0, false);
@@ -413,18 +400,8 @@ fn a_page_that_is_given_up_takes_no_place_of_its_server() {
     let mut options = FrontierOptions::default();
     options.scope.kind = ScopeKind::Any;
     (options.politeness.robots, options.politeness.host_failures) = (false, 1);
-    let (frontier, model) = (Frontier::new(&options).unwrap(), Model::new(&options));
     let now = Timestamp::from_micros(1 << 50);
-    let mut both = Both {
-        frontier,
-        model,
-        leases: Vec::new(),
-        deadlines: Vec::new(),
-        over: Vec::new(),
-        now,
-        submitted: 0,
-        asked: BTreeMap::new(),
-    };
+    let mut both = Both::new(&options, now);
     both.submit(2, 0, false);
     both.next();
     both.complete(0, End::Failed(Failure::Connect), (None, 0));

@@ -195,27 +195,13 @@ impl HostQueues {
     }
 
     /// Counts a lease that goes out, and seats its host as leased. The page is likely to link to its own host, so the host is noted in the
-    /// table's cache. No record is written: after a crash, what was out is queued as if it had never been lent.
+    /// table's cache.
     pub(crate) fn note_lent(&mut self, state: &mut State, lease: &mut Lease) {
-        let lends_concurrently = self.lends_concurrently(state, lease.host);
-        let seat = &mut state.seats()[lease.host];
-        if let Some(page) = lease.position {
-            seat.state = HostState::Leased;
-            seat.out += 1;
-            self.lent.pages += 1;
-            if lends_concurrently {
-                self.lent.add(lease, page);
-            }
-            if lease.trouble.is_some() {
-                self.lent.give_up(lease.host);
-            }
-        } else {
-            seat.state = HostState::LeasedRobots;
+        if lease.position.is_some() {
+            state.seats()[lease.host].state = HostState::Leased;
         }
-        self.take_places(state, lease);
+        self.note_lent_before(state, lease);
         lease.waited = self.waits.lent(lease.host, lease.position, lease.lent_at);
-        self.lent.all += 1;
-        self.lent.first_contacts += u64::from(lease.is_first_contact && lease.trouble.is_none());
         if lease.trouble.is_none() {
             self.domains.count(lease.host);
         }
