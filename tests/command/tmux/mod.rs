@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::until::until;
 
+/// How many terminals were started: tests run side by side, each on a server of its own.
+static STARTED: AtomicUsize = AtomicUsize::new(0);
+
 /// A terminal of tmux's that runs a command; it ends with this.
 pub(crate) struct Tmux {
     server: String,
@@ -21,8 +24,6 @@ impl Tmux {
             eprintln!("skipped: no tmux ({error})");
             return None;
         }
-        // Tests run side by side.
-        static STARTED: AtomicUsize = AtomicUsize::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let tmux = Self { server: format!("crawler-{}-{number}", std::process::id()) };
         let columns = columns.to_string();
