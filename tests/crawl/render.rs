@@ -6,6 +6,7 @@ use std::env;
 use std::future::pending;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crawler::crawl::{Crawl, CrawlOptions, FetchError, FetchOptions, Fetcher, Response};
@@ -13,6 +14,7 @@ use crawler::frontier::Failure;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -135,11 +137,17 @@ async fn fetched(client: Chrome, url: &str) -> Result<Response, FetchError> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_goes_wrong_in_a_tab_is_an_error_of_its_class() {
     let Some(chromium) = Chromium::start() else { return };
-    let site = Loopback::serve(|url| match url.split_once('/').unwrap().1 {
+    let alive = Arc::new(Notify::new());
+    let told = Arc::clone(&alive);
+    let site = Loopback::serve(move |url| match url.split_once('/').unwrap().1 {
         "large" => page("<body><script>document.body.append('x'.repeat(300000))</script>"),
         "endless" => page("<script>for (;;) {}</script>"),
         "busy" => page("<title>Busy</title><script>setInterval(() => fetch('/poll'), 100)</script>"),
         "hangs" => page("<script>setInterval(() => fetch('/alive'), 100)</script>"),
+        "alive" => {
+            told.notify_one();
+            page("")
+        }
         "asks" => page("<body><script>alert(1); document.body.append(confirm(2))</script>"),
         _ => page("<p>well"),
     });
@@ -160,11 +168,9 @@ async fn what_goes_wrong_in_a_tab_is_an_error_of_its_class() {
     let hangs = fetch("hangs", Bounds { quiet_time: Duration::from_secs(120), ..patient() });
     let crashing = async {
         // Before its script runs, another process may stand in for it.
-        while !site.asked().iter().any(|url| url.ends_with("/alive")) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        alive.notified().await;
         crash(&chromium.address, "/hangs").await;
-        pending().await
+        pending::<()>().await;
     };
     let error = tokio::select! {
         crashed = hangs => crashed.unwrap_err(),
