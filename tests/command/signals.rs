@@ -113,6 +113,46 @@ fn other_signals_end_nothing_and_one_opens_the_log_anew() {
     drop(asked);
 }
 
+/// The unit's own command line, and its own ways to reload and to stop.
+#[test]
+fn the_service_of_the_runbook_starts_reloads_and_stops() {
+    let page = include_str!("../../docs/runbook.md");
+    let unit = page.split_once("```ini\n").unwrap().1.split_once("```").unwrap().0;
+    let value = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap();
+    let (desk, silent) = (Desk::new(), Silent::new());
+    let url = format!("http://{}/", silent.0.local_addr().unwrap());
+    std::fs::write(desk.path().join("seeds.txt"), url).unwrap();
+    std::fs::write(desk.path().join("crawler.toml"), "fetch.allow_private_addresses = true\n").unwrap();
+    let (program, arguments) = value("ExecStart").split_once(' ').unwrap();
+    assert!(program.ends_with("/crawler"), "{program}");
+    let arguments: Vec<_> = arguments.split(' ').collect();
+    let mut command = desk.command(&arguments);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut asked = silent.0.accept().unwrap().0;
+    asked.read_exact(&mut [0]).unwrap();
+    std::fs::rename(desk.path().join("news.log"), desk.path().join("news.log.1")).unwrap();
+    let reload = value("ExecReload").split(' ').collect::<Vec<_>>();
+    let ["/bin/kill", signal, "$MAINPID"] = reload[..] else { panic!("{reload:?}") };
+    send(signal, &child);
+    let log = || std::fs::read_to_string(desk.path().join("news.log")).unwrap_or_default();
+    until::until("its log is opened anew", || {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        desk.path().join("news.log").exists().then_some(())
+    });
+    send("-TERM", &child);
+    until::until("it stops", || log().contains("stopping").then_some(()));
+    asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(value("SuccessExitStatus").parse().unwrap()), "{}", ran.err);
+    assert!(log().lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{}", log());
+    assert!(desk.path().join("news/report.json").exists());
+    // Another start mends none of these.
+    let prevented = value("RestartPreventExitStatus").split(' ').map(|code| code.parse::<u8>().unwrap());
+    std::fs::write(desk.path().join("crawler.toml"), "fetch.no_such_key = 1\n").unwrap();
+    let wrong = desk.command(&arguments).output().unwrap().status.code();
+    assert!(prevented.into_iter().any(|code| wrong == Some(code.into())), "{wrong:?}");
+}
+
 /// A terminal that is closed, or a connection to it that breaks.
 #[test]
 fn the_end_of_its_terminal_drains() {
