@@ -190,5 +190,46 @@ fn a_number_out_of_range_is_refused_by_its_key() {
         options.politeness.connections_per_host = connections;
         let error: OptionError = Frontier::new(&options).unwrap_err();
         assert_eq!(error.to_string(), format!("politeness.connections_per_host = {connections}: is from 1 to 64"));
+        let mut options = FrontierOptions::default();
+        options.politeness.first_contacts_per_host = connections;
+        let error: OptionError = Frontier::new(&options).unwrap_err();
+        assert_eq!(error.to_string(), format!("politeness.first_contacts_per_host = {connections}: is from 1 to 64"));
     }
+}
+
+#[test]
+fn a_host_that_never_answered_has_as_many_requests_out_as_first_contacts_may_be() {
+    for (connections, first_contacts, out) in [(8, 1, 1), (8, 3, 3), (2, 3, 2), (1, 64, 1)] {
+        let mut options = FrontierOptions::default();
+        (options.politeness.robots, options.politeness.host_delay) = (false, Duration::ZERO);
+        options.politeness.connections_per_host = connections;
+        options.politeness.first_contacts_per_host = first_contacts;
+        let mut frontier = Frontier::new(&options).unwrap();
+        (0..9).for_each(|page| _ = frontier.seed(&format!("https://a.example/{page}"), secs(0)).unwrap());
+        let mut leases: Vec<Lease> = (0..out).map(|_| lease(&mut frontier, 0)).collect();
+        assert_eq!(waits(&mut frontier, 0), None, "{connections} and {first_contacts}");
+        // From its first answer on, its connections count.
+        answer(&mut frontier, leases.remove(0), 200, None, 0);
+        leases.extend((out - 1..connections.into()).map(|_| lease(&mut frontier, 0)));
+        assert_eq!(waits(&mut frontier, 0), None, "{connections} and {first_contacts}");
+        assert!(leases.iter().skip(out - 1).all(|lease| !lease.is_first_contact()));
+    }
+}
+
+#[test]
+fn a_host_that_fails_before_it_answers_is_asked_once_at_a_time() {
+    let mut options = FrontierOptions::default();
+    (options.politeness.robots, options.politeness.host_delay) = (false, Duration::ZERO);
+    (options.politeness.connections_per_host, options.politeness.first_contacts_per_host) = (3, 3);
+    let mut frontier = Frontier::new(&options).unwrap();
+    (0..9).for_each(|page| _ = frontier.seed(&format!("https://a.example/{page}"), secs(0)).unwrap());
+    let leases: Vec<Lease> = (0..3).map(|_| lease(&mut frontier, 0)).collect();
+    // One outage is one failure.
+    for lease in leases {
+        frontier.complete(lease, Outcome::Failed(Failure::Connect.into()), secs(1)).unwrap();
+    }
+    assert_eq!(frontier.failing_hosts(1)[0].failures, 1);
+    assert_eq!(waits(&mut frontier, 1), Some(11));
+    let _one = lease(&mut frontier, 11);
+    assert_eq!(waits(&mut frontier, 11), Some(61), "the crawl's patience, and nothing before that");
 }

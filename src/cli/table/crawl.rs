@@ -93,6 +93,8 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.connections_per_host,
         "Requests to one host at once, for hosts that are yours or agreed; the delay then counts from start to start")
     .flags(&[value("connections-per-host", "N").rare()]),
+    setting!(One, crawl.frontier: politeness.first_contacts_per_host,
+        "Requests at once to a host that has never answered, as far as its connections allow; matters where robots.txt is not honored"),
     setting!(Maybe, crawl.frontier: politeness.address_delay,
         "Delay between two requests to one IP address, whatever hosts are there; auto is 100ms, except for loopback and quicker hosts; 0s is none",
         "auto")

@@ -20,10 +20,14 @@ pub struct Politeness {
     /// Rest between a response of a host and the next request to it; with several connections, between the starts of two requests.
     pub host_delay: Duration,
     /// Requests of one host that may be out at the same time, from 1 to 64. More than 1 is for your own hosts, and for hosts that agreed: a
-    /// delay then runs from the start of one request to the start of the next, and with no delay the next starts at once. A host that has
-    /// not answered yet, or fails, has one request at a time; its robots.txt is fetched alone; a rest that one response asks for, such as a
-    /// Retry-After, holds for all requests that follow.
+    /// delay then runs from the start of one request to the start of the next, and with no delay the next starts at once. A host that fails
+    /// has one request at a time, and one that has not answered yet has `first_contacts_per_host`; its robots.txt is fetched alone; a rest
+    /// that one response asks for, such as a Retry-After, holds for all requests that follow.
     pub connections_per_host: u8,
+    /// Requests that may be out at the same time to a host that has never answered, from 1 to 64, and no more than its connections. With 1,
+    /// the default, a host that is down or hangs holds one request, however many connections it may have. It matters where no robots.txt is
+    /// asked for first, since the answer to that is an answer.
+    pub first_contacts_per_host: u8,
     /// Rest between two requests to one IP address, over all its hosts: a server of ten thousand names is one server. It is kept if the
     /// fetcher [reports](crate::frontier::Frontier::resolved) the addresses. With 0, no host counts by address.
     ///
@@ -84,6 +88,7 @@ impl Default for Politeness {
             robots: true,
             host_delay: Duration::from_secs(1),
             connections_per_host: 1,
+            first_contacts_per_host: 1,
             address_delay: None,
             connections_per_address: 8,
             host_pages: None,

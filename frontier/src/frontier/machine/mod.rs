@@ -179,8 +179,8 @@ impl<J: Journal> Frontier<J> {
         self.state.gate()
     }
 
-    /// At most `most` hosts that have never answered are leased at once (at least one); the others wait. So hosts that never answer delay
-    /// only other hosts that have not answered yet.
+    /// At most `most` requests to hosts that have never answered are leased at once (at least one); other such hosts wait. So hosts that
+    /// never answer delay only other hosts that have not answered yet.
     pub fn limit_first_contacts(&mut self, most: usize) {
         self.queues.limit_first_contacts(most);
     }

@@ -71,11 +71,11 @@ impl FrontierOptions {
     /// refused here, and so is one too large for a lease or a queue.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let Politeness { agent, attempts, connections_per_address, connections_per_host, .. } = &self.politeness;
-        let Politeness { adaptive_share, host_failures, host_pages, host_bytes, robots_ttl, .. } = &self.politeness;
+        let Politeness { first_contacts_per_host, adaptive_share, host_failures, host_pages, host_bytes, robots_ttl, .. } = &self.politeness;
         let share = adaptive_share.unwrap_or(1.0);
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
-        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 14] = [
+        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 15] = [
             (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
             (
                 is_token(agent),
@@ -88,6 +88,12 @@ impl FrontierOptions {
                 (1..=Politeness::MOST_CONNECTIONS).contains(connections_per_host),
                 "politeness.connections_per_host",
                 connections_per_host,
+                "is from 1 to 64",
+            ),
+            (
+                (1..=Politeness::MOST_CONNECTIONS).contains(first_contacts_per_host),
+                "politeness.first_contacts_per_host",
+                first_contacts_per_host,
                 "is from 1 to 64",
             ),
             (

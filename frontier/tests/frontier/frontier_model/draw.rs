@@ -68,14 +68,15 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
 }
 
 pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
-    let connections = prop::sample::select(vec![1, 1, 2, 3, 8]);
+    let connections =
+        (prop::sample::select(vec![1, 1, 2, 3, 8]), prop::sample::select(vec![1, 1, 2, 8]));
     let plain = (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8, 0..100u64, connections)
         .prop_map(|(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects, patience, connections)| {
             let mut options = FrontierOptions::default();
             options.scope.kind = ScopeKind::Any;
             options.traps.redirects = redirects;
             options.politeness.robots = robots;
-            options.politeness.connections_per_host = connections;
+            (options.politeness.connections_per_host, options.politeness.first_contacts_per_host) = connections;
             options.politeness.host_delay = Duration::from_secs(delay);
             options.politeness.max_retry_after = Duration::from_secs(50);
             options.politeness.max_crawl_delay = Duration::from_secs(delay * 10);

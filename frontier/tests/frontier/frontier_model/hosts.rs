@@ -166,8 +166,10 @@ impl Model {
             return Some(if self.is_over(host) { now } else { *due });
         }
         let is_known = !self.minds_robots(host) || !self.wants_robots(host, now);
-        let is_trusted = *has_answered && *failures == 0 && !self.is_retired(host);
-        let most = self.connections(host).min(self.pages_left(host));
+        let is_trusted = *failures == 0 && !self.is_retired(host);
+        let first_contacts =
+            if *has_answered { usize::MAX } else { self.options.politeness.first_contacts_per_host.into() };
+        let most = self.connections(host).min(self.pages_left(host)).min(first_contacts);
         (is_known && is_trusted && out.len() < most).then(|| (*due).max(*next))
     }
 

@@ -9,7 +9,8 @@
 //! as soon as one of its pages is lent out. Meanwhile three things are noted of it, and none of them is state: which pages are out, when
 //! its next request may start, and which outstanding requests were sent before it failed.
 //!
-//! A host has one request at a time until it has answered, while it fails, and for its robots.txt. The robots.txt goes out when all pages
+//! A host has one request at a time while it fails and for its robots.txt, and
+//! [`first_contacts_per_host`](crate::frontier::Politeness::first_contacts_per_host) until it has answered. The robots.txt goes out when all pages
 //! have come back, and no page goes out until it has come back.
 //!
 //! ## One outage is one failure
@@ -154,9 +155,11 @@ impl HostQueues {
         let beside = self.lent.beside(id)?;
         let host = state.host(id);
         let policy = self.politeness.policy(host.policy);
-        let is_trusted = host.status.has_answered && host.status.failures == 0 && !host.status.is_retired();
+        let is_trusted = host.status.failures == 0 && !host.status.is_retired();
         let is_known = !policy.robots || !host.wants_robots(now);
-        let has_room = host.seat.out < policy.connections && u64::from(host.seat.out) < state.pages_left(id);
+        let first_contacts = if host.status.has_answered { u8::MAX } else { self.politeness.first_contacts_per_host };
+        let most = policy.connections.min(first_contacts);
+        let has_room = host.seat.out < most && u64::from(host.seat.out) < state.pages_left(id);
         let due = host.status.due.max(beside.next);
         let is_for_others = self.errand_of(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
