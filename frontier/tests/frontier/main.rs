@@ -16,6 +16,7 @@ mod web;
 
 mod adaptive;
 mod addresses;
+mod asked;
 mod blocklist;
 mod connections;
 mod embed;

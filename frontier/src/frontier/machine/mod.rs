@@ -11,6 +11,7 @@
 //! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
 //! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
 //!   of hosts. Hosts that fail are retired, and asked again.
+//! - `asked`: requests that did not come from here.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
 //! - `statistics`: the frontier in numbers, which URLs were dropped, why a URL was not fetched, and what a checkpoint saves.
 //!
@@ -30,6 +31,7 @@
 //!
 //! An evicted host cannot change. So its newest image is the host, and a crawl behaves the same whether hosts are evicted or not.
 
+mod asked;
 mod complete;
 mod host_queues;
 mod lend;

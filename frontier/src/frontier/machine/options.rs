@@ -71,7 +71,15 @@ impl FrontierOptions {
     /// refused here, and so is one too large for a lease or a queue.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let Politeness { agent, attempts, connections_per_address, connections_per_host, .. } = &self.politeness;
-        let Politeness { first_contacts_per_host, adaptive_share, host_failures, host_pages, host_bytes, robots_ttl, .. } = &self.politeness;
+        let Politeness {
+            first_contacts_per_host,
+            adaptive_share,
+            host_failures,
+            host_pages,
+            host_bytes,
+            robots_ttl,
+            ..
+        } = &self.politeness;
         let share = adaptive_share.unwrap_or(1.0);
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;

@@ -123,7 +123,8 @@ impl<J: Journal> Frontier<J> {
         answer: &RobotsNews,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let rest = Rest { over: now + self.state.host(lease.host).delay(&self.politeness), is_late: false };
+        let delay = self.state.host(lease.host).delay(&self.politeness);
+        let rest = Rest { over: update.due.max(now + delay), is_late: false };
         update.due = rest.over;
         let is_retry = if let RobotsNews::Failed(setback) = answer {
             update.set_back(setback, lease.attempt == 1, rest, &self.politeness, now);
@@ -175,7 +176,8 @@ impl<J: Journal> Frontier<J> {
                 RobotsRecord::Renewed { stale_at, good_until: stale_at + RULES_HOLD }
             }
         };
-        update.due = now + delay;
+        // Others may have asked it meanwhile.
+        update.due = update.due.max(now + delay);
         self.note_robots(id, update, Some(record), (was_asked, false))?;
         if let Some((robots, validators)) = parsed {
             self.state.cache_rules(id, robots, validators);
@@ -217,9 +219,9 @@ impl<J: Journal> Frontier<J> {
         if holds && !is_down && !is_broken {
             // The host answers, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
-            update.due = now + delay.max(asked);
+            update.due = update.due.max(now + delay.max(asked));
         } else {
-            let rest = Rest { over: now + delay, is_late: false };
+            let rest = Rest { over: update.due.max(now + delay), is_late: false };
             update.set_back(&setback, host.status.failures == 0, rest, &self.politeness, now);
         }
         if holds && !update.is_retired() {

@@ -189,7 +189,7 @@ impl RateGroups {
         let rate_group = &mut self[id];
         rate_group.out += 1;
         if rate_group.bond.connections(&sharing) > 1 {
-            rate_group.due = now + rate_group.bond.delay(&sharing);
+            rate_group.rest_from(now, &sharing);
         }
     }
 
@@ -216,8 +216,14 @@ impl RateGroups {
         let rate_group = &mut self[id];
         rate_group.out -= 1;
         if was_sent && rate_group.bond.connections(&sharing) == 1 {
-            rate_group.due = now + rate_group.bond.delay(&sharing);
+            rate_group.rest_from(now, &sharing);
         }
+    }
+
+    /// A request that did not come from here was sent to one of its hosts.
+    pub(crate) fn was_asked(&mut self, id: RateGroupId, at: Timestamp) {
+        let delay = self[id].bond.delay(&self.sharing);
+        self.rest_until(id, at + delay);
     }
 
     /// One of its hosts has asked for a rest. O(rate groups), and rare.
@@ -488,6 +494,11 @@ impl RateGroup {
     /// A rate group without hosts. Hosts that join are not asked before `due`.
     pub(super) fn new(bond: Bond, due: Timestamp) -> Self {
         Self { bond, due, out: 0, called: 0, left: u8::MAX, members: 0, wait_queue: None, is_noted: false }
+    }
+
+    /// A request to one of its hosts begins or ends, and a rest with it. A longer rest still holds.
+    fn rest_from(&mut self, now: Timestamp, sharing: &AddressSharing) {
+        self.due = self.due.max(now + self.bond.delay(sharing));
     }
 
     /// Whether a further request may go out, once the rate group has rested. A called host goes first; the group rests after it.

@@ -216,8 +216,9 @@ impl Resume {
                 self.apply(at, record, None, None, fresh);
             }
             Record::Host(of) => {
-                let host = self.host(of.host, evicted)?;
-                self.apply(at, record, host, None, fresh);
+                // A host that only others have asked has no URL yet.
+                let host = self.host_or_new(of.host, evicted)?;
+                self.apply(at, record, Some(host), None, fresh);
             }
             Record::Lent(lent) => {
                 if let Some(page) = lent.page.filter(|_| fresh.counts)
@@ -467,7 +468,7 @@ impl Resume {
         Ok(Some(self.state.bring_back(host, usage)))
     }
 
-    /// As [`host`](Self::host), but adds a new host: nothing is known of it but that one of its URLs was found.
+    /// As [`host`](Self::host), but adds a new host: nothing is known of it but that one of its URLs was found, or that it was asked.
     fn host_or_new(
         &mut self,
         key: &str,

@@ -195,6 +195,14 @@ impl Both {
         assert!(beside.iter().all(|other| other.kind() == LeaseKind::Page), "robots.txt alone");
     }
 
+    pub(super) fn host_was_asked(&mut self, host: usize, ago: u64) {
+        let at = Timestamp::from_micros(self.now.as_micros() - ago * 1000);
+        self.frontier.host_was_asked(&format!("{}/logo", origin(host)), at).unwrap();
+        self.model.was_asked(host, at);
+        let asked = self.asked.entry(origin(host).to_owned()).or_default();
+        *asked = at.max(*asked);
+    }
+
     pub(super) fn resolve(&mut self, lease: usize, address: u8) {
         let (frontier, now) = (&mut self.frontier, self.now);
         let shown = &mut self.leases[lease];

@@ -201,7 +201,19 @@ impl Model {
         let group = &mut self.groups[circle];
         group.out += 1;
         if group.connections > 1 {
-            group.due = now + group.delay;
+            group.due = group.due.max(now + group.delay);
+        }
+    }
+
+    /// Somebody else asked this host.
+    pub(super) fn was_asked(&mut self, host: usize, at: Timestamp) {
+        if !self.numbers.contains(&host) {
+            self.numbers.push(host);
+            self.join_server(host, at);
+        }
+        self.hosts[host].due = self.hosts[host].due.max(at + self.delay(host));
+        for circle in self.circles(host) {
+            self.rest_until(circle, at + self.groups[circle].delay);
         }
     }
 
@@ -213,7 +225,7 @@ impl Model {
             let group = &mut self.groups[circle];
             group.out -= 1;
             if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
-                group.due = now + group.delay;
+                group.due = group.due.max(now + group.delay);
             }
             if let End::Status { status: 408 | 425 | 429 | 503, retry_after: Some(asked), .. } = end
                 && group.address.is_none()

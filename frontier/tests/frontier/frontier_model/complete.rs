@@ -106,7 +106,7 @@ impl Model {
         let politeness = self.options.politeness.clone();
         let (host, attempt) = (url.host, url.attempts + 1);
         let rest = if self.connections(host) == 1 {
-            Rest { over: now + self.delay(host), is_late: false }
+            Rest { over: self.hosts[host].due.max(now + self.delay(host)), is_late: false }
         } else {
             let Host { due, next, .. } = self.hosts[host];
             Rest { over: due.max(next), is_late: wave != self.hosts[host].wave }
@@ -196,7 +196,7 @@ impl Model {
         match file {
             Ok(file) => {
                 self.hosts[host].robots = file;
-                let rest = Rest { over: now + self.delay(host), is_late: false };
+                let rest = Rest { over: self.hosts[host].due.max(now + self.delay(host)), is_late: false };
                 // A redirect makes no host well: what comes at its end does.
                 match file {
                     RobotsFile::Moved { .. } => self.hosts[host].due = rest.over,
@@ -212,11 +212,11 @@ impl Model {
             Err(setback) => {
                 self.hosts[host].robots = before.map_or(RobotsFile::Unknown, RobotsFile::Known);
                 let is_down = matches!(setback.blame, Blame::Host | Blame::Fetcher);
-                let rest = Rest { over: now + self.delay(host), is_late: false };
+                let rest = Rest { over: self.hosts[host].due.max(now + self.delay(host)), is_late: false };
                 let is_broken = before.is_some() && self.is_in_doubt(host);
                 if before.is_some() && !is_down && !is_broken {
                     let asked = setback.asked.unwrap_or_default().min(politeness.max_retry_after);
-                    self.hosts[host].due = now + self.delay(host).max(asked);
+                    self.hosts[host].due = self.hosts[host].due.max(now + self.delay(host).max(asked));
                 } else if is_broken && !is_down {
                     self.set_back(host, 1, Setback { blame: Blame::Host, ..setback }, rest, now);
                 } else if is_down {

@@ -53,6 +53,8 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         6 => Just(Action::Next),
         1 => Just(Action::AskAgain),
+        1 => (0..HOSTS, prop::sample::select(vec![0, 0, 700, 9000]))
+            .prop_map(|(host, ago)| Action::HostWasAsked { host, ago }),
         1 => (0..DROPS.len(), prop::bool::weighted(0.6)).prop_map(|(rule, is_undone)| Action::Drop { rule, is_undone }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(lease, address)| Action::Resolve { lease, address }),
         5 => (any::<prop::sample::Index>(), ends(), took, prop::sample::select(vec![0, 1, 399, 1000]))
@@ -68,8 +70,7 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
 }
 
 pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
-    let connections =
-        (prop::sample::select(vec![1, 1, 2, 3, 8]), prop::sample::select(vec![1, 1, 2, 8]));
+    let connections = (prop::sample::select(vec![1, 1, 2, 3, 8]), prop::sample::select(vec![1, 1, 2, 8]));
     let plain = (any::<bool>(), 0..2u64, 1..4u8, 1..6u32, 0..20u64, 1..100u64, 1..4u8, 0..100u64, connections)
         .prop_map(|(robots, delay, attempts, host_failures, backoff, robots_ttl, redirects, patience, connections)| {
             let mut options = FrontierOptions::default();

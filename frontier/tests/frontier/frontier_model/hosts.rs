@@ -214,7 +214,11 @@ impl Model {
         let mut due: Vec<_> = (0..HOSTS).filter_map(rests).collect();
         due.sort();
         for (_, host) in due {
-            self.stand(host);
+            if self.hosts[host].due > now && self.hosts[host].out.is_empty() && !self.is_over(host) {
+                self.place(host, now);
+            } else {
+                self.stand(host);
+            }
         }
         let mut free: Vec<_> = self.frees().into_iter().filter(|(due, _)| *due <= now).collect();
         free.sort();

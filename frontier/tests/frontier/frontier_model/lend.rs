@@ -66,7 +66,7 @@ impl Model {
                 self.place(host, now);
                 continue;
             }
-            if self.connections(host) > 1 && self.turn(host, now).is_none_or(|due| due > now) {
+            if self.turn(host, now).is_none_or(|due| due > now) {
                 self.call(host, now);
                 self.place(host, now);
                 continue;

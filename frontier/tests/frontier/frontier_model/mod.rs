@@ -42,6 +42,11 @@ enum Action {
         is_disallowed: bool,
     },
     Next,
+    /// Somebody else asked a host, this many milliseconds ago.
+    HostWasAsked {
+        host: usize,
+        ago: u64,
+    },
     /// The host of a lease turns out to be at this address.
     Resolve {
         lease: prop::sample::Index,
@@ -320,6 +325,7 @@ proptest! {
                 Action::AskAgain => {
                     prop_assert_eq!(both.frontier.ask_again(both.now).unwrap(), both.model.ask_again(both.now));
                 }
+                Action::HostWasAsked { host, ago } => both.host_was_asked(host, ago),
                 Action::Resolve { lease, address } => {
                     if !both.leases.is_empty() {
                         both.resolve(lease.index(both.leases.len()), address);

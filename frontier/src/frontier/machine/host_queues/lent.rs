@@ -167,7 +167,9 @@ impl HostQueues {
             .flatten()
     }
 
-    /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there.
+    /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there, or somebody else has
+    /// asked it.
+    #[inline]
     pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
         let host = state.host(id);
         match host.seat.out {
@@ -177,10 +179,10 @@ impl HostQueues {
     }
 
     /// The rest of a host whose lease comes back now. With one request at a time, the rest begins at the response; otherwise it began at
-    /// the start of the last request, and rests that other leases brought still hold.
+    /// the start of the last request. Rests that began meanwhile, by other leases or by what others asked, still hold.
     pub(crate) fn rest(&self, host: &Host, lease: &Lease, now: Timestamp) -> Rest {
         match self.lent.beside(lease.host) {
-            None => Rest { over: now + host.delay(&self.politeness), is_late: false },
+            None => Rest { over: host.status.due.max(now + host.delay(&self.politeness)), is_late: false },
             Some(beside) => {
                 Rest { over: host.status.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
             }

@@ -185,7 +185,7 @@ impl HostQueues {
             self.hold(state, host, priority);
             return Some(Hindrance::Waits);
         }
-        if self.lends_concurrently(state, host) && self.must_wait(state, host, now) {
+        if self.must_wait(state, host, now) {
             return Some(Hindrance::Rests);
         }
         self.stands_in_line(state, host, priority, caller, now).then_some(Hindrance::Waits)

@@ -323,6 +323,13 @@ impl HostQueues {
         self.rate_groups.set_delay(server, self.server_delay(state, server), Some(answered_at));
     }
 
+    /// Somebody else asked this host.
+    pub(crate) fn was_asked(&mut self, state: &State, id: HostId, at: Timestamp) {
+        for (rate_group, _) in self.rate_groups_of(state, id).into_iter().flatten() {
+            self.rate_groups.was_asked(rate_group, at);
+        }
+    }
+
     /// A server asked for a rest, or failed.
     pub(crate) fn rest_server(&mut self, server: RateGroupId, until: Timestamp) {
         self.rate_groups.rest_until(server, until);

@@ -196,6 +196,11 @@ impl HostQueues {
     pub(crate) fn wake(&mut self, state: &mut State, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = state.host(id);
+            if host.status.due > now && host.seat.out == 0 && !self.is_over(state, id) {
+                // It was asked by others meanwhile.
+                self.place(state, id, now);
+                continue;
+            }
             let best = self.best(state, id).expect("a host in the agenda has a URL to be lent");
             // A host that failed before it slept is not counted as failing until it has been asked once more: patience is for hosts that
             // may be asked.

@@ -140,6 +140,7 @@ impl Puppet {
                     Resolved::Release => drop(self.frontier.complete(lease, Outcome::Released, self.now).unwrap()),
                 }
             }
+            Act::HostWasAsked { host } => self.frontier.host_was_asked(&url(*host, 0), self.now).unwrap(),
             Act::Rest { seconds } => self.now = self.now + Duration::from_secs((*seconds).into()),
             Act::Again { which, seconds } => {
                 let at = self.now + Duration::from_secs((*seconds).into());
@@ -352,6 +353,10 @@ pub(super) enum Act {
     Rest {
         seconds: u8,
     },
+    /// Somebody else asked this host.
+    HostWasAsked {
+        host: u8,
+    },
     /// A leased page is scheduled again.
     Again {
         which: prop::sample::Index,
@@ -402,6 +407,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
+        1 => (0..6u8).prop_map(|host| Act::HostWasAsked { host }),
         1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
         1 => (0..6u8).prop_map(|host| Act::Evict { host }),
         1 => any::<prop::sample::Index>().prop_map(|which| Act::Extend { which }),

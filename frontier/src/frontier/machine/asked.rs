@@ -1,0 +1,52 @@
+//! Requests that did not come from here.
+//!
+//! A host, and whatever shares its clock, rests after each request, whoever sent it. Such a request is no lease: nothing of it comes back,
+//! and it counts neither for connections nor for the rate of the whole crawl.
+//!
+//! A host is where its old clock has put it. So a host that is taken from a queue is looked at once more: if it rests, it goes to the
+//! agenda.
+
+use super::{Frontier, FrontierError};
+use crate::frontier::durable::Journal;
+use crate::frontier::hosts::HostStatus;
+use crate::frontier::{Href, Timestamp};
+
+impl<J: Journal> Frontier<J> {
+    /// Notes that a host was asked at this time by somebody else: for an image by a browser, for a robots.txt by other software. The host
+    /// rests as after a request of this frontier, and so do its group, its server and its IP address. `at` is in the past or now; a time
+    /// that is earlier than what is known changes nothing.
+    ///
+    /// The host is that of any URL of it. It need not be known yet: then it rests before its first lease. The rest is journaled. A request
+    /// that is out, of the host or of its group, goes on; the rest of the whole crawl ([`request_rate`](super::FrontierOptions)) is not
+    /// concerned.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// frontier.seed("https://example.org/", now)?;
+    /// // A browser fetches an image there.
+    /// frontier.host_was_asked("https://example.org/logo.png", now)?;
+    /// let Next::Wait(until) = frontier.next(now)? else { panic!("the host rests") };
+    /// assert_eq!(until, now + Duration::from_secs(1));
+    /// assert!(matches!(frontier.next(until)?, Next::Fetch(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Address`](FrontierError::Address) if it is no URL; [`Storage`](FrontierError::Storage): the host's own rest has not changed then.
+    pub fn host_was_asked<'a>(&mut self, of: impl Into<Href<'a>>, at: Timestamp) -> Result<(), FrontierError> {
+        let url = self.gate().canonicalizer().canonicalize(of.into().text)?;
+        let id = self.host_of(&url, at)?;
+        self.queues.was_asked(&self.state, id, at);
+        let host = self.state.host(id);
+        let rested = at + host.delay(&self.politeness);
+        if host.status.due < rested {
+            let update = HostStatus { due: rested, ..host.status.clone() };
+            // It is not counted: were it a request of ours, a robots.txt that is out would be back.
+            self.note_host(id, update, false)?;
+        }
+        Ok(())
+    }
+}
