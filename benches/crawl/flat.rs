@@ -60,7 +60,7 @@ pub(crate) fn measure() {
     };
     let rise = cost(&last[0], &last[1]) / cost(first, second);
     let bytes = (last[1].resident as f64 - second.resident as f64) / (last[1].admitted - second.admitted) as f64;
-    println!("{} pages in {:?}", finished.tally.fetched, finished.elapsed);
+    println!("{} pages in {:?}", finished.tally.urls.fetched, finished.elapsed);
     println!("last tenth against the second: {rise:.3} (at most {MOST_RISE})");
     println!("memory an admitted URL since the second: {bytes:.1} bytes (at most {MOST_BYTES})");
     assert!(rise <= MOST_RISE && bytes <= MOST_BYTES, "it is not flat");

@@ -36,10 +36,10 @@ pub(crate) fn measure() {
     let finished = crate::crawl(&runtime, &options, &seeds, Some(Box::new(look)));
     let most = most.load(Ordering::Relaxed);
     let memory = Cost::of_this_process().peak_memory_bytes.expect("Linux") / 1_000_000;
-    let failed = finished.tally.failed;
+    let failed = finished.tally.urls.failed;
     println!(
         "{} hosts, {most} requests out at once, {} pages in {:?}",
-        web.hosts, finished.tally.fetched, finished.elapsed
+        web.hosts, finished.tally.urls.fetched, finished.elapsed
     );
     println!("without an answer: {failed}; peak memory {memory} MB (at most {MEMORY})");
     assert!(memory <= MEMORY && failed == 0, "{:?}", finished.tally.pages.errors);

@@ -29,7 +29,7 @@ use crate::frontier::Failure;
 use crate::gate::{Blocklist, Gate};
 use crate::job::{Job, JobError, JobJournal, replace};
 use crate::report::figures::{counted, duration, thousands};
-use crate::report::{self, Report, Urls};
+use crate::report::{self, Report};
 
 /// Crawls, shows progress, and prints the report. With `retry`, pages whose last try failed are fetched again.
 pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> {
@@ -185,7 +185,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     saved.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_path()))?;
     drawn.map_err(CommandError::cannot(Exit::NotKept, "write", &job.report_page_path()))?;
     if let Some(unreachable) = report.unreachable() {
-        let is_mendable = report.urls.unreachable.keys().any(|failure| failure != Failure::Port.name());
+        let is_mendable = report.urls.counts.unreachable.keys().any(|failure| failure != Failure::Port.name());
         let resume =
             if is_mendable { format!(": crawler resume {}", job.directory().display()) } else { String::new() };
         output::note(&format!("unreachable: {unreachable}{resume}"));
@@ -341,10 +341,8 @@ fn keep_settings(layers: &Layers, job: &Job, goes_on: bool) -> Result<(), Comman
 
 /// Whether there is a report of a drained crawl with this many pages. A crawl that was killed at its very end has none.
 fn is_reported(job: &Job, pages: u64) -> bool {
-    report::read(&job.report_path()).is_ok_and(|report| {
-        let Urls { fetched, failed, unwanted, .. } = report.urls;
-        report.finish == FinishReason::Drained && fetched + failed + unwanted == pages
-    })
+    report::read(&job.report_path())
+        .is_ok_and(|report| report.finish == FinishReason::Drained && report.urls.counts.records() == pages)
 }
 
 /// Prints what was found in the job.

@@ -20,7 +20,7 @@ pub(super) fn show(settings: &AllSettings, report: &Report, job: &Job) -> Result
         return print(|out| report.write_json(out));
     }
     let is_quiet = log::is_quiet(&settings.output.log);
-    if is_quiet || (report.urls.fetched == 0 && report.finish != FinishReason::Stopped) {
+    if is_quiet || (report.urls.counts.fetched == 0 && report.finish != FinishReason::Stopped) {
         return Ok(());
     }
     let parts: &[ReportPart] = if log::is_verbose(&settings.output.log) { &ReportPart::ALL } else { &[] };
@@ -110,9 +110,10 @@ fn has_page(tally: &Tally) -> bool {
 
 /// Why no page was fetched: the results of most requests.
 fn nothing_crawled(finished: &Finished) -> String {
-    let Tally { pages, robots, unreachable, .. } = &finished.tally;
+    let Tally { pages, robots, urls, .. } = &finished.tally;
     // If URLs were given up with their hosts, the reasons for that count.
-    let errors = if unreachable.total() > 0 { [unreachable, &pages.errors] } else { [&robots.errors, &pages.errors] };
+    let errors =
+        if urls.unreachable.total() > 0 { [&urls.unreachable, &pages.errors] } else { [&robots.errors, &pages.errors] };
     let errors = errors.map(NameCounts::most_first);
     let refusals = finished.gate.refusals();
     let refused = refusals.iter().filter(|(_, count)| *count > 0);

@@ -38,7 +38,7 @@ const LOOKED_AT: u64 = 1 << 20;
 /// Whether a job has fetched no page.
 fn is_unproductive(job: &Job) -> bool {
     match report::read(&job.report_path()) {
-        Ok(report) => report.urls.fetched == 0,
+        Ok(report) => report.urls.counts.fetched == 0,
         // A killed job has no report.
         Err(_) => std::fs::metadata(job.pages_path()).map_or(true, |pages| pages.len() == 0),
     }

@@ -114,7 +114,7 @@ pub(crate) use numbers::Carried;
 pub use numbers::{
     AnswerCounts, Breakdown, Cost, DuplicateCounts, Example, FailedPage, FailedPages, HostAnswers, Moment, NameCounts,
     PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts, RefusingHost, SeedCounts, SitemapCounts, SourceCounts,
-    StatusClasses, Tally, Timeline, Traffic, Violation, WaitTimes,
+    StatusClasses, Tally, Timeline, Traffic, UrlCounts, Violation, WaitTimes,
 };
 pub use observer::{Observer, Underway, look};
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};

@@ -132,7 +132,7 @@ impl Crawl<JobJournal> {
         earlier.cut(&carried.outputs, |name| files.iter().any(|file| file.name() == name))?;
         let begun = BegunOutputs::of(files, &carried.outputs, sinks)?;
         resumed.cut = begun.cut;
-        carried.tally.unreachable = NameCounts::default();
+        carried.tally.urls.unreachable = NameCounts::default();
         carried.resumes += u64::from(!opening.is_new);
         resumed.runs = carried.resumes;
         resumed.pages = carried.pages();

@@ -60,7 +60,8 @@ pub(super) struct Shared<J: Journal> {
 impl<J: Journal> Shared<J> {
     /// The crawl's current numbers.
     pub(super) fn progress(&self) -> Progress {
-        let counts = |tally: &Tally| [tally.records(), tally.failed, tally.pages.wire_bytes + tally.robots.wire_bytes];
+        let counts =
+            |tally: &Tally| [tally.records(), tally.urls.failed, tally.pages.wire_bytes + tally.robots.wire_bytes];
         let [earlier_pages, earlier_errors, earlier_wire_bytes] = counts(&lock(&self.carried).tally);
         let [pages, errors, wire_bytes] = counts(&lock(&self.tally));
         let gate = self.frontier.gate();

@@ -30,13 +30,10 @@ impl Report {
                 found: gate.found(),
                 refused: gate.refusals().iter().map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
                 admitted: gate.admitted(),
-                fetched: tally.fetched,
-                failed: tally.failed,
+                counts: tally.urls.clone(),
                 statuses: tally.done.statuses.clone(),
                 errors: tally.done.errors.clone(),
                 failed_pages: tally.failed_pages.pages().to_vec(),
-                unwanted: tally.unwanted,
-                unreachable: tally.unreachable.clone(),
                 queued: frontier.queued + frontier.scheduled + frontier.leased,
                 in_flight: frontier.leased,
                 sources: Sources { seeds: finished.seeds.taken, found: tally.sources },
@@ -230,7 +227,7 @@ mod tests {
         assert_eq!((report.version, report.finish), (1, FinishReason::MaxPages));
         assert_eq!([&*report.started, &report.finished], ["2026-11-10T10:00:00.000Z", "2026-11-10T10:01:30.500Z"]);
         assert_eq!((report.elapsed_us, report.settings.robots, &*report.settings.scope), (90_500_000, false, "host"));
-        assert_eq!((report.urls.fetched, report.urls.failed, report.urls.queued), (100, 1, 5));
+        assert_eq!((report.urls.counts.fetched, report.urls.counts.failed, report.urls.queued), (100, 1, 5));
         assert_eq!((report.pages.requests, report.robots.requests), (101, 1));
         assert_eq!((report.pages.wire_bytes, report.pages.decoded_bytes), (700, 900));
         assert_eq!(report.pages.content_types, NameCounts::from_iter([("text/html".to_owned(), 100)]));

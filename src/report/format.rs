@@ -9,7 +9,7 @@ use super::hosts::{HostFigures, TOP};
 use crate::crawl::{
     AnswerCounts, Breakdown, CheckpointCosts, ConnectionTimes, Cost, Counter, DuplicateCounts, FailedPage,
     FinishReason, NameCounts, OutputEnd, PolitenessCounts, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts,
-    Tally, Timeline, Traffic, WaitTimes, counters, greatest, is_zero,
+    Tally, Timeline, Traffic, UrlCounts, WaitTimes, counters, greatest, is_zero,
 };
 use crate::seen::{SeenSet, SeenStatistics};
 
@@ -191,10 +191,9 @@ counters! {
         pub refused: BTreeMap<String, u64>,
         /// New and in scope, without those that robots.txt refused later.
         pub admitted: u64,
-        /// Fetched, whatever the status: records without an error.
-        pub fetched: u64,
-        /// Tried without getting a whole response.
-        pub failed: u64,
+        /// What became of those admitted.
+        #[serde(flatten)]
+        pub counts: UrlCounts,
         /// What was `fetched`, by HTTP status: each URL once, and its last answer. Pages with 400 and more have failed: `crawler broken` lists them.
         pub statuses: BTreeMap<u16, u64>,
         /// What has `failed`, by the kind of error: each URL once, and its last try.
@@ -202,11 +201,6 @@ counters! {
         /// The first pages that failed, by an error or a status of 400 or more, each with the page that links there. `crawler broken` lists all.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub failed_pages: Vec<FailedPage> => first_by_url,
-        /// Refused by type or size once their heads had come: `fetch.types` and `fetch.max_bytes`.
-        pub unwanted: u64,
-        /// Given up because their hosts could not be reached, by the kind of error. A resume asks for them again.
-        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
-        pub unreachable: NameCounts,
         /// Waiting or in flight when the crawl ended.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub queued: u64,

@@ -164,7 +164,7 @@ impl Report {
     fn cards(&self) -> Vec<Card> {
         let filter = &self.seen.merged;
         let took = Duration::from_micros(self.elapsed_us);
-        let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
+        let rate = self.urls.counts.fetched as f64 / took.as_secs_f64().max(1e-3);
         let (lost, how) = match &filter.audit {
             Some(audit) if audit.sample == 1 => (about(audit.lost), "measured".to_owned()),
             Some(audit) if audit.tells() => {
@@ -176,7 +176,7 @@ impl Report {
             }
             None => (about(filter.expected_lost), "expected".to_owned()),
         };
-        let unreachable: u64 = self.urls.unreachable.values().sum();
+        let unreachable: u64 = self.urls.counts.unreachable.values().sum();
         let cpu = self.cost.cpu_us.map_or_else(|| "-".to_owned(), |us| duration(Duration::from_micros(us)));
         let peak =
             self.cost.peak_memory_bytes.map_or_else(String::new, |peak| format!("{} of memory at most", bytes(peak)));
@@ -184,7 +184,7 @@ impl Report {
         vec![
             card(
                 "pages",
-                thousands(self.urls.fetched),
+                thousands(self.urls.counts.fetched),
                 format!("{rate:.1} a second, {} failed", thousands(self.failures().values().sum())),
             ),
             card("time", duration(took), format!("from {}", self.started)),
@@ -276,7 +276,8 @@ impl Report {
 
     /// What was found and fetched.
     fn site(&self) -> Vec<Bars> {
-        let unreachable = self.urls.unreachable.iter().map(|(name, count)| (format!("{name}, host given up"), *count));
+        let unreachable =
+            self.urls.counts.unreachable.iter().map(|(name, count)| (format!("{name}, host given up"), *count));
         let failures: BTreeMap<_, _> = self.failures().into_iter().chain(unreachable).collect();
         let statuses = self.urls.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
         let bars = |title, class, rows| Bars { title, class, rows, ..Bars::default() };

@@ -62,11 +62,14 @@ async fn a_paused_crawl_asks_nobody_and_goes_on_where_it_stood() {
     let paused = paused.await;
     assert!(paused.is_paused && paused.frontier.queued > 0, "{paused:?}");
     let so_far = observer.so_far();
-    assert_eq!((so_far.reason, so_far.tally.fetched + so_far.tally.failed), (FinishReason::Unfinished, paused.pages));
+    assert_eq!(
+        (so_far.reason, so_far.tally.urls.fetched + so_far.tally.urls.failed),
+        (FinishReason::Unfinished, paused.pages)
+    );
     stop.resume();
     let finished = running.await.unwrap();
     assert_eq!(finished.reason, FinishReason::Drained);
-    assert!(finished.tally.fetched > paused.pages && finished.politeness.violations == 0);
+    assert!(finished.tally.urls.fetched > paused.pages && finished.politeness.violations == 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +96,7 @@ async fn an_observer_sees_what_the_report_will_say() {
         let so_far = observer.so_far();
         let (tally, frontier) = (&so_far.tally, &so_far.frontier);
         // No page is counted by half.
-        assert_eq!(tally.fetched + tally.failed, frontier.completed, "{so_far:?}");
+        assert_eq!(tally.urls.fetched + tally.urls.failed, frontier.completed, "{so_far:?}");
         tokio::task::yield_now().await;
     }
     stop.pause();

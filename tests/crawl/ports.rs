@@ -130,7 +130,7 @@ async fn http_and_https_of_a_name_are_asked_as_one_server() {
         let finished = both.crawl(HostRule::default()).await;
         let asked = both.asked();
         let pages = asked.iter().filter(|(.., path)| path != "/robots.txt").count();
-        assert_eq!((pages, finished.tally.fetched, finished.politeness.violations), (8, 8, 0), "{asked:?}");
+        assert_eq!((pages, finished.tally.urls.fetched, finished.politeness.violations), (8, 8, 0), "{asked:?}");
         assert!(closest(&asked) >= Duration::from_millis(100), "{asked:?}");
         // Once each port's robots.txt is known.
         let known = asked.iter().rposition(|(.., path)| path == "/robots.txt").unwrap();
@@ -144,7 +144,7 @@ async fn a_rule_parts_the_ports_of_a_name() {
     let both = site(page("404 Not Found", "text/plain", ""), slow);
     let finished = both.crawl(HostRule { one_server: Some(false), ..HostRule::default() }).await;
     let asked = both.asked();
-    assert_eq!((finished.tally.fetched, finished.politeness.violations), (8, 0));
+    assert_eq!((finished.tally.urls.fetched, finished.politeness.violations), (8, 0));
     assert!(closest(&asked) < Duration::from_millis(100), "each has a clock of its own: {asked:?}");
     let [http, https] =
         ["http", "https"].map(|scheme| asked.iter().filter(|(_, of, _)| *of == scheme).cloned().collect::<Vec<_>>());
@@ -170,5 +170,5 @@ async fn a_robots_txt_that_moves_to_https_may_be_asked_for_beside_the_other_requ
         _ => page("200 OK", "text/html", &format!("{scheme} {path}")),
     });
     let finished = both.crawl(HostRule { connections_per_host: Some(2), ..HostRule::default() }).await;
-    assert_eq!((finished.tally.fetched, finished.politeness.violations), (2, 0), "{:?}", both.asked());
+    assert_eq!((finished.tally.urls.fetched, finished.politeness.violations), (2, 0), "{:?}", both.asked());
 }

@@ -72,9 +72,13 @@ fn each_url_is_in_one_place_whenever_the_crawl_stops() {
     for requests in 0..8 {
         let Report { urls, pages, hosts, politeness, seen, .. } = crawled(requests);
         assert_eq!(urls.found, urls.admitted + urls.refused.values().sum::<u64>(), "{requests}: {urls:?}");
-        let unreachable: u64 = urls.unreachable.total();
-        assert_eq!(urls.admitted, urls.fetched + urls.failed + unreachable + urls.queued, "{requests}: {urls:?}");
-        assert_eq!(pages.wire_bytes, 10 * urls.fetched);
+        let unreachable: u64 = urls.counts.unreachable.total();
+        assert_eq!(
+            urls.admitted,
+            urls.counts.fetched + urls.counts.failed + unreachable + urls.queued,
+            "{requests}: {urls:?}"
+        );
+        assert_eq!(pages.wire_bytes, 10 * urls.counts.fetched);
         assert_eq!(hosts.top[0].requests, requests.min(6) as u64);
         assert_eq!(hosts.by_requests.iter().map(|bucket| bucket.hosts).sum::<u64>(), hosts.known);
         assert_eq!((politeness.counts.requests, politeness.counts.violations), (requests.min(6) as u64, 0));
@@ -82,7 +86,7 @@ fn each_url_is_in_one_place_whenever_the_crawl_stops() {
     }
     let Report { urls, .. } = crawled(usize::MAX);
     let refused = |reason: &str| urls.refused[reason];
-    assert_eq!((urls.found, urls.fetched, urls.queued), (1 + 5 * 11, 5, 0));
+    assert_eq!((urls.found, urls.counts.fetched, urls.queued), (1 + 5 * 11, 5, 0));
     assert_eq!((refused("unsupported_scheme"), refused("out_of_scope"), refused("malformed")), (5, 5, 5));
     assert_eq!((refused("robots"), refused("seen")), (2, 56 - 5 - 15 - 2));
 }

@@ -186,5 +186,5 @@ fn parts_have_the_percentiles_of_the_whole_from_disk_too() {
     let times = whole.pages.first_byte.percentiles();
     assert!(times.p99_us > 10 * times.p50_us / 9, "{:?}", whole.pages.first_byte);
     assert_eq!(merged.pages, whole.pages);
-    assert_eq!((merged.waits, merged.urls.fetched), (whole.waits, 5000));
+    assert_eq!((merged.waits, merged.urls.counts.fetched), (whole.waits, 5000));
 }

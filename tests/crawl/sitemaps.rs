@@ -81,7 +81,7 @@ async fn crawl(options: &CrawlOptions, seed: &str) -> (Finished, BTreeMap<String
     let records = records.into_iter().map(|record| (record.url.replacen("http://", "", 1), record));
     let records: BTreeMap<_, _> = records.collect();
     assert_eq!(records.len() as u64, written, "each once");
-    assert_eq!(finished.tally.fetched + finished.tally.failed, written);
+    assert_eq!(finished.tally.urls.fetched + finished.tally.urls.failed, written);
     assert_eq!(finished.politeness.violations, 0);
     // Nothing falls between the counts.
     let gate = &finished.gate;

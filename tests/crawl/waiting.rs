@@ -104,7 +104,7 @@ async fn hosts_that_never_answer_hold_up_nobody() {
     tokio::task::spawn_blocking(collect).await.unwrap();
     stop.now();
     let finished = running.await.unwrap();
-    assert_eq!((finished.tally.fetched, finished.tally.failed, finished.frontier.queued), (60, 0, 200));
+    assert_eq!((finished.tally.urls.fetched, finished.tally.urls.failed, finished.frontier.queued), (60, 0, 200));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -116,8 +116,8 @@ fn each_row_has_its_record_and_none_harms_another() {
     let count = |wanted: fn(&&PageRecord) -> bool| records.iter().filter(wanted).count() as u64;
     let failed = count(|record| record.error.is_some() && !record.given_up);
     let unreachable = count(|record| record.given_up);
-    assert_eq!((tally.failed, tally.unreachable.total()), (failed, unreachable));
-    assert_eq!(tally.fetched + failed + unreachable, written);
+    assert_eq!((tally.urls.failed, tally.urls.unreachable.total()), (failed, unreachable));
+    assert_eq!(tally.urls.fetched + failed + unreachable, written);
     let sum = |count: fn(&PageRecord) -> u64| records.iter().map(count).sum::<u64>();
     // Those count each try.
     assert!(tally.links.found >= sum(|record| record.links.found));

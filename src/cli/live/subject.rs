@@ -183,7 +183,7 @@ impl Subject for JobFiles {
         match report::read(&self.job.report_path()) {
             Ok(report) => {
                 let elapsed = Duration::from_micros(report.elapsed_us);
-                let pages = report.urls.fetched + report.urls.failed;
+                let pages = report.urls.counts.fetched + report.urls.counts.failed;
                 let progress = Progress { pages, elapsed, ..Progress::default() };
                 Ok(Look { report, progress, limits: Limits::default() })
             }
@@ -348,8 +348,8 @@ fn shown(report: &Report) -> Value {
 fn progress_of(finished: &Finished) -> Progress {
     let Finished { tally, frontier, gate, .. } = finished;
     Progress {
-        pages: tally.fetched + tally.failed,
-        errors: tally.failed,
+        pages: tally.urls.fetched + tally.urls.failed,
+        errors: tally.urls.failed,
         wire_bytes: tally.pages.wire_bytes + tally.robots.wire_bytes,
         duplicates: gate.refusals().of(Refusal::Seen),
         // Pages and time are those of all runs.

@@ -290,8 +290,8 @@ mod tests {
         }"#;
         let read = Carried::read(before.as_bytes()).unwrap().unwrap();
         assert_eq!((read.started_us, read.seeds.taken, read.politeness.requests), (5, 2, 9));
-        assert_eq!((read.tally.fetched, read.tally.links.found, read.tally.pages.requests), (3, 7, 8));
-        assert_eq!(read.tally.unreachable.total(), 4);
+        assert_eq!((read.tally.urls.fetched, read.tally.links.found, read.tally.pages.requests), (3, 7, 8));
+        assert_eq!(read.tally.urls.unreachable.total(), 4);
         let record = r#"{"url": "https://a.example/", "key": "https://a.example/", "links": {"found": 2}, "timings": {"total_us": 1500}}"#;
         let record: PageRecord = serde_json::from_str(record).unwrap();
         assert_eq!((record.links.found, record.timings.total_us), (2, 1500));

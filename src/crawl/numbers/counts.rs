@@ -1,11 +1,36 @@
-//! Small counters: where URLs were found, sitemaps and feeds, changed pages, duplicates, seeds, and waiting times.
+//! Small counters: what became of URLs, where URLs were found, sitemaps and feeds, changed pages, duplicates, seeds, and waiting times.
 
+use super::answers::NameCounts;
 use crate::crawl::counters::counters;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{Duplicate, PageChange, PageRecord, RecordKind};
 use crate::driver::Waited;
 #[cfg(feature = "cluster")]
 use crate::gate::Via;
+
+counters! {
+    /// What became of the URLs, each counted once, by its last try.
+    #[derive(Eq)]
+    #[non_exhaustive]
+    pub struct UrlCounts {
+        /// Fetched, whatever the status: records without an error.
+        pub fetched: u64,
+        /// Tried without getting a whole response: records with an error other than those of `unwanted`.
+        pub failed: u64,
+        /// Refused by type or size once their heads had come: `fetch.types` and `fetch.max_bytes`.
+        pub unwanted: u64,
+        /// Given up because their hosts could not be reached, by the kind of error. A resume asks for them again.
+        #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
+        pub unreachable: NameCounts,
+    }
+}
+
+impl UrlCounts {
+    /// Records, without those of URLs that were given up.
+    pub fn records(&self) -> u64 {
+        self.fetched + self.failed + self.unwanted
+    }
+}
 
 counters! {
     /// URLs that were new and in scope, by where they were found first. Seeds, which are counted by themselves, are not among them.

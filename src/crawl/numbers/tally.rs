@@ -11,6 +11,7 @@ use super::counts::DuplicateCounts;
 use super::counts::RecrawlCounts;
 use super::counts::SitemapCounts;
 use super::counts::SourceCounts;
+use super::counts::UrlCounts;
 use super::counts::WaitTimes;
 use super::failures::FailedPages;
 use super::failures::HostAnswers;
@@ -29,12 +30,9 @@ counters! {
         pub pages: Traffic,
         /// Requests for robots.txt, and their responses.
         pub robots: Traffic,
-        /// URLs whose page came, with any status: records without an error.
-        pub fetched: u64,
-        /// URLs tried without getting a complete response: records with an error other than those of `unwanted`.
-        pub failed: u64,
-        /// URLs whose pages were refused by type or size: records with the error `unwanted_type` or `too_large`.
-        pub unwanted: u64,
+        /// What became of the URLs.
+        #[serde(flatten)]
+        pub urls: UrlCounts,
         /// The final results of URLs: the complete answers of `fetched`, and the errors of `failed`.
         pub done: AnswerCounts,
         /// Requests for pages and sitemaps whose URL was then scheduled to be tried again.
@@ -45,9 +43,6 @@ counters! {
         pub failed_pages: FailedPages,
         /// Hosts' answers to requests for pages: they show which hosts refuse us.
         pub answers: HostAnswers,
-        /// URLs given up with their hosts, by the name of the [`Failure`](crate::frontier::Failure): records with an error and without a
-        /// response. URLs that were tried again since do not count.
-        pub unreachable: NameCounts,
         /// What became of the links on all pages.
         pub links: LinkCounts,
         /// Where admitted URLs were found.
@@ -114,7 +109,7 @@ impl Tally {
     /// and its record is not written.
     pub fn record_page(&mut self, is_done: bool, record: &PageRecord) {
         if record.given_up {
-            self.unreachable.add(record.error.as_deref().unwrap_or_default(), 1);
+            self.urls.unreachable.add(record.error.as_deref().unwrap_or_default(), 1);
             return;
         }
         self.record_request(is_done, record);
@@ -128,9 +123,9 @@ impl Tally {
             self.duplicates.record(record);
             self.recrawl.record(record);
             let count = match &record.error {
-                None => &mut self.fetched,
-                Some(_) if record.is_unwanted() => &mut self.unwanted,
-                Some(_) => &mut self.failed,
+                None => &mut self.urls.fetched,
+                Some(_) if record.is_unwanted() => &mut self.urls.unwanted,
+                Some(_) => &mut self.urls.failed,
             };
             *count += 1;
         } else {
@@ -159,7 +154,7 @@ impl Tally {
 
     /// The number of records, without those of URLs that were given up.
     pub fn records(&self) -> u64 {
-        self.fetched + self.failed + self.unwanted
+        self.urls.records()
     }
 
     /// The number of page records, without those of sitemaps.
@@ -258,7 +253,7 @@ mod tests {
         tally.record_page(true, &moved);
 
         assert_eq!((tally.robots.requests, tally.pages.requests), (1, 4));
-        assert_eq!((tally.fetched, tally.failed), (2, 1));
+        assert_eq!((tally.urls.fetched, tally.urls.failed), (2, 1));
         assert_eq!((tally.pages.retries, tally.pages.redirects), (1, 1));
         assert_eq!(tally.pages.statuses, BTreeMap::from([(200, 1), (301, 1)]));
         assert_eq!(tally.pages.errors.most_first(), [("timeout", 2)]);
@@ -273,7 +268,7 @@ mod tests {
         let mut tally = Tally::default();
         let busy = PageRecord { content_type: None, links: LinkCounts::default(), ..page(503, "") };
         tally.record_page(false, &busy);
-        assert_eq!((tally.fetched, tally.failed, tally.pages.retries), (0, 0, 1));
+        assert_eq!((tally.urls.fetched, tally.urls.failed, tally.pages.retries), (0, 0, 1));
         assert_eq!(tally.pages.content_types.most_first(), [("missing", 1)]);
     }
 
@@ -283,7 +278,7 @@ mod tests {
         let broken = PageRecord { error: Some("incomplete".to_owned()), truncated: true, ..page(200, "text/html") };
         tally.record_page(true, &broken);
         assert_eq!((tally.pages.first_byte.count(), tally.pages.whole.count()), (1, 0));
-        assert_eq!((tally.fetched, tally.failed, tally.pages.truncated), (0, 1, 1));
+        assert_eq!((tally.urls.fetched, tally.urls.failed, tally.pages.truncated), (0, 1, 1));
         assert_eq!(tally.pages.statuses, BTreeMap::from([(200, 1)]));
     }
 

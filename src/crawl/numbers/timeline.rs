@@ -46,8 +46,8 @@ impl Moment {
 
     /// Adds counts.
     pub(in crate::crawl) fn count(&mut self, tally: &Tally) {
-        self.fetched += tally.fetched;
-        self.failed += tally.failed;
+        self.fetched += tally.urls.fetched;
+        self.failed += tally.urls.failed;
         self.wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
     }
 

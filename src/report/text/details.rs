@@ -33,14 +33,18 @@ impl Report {
             page.fact("", &expected(audit.lost), &interval);
         }
         let retries = format!("after {} retries", thousands(self.pages.retries));
-        page.fact("URLs tried in vain, without a response", &thousands(self.urls.failed), &retries);
-        if self.urls.unwanted > 0 {
-            page.fact("pages refused by type or size", &thousands(self.urls.unwanted), "");
+        page.fact("URLs tried in vain, without a response", &thousands(self.urls.counts.failed), &retries);
+        if self.urls.counts.unwanted > 0 {
+            page.fact("pages refused by type or size", &thousands(self.urls.counts.unwanted), "");
         }
         let hosts = format!("on {} hosts", thousands(self.hosts.unreachable));
-        let urls = thousands(self.urls.unreachable.total());
-        page.fact("URLs of unreachable hosts", &urls, if self.urls.unreachable.is_empty() { "" } else { &hosts });
-        for (error, count) in self.urls.unreachable.iter() {
+        let urls = thousands(self.urls.counts.unreachable.total());
+        page.fact(
+            "URLs of unreachable hosts",
+            &urls,
+            if self.urls.counts.unreachable.is_empty() { "" } else { &hosts },
+        );
+        for (error, count) in self.urls.counts.unreachable.iter() {
             page.fact(&format!("  {error}"), &thousands(*count), "");
         }
         page.fact("URLs still queued", &thousands(self.urls.queued), "");
@@ -86,7 +90,7 @@ impl Report {
         let decoded = format!("{} decoded", bytes(pages.decoded_bytes + robots.decoded_bytes));
         page.fact("bytes on the wire", &bytes(pages.wire_bytes + robots.wire_bytes), &decoded);
         if let Some(cpu_us) = self.cost.cpu_us {
-            let each = cpu_us as f64 / 1e3 / self.urls.fetched.max(1) as f64;
+            let each = cpu_us as f64 / 1e3 / self.urls.counts.fetched.max(1) as f64;
             let server = if self.simulated.is_some() { ", the simulated web included" } else { "" };
             let per_page = format!("{each:.2} s per 1,000 pages{server}");
             page.fact("CPU time", &duration(Duration::from_micros(cpu_us)), &per_page);
@@ -142,7 +146,7 @@ impl Report {
             page.fact("sitemaps and feeds read", &thousands(read + feeds), &wrong);
             page.fact("URLs that they list", &thousands(listed), "");
         }
-        page.fact("fetched", &thousands(self.urls.fetched), "");
+        page.fact("fetched", &thousands(self.urls.counts.fetched), "");
         let DuplicateFigures { counts: DuplicateCounts { same, near, .. }, expected_lost, .. } = self.duplicates;
         if same + near > 0 {
             let alike =

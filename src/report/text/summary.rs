@@ -34,21 +34,22 @@ impl Report {
             0 => String::new(),
             _ => format!("; status {}", most(&self.urls.statuses)),
         };
-        page.entry("fetched", &format!("{}{statuses}", counted(self.urls.fetched, "page", "pages")));
+        page.entry("fetched", &format!("{}{statuses}", counted(self.urls.counts.fetched, "page", "pages")));
         page.entry("failed", &self.failed_in_brief().unwrap_or_else(|| "no page".to_owned()));
         for failed in self.urls.failed_pages.iter().take(FAILED) {
             page.named(&format!("  {:<4} {}", how(failed), failed.url), &found_on(failed));
         }
         self.recrawled_in_brief(page);
-        if self.urls.unwanted > 0 {
-            let text = format!("{}: {}", counted(self.urls.unwanted, "page", "pages"), most(&self.pages.unwanted));
+        if self.urls.counts.unwanted > 0 {
+            let text =
+                format!("{}: {}", counted(self.urls.counts.unwanted, "page", "pages"), most(&self.pages.unwanted));
             page.entry("not wanted", &text);
         }
-        if !self.urls.unreachable.is_empty() {
-            let urls = self.urls.unreachable.total();
+        if !self.urls.counts.unreachable.is_empty() {
+            let urls = self.urls.counts.unreachable.total();
             let urls =
                 format!("{} on {}", counted(urls, "URL", "URLs"), counted(self.hosts.unreachable, "host", "hosts"));
-            page.entry("unreachable", &format!("{urls}: {}", most(&self.urls.unreachable)));
+            page.entry("unreachable", &format!("{urls}: {}", most(&self.urls.counts.unreachable)));
         }
         if self.pages.truncated > 0 {
             page.entry("cut at the limit", &counted(self.pages.truncated, "page", "pages"));
@@ -106,8 +107,9 @@ impl Report {
             [pages.wire_bytes + robots.wire_bytes, pages.decoded_bytes + robots.decoded_bytes].map(bytes);
         page.entry("traffic", &format!("{wire}, {decoded} decoded"));
         if let Some(cpu_us) = self.cost.cpu_us {
-            let each =
-                duration(Duration::from_micros(cpu_us) / u32::try_from(self.urls.fetched.max(1)).unwrap_or(u32::MAX));
+            let each = duration(
+                Duration::from_micros(cpu_us) / u32::try_from(self.urls.counts.fetched.max(1)).unwrap_or(u32::MAX),
+            );
             let server = if self.simulated.is_some() { ", with the simulated web" } else { "" };
             page.entry("CPU time", &format!("{}, {each} a page{server}", duration(Duration::from_micros(cpu_us))));
         }
@@ -278,8 +280,8 @@ impl Report {
     /// How the crawl ended, in a line.
     pub(crate) fn headline(&self) -> String {
         let took = Duration::from_micros(self.elapsed_us);
-        let rate = self.urls.fetched as f64 / took.as_secs_f64().max(1e-3);
-        let pages = counted(self.urls.fetched, "page", "pages");
+        let rate = self.urls.counts.fetched as f64 / took.as_secs_f64().max(1e-3);
+        let pages = counted(self.urls.counts.fetched, "page", "pages");
         format!("{} {pages} in {}, {rate:.1} a second.", self.ending(), duration(took))
     }
 
@@ -368,7 +370,7 @@ impl Report {
         match self.finish {
             FinishReason::DiskLow => "Stopped: the disk is nearly full.",
             FinishReason::Drained if self.hosts.refusing > 0 => "Drained but for what hosts refuse us.",
-            FinishReason::Drained if self.urls.unreachable.is_empty() => "Drained.",
+            FinishReason::Drained if self.urls.counts.unreachable.is_empty() => "Drained.",
             FinishReason::Drained => "Drained but for unreachable hosts.",
             FinishReason::MaxDuration => "Ended: the time is over.",
             FinishReason::MaxPages => "Ended: the pages allowed are fetched.",
@@ -384,11 +386,11 @@ impl Report {
 
     /// The hosts and URLs that could not be reached, and whether a resume can help; `None` if all could be reached.
     pub fn unreachable(&self) -> Option<String> {
-        let urls: u64 = self.urls.unreachable.total();
+        let urls: u64 = self.urls.counts.unreachable.total();
         let (hosts, urls) = (counted(self.hosts.unreachable, "host", "hosts"), (urls, counted(urls, "URL", "URLs")));
         let is_all_of = |failures: &[Failure]| {
             let is_of = |name: &str| failures.iter().any(|failure| failure.name() == name);
-            self.urls.unreachable.iter().all(|(name, count)| *count == 0 || is_of(name))
+            self.urls.counts.unreachable.iter().all(|(name, count)| *count == 0 || is_of(name))
         };
         let then = if is_all_of(&[Failure::Port]) {
             "their ports are never asked"
