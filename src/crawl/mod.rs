@@ -19,7 +19,7 @@
 //!
 //! The other modules: `options` has the settings, `shared` the state of all tasks, `stop` the handle that ends or pauses a crawl,
 //! `observer` looks into an unfinished one, `finished` has its numbers, `error` the reasons why it cannot begin or go on. Several of these
-//! use `media_types`, `latencies` and `lock`.
+//! use `media_types`, `latencies`, `date` and `lock`.
 //!
 //! # The order of its writes
 //!
@@ -59,6 +59,7 @@
 mod bounds;
 mod checkpointer;
 mod counters;
+mod date;
 mod dispatch;
 mod error;
 mod fields;

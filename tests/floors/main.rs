@@ -120,7 +120,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ),
     ("indicatif", &["src/cli/progress.rs"]),
     // The current time, and dates in headers.
-    ("jiff", &["src/crawl/http/response.rs"]),
+    ("jiff", &["src/crawl/date.rs"]),
     ("md5", &["src/cli/seen/compare/contenders.rs"]),
     (
         "memchr",

@@ -6,13 +6,12 @@ use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use jiff::fmt::strtime;
-use jiff::{SignedDuration, Timestamp};
 
 use super::access::AccessError;
 use super::fetch_error::FetchError;
 use super::request::Exchange;
 use crate::crawl::FetchOptions;
+use crate::crawl::date::retry_after;
 use crate::crawl::html::{RobotsTag, refresh};
 use crate::crawl::media_types::MediaTypes;
 use crate::crawl::records::message;
@@ -112,9 +111,7 @@ impl Response {
             links: links.into_iter().map(|link| link.href).chain(refreshed).collect(),
             content_type: content_type(headers),
             location: location.map(|value| location_text(value.as_bytes())),
-            retry_after: texts(headers, &header::RETRY_AFTER)
-                .next()
-                .and_then(|value| retry_after(&value, Timestamp::now())),
+            retry_after: texts(headers, &header::RETRY_AFTER).next().and_then(|value| retry_after(&value)),
             robots,
             challenge: is_challenge(headers),
             validators: validators(headers),
@@ -191,34 +188,6 @@ fn location_text(value: &[u8]) -> String {
         }
     }
     text
-}
-
-/// The forms of an HTTP-date (RFC 9110 section 5.6.7): the current one and the obsolete ones. The weekday is cut off first, since it may be
-/// wrong and adds nothing. The time zone is a number.
-const DATE_FORMATS: [&str; 4] =
-    ["%d %b %Y %H:%M:%S %z", "%d-%b-%y %H:%M:%S %z", "%d-%b-%Y %H:%M:%S %z", "%b %e %H:%M:%S %Y %z"];
-
-/// Retry-After (RFC 9110 section 10.2.3), which is seconds or a date, as a delay from `now`; `None` if it is neither.
-fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
-    let value = value.trim();
-    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // All are digits, so parsing can fail only by overflow.
-        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
-    }
-    let rest = date(value)?.duration_since(now);
-    Some(rest.max(SignedDuration::ZERO).unsigned_abs())
-}
-
-fn date(value: &str) -> Option<Timestamp> {
-    let weekday = value.find(|c: char| !c.is_alphabetic()).unwrap_or_default();
-    let date = value[weekday..].trim_start_matches([',', ' ']);
-    let (date, zone) = match date.rsplit_once(' ') {
-        Some((date, zone)) if ["GMT", "UTC"].iter().any(|known| zone.eq_ignore_ascii_case(known)) => (date, "+0000"),
-        Some((date, zone)) if zone.starts_with(['+', '-']) => (date, zone),
-        _ => (date, "+0000"),
-    };
-    let text = format!("{date} {zone}");
-    DATE_FORMATS.iter().find_map(|format| strtime::parse(format, &text).ok()?.to_timestamp().ok())
 }
 
 /// The codings of a header, in the order in which they were applied. A value that is not text counts as an unknown coding.
@@ -384,40 +353,6 @@ impl Wanted {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = "1994-11-06T08:49:07Z".parse().unwrap();
-        let cases = [
-            ("120", Some(120)),
-            (" 0 ", Some(0)),
-            ("99999999999999999999999", Some(u64::MAX)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(30)),
-            ("Sunday, 06-Nov-94 08:49:37 GMT", Some(30)),
-            ("Sun Nov  6 08:49:37 1994", Some(30)),
-            ("Sun, 06 Nov 1994 08:49:00 GMT", Some(0)),
-            ("Sat, 06 Nov 2004 08:49:07 GMT", Some(315_619_200)),
-            // The weekday adds nothing to the date.
-            ("Mon, 06 Nov 1994 08:49:37 GMT", Some(30)),
-            ("Friday, 06-Nov-94 08:49:37 GMT", Some(30)),
-            ("Tue Nov  6 08:49:37 1994", Some(30)),
-            ("Sonntag, 06 Nov 1994 08:49:37 GMT", Some(30)),
-            ("06 Nov 1994 08:49:37 GMT", Some(30)),
-            ("Sun, 6 Nov 1994 08:49:37 UTC", Some(30)),
-            ("sun, 06 nov 1994 08:49:37 gmt", Some(30)),
-            ("Sun, 06 Nov 1994 08:49:37 +0000", Some(30)),
-            ("Sun, 06 Nov 1994 09:49:37 +0100", Some(30)),
-            ("Sun, 31 Feb 1994 08:49:37 GMT", None),
-            ("Sun, 06 Nov 1994", None),
-            ("-5", None),
-            ("1.5", None),
-            ("soon", None),
-            ("", None),
-        ];
-        for (value, seconds) in cases {
-            assert_eq!(retry_after(value, now), seconds.map(Duration::from_secs), "{value}");
-        }
-    }
 
     #[test]
     fn a_link_header_is_read_by_its_grammar() {

@@ -51,8 +51,8 @@ mod text;
 mod xml;
 
 pub(crate) use entry::SitemapPlace;
+pub(super) use entry::with_scheme;
 pub use entry::{SitemapEntry, SitemapEntryKind};
-pub(super) use entry::{day_of, with_scheme};
 pub use reader::read_sitemap;
 pub(super) use reader::{is_feed, is_gzip, is_sitemap};
 pub use summary::{SitemapFormat, SitemapLimits, SitemapProblem, SitemapSummary};

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::summary::Sitemap;
-use super::{SitemapEntry, SitemapEntryKind, SitemapFormat, day_of};
+use super::{SitemapEntry, SitemapEntryKind, SitemapFormat};
+use crate::crawl::date::day_of;
 
 /// At most this many URLs of one entry are kept.
 const MOST: usize = 1_000;

@@ -4,12 +4,13 @@ use std::time::SystemTime;
 
 use super::{Extract, ReadOptions};
 use crate::address::{BaseUrl, CanonicalUrl};
+use crate::crawl::date::day_of;
 use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::crawl::records::Listing;
 use crate::crawl::sitemap::{
-    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapPlace, day_of, is_feed, is_sitemap,
-    read_sitemap, with_scheme,
+    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapPlace, is_feed, is_sitemap, read_sitemap,
+    with_scheme,
 };
 use crate::frontier::{Lease, LeaseKind};
 use crate::gate::{Found, Gate, LinkUrl, Refusal, ScopeKind, Via};
