@@ -81,7 +81,7 @@ impl<T: Value> SettingField for One<T> {
 
 impl<T: Value> SettingField for Maybe<T> {
     fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
-        *(self.0)(settings) = if one(given, &[GivenKind::String]).is_some_and(|text| text == self.1) {
+        *(self.0)(settings) = if is_word(given, self.1) {
             None
         } else {
             let value = one(given, T::KINDS).and_then(T::of);
@@ -110,14 +110,12 @@ impl<T: Value> SettingField for Many<T> {
         if !matches!(given.kind, GivenKind::Array | GivenKind::Untyped) {
             return Err("a list of texts, such as [\"a\", \"b\"]".to_owned());
         }
-        let values = given.texts.iter().map(|text| T::of(text)).collect::<Option<_>>();
-        *(self.0)(settings) = values.ok_or_else(|| format!("a list, each {}", T::EXPECTED))?;
+        *(self.0)(settings) = list(given).ok_or_else(|| format!("a list, each {}", T::EXPECTED))?;
         Ok(())
     }
 
     fn literal(&self, settings: &mut AllSettings) -> String {
-        let texts: Vec<_> = (self.0)(settings).iter().map(T::literal).collect();
-        format!("[{}]", texts.join(", "))
+        list_literal((self.0)(settings))
     }
 
     fn place(&self, settings: &mut AllSettings, directory: &Path) {
@@ -134,19 +132,18 @@ impl<T: Value> SettingField for Many<T> {
 /// The description of a number of bytes, for errors.
 const EXPECTED_BYTES: &str = "a size such as 10MiB, 64kB or 8192 (bytes)";
 
-fn bytes(given: &Given) -> Option<u64> {
+/// A number of bytes.
+pub(super) fn bytes(given: &Given) -> Option<u64> {
     text(given, &[GivenKind::String, GivenKind::Integer]).and_then(|text| SIZE.parse(text))
 }
 
 impl SettingField for MaybeBytes {
     fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
-        let is_none = text(given, &[GivenKind::String]) == Some(self.1);
-        let known = if is_none {
+        *(self.0)(settings) = if is_word(given, self.1) {
             None
         } else {
             Some(bytes(given).ok_or_else(|| format!("{EXPECTED_BYTES}, or {:?}", self.1))?)
         };
-        *(self.0)(settings) = known;
         Ok(())
     }
 
@@ -169,7 +166,7 @@ impl<T: Copy + TryFrom<u64> + TryInto<u64> + Sync> SettingField for Bytes<T> {
 impl SettingField for Capacity {
     fn set(&self, settings: &mut AllSettings, given: &Given) -> Result<(), String> {
         let seen = &mut settings.crawl.frontier.seen;
-        seen.open_ended = text(given, &[GivenKind::String]) == Some(Self::UNKNOWN);
+        seen.open_ended = is_word(given, Self::UNKNOWN);
         let known = if seen.open_ended { Some(SeenOptions::default().capacity) } else { count(given) };
         seen.capacity = known.ok_or_else(|| format!("{}, or {:?}", u64::EXPECTED, Self::UNKNOWN))?;
         Ok(())
@@ -202,6 +199,21 @@ impl<T: Copy + PartialEq + Sync> SettingField for Choice<T> {
 
 fn count(given: &Given) -> Option<u64> {
     text(given, u64::KINDS).and_then(u64::parse)
+}
+
+/// Whether it is this word.
+pub(super) fn is_word(given: &Given, word: &str) -> bool {
+    text(given, &[GivenKind::String]) == Some(word)
+}
+
+/// The given values, whatever the number of them.
+pub(super) fn list<T: Value>(given: &Given) -> Option<Vec<T>> {
+    given.texts.iter().map(|text| T::of(text)).collect()
+}
+
+/// A list as it is written in a TOML file.
+pub(super) fn list_literal<T: Value>(values: &[T]) -> String {
+    format!("[{}]", values.iter().map(T::literal).collect::<Vec<_>>().join(", "))
 }
 
 /// The given text, if there is exactly one and its type is right.

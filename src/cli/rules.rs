@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::field::one;
+use super::field::{bytes, is_word, list, list_literal, one};
 use super::suggest::nearest;
 use super::toml_file::{EXTRACT, GROUPS, Given, GivenKind, HOSTS, quote};
 use super::value::{SIZE, Value};
@@ -44,13 +44,13 @@ pub(super) fn set(
     }
     match key {
         "hosts" => {
-            group.hosts = list(given)?;
+            group.hosts = texts(given, "a list of hosts, such as [\"a.example\", \"*.b.example\"]")?;
             accesses.groups.entry(name.to_owned()).or_default().hosts.clone_from(&group.hosts);
         }
         "delay" => group.delay = Some(value(given)?),
         "connections" => group.connections = Some(value(given)?),
         // The hosts of a group share these.
-        "max_pages" => group.max_pages = Some(unlimited(given)?),
+        "max_pages" => group.max_pages = Some(unlimited(given, u64::MAX)?),
         "max_bytes" => group.max_bytes = Some(unlimited_bytes(given)?),
         key => return set_host(&mut group.each, key, given, &[&OF_GROUP[..], &OF_HOST, &ACCESS_KEYS].concat()),
     }
@@ -63,8 +63,8 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         "connections_per_host" => rule.connections_per_host = Some(value(given)?),
         "robots" => rule.robots = Some(value(given)?),
         "one_server" => rule.one_server = Some(value(given)?),
-        "max_depth" => rule.max_depth = Some(unlimited(given)?),
-        "max_pages" => rule.max_pages = Some(unlimited(given)?),
+        "max_depth" => rule.max_depth = Some(unlimited(given, u32::MAX)?),
+        "max_pages" => rule.max_pages = Some(unlimited(given, u64::MAX)?),
         "hours" => rule.hours = Some(value(given)?),
         "max_bytes" => rule.max_bytes = Some(unlimited_bytes(given)?),
         key => {
@@ -82,42 +82,18 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
 }
 
 /// A number, or the word for no limit: the greatest number.
-fn unlimited<T: Value + Bound>(given: &Given) -> Result<T, Refused> {
-    if is_unlimited(given) {
-        return Ok(T::NONE);
+fn unlimited<T: Value>(given: &Given, none: T) -> Result<T, Refused> {
+    if is_word(given, UNLIMITED) {
+        return Ok(none);
     }
     value(given).map_err(|_| Refused::Value(format!("{}, or {UNLIMITED:?}", T::EXPECTED)))
 }
 
 fn unlimited_bytes(given: &Given) -> Result<u64, Refused> {
-    if is_unlimited(given) {
+    if is_word(given, UNLIMITED) {
         return Ok(u64::MAX);
     }
-    let size = one(given, &[GivenKind::Integer, GivenKind::String]).and_then(|text| SIZE.parse(text.to_str()?));
-    size.ok_or_else(|| Refused::Value(format!("a size such as 500MB or 64KiB, or {UNLIMITED:?}")))
-}
-
-fn is_unlimited(given: &Given) -> bool {
-    one(given, &[GivenKind::String]).is_some_and(|text| text == UNLIMITED)
-}
-
-/// A number with a value for "no limit".
-trait Bound {
-    const NONE: Self;
-}
-
-impl Bound for u32 {
-    const NONE: Self = Self::MAX;
-}
-
-impl Bound for u64 {
-    const NONE: Self = Self::MAX;
-}
-
-fn list(given: &Given) -> Result<Vec<String>, Refused> {
-    let texts: Option<Vec<_>> = given.texts.iter().map(|text| text.to_str().map(str::to_owned)).collect();
-    let texts = texts.filter(|_| given.kind == GivenKind::Array);
-    texts.ok_or_else(|| Refused::Value("a list of hosts, such as [\"a.example\", \"*.b.example\"]".to_owned()))
+    bytes(given).ok_or_else(|| Refused::Value(format!("a size such as 500MB or 64KiB, or {UNLIMITED:?}")))
 }
 
 /// Makes relative paths in rules start at this directory.
@@ -146,13 +122,12 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
         table(HOSTS, name, lines);
     }
     for (name, HostGroup { hosts, delay, connections, max_pages, max_bytes, each }) in &rules.groups {
-        let hosts = format!("[{}]", hosts.iter().map(Value::literal).collect::<Vec<_>>().join(", "));
         let mut lines = vec![
-            ("hosts", Some(hosts)),
+            ("hosts", Some(list_literal(hosts))),
             ("delay", delay.as_ref().map(Value::literal)),
             ("connections", connections.as_ref().map(Value::literal)),
-            ("max_pages", max_pages.map(pages)),
-            ("max_bytes", max_bytes.map(bytes)),
+            ("max_pages", max_pages.map(|most| literal(most, u64::MAX))),
+            ("max_bytes", max_bytes.map(bytes_literal)),
         ];
         // In a file, only the group itself has these keys.
         lines.extend(of_host(&HostRule { max_pages: None, max_bytes: None, ..*each }));
@@ -168,24 +143,23 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
 fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
     let HostRule { host_delay, connections_per_host, robots, one_server, max_depth, max_pages, max_bytes, hours } =
         rule;
-    let depth = |most: &u32| if *most == u32::MAX { quote(UNLIMITED) } else { most.literal() };
     vec![
         ("host_delay", host_delay.as_ref().map(Value::literal)),
         ("connections_per_host", connections_per_host.as_ref().map(Value::literal)),
         ("robots", robots.as_ref().map(Value::literal)),
         ("one_server", one_server.as_ref().map(Value::literal)),
-        ("max_depth", max_depth.as_ref().map(depth)),
-        ("max_pages", max_pages.map(pages)),
-        ("max_bytes", max_bytes.map(bytes)),
+        ("max_depth", max_depth.map(|most| literal(most, u32::MAX))),
+        ("max_pages", max_pages.map(|most| literal(most, u64::MAX))),
+        ("max_bytes", max_bytes.map(bytes_literal)),
         ("hours", hours.as_ref().map(Value::literal)),
     ]
 }
 
-fn pages(most: u64) -> String {
-    if most == u64::MAX { quote(UNLIMITED) } else { most.literal() }
+fn literal<T: Value + Copy + PartialEq>(most: T, none: T) -> String {
+    if most == none { quote(UNLIMITED) } else { most.literal() }
 }
 
-fn bytes(most: u64) -> String {
+fn bytes_literal(most: u64) -> String {
     quote(&if most == u64::MAX { UNLIMITED.to_owned() } else { SIZE.spell(most) })
 }
 
@@ -281,17 +255,13 @@ fn place_access(access: &mut HostAccess, directory: &Path) {
 }
 
 fn texts(given: &Given, expected: &str) -> Result<Vec<String>, Refused> {
-    let texts: Option<Vec<_>> = given.texts.iter().map(|text| text.to_str().map(str::to_owned)).collect();
-    texts.filter(|_| given.kind == GivenKind::Array).ok_or_else(|| Refused::Value(expected.to_owned()))
+    list(given).filter(|_| given.kind == GivenKind::Array).ok_or_else(|| Refused::Value(expected.to_owned()))
 }
 
 /// The keys that are set, as lines of a file.
 fn access_lines(access: &HostAccess) -> Vec<(&'static str, Option<String>)> {
     let HostAccess { headers, sign_in, sign_in_to, insecure, client_certificate, client_key } = access;
-    let list = |texts: &[String]| {
-        let texts: Vec<_> = texts.iter().map(Value::literal).collect();
-        Some(format!("[{}]", texts.join(", "))).filter(|_| !texts.is_empty())
-    };
+    let list = |texts: &[String]| (!texts.is_empty()).then(|| list_literal(texts));
     vec![
         ("headers", list(headers)),
         ("sign_in", sign_in.as_ref().map(Value::literal)),
