@@ -33,7 +33,8 @@ pub struct FetchError {
     /// The kind of failure, for the frontier and the record.
     pub failure: Failure,
     /// What happened: which clock ran out, which address was refused, or the innermost cause's own message. At most 1 kB, with control
-    /// characters escaped.
+    /// characters escaped: a command that fetches one page shows all of it. A record has its first [`Trouble::WORDS`](crate::frontier::Trouble::WORDS) bytes, since the journal
+    /// keeps the message of a host's failure.
     pub message: String,
     /// When the request was sent; `None` if it was not.
     pub sent_at: Option<Instant>,
