@@ -135,30 +135,7 @@ impl<T: ClusterTransport> NodeContext<T> {
     pub(crate) fn progress(&self) -> Progress {
         let mut sum = Progress::default();
         for part in self.parts().values() {
-            let one = (part.watch)();
-            sum.pages += one.pages;
-            sum.errors += one.errors;
-            sum.wire_bytes += one.wire_bytes;
-            sum.earlier_pages += one.earlier_pages;
-            sum.earlier_wire_bytes += one.earlier_wire_bytes;
-            sum.duplicates += one.duplicates;
-            sum.now = sum.now.max(one.now);
-            sum.is_filter_full |= one.is_filter_full;
-            sum.is_paused |= one.is_paused;
-            let (all, one) = (&mut sum.frontier, one.frontier);
-            all.queued += one.queued;
-            all.scheduled += one.scheduled;
-            all.leased += one.leased;
-            all.hosts += one.hosts;
-            all.active_hosts += one.active_hosts;
-            all.resting_hosts += one.resting_hosts;
-            all.failing_hosts += one.failing_hosts;
-            all.retired_hosts += one.retired_hosts;
-            all.hosts_in_line += one.hosts_in_line;
-            all.hosts_giving_way += one.hosts_giving_way;
-            all.held_by_rate += one.held_by_rate;
-            all.unreachable += one.unreachable;
-            all.next_due = [all.next_due, one.next_due].into_iter().flatten().min();
+            sum.merge((part.watch)());
         }
         sum
     }

@@ -5,35 +5,36 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
+use crate::crawl::counters::{Counter, counters, greatest};
 use crate::frontier::{FrontierStatistics, Timestamp};
 use crate::seen::ShardStatistics;
 
-/// A crawl's counts at one moment, each from the first run's begin on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Moment {
-    /// When it was: microseconds since the crawl began, of all runs together.
-    pub elapsed_us: u64,
-    /// URLs found.
-    pub found: u64,
-    /// URLs admitted.
-    pub admitted: u64,
-    /// URLs whose page came.
-    pub fetched: u64,
-    /// URLs tried without getting a whole response.
-    pub failed: u64,
-    /// URLs waiting, for their turn or for a time.
-    pub queued: u64,
-    /// Bytes of bodies on the wire.
-    pub wire_bytes: u64,
-    /// Share of the seen filter's bits that are set, 0 to 1.
-    pub fill_ratio: f64,
-    /// Share of new URLs that the filter takes for seen, 0 to 1, estimated from the fill.
-    pub false_positive_rate_estimated: f64,
-    /// The same as the audit measured it, as a mean so far; `None` where nothing is audited.
-    pub false_positive_rate_measured: Option<f64>,
+counters! {
+    /// A crawl's counts at one moment, each from the first run's begin on. Of the filters of two crawls, the worse one counts.
+    #[derive(Copy)]
+    #[non_exhaustive]
+    pub struct Moment {
+        /// When it was: microseconds since the crawl began, of all runs together.
+        pub elapsed_us: u64 => greatest,
+        /// URLs found.
+        pub found: u64,
+        /// URLs admitted.
+        pub admitted: u64,
+        /// URLs whose page came.
+        pub fetched: u64,
+        /// URLs tried without getting a whole response.
+        pub failed: u64,
+        /// URLs waiting, for their turn or for a time.
+        pub queued: u64,
+        /// Bytes of bodies on the wire.
+        pub wire_bytes: u64,
+        /// Share of the seen filter's bits that are set, 0 to 1.
+        pub fill_ratio: f64 => greatest,
+        /// Share of new URLs that the filter takes for seen, 0 to 1, estimated from the fill.
+        pub false_positive_rate_estimated: f64 => greatest,
+        /// The same as the audit measured it, as a mean so far; `None` where nothing is audited.
+        pub false_positive_rate_measured: Option<f64> => greatest,
+    }
 }
 
 impl Moment {
@@ -49,23 +50,6 @@ impl Moment {
         self.fetched += tally.urls.fetched;
         self.failed += tally.urls.failed;
         self.wire_bytes += tally.pages.wire_bytes + tally.robots.wire_bytes;
-    }
-
-    /// The counts of two crawls together. For their filters, the worse value counts.
-    fn plus(self, other: Self, elapsed_us: u64) -> Self {
-        let measured = [self.false_positive_rate_measured, other.false_positive_rate_measured];
-        Self {
-            elapsed_us,
-            found: self.found + other.found,
-            admitted: self.admitted + other.admitted,
-            fetched: self.fetched + other.fetched,
-            failed: self.failed + other.failed,
-            queued: self.queued + other.queued,
-            wire_bytes: self.wire_bytes + other.wire_bytes,
-            fill_ratio: self.fill_ratio.max(other.fill_ratio),
-            false_positive_rate_estimated: self.false_positive_rate_estimated.max(other.false_positive_rate_estimated),
-            false_positive_rate_measured: measured.into_iter().flatten().reduce(f64::max),
-        }
     }
 
     /// Takes the filter's fill and error rates.
@@ -119,7 +103,12 @@ impl Timeline {
         times.sort_unstable();
         times.dedup();
         let (mut ours, mut theirs) = (Latest::of(&ours), Latest::of(&theirs));
-        self.moments = times.into_iter().map(|time| ours.at(time).plus(theirs.at(time), time)).collect();
+        let both = |time| {
+            let mut both = ours.at(time);
+            both.merge_with(&theirs.at(time));
+            Moment { elapsed_us: time, ..both }
+        };
+        self.moments = times.into_iter().map(both).collect();
         self.step_us = self.step_us.max(other.step_us);
         // The last moment stays: it has the totals.
         while self.moments.len() > MOST {
@@ -196,6 +185,52 @@ pub struct Progress {
     pub frontier: FrontierStatistics,
 }
 
+#[cfg(feature = "cluster")]
+impl Progress {
+    /// Adds the progress of another part of the crawl.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        for (sum, count) in self.counts().into_iter().zip(other.counts()) {
+            *sum += *count;
+        }
+        self.elapsed = self.elapsed.max(other.elapsed);
+        self.now = self.now.max(other.now);
+        self.filter_used = self.filter_used.max(other.filter_used);
+        self.is_filter_full |= other.is_filter_full;
+        self.is_paused |= other.is_paused;
+        self.is_cut_off |= other.is_cut_off;
+        let next_due = [self.frontier.next_due, other.frontier.next_due];
+        self.frontier.next_due = next_due.into_iter().flatten().min();
+    }
+
+    fn counts(&mut self) -> [&mut u64; 22] {
+        let all = &mut self.frontier;
+        [
+            &mut self.pages,
+            &mut self.errors,
+            &mut self.wire_bytes,
+            &mut self.duplicates,
+            &mut self.earlier_pages,
+            &mut self.earlier_wire_bytes,
+            &mut all.queued,
+            &mut all.scheduled,
+            &mut all.leased,
+            &mut all.leased_robots,
+            &mut all.completed,
+            &mut all.retries,
+            &mut all.hosts,
+            &mut all.active_hosts,
+            &mut all.resting_hosts,
+            &mut all.sleeping_hosts,
+            &mut all.failing_hosts,
+            &mut all.retired_hosts,
+            &mut all.hosts_in_line,
+            &mut all.hosts_giving_way,
+            &mut all.held_by_rate,
+            &mut all.unreachable,
+        ]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,5 +253,19 @@ mod tests {
         assert!(*longest <= 2 * shortest, "{shortest} to {longest}");
         assert!(month * 1_000_000 - moments.last().unwrap().elapsed_us <= 2 * longest, "its end is not far");
         assert!(moments.iter().all(|moment| moment.fetched == moment.elapsed_us / 1_000_000 * 7));
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn the_progress_of_parts_is_summed_for_all_that_is_shown() {
+        let mut part = Progress { filter_used: 0.9, ..Progress::default() };
+        (part.frontier.sleeping_hosts, part.frontier.resting_hosts, part.frontier.leased_robots) = (2, 3, 1);
+        part.frontier.next_due = Some(Timestamp::from_micros(7));
+        let mut sum = Progress::default();
+        sum.merge(part);
+        sum.merge(Progress::default());
+        assert_eq!(sum, part);
+        sum.merge(part);
+        assert_eq!((sum.frontier.sleeping_hosts, sum.frontier.leased_robots), (4, 2));
     }
 }
