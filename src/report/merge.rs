@@ -34,10 +34,10 @@ impl Report {
         if gravity(other.finish) > gravity(self.finish) {
             self.finish = other.finish;
         }
-        self.resumes += other.resumes;
+        self.resumes.merge_with(&other.resumes);
         self.settings.robots &= other.settings.robots;
         self.settings.private_addresses |= other.settings.private_addresses;
-        self.settings.workers += other.settings.workers;
+        self.settings.workers.merge_with(&other.settings.workers);
         self.seeds.merge_with(&other.seeds);
         self.urls.merge_with(&other.urls);
         self.pages.merge_with(&other.pages);

@@ -161,20 +161,21 @@ pub struct RefusingHost {
 impl Answers {
     /// Whether most answers were refusals. If only some of a host's answers are known, one or two refusals may be chance.
     fn refuse_us(&self, is_partial: bool) -> bool {
-        self.refused * 2 > self.all && (self.refused >= 3 || !is_partial)
+        self.refused > self.all / 2 && (self.refused >= 3 || !is_partial)
     }
 }
 
 impl Counter for HostAnswers {
     fn merge_with(&mut self, other: &Self) {
         self.is_partial |= other.is_partial;
-        self.forgotten += other.forgotten;
+        self.forgotten.merge_with(&other.forgotten);
         for (host, answers) in &other.hosts {
             if !self.hosts.contains_key(host) {
                 self.make_room();
             }
             let sum = self.hosts.entry(host.clone()).or_default();
-            (sum.all, sum.refused) = (sum.all + answers.all, sum.refused + answers.refused);
+            sum.all.merge_with(&answers.all);
+            sum.refused.merge_with(&answers.refused);
             if answers.refused > 0 {
                 sum.by.clone_from(&answers.by);
             }
@@ -229,7 +230,7 @@ impl HostAnswers {
     /// The number of hosts that refuse us.
     pub fn refusing(&self) -> u64 {
         let known = self.hosts.values().filter(|answers| answers.refuse_us(self.is_partial)).count();
-        self.forgotten + known as u64
+        self.forgotten.saturating_add(known as u64)
     }
 
     /// At most `most` hosts that refuse us, by their number of refusals.
