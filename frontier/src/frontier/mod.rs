@@ -81,7 +81,7 @@ mod token;
 pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
     Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, LentRecord,
-    Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, waiting,
+    Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, needed, waiting,
 };
 pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};

@@ -1,6 +1,7 @@
 //! A URL that was found, before the gate, and the verdict on it: the proof that it passed, or the reason why it did not.
 
-use super::Refusal;
+use super::metadata::MOST_METADATA;
+use super::{MetadataError, Refusal};
 use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, Identity, IdentityBuf, IdentityError};
 
 /// How a URL was found.
@@ -82,7 +83,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Bytes of [metadata](Self::with_metadata) that may travel with a URL.
+    /// The most bytes of [metadata](Self::with_metadata) that may travel with a URL, if
+    /// [`metadata.bytes`](MetadataLimits::bytes) allows as many.
     pub const METADATA: usize = MOST_METADATA;
 
     /// A seed: depth 0, no referrer.
@@ -107,7 +109,8 @@ impl Found {
         Self { depth: above, via: Via::Sitemap, ..Self::seed(url) }
     }
 
-    /// The same URL with metadata. The bytes travel with the URL, and come back in its lease.
+    /// The same URL with metadata. The bytes travel with the URL, and come back in its lease. If the gate is asked directly,
+    /// [`fits`](super::Gate::fits) says first whether the frontier can keep them.
     ///
     /// # Errors
     /// More than [`METADATA`](Self::METADATA) bytes.
@@ -174,23 +177,6 @@ pub enum Admission {
     Admitted(Admitted),
     /// Not for this crawl, and why.
     Refused(Refusal),
-}
-
-/// The most bytes that may travel with a URL. They are written to the journal, and read again with each lease of the URL.
-pub(super) const MOST_METADATA: usize = 4096;
-
-/// More metadata than may travel with a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{bytes} bytes of metadata: at most {} travel with a URL", MOST_METADATA)]
-pub struct MetadataError {
-    bytes: usize,
-}
-
-impl MetadataError {
-    /// The bytes, if they are few enough.
-    pub(crate) fn check(bytes: &[u8]) -> Result<&[u8], Self> {
-        if bytes.len() > MOST_METADATA { Err(Self { bytes: bytes.len() }) } else { Ok(bytes) }
-    }
 }
 
 /// An entry's place in the journal: the offset of its first byte, so positions grow with time. For a URL that waits, memory holds only this

@@ -8,8 +8,8 @@ use super::budget::Budgets;
 use super::scope::Depths;
 use super::scope::Roots;
 use super::{
-    Admission, Admitted, Blocklist, DropRule, Found, GateOptions, OptionError, Refusal, RefusalCounts, Ruled, Scope,
-    ScopeKind, SeenTest, TrapLimits, Via, fingerprint,
+    Admission, Admitted, Blocklist, DropRule, Found, GateOptions, MetadataError, MetadataLimits, OptionError, Refusal,
+    RefusalCounts, Ruled, Scope, ScopeKind, SeenTest, TrapLimits, Via, fingerprint,
 };
 use crate::address::{
     AddressError, BaseUrl, CanonicalUrl, Canonicalizer, Fingerprint, FingerprintKey, HostKey, HostTable, Identity,
@@ -35,6 +35,9 @@ pub struct Gate {
     pub(super) answers: Answers,
     pub(super) admitted: AtomicU64,
     pub(super) refused: [AtomicU64; Refusal::ALL.len()],
+    metadata: MetadataLimits,
+    /// Bytes of metadata that the frontier holds in memory.
+    held: AtomicU64,
 }
 
 impl fmt::Debug for Gate {
@@ -55,6 +58,7 @@ impl Gate {
         seen: Option<SeenSet>,
         depths: HostTable<u32>,
     ) -> Result<Self, OptionError> {
+        options.check()?;
         let key = options.fingerprint_key.unwrap_or_else(FingerprintKey::random);
         let seen = match seen {
             Some(seen) => seen,
@@ -73,6 +77,8 @@ impl Gate {
             answers: Answers::default(),
             admitted: AtomicU64::default(),
             refused: Default::default(),
+            metadata: options.metadata,
+            held: AtomicU64::default(),
         })
     }
 
@@ -84,6 +90,28 @@ impl Gate {
     /// The key of the fingerprints. With it one can write URLs that fall into one shard, so it is random unless it is given.
     pub fn fingerprint_key(&self) -> FingerprintKey {
         self.key
+    }
+
+    /// Whether a URL can be kept with this metadata. [`admit`](Self::admit) does not ask: a caller that asks the gate directly does so first,
+    /// since a URL that the frontier refuses later is in the seen set by then.
+    ///
+    /// # Errors
+    /// How many bytes there are, and the option that leaves room for fewer.
+    pub fn fits(&self, metadata: &[u8]) -> Result<(), MetadataError> {
+        self.fits_beside(metadata, 0)
+    }
+
+    /// The same, once so many bytes more are held.
+    pub(crate) fn fits_beside(&self, metadata: &[u8], more: u64) -> Result<(), MetadataError> {
+        if metadata.is_empty() {
+            return Ok(());
+        }
+        self.metadata.fit(metadata.len(), self.held.load(Ordering::Relaxed).saturating_add(more))
+    }
+
+    /// Notes how many bytes of metadata the frontier holds in memory.
+    pub(crate) fn note_held(&self, bytes: u64) {
+        self.held.store(bytes, Ordering::Relaxed);
     }
 
     /// Resolves a link's text against its page. A text that is no URL is counted as refused: it was found, and the report should say how

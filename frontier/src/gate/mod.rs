@@ -61,10 +61,11 @@
 //! # Modules
 //!
 //! - `gate`: the [`Gate`].
-//! - `admission`: [`Found`], a URL and how it was found; [`Admission`], the verdict; the bound on the bytes that travel with a URL; and
+//! - `admission`: [`Found`], a URL and how it was found; [`Admission`], the verdict; and
 //!   [`Position`], the place of an admission in the journal.
 //! - `refusal`: the reasons and their counts, and [`Ruled`], a verdict with the rule that decided it, for `explain`.
 //! - `links` and `answers`: the links of a page, each resolved once, and the cache of their answers.
+//! - `metadata`: the bounds on the bytes that travel with URLs.
 //! - `scope`, `blocklist`, `trap` and `budget`: the rules.
 //! - `options`: the gate's options, which are part of [`FrontierOptions`](crate::frontier::FrontierOptions), the [`OptionError`] that
 //!   refuses them, and the rules on what a user drops.
@@ -76,17 +77,19 @@ pub(crate) mod budget;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
 mod links;
+mod metadata;
 pub(crate) mod options;
 mod refusal;
 pub(crate) mod scope;
 mod trap;
 
 pub(crate) use admission::fingerprint;
-pub use admission::{Admission, Admitted, Found, MetadataError, Position, SeenTest, Via};
+pub use admission::{Admission, Admitted, Found, Position, SeenTest, Via};
 pub use blocklist::Blocklist;
 pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 pub use gate::Gate;
 pub use links::{LinkUrl, Links};
+pub use metadata::{MetadataError, MetadataLimits};
 pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};
 pub(crate) use options::{GateOptions, patterns};
 pub use refusal::{Refusal, RefusalCounts, Ruled};

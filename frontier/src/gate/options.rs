@@ -7,7 +7,8 @@ use std::sync::{PoisonError, RwLock};
 
 use regex::{RegexSet, RegexSetBuilder};
 
-use super::TrapLimits;
+use super::metadata::MOST_METADATA;
+use super::{MetadataLimits, TrapLimits};
 use crate::address::{CanonicalUrl, FingerprintKey, HostPattern, HostTable, KeyRules};
 use crate::seen::{SeenError, SeenOptions};
 
@@ -20,6 +21,22 @@ pub(crate) struct GateOptions<'a> {
     pub(crate) seen: &'a SeenOptions,
     pub(crate) scope: &'a ScopeOptions,
     pub(crate) traps: &'a TrapLimits,
+    pub(crate) metadata: MetadataLimits,
+}
+
+impl GateOptions<'_> {
+    /// Checks the options that no part of the gate checks for itself.
+    ///
+    /// # Errors
+    /// If more bytes are to travel with a URL than a journal keeps.
+    pub(crate) fn check(&self) -> Result<(), OptionError> {
+        let MetadataLimits { bytes, .. } = self.metadata;
+        if bytes <= MOST_METADATA {
+            return Ok(());
+        }
+        let reason = format!("is at most {MOST_METADATA}");
+        Err(OptionError::Option { option: "metadata.bytes", value: bytes.to_string(), reason })
+    }
 }
 
 /// How far from the seeds a URL may be. A seed itself always belongs to the crawl, unless it is excluded.

@@ -233,10 +233,11 @@ impl<J: Journal> HeldLease<J> {
     /// As [`Frontier::answer`](crate::frontier::Frontier::answer). The gate is asked before the frontier's lock is taken.
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage).
+    /// [`Metadata`](FrontierError::Metadata) or [`Storage`](FrontierError::Storage): the page is lent again.
     pub fn answer(mut self, reply: &Reply<'_>) -> Result<Completion, FrontierError> {
         self.lease.iter_mut().for_each(|lease| lease.had(reply.body));
-        let (outcome, admitted) = reply.pass(&self.lender.gate, &self);
+        // If a link has too much metadata, the lease is released when this is dropped.
+        let (outcome, admitted) = reply.pass(&self.lender.gate, &self)?;
         self.settle_and_flush(admitted, outcome, Receipts::default(), || {})
     }
 
@@ -421,7 +422,7 @@ mod tests {
         let links = ["http://b.test/", "http://c.test/"].map(Href::from);
         let mut reply = Reply::from(200);
         reply.links = links.into();
-        let (outcome, admitted) = reply.pass(frontier.gate(), &lease);
+        let (outcome, admitted) = reply.pass(frontier.gate(), &lease).unwrap();
         let (_, _, next) = lease.settle(admitted, outcome, Receipts::default(), None, || {}, true).unwrap();
         assert_eq!(next.as_ref().map(|next| next.url()), Some("http://b.test/"));
         let other = timeout(Duration::from_secs(60), waiting).await.expect("it is woken").unwrap().unwrap();

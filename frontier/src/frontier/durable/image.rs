@@ -133,6 +133,20 @@ pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Resul
     Ok(())
 }
 
+/// As [`waiting`], and with the places of the robots rules of the hosts in the chunk.
+pub(crate) fn needed(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
+    if slice.first() == Some(&SCHEDULE) {
+        return waiting(slice, each);
+    }
+    while !slice.is_empty() {
+        let (host, _) = read(&mut slice, |queued, _| each(queued.position)).ok_or(BadSlice)?;
+        if let RobotsFile::Known { rules: Some(rules), .. } = &host.robots {
+            rules.kept_at.into_iter().for_each(&mut each);
+        }
+    }
+    Ok(())
+}
+
 /// Takes a host off the front of the bytes, and calls `queue` with its URLs in order, each with its used tries. The bytes are checked: no
 /// number in them can allocate more than the bytes hold.
 fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, Usage)> {

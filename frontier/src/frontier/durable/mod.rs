@@ -17,6 +17,7 @@ pub(crate) mod entry;
 pub(crate) mod image;
 pub(crate) mod record;
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::io;
 
@@ -25,7 +26,7 @@ use crate::frontier::Timestamp;
 use crate::gate::{DropRule, Position};
 
 pub(crate) use entry::Entry;
-pub(crate) use image::{BadSlice, IdleHost, idle_hosts, waiting};
+pub(crate) use image::{BadSlice, IdleHost, idle_hosts, needed, waiting};
 pub use record::Receipt;
 pub(crate) use record::{
     Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, HostRecord, LentRecord, Receipts, ReceiptsBuf, Record,
@@ -117,6 +118,18 @@ pub trait Journal: OwnJournal {
         Ok(())
     }
 
+    /// The entry at this position is no longer needed for its metadata, of so many bytes: its URL is done, dropped, or has another entry.
+    #[doc(hidden)]
+    fn release(&mut self, position: Position, bytes: usize) {
+        let _ = (position, bytes);
+    }
+
+    /// Bytes of metadata held in memory; none if they are on disk.
+    #[doc(hidden)]
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// Bytes of memory held.
     #[doc(hidden)]
     fn memory(&self) -> usize;
@@ -137,8 +150,9 @@ const CHUNK: usize = 1 << 20;
 
 /// The journal in memory: chunks of one MiB, an 85-byte URL at about 94 bytes.
 ///
-/// It keeps only entries. All other records serve to rebuild a frontier, and a frontier in memory ends with its process. Nothing is ever
-/// freed, since a report may ask for the text of a page's referrer at any time.
+/// It keeps only entries. All other records serve to rebuild a frontier, and a frontier in memory ends with its process. A URL is never
+/// freed, since a report may ask for the text of a page's referrer at any time. Metadata is beside the chunks, and is freed once its URL
+/// is done: it may be much longer than a URL.
 ///
 /// A position is a chunk's number and a place in the chunk. No entry straddles two chunks; an entry that is too long for a chunk gets its
 /// own.
@@ -147,6 +161,10 @@ pub struct Arena {
     chunks: Vec<Vec<u8>>,
     /// Bytes of all chunks, used or not.
     memory: usize,
+    /// The metadata of URLs that have any, by their entries' positions.
+    metadata: HashMap<u64, Box<[u8]>>,
+    /// Bytes of all metadata.
+    held: u64,
 }
 
 impl OwnJournal for Arena {}
@@ -162,7 +180,8 @@ impl Journal for Arena {
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
-        self.entry(position.to_u64()).ok_or_else(|| {
+        let metadata = self.metadata.get(&position.to_u64()).map_or(&[][..], |bytes| bytes);
+        self.entry(position.to_u64()).map(|entry| Entry { metadata, ..entry }).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("no journal entry at {}", position.to_u64()))
         })
     }
@@ -175,14 +194,27 @@ impl Journal for Arena {
         }
     }
 
+    fn release(&mut self, position: Position, _: usize) {
+        if let Some(metadata) = self.metadata.remove(&position.to_u64()) {
+            self.held -= metadata.len() as u64;
+        }
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+
     fn memory(&self) -> usize {
-        self.memory
+        let metadata = self.metadata.capacity() * size_of::<(u64, Box<[u8]>)>();
+        self.memory + metadata + usize::try_from(self.held).unwrap_or(usize::MAX)
     }
 }
 
 impl Arena {
     /// Appends an entry. If it may not fit into the last chunk, begins a new one: a chunk never moves.
     fn push(&mut self, entry: Entry<'_>) -> Position {
+        let Entry { metadata, .. } = entry;
+        let entry = Entry { metadata: &[], ..entry };
         let needed = entry.longest();
         let is_full = |chunk: &Vec<u8>| chunk.len() >= CHUNK || chunk.capacity() - chunk.len() < needed;
         if self.chunks.last().is_none_or(is_full) {
@@ -194,6 +226,10 @@ impl Arena {
         let chunk = &mut self.chunks[number];
         let position = Position::from_u64((number * CHUNK + chunk.len()) as u64);
         entry.write(position, chunk);
+        if !metadata.is_empty() {
+            self.held += metadata.len() as u64;
+            self.metadata.insert(position.to_u64(), metadata.into());
+        }
         position
     }
 

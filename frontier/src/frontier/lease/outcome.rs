@@ -17,7 +17,7 @@ use super::{Href, Lease, LeaseKind, Trouble};
 use crate::address::{AddressError, BaseUrl, CanonicalUrl};
 use crate::frontier::Validators;
 use crate::frontier::{Robots, Timestamp};
-use crate::gate::{Admission, Admitted, Found, Gate, Refusal};
+use crate::gate::{Admission, Admitted, Found, Gate, MetadataError, Refusal};
 
 /// How a lease ended, as far as the frontier must know. [`Frontier::answer`](crate::frontier::Frontier::answer) derives it from a whole
 /// reply; [`Frontier::complete`](crate::frontier::Frontier::complete) takes it from callers that have no reply, or decide for themselves.
@@ -147,22 +147,25 @@ impl From<u16> for Reply<'_> {
 
 impl Reply<'_> {
     /// Sends through the gate what the reply leads to. Returns the outcome to complete the lease with, and the URLs to submit before that.
-    pub(crate) fn pass(&self, gate: &Gate, lease: &Lease) -> (Outcome, Vec<Admitted>) {
+    ///
+    /// # Errors
+    /// If a link has more metadata than can be kept. The gate has not been asked about any.
+    pub(crate) fn pass(&self, gate: &Gate, lease: &Lease) -> Result<(Outcome, Vec<Admitted>), MetadataError> {
         let plain = self.outcome(lease);
         if lease.trouble().is_some() {
-            return (Outcome::GivenUp, Vec::new());
+            return Ok((Outcome::GivenUp, Vec::new()));
         }
         if let Some(location) = self.location.filter(|_| is_redirect(self.status)) {
-            return match Redirect::of(gate, lease, location) {
+            return Ok(match Redirect::of(gate, lease, location) {
                 Ok(Redirect::Same(to)) => (Outcome::Moved { to }, Vec::new()),
                 Ok(Redirect::Other(found)) => (plain, admitted(gate, vec![found])),
                 Err(_) => (plain, Vec::new()),
-            };
+            });
         }
         let is_success = (200..300).contains(&self.status);
         let hrefs = self.links.iter().filter(|_| is_success);
         let hrefs = hrefs.map(|href| Href { nofollow: href.nofollow || self.nofollow, ..*href });
-        (plain, admitted(gate, links(gate, lease, self.base_href, hrefs)))
+        Ok((plain, admitted(gate, links(gate, lease, self.base_href, hrefs)?)))
     }
 
     /// The outcome of a reply that leads nowhere else.
@@ -221,22 +224,28 @@ impl Redirect {
 
 /// The links of the page that `lease` fetched, resolved against its base. A link that is not a URL, or not to be followed, counts as
 /// refused and is left out. A robots.txt has no links.
+///
+/// # Errors
+/// If one of them has more metadata than can be kept.
 pub(crate) fn links<'a>(
     gate: &Gate,
     lease: &Lease,
     base_href: Option<&str>,
     hrefs: impl Iterator<Item = Href<'a>>,
-) -> Vec<Found> {
-    let Ok((_, base)) = gate.canonicalizer().page(lease.url()) else { return Vec::new() };
+) -> Result<Vec<Found>, MetadataError> {
+    let Ok((_, base)) = gate.canonicalizer().page(lease.url()) else { return Ok(Vec::new()) };
     let base = base_href.and_then(|href| base.rebase(href)).unwrap_or(base);
     let hrefs = hrefs.filter(|_| lease.kind() != LeaseKind::Robots);
+    let mut more = 0;
     let found = hrefs.filter_map(|href| {
         if href.nofollow {
             gate.refuse(Refusal::Nofollow);
             return None;
         }
         let url = gate.join(&base, href.text).ok()?;
-        Some(Found::link(url, lease).said(&href))
+        let fits = gate.fits_beside(href.metadata, more);
+        more += href.metadata.len() as u64;
+        Some(fits.map(|()| Found::link(url, lease).said(&href)))
     });
     found.collect()
 }

@@ -228,16 +228,22 @@ impl<J: Journal> Frontier<J> {
         let is_overdue = false;
         let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue };
         match self.entry_after(lease, after)? {
-            None => self.commit_return(&Record::Settled(settled), Some(lease.host), None, lease.token)?,
+            None => {
+                self.commit_return(&Record::Settled(settled), Some(lease.host), None, lease.token)?;
+                if done {
+                    self.release_metadata(position, lease.metadata.len());
+                }
+            }
             Some(entry) => {
                 // The gate remembers the URL from the entry that this one replaces.
                 let url = match entry.replaces {
                     None => self.gate().canonicalizer().canonicalize(entry.wire).ok(),
                     Some(_) => None,
                 };
-                self.commit_return(&Record::Again { settled, entry }, Some(lease.host), url.as_ref(), lease.token)?
+                self.commit_return(&Record::Again { settled, entry }, Some(lease.host), url.as_ref(), lease.token)?;
+                self.release_metadata(position, lease.metadata.len());
             }
-        };
+        }
         Ok(match after {
             After::Later(at) => Some(Completion::Retry(at)),
             _ if done => Some(Completion::Done),
@@ -329,9 +335,10 @@ impl<J: Journal> Frontier<J> {
     /// Queues a seed; if the gate refuses it, says why.
     ///
     /// # Errors
-    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    /// [`Address`](FrontierError::Address), [`Metadata`](FrontierError::Metadata) or [`Storage`](FrontierError::Storage).
     pub fn seed<'a>(&mut self, href: impl Into<Href<'a>>, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         let href = href.into();
+        self.gate().fits(href.metadata)?;
         let url = self.gate().canonicalizer().canonicalize(href.text)?;
         self.admit(Found::seed(url).said(&href), now)
     }
@@ -346,26 +353,29 @@ impl<J: Journal> Frontier<J> {
     /// If a link cannot be written to the journal, the page is not done: it is lent again, and its links are found again.
     ///
     /// # Errors
-    /// [`ForeignLease`](FrontierError::ForeignLease), or [`Storage`](FrontierError::Storage): the lease then counts as released.
+    /// [`ForeignLease`](FrontierError::ForeignLease). With [`Metadata`](FrontierError::Metadata) or [`Storage`](FrontierError::Storage) the
+    /// lease counts as released: the page is lent again.
     pub fn answer(&mut self, mut lease: Lease, reply: &Reply<'_>, now: Timestamp) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
         lease.had(reply.body);
-        let (outcome, admitted) = reply.pass(self.gate(), &lease);
-        self.take_back(lease, admitted, outcome, Receipts::default(), now)
+        match reply.pass(self.gate(), &lease) {
+            Ok((outcome, admitted)) => self.take_back(lease, admitted, outcome, Receipts::default(), now),
+            Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error.into())),
+        }
     }
 
     /// Queues the links of the page that `lease` fetched, as they are written, resolved against its URL; says how many were new.
     /// [`answer`](Self::answer) does so too, and also honors the page's `<base href>` and nofollow.
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage).
+    /// [`Metadata`](FrontierError::Metadata) or [`Storage`](FrontierError::Storage).
     pub fn links<'a, T: Into<Href<'a>>>(
         &mut self,
         lease: &Lease,
         hrefs: impl IntoIterator<Item = T>,
         now: Timestamp,
     ) -> Result<usize, FrontierError> {
-        let found = outcome::links(self.gate(), lease, None, hrefs.into_iter().map(Into::into));
+        let found = outcome::links(self.gate(), lease, None, hrefs.into_iter().map(Into::into))?;
         let admitted = outcome::admitted(self.gate(), found);
         let queued = admitted.len();
         admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now))?;

@@ -200,12 +200,13 @@ impl<J: Journal> Frontier<J> {
             if *drops == 0 || out.contains(&position) {
                 break;
             }
-            let refusal = refusal(state.gate(), host, obeys_robots, &journal.read(position)?);
+            let entry = journal.read(position)?;
+            let refusal = refusal(state.gate(), host, obeys_robots, &entry);
             if refusal.is_none() || why.is_some() && refusal != why {
                 break;
             }
             why = refusal;
-            dropped.push(position);
+            dropped.push((position, entry.metadata.len()));
             *drops -= 1;
         }
         let Some(refusal) = why else { return Ok(()) };
@@ -213,9 +214,10 @@ impl<J: Journal> Frontier<J> {
         let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
         let record = DisallowedRecord { host: key.as_str(), priority, first: first.position, urls, refusal };
         self.commit(&Record::Disallowed(record), Some(id), None)?;
-        dropped.iter().try_for_each(|position| {
-            self.queues.url_left(*position);
-            self.drops.note(&mut self.journal, *position, refusal)
+        dropped.into_iter().try_for_each(|(position, metadata)| {
+            self.queues.url_left(position);
+            self.release_metadata(position, metadata);
+            self.drops.note(&mut self.journal, position, refusal)
         })
     }
 

@@ -55,7 +55,7 @@ use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image}
 use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable};
 use crate::frontier::state::{Change, PendingParts, State};
 use crate::frontier::{Lease, LeaseToken, Next, Timestamp};
-use crate::gate::{Admitted, Gate, OptionError, Position};
+use crate::gate::{Admitted, Gate, OptionError, Position, Via};
 use host_queues::{FrontTurn, HostQueues};
 use rate::Rate;
 use robots::RobotsCopies;
@@ -200,16 +200,32 @@ impl<J: Journal> Frontier<J> {
     /// Queues an admitted URL. O(log hosts). A URL of a retired host is [given up](Next::GiveUp) when its turn comes.
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage); the URL is then lost: the seen set has it, but no queue does.
+    /// [`Storage`](FrontierError::Storage), or [`Metadata`](FrontierError::Metadata) if nobody asked whether it [fits](Gate::fits); the URL
+    /// is then lost: the seen set has it, but no queue does.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
         let Admitted { found, priority, .. } = admitted;
+        if found.via != Via::Redirect {
+            // What a redirect inherits takes the place of what its page had.
+            self.gate().fits(&found.metadata)?;
+        }
         let host = self.host_of(&found.url, now)?;
         let position = self.commit(&Record::Admitted(Entry::of(&found, priority)), Some(host), None)?;
         if let Some(position) = position {
             self.queues.url_came(position, now);
         }
         self.queues.arrived(&mut self.state, host, priority, now);
+        if !found.metadata.is_empty() {
+            self.gate().note_held(self.journal.held());
+        }
         Ok(())
+    }
+
+    /// A URL with so many bytes of metadata is done, dropped, or has another entry.
+    pub(crate) fn release_metadata(&mut self, position: Position, bytes: usize) {
+        if bytes > 0 {
+            self.journal.release(position, bytes);
+            self.gate().note_held(self.journal.held());
+        }
     }
 
     /// Says what to do now. O(log hosts), amortized: each host that has become due moves to the front once.

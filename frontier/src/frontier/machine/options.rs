@@ -17,7 +17,7 @@ use super::rate::RateLimits;
 use crate::address::{AddressError, FingerprintKey, KeyRules};
 use crate::frontier::hosts::{HostRules, Politeness};
 use crate::frontier::{LeaseToken, Timestamp};
-use crate::gate::{GateOptions, OptionError, ScopeOptions, TrapLimits};
+use crate::gate::{GateOptions, MetadataError, MetadataLimits, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::{SeenError, SeenOptions};
 
 /// The options of a frontier; plain data, checked once in [`Frontier::new`](super::Frontier::new).
@@ -34,6 +34,8 @@ pub struct FrontierOptions {
     pub scope: ScopeOptions,
     /// The limits at which a site counts as endless.
     pub traps: TrapLimits,
+    /// How many bytes may travel with URLs.
+    pub metadata: MetadataLimits,
     /// How hosts are treated.
     pub politeness: Politeness,
     /// How some hosts are treated differently, and which hosts share a clock.
@@ -55,8 +57,8 @@ pub struct FrontierOptions {
 impl FrontierOptions {
     /// The options of its gate.
     pub(crate) fn gate(&self) -> GateOptions<'_> {
-        let Self { keys, fingerprint_key, seen, scope, traps, .. } = self;
-        GateOptions { keys, fingerprint_key: *fingerprint_key, seen, scope, traps }
+        let Self { keys, fingerprint_key, seen, scope, traps, metadata, .. } = self;
+        GateOptions { keys, fingerprint_key: *fingerprint_key, seen, scope, traps, metadata: *metadata }
     }
 
     /// How much the whole crawl may ask for.
@@ -218,6 +220,9 @@ pub enum FrontierError {
     /// Another frontier lent the lease. Nothing has changed.
     #[error("the lease was lent by another frontier")]
     ForeignLease,
+    /// More bytes were to travel with a URL than can be kept. None of the URLs of the call was queued, and the seen set was not told of them.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
     /// A drop rule is not valid. Nothing has changed.
     #[error(transparent)]
     Rule(#[from] OptionError),
@@ -237,6 +242,7 @@ impl From<FrontierError> for io::Error {
             FrontierError::Address(_)
             | FrontierError::ForeignLease
             | FrontierError::LeaseOver(_)
+            | FrontierError::Metadata(_)
             | FrontierError::Rule(_) => Self::new(io::ErrorKind::InvalidInput, error),
             FrontierError::Unsupported(_) => Self::new(io::ErrorKind::Unsupported, error),
         }

@@ -88,11 +88,11 @@ impl<J: Journal> Frontier<J> {
     /// ```
     ///
     /// # Errors
-    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    /// [`Address`](FrontierError::Address), [`Metadata`](FrontierError::Metadata) or [`Storage`](FrontierError::Storage).
     pub fn schedule<'a>(&mut self, href: impl Into<Href<'a>>, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         let href = href.into();
         let url = self.gate().canonicalizer().canonicalize(href.text)?;
-        Ok(self.schedule_found(&Found::seed(url).said(&href), at)?)
+        self.schedule_found(&Found::seed(url).said(&href), at)
     }
 
     /// Queues a page again whose last try failed, at the depth it was found at, whether it was seen or not.
@@ -108,7 +108,7 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Option<Refusal>, FrontierError> {
         let href = href.into();
         let url = self.gate().canonicalizer().canonicalize(href.text)?;
-        Ok(self.schedule_found(&Found { depth, via, ..Found::seed(url).said(&href) }, now)?)
+        self.schedule_found(&Found { depth, via, ..Found::seed(url).said(&href) }, now)
     }
 
     /// Schedules the page that `lease` is for, as it was found: it keeps its depth, so that recrawling brings no page nearer to a seed.
@@ -171,13 +171,17 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Checks a URL by the rules of the gate, without the seen test, and schedules it. The seen set gets it when the record is applied.
-    fn schedule_found(&mut self, found: &Found, at: Timestamp) -> io::Result<Option<Refusal>> {
+    fn schedule_found(&mut self, found: &Found, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        self.gate().fits(&found.metadata)?;
         if let Err(refusal) = self.gate().check(found) {
             self.gate().refuse(refusal);
             return Ok(Some(refusal));
         }
         let entry = Entry { not_before: Some(at), ..Entry::of(found, found.front_queue()) };
         self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
+        if !found.metadata.is_empty() {
+            self.gate().note_held(self.journal.held());
+        }
         Ok(None)
     }
 

@@ -118,7 +118,8 @@ fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> Drained {
                 let outcome = Outcome::response(&lease, 404, b"");
                 if lease.kind() == LeaseKind::Page {
                     let of_host = drained.asked.entry(lease.origin().to_string()).or_default();
-                    of_host.push((format!("{} {:?}", lease.url(), lease.identity()), lease.attempt()));
+                    let own = (lease.identity(), lease.metadata().len());
+                    of_host.push((format!("{} {own:?}", lease.url()), lease.attempt()));
                 }
                 frontier.complete(lease, outcome, now).unwrap();
             }
@@ -219,8 +220,8 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         if let Some(token) = lease.token() {
             let there = again.redeem(token).unwrap();
             prop_assert_eq!(
-                (there.url(), there.kind(), there.identity()),
-                (lease.url(), lease.kind(), lease.identity())
+                (there.url(), there.kind(), there.identity(), there.metadata()),
+                (lease.url(), lease.kind(), lease.identity(), lease.metadata())
             );
             prop_assert_eq!((there.attempt(), there.for_other()), (lease.attempt(), lease.for_other()));
             // A page that was to be given up is one to be asked for, if its host was forgiven meanwhile.

@@ -458,7 +458,10 @@ pub(super) const IDENTITIES: [[&[u8]; 2]; 6] = [
     [b"https://h0.example/private/1", b"5"],
 ];
 
-/// The link to a page, which may have an identity of its own or leave out the seen test.
+/// What travels with some pages, up to the length that is theirs.
+const BODY: [u8; 512] = [7; 512];
+
+/// The link to a page, which may have an identity of its own or metadata, or leave out the seen test.
 pub(super) fn href(url: &str, (host, page): (u8, u8)) -> Href<'_> {
     let href = Href::from(url);
     let [one, other] = IDENTITIES[usize::from(host)];
@@ -467,6 +470,7 @@ pub(super) fn href(url: &str, (host, page): (u8, u8)) -> Href<'_> {
         7 => href.identity(other).unwrap(),
         _ => href,
     };
+    let href = if page % 3 == 1 { href.metadata(&BODY[..usize::from(page) * 2]).unwrap() } else { href };
     match page % 7 {
         3 => href.unconditional(),
         4 => href.unconditional().and_remembered(),
