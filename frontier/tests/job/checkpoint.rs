@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crawler_frontier::address::{Canonicalizer, Fingerprint, FingerprintKey};
 use crawler_frontier::frontier::{
-    Completion, Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Receipt, Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, Href, Lease, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
 use crawler_frontier::gate::ScopeKind;
 use crawler_frontier::job::checkpoint::{self, CheckpointError, Owner};
@@ -44,10 +44,18 @@ fn is_disallowed(page: u64) -> bool {
     page % 10 == 9
 }
 
-fn links(page: u64) -> Vec<String> {
-    let mut links: Vec<_> = [page + 1, page * 3 + 1, page * 7 + 2].iter().map(|link| url(link % PAGES)).collect();
-    links.push(format!("https://dead.example/{}", page % 3));
-    links
+fn links(page: u64) -> Vec<u64> {
+    [page + 1, page * 3 + 1, page * 7 + 2].map(|link| link % PAGES).to_vec()
+}
+
+/// What travels with a page: nothing, or enough that a few pages fill a segment.
+fn body(page: u64) -> Vec<u8> {
+    let times = match page % 3 {
+        0 => 0,
+        1 => 110,
+        _ => 40,
+    };
+    page.to_le_bytes().repeat(times)
 }
 
 /// The page that is scheduled where this one is fetched, and how long it waits.
@@ -234,17 +242,24 @@ impl Crawl {
             }
             _ if is_dead(&lease) => Outcome::Failed(Failure::Timeout.into()),
             Some(page) if lease.kind() == LeaseKind::Page => {
+                assert_eq!(lease.metadata(), body(page), "{}", lease.url());
                 if page % 13 == 5 && lease.attempt() == 1 {
                     Outcome::response(&lease, 503, b"")
                 } else if page % 17 == 6 && !lease.url().contains('?') {
                     self.frontier.redirect(&lease, 301, "?utm_source=x", self.now)?
                 } else {
                     let links = if page < PAGES { links(page) } else { Vec::new() };
-                    self.frontier.links(&lease, links.iter().map(String::as_str), self.now)?;
+                    let links: Vec<_> = links.iter().map(|page| (url(*page), body(*page))).collect();
+                    let hrefs = links.iter().map(|(url, body)| Href::from(url).metadata(body).expect("it is short"));
+                    let dead = format!("https://dead.example/{}", page % 3);
+                    let dead = (page < PAGES).then(|| Href::from(&dead));
+                    self.frontier.links(&lease, hrefs.chain(dead), self.now)?;
                     if let Some((page, wait)) = later(page)
                         && !self.frontier.gate().seen().contains(FINGERPRINTS[usize::try_from(page).unwrap()])
                     {
-                        self.frontier.schedule(&url(page), self.now + wait)?;
+                        let (url, body) = (url(page), body(page));
+                        let href = Href::from(&url).metadata(&body).expect("it is short");
+                        self.frontier.schedule(href, self.now + wait)?;
                     }
                     record = Some(format!("{page}\n"));
                     Outcome::response(&lease, 200, b"")
@@ -429,7 +444,7 @@ fn live(sitting: &mut Sitting, mut after_failure: impl FnMut(&Sitting)) {
 #[test]
 fn each_operation_fails_once_and_each_page_is_had_once() {
     let mut random = Random(0xc4ec);
-    let mut images = 0;
+    let (mut images, mut compacted) = (0, 0);
     let mut fewest = u64::MAX;
     // The floors under test are the same with every feature: each once is enough.
     let every = if cfg!(feature = "lending") { 1 } else { 9 };
@@ -442,6 +457,8 @@ fn each_operation_fails_once_and_each_page_is_had_once() {
                 let world = World { fault: Some((number, fault)), ..World::default() };
                 let mut sitting = Sitting::new(world, sync, hosts_in_memory);
                 live(&mut sitting, |failed| {
+                    let files = failed.storage.world().files;
+                    compacted += files.values().filter(|file| file.content.starts_with(b"kept\n")).count();
                     failed.after_power_cut(&mut random).ends_well();
                     failed.after_kill().ends_well();
                     images += 1;
@@ -462,6 +479,7 @@ fn each_operation_fails_once_and_each_page_is_had_once() {
     }
     assert!(fewest > 200, "{fewest} operations failed");
     assert!(images > 300 / every, "{images} failures ended a sitting");
+    assert!(compacted > images / 10, "{compacted} segments were compacted in {images} images");
 }
 
 #[test]

@@ -7,5 +7,6 @@ mod checkpoint;
 mod idle;
 mod job;
 mod open;
+mod payloads;
 mod recrawl_crash;
 mod tokens;

@@ -14,7 +14,7 @@
 //! | sync of the journal | for what was written since the first sync | a first sync goes through a separate handle |
 //! | output, summary, names | not at all | |
 //! | eviction | once for 64 hosts | |
-//! | old segments | while they are removed | |
+//! | old segments | while they are removed, and for a moment for each that is compacted | |
 //!
 //! A step that fails before the commit calls the checkpoint off, and its files are removed. After the commit, the checkpoint counts
 //! whatever fails.
@@ -157,7 +157,10 @@ impl<S: Storage> Draft<'_, S> {
     /// If the storage fails.
     pub(super) fn sync_journal(&mut self, segment: &str) -> Result<(), CheckpointError> {
         let storage = &mut self.store.storage;
-        Ok(storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)))?)
+        let synced = storage.sync(segment).map_err(FileError::of("sync", storage.path(segment)));
+        // An open file that is removed later would keep its space on the disk.
+        storage.close(segment);
+        Ok(synced?)
     }
 
     /// Makes this the newest checkpoint, and removes all but the last two. Journal and output must be safe on disk up to the counts.
@@ -332,6 +335,11 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     }
     if !keep_journal {
         owner.with(|frontier| frontier.journal_mut().file.remove_unneeded(|part| checkpoints.need(part)))?;
+        if let Some(from) = checkpoints.has_to_compact() {
+            let old = owner.with(|frontier| frontier.journal().file.old_segments(from));
+            checkpoints
+                .compact(old, |start| owner.with(|frontier| frontier.journal_mut().file.place_compacted(start)))?;
+        }
     }
     Ok(Some(CheckpointCost { time: began.elapsed(), longest_pause: owner.longest_pause, bytes }))
 }

@@ -168,6 +168,10 @@ impl<S: Storage> Journal for JobJournal<S> {
         self.dropped.as_ref().map_or(Ok(()), |path| directory::write_dropped(path, rules))
     }
 
+    fn release(&mut self, position: Position, bytes: usize) {
+        self.file.release(position, bytes);
+    }
+
     fn memory(&self) -> usize {
         self.file.memory() + self.evicted.memory()
     }
@@ -180,7 +184,9 @@ pub struct OpenOptions {
     /// The journal.
     pub journal: JournalOptions,
     /// Checkpoints keep the old segments of the journal. Then the journal holds everything that ever happened: what became of each URL,
-    /// and enough to restore the frontier without a checkpoint. Otherwise a segment is removed once no URL in it waits.
+    /// and enough to restore the frontier without a checkpoint. Otherwise a segment is removed once no URL in it waits, and
+    /// [metadata](crate::frontier::Href::metadata) leaves the disk when its pages are done: then the journal has at most about twice the
+    /// bytes of the URLs that wait, and what was written since the last checkpoint but one began.
     pub keep_journal: bool,
     /// The number of hosts that may stay in memory. Each checkpoint evicts idle hosts beyond it, the longest rested first. An evicted
     /// host comes back with its clock. Its robots.txt is asked for again only if the segment of the journal that holds it was removed.

@@ -78,6 +78,7 @@
 //! So a run needs no position of its own, and no record is replayed that an image already reflects. There is no record of a host's return:
 //! the host's next record implies it.
 
+mod compaction;
 mod draft;
 mod evicted;
 mod files;

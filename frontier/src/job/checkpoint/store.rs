@@ -61,6 +61,8 @@ pub struct Checkpoints<S: Storage = Disk> {
     pub(super) evictable: Vec<Vec<u8>>,
     /// The last number that was given out, even to a draft that was dropped.
     pub(super) last: u64,
+    /// Bytes of metadata that had been released when old segments were last compacted; `None` before the first time.
+    pub(super) compacted: Option<u64>,
     /// Files of checkpoints whose summary is missing. They are useless unless somebody puts the summary back.
     leftovers: Vec<String>,
 }
@@ -122,6 +124,7 @@ impl<S: Storage> Checkpoints<S> {
             listed: BTreeMap::new(),
             runs: Vec::new(),
             evictable: Vec::new(),
+            compacted: None,
             leftovers: Vec::new(),
         }
     }

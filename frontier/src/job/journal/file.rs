@@ -31,11 +31,13 @@
 //! A waiting URL is a position in a queue, and its text is only in the journal. So a segment stays until none of its URLs waits,
 //! however old it is. While a checkpoint is written, each URL that it saves marks its segment here.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use super::compacted::{self, Compacted, OldSegment, PREFIX};
 use super::record::{Frame, Unreadable};
 use super::segment::{Blocks, HEADER, Segment};
 use super::{Disk, JournalError, Storage};
@@ -111,6 +113,8 @@ pub struct FileJournal<S: Storage = Disk> {
     pub(super) options: JournalOptions,
     /// The segments, oldest first; empty only if the journal is read-only. Records are appended to the last one.
     pub(super) segments: Vec<Segment>,
+    /// Where the records of compacted segments are, by their starts.
+    pub(super) compacted: BTreeMap<u64, Compacted>,
     /// The last frames of the last segment, including those that are not written yet.
     pub(super) tail: Tail,
     /// When [`flush_due`](Journal::flush_due) first found frames pending.
@@ -121,6 +125,8 @@ pub struct FileJournal<S: Storage = Disk> {
     /// When a flush last began a sync.
     pub(super) synced: Option<Timestamp>,
     pub(super) blocks: Blocks,
+    /// Bytes of metadata that were released since the journal was opened.
+    pub(super) freed: u64,
     /// Gets everything that is written.
     pub(in crate::job) tap: Option<Arc<dyn JournalObserver>>,
 }
@@ -183,7 +189,12 @@ impl<S: Storage> FileJournal<S> {
         let skipped = at.checked_sub(self.last().end - self.tail.written());
         let bytes = match skipped.and_then(|skipped| self.tail.behind(skipped)) {
             Some(bytes) => bytes,
-            None if at < segment.end => self.blocks.frame(&mut self.storage, segment, at)?,
+            None if let Some(compacted) = self.compacted.get(&segment.start) => {
+                let found = compacted.find(&mut self.storage, &mut self.blocks, at)?;
+                let found = found.ok_or(JournalError::NoEntry(position))?;
+                &self.blocks.frame(&mut self.storage, &compacted.file, found, PREFIX)?[PREFIX..]
+            }
+            None if at < segment.end => self.blocks.frame(&mut self.storage, segment, at, 0)?,
             // After the end, or in a segment that was removed.
             None => return Err(JournalError::NoEntry(position)),
         };
@@ -220,7 +231,7 @@ impl<S: Storage> FileJournal<S> {
 
     /// The needs of a checkpoint that begins now: everything from the journal's end on, and so far nothing before it.
     pub(crate) fn needs(&self) -> Needs {
-        Needs::of(self.end(), self.segments.iter().map(Segment::part))
+        Needs { freed: self.freed, ..Needs::of(self.end(), self.segments.iter().map(Segment::part)) }
     }
 
     /// Removes the segments that are not needed; the last one stays. After that, the journal cannot be [opened](Self::open) from a position
@@ -236,9 +247,40 @@ impl<S: Storage> FileJournal<S> {
             if !is_needed(&segment.part()) {
                 let name = &segment.name;
                 self.storage.remove(name).map_err(FileError::of("remove", self.storage.path(name)))?;
+                self.compacted.remove(&segment.start);
                 self.segments.remove(at);
             }
         }
+        Ok(())
+    }
+
+    /// The segments that end before a position, oldest first; none if an observer has a copy of the journal, byte for byte.
+    pub(in crate::job) fn old_segments(&self, before: Position) -> Vec<OldSegment> {
+        let closed = &self.segments[..self.segments.len().saturating_sub(1)];
+        let old = closed.iter().filter(|segment| segment.end <= before.to_u64() && self.tap.is_none());
+        let bytes = |segment: &Segment| self.compacted.get(&segment.start).map_or(segment.length(), Compacted::length);
+        old.map(|segment| OldSegment { start: segment.start, part: segment.part(), bytes: bytes(segment) }).collect()
+    }
+
+    /// Takes the file that [`compact`](super::compacted::compact) wrote in place of a segment.
+    ///
+    /// # Errors
+    /// If the storage fails: the segment is as it was.
+    pub(in crate::job) fn place_compacted(&mut self, start: u64) -> Result<(), JournalError> {
+        self.refuse_if_stopped()?;
+        let Self { storage, segments, blocks, .. } = self;
+        let Some(segment) = segments.iter().find(|segment| segment.start == start) else { return Ok(()) };
+        let beside = compacted::beside(&segment.name);
+        let mut header = [0; HEADER];
+        let read = storage.read_at(&beside, 0, &mut header).map_err(FileError::of("read", storage.path(&beside)))?;
+        let (mut compacted, _) = Compacted::open(storage, self.job, start, &beside, &header[..read])?;
+        if let Err(source) = storage.rename(&beside, &segment.name) {
+            let _ = storage.remove(&beside);
+            return Err(FileError::of("rename", storage.path(&segment.name))(source).into());
+        }
+        blocks.forget(segment);
+        compacted.file.name.clone_from(&segment.name);
+        self.compacted.insert(start, compacted);
         Ok(())
     }
 
@@ -387,9 +429,14 @@ impl<S: Storage> Journal for FileJournal<S> {
         Ok(None)
     }
 
+    fn release(&mut self, _: Position, bytes: usize) {
+        self.freed += bytes as u64;
+    }
+
     fn memory(&self) -> usize {
         let names: usize = self.segments.iter().map(|segment| segment.name.capacity()).sum();
-        let segments = self.segments.capacity() * size_of::<Segment>() + names;
+        let compacted: usize = self.compacted.values().map(Compacted::memory).sum();
+        let segments = self.segments.capacity() * size_of::<Segment>() + names + compacted;
         self.tail.memory() + self.blocks.memory() + segments
     }
 }
@@ -466,27 +513,34 @@ pub struct Needs {
     from: Position,
     /// The segments before that position, oldest first, and whether each is needed.
     segments: Vec<(Range<Position>, bool)>,
+    /// Bytes of metadata that were released before it, since the journal was opened; 0 for what another process wrote.
+    freed: u64,
 }
 
 impl Needs {
     /// Everything from this position on, and nothing before it.
     pub fn from_on(from: Position) -> Self {
-        Self { from, segments: Vec::new() }
+        Self { from, ..Self::default() }
     }
 
     /// Everything from this position on, and none of these segments (oldest first) so far.
     pub(super) fn of(from: Position, segments: impl Iterator<Item = Range<Position>>) -> Self {
-        Self { from, segments: segments.map(|segment| (segment, false)).collect() }
+        Self { from, segments: segments.map(|segment| (segment, false)).collect(), freed: 0 }
     }
 
     /// Everything from this position on, and all of these segments (oldest first).
     pub(in crate::job) fn with(from: Position, segments: impl Iterator<Item = Range<Position>>) -> Self {
-        Self { from, segments: segments.map(|segment| (segment, true)).collect() }
+        Self { from, segments: segments.map(|segment| (segment, true)).collect(), freed: 0 }
     }
 
     /// The position from which everything is needed: a replay begins here.
     pub(crate) fn from(&self) -> Position {
         self.from
+    }
+
+    /// Bytes of metadata that were released before it, since the journal was opened.
+    pub(crate) fn freed(&self) -> u64 {
+        self.freed
     }
 
     /// Adds the segment that holds this position. O(log segments).

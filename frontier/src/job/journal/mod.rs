@@ -147,6 +147,9 @@
 //! A segment can be removed when a checkpoint was begun after it and none of its URLs waits. So segments may be missing before the position
 //! from which the journal is opened. No part that a checkpoint needs may be missing.
 //!
+//! If a few of its URLs wait, and most of it is metadata that nobody needs any more, it is [compacted](compacted): a file of the same name
+//! and another layout keeps what is needed, each record at its position.
+//!
 //! # Who reads it
 //!
 //! | reader | damage | writes |
@@ -155,6 +158,7 @@
 //! | `stats` and `explain` | the same | nothing: another process may hold the job |
 //! | [`repair`](crate::job::repair) | reported; reading goes on after it | a new journal, beside the old one |
 
+pub(in crate::job) mod compacted;
 pub(crate) mod file;
 mod record;
 mod record_parts;

@@ -33,9 +33,11 @@
 //!
 //! It costs one read of the journal, and a search from each damaged place to the next whole record.
 
+use std::collections::BTreeMap;
 use std::iter;
 use std::path::PathBuf;
 
+use super::compacted::{BESIDE, Compacted, beside};
 use super::file::{FileState, Tail, damaged};
 use super::record::{Frame, Unreadable};
 use super::segment::{Blocks, HEADER, Segment, Window};
@@ -111,6 +113,7 @@ impl<S: Storage> FileJournal<S> {
             None => journal.renew()?,
             Some(end) => journal.begin(end)?,
         }
+        journal.sweep()?;
         Ok((journal, found))
     }
 
@@ -134,6 +137,7 @@ impl<S: Storage> FileJournal<S> {
         journal.state = FileState::ReadOnly;
         let ends = iter::once(0).chain(journal.segments.iter().map(|segment| segment.end));
         let is_whole = journal.segments.iter().zip(ends).all(|(segment, end)| segment.start == end);
+        let is_whole = is_whole && journal.compacted.is_empty();
         Ok((journal, is_whole))
     }
 
@@ -154,7 +158,8 @@ impl<S: Storage> FileJournal<S> {
         let from = if is_all { 0 } else { needs.from().to_u64() };
         let synced = synced.to_u64().max(from);
         let (window, found) = (Window::default(), Recovery::default());
-        let mut scan = Scan { storage, job, needs, from, synced, window, found };
+        let compacted = BTreeMap::new();
+        let mut scan = Scan { storage, job, needs, from, synced, window, found, compacted };
         let mut segments = Vec::with_capacity(starts.len());
         let (mut end, mut is_begun) = (0, false);
         for (at, &start) in starts.iter().enumerate() {
@@ -164,7 +169,7 @@ impl<S: Storage> FileJournal<S> {
                 segments.push(segment);
             }
         }
-        let Scan { storage, found, .. } = scan;
+        let Scan { storage, found, compacted, .. } = scan;
         if synced > end {
             let path = storage.path("");
             let (position, end) = (Position::from_u64(synced), Position::from_u64(end));
@@ -175,12 +180,14 @@ impl<S: Storage> FileJournal<S> {
             job,
             options: *options,
             segments,
+            compacted,
             tail: Tail::default(),
             pending_since: None,
             state: FileState::Synced,
             syncing: None,
             synced: None,
             blocks: Blocks::default(),
+            freed: 0,
             tap: None,
         };
         Ok((journal, found, (!is_begun).then_some(end)))
@@ -195,7 +202,7 @@ impl<S: Storage> FileJournal<S> {
     fn renew(&mut self) -> Result<(), JournalError> {
         let Self { storage, segments, .. } = self;
         let last = segments.last().expect("there is one");
-        let beside = format!("{}.new", last.name);
+        let beside = beside(&last.name);
         storage.create(&beside).map_err(FileError::of("create", storage.path(&beside)))?;
         let (mut window, mut at) = (Window::default(), last.start);
         while at < last.end {
@@ -206,6 +213,20 @@ impl<S: Storage> FileJournal<S> {
         let done = storage.sync(&beside).and_then(|()| storage.rename(&beside, &last.name));
         let done = done.and_then(|()| storage.sync_names());
         Ok(done.map_err(FileError::of("renew", storage.path(&last.name)))?)
+    }
+}
+
+impl<S: Storage> FileJournal<S> {
+    /// Removes segments that a crash left before they were whole.
+    fn sweep(&mut self) -> Result<(), JournalError> {
+        let Self { storage, .. } = self;
+        let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
+        let is_beside =
+            |name: &&String| name.strip_suffix(BESIDE).is_some_and(|name| Segment::start_of(name).is_some());
+        for name in names.iter().filter(is_beside) {
+            storage.remove(name).map_err(FileError::of("remove", storage.path(name)))?;
+        }
+        Ok(())
     }
 }
 
@@ -262,6 +283,7 @@ struct Scan<'a, S> {
     synced: u64,
     window: Window,
     found: Recovery,
+    compacted: BTreeMap<u64, Compacted>,
 }
 
 impl<S: Storage> Scan<'_, S> {
@@ -285,6 +307,10 @@ impl<S: Storage> Scan<'_, S> {
         let ahead = if is_before { HEADER } else { READ_AHEAD };
         let header = self.window.fill(&mut self.storage, &segment, start, ahead)?;
         let header = &header[..header.len().min(HEADER)];
+        if Compacted::is_one(header) {
+            let header = header.to_vec();
+            return self.compacted(segment, &header, next.is_none(), replay);
+        }
         match segment.check(header, self.job, &path) {
             // A header is safe on disk before anything follows it. So this segment was still being begun.
             Err(FileError::Damaged { path, reason, .. })
@@ -307,7 +333,7 @@ impl<S: Storage> Scan<'_, S> {
         }
         let mut at = first.max(self.from);
         while at < segment.end {
-            let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD)?;
+            let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD, 0)?;
             match Frame::read(bytes, self.job, at) {
                 Ok(frame) => {
                     let record = frame.record();
@@ -332,6 +358,40 @@ impl<S: Storage> Scan<'_, S> {
         Ok(segment)
     }
 
+    /// Opens a compacted segment, and reads it if the whole journal is read.
+    fn compacted(
+        &mut self,
+        mut segment: Segment,
+        header: &[u8],
+        is_last: bool,
+        replay: &mut impl FnMut(Position, Record<'_>),
+    ) -> Result<Segment, JournalError> {
+        let Self { ref mut storage, job, .. } = *self;
+        let (compacted, end) = Compacted::open(storage, job, segment.start, &segment.name, header)?;
+        if is_last || end > self.needs.from().to_u64() {
+            return Err(self.damaged(&segment, segment.start, "a part of it that is needed was removed"));
+        }
+        if segment.start >= self.from {
+            let (mut records, mut bad) = (0, None);
+            let stopped = compacted.each(storage, READ_AHEAD, |position, at, bytes| {
+                let frame = Frame::read(bytes, job, position).map_err(Unreadable::Payload);
+                match frame.and_then(|frame| frame.record()) {
+                    Ok(record) => replay(Position::from_u64(position), record),
+                    Err(why) => bad = bad.or(Some((at, why))),
+                }
+                records += 1;
+                Ok::<_, JournalError>(())
+            })?;
+            if let Some((at, why)) = bad.or(stopped.map(|at| (at, Unreadable::Payload("the frame is cut short")))) {
+                return Err(damaged(storage, &segment, at, why));
+            }
+            self.found.records += records;
+        }
+        segment.end = end;
+        self.compacted.insert(segment.start, compacted);
+        Ok(segment)
+    }
+
     /// Goes frame by frame to the starting position, and checks that a frame ends there. This is done only if the position is in doubt,
     /// since it reads the segment from its beginning.
     ///
@@ -340,7 +400,7 @@ impl<S: Storage> Scan<'_, S> {
     fn lead(&mut self, segment: &Segment) -> Result<(), JournalError> {
         let mut at = segment.start + HEADER as u64;
         while at < self.from {
-            let bytes = self.window.frame(&mut self.storage, segment, at, READ_AHEAD)?;
+            let bytes = self.window.frame(&mut self.storage, segment, at, READ_AHEAD, 0)?;
             let frame = Frame::read(bytes, self.job, at).map(|frame| frame.size());
             at += frame.map_err(|reason| self.damaged(segment, at, reason))?;
         }
@@ -363,6 +423,8 @@ pub(in crate::job) enum Piece<'a> {
     Damaged { start: u64, position: u64, bytes: u64, reason: &'static str },
     /// Bytes that are in no segment.
     Missing { position: u64, bytes: u64 },
+    /// Bytes that were removed when their segment was compacted.
+    Removed { position: u64, bytes: u64 },
     /// The rest of the last segment, torn by a crash.
     Torn,
 }
@@ -384,7 +446,7 @@ pub fn look_closely(
                 show(position, record);
                 return Ok(());
             }
-            Piece::Begin { is_whole: true, .. } | Piece::Torn => return Ok(()),
+            Piece::Begin { is_whole: true, .. } | Piece::Removed { .. } | Piece::Torn => return Ok(()),
             Piece::Begin { start, is_whole: false } => (start, 0, "the header's checksum does not match"),
             Piece::Damaged { start, position, reason, .. } => (start, position - start, reason),
             Piece::Missing { position, bytes } => {
@@ -424,6 +486,10 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
         }
         let header = window.fill(storage, &segment, start, READ_AHEAD)?;
         let header = header[..header.len().min(HEADER)].to_vec();
+        if Compacted::is_one(&header) {
+            end = salvage_compacted(storage, job, &segment, &header, next, &mut show)?;
+            continue;
+        }
         let is_whole = match segment.check(&header, job, &storage.path(&segment.name)) {
             Err(FileError::Damaged { .. }) => false,
             checked => checked.map(|()| true)?,
@@ -435,7 +501,7 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
         show(Piece::Begin { start, is_whole })?;
         let mut at = start + HEADER as u64;
         while at < segment.end {
-            let bytes = window.frame(storage, &segment, at, READ_AHEAD)?;
+            let bytes = window.frame(storage, &segment, at, READ_AHEAD, 0)?;
             let reason = match Frame::read(bytes, job, at) {
                 Ok(frame) => {
                     let bytes = frame.size();
@@ -466,4 +532,53 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
         end = segment.end;
     }
     Ok(())
+}
+
+/// Shows every piece of a compacted segment, and returns where it ends. If its index is damaged, all of it is: it holds entries alone, and
+/// without the index it is not known where it ended.
+fn salvage_compacted<E: From<FileError> + From<JournalError>>(
+    storage: &mut impl Storage,
+    job: u64,
+    segment: &Segment,
+    header: &[u8],
+    next: Option<u64>,
+    show: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
+) -> Result<u64, E> {
+    let start = segment.start;
+    let (compacted, end) = match Compacted::open(storage, job, start, &segment.name, header) {
+        Ok(opened) => opened,
+        Err(JournalError::File(FileError::Damaged { reason, .. })) => {
+            let end = next.unwrap_or(segment.end);
+            show(Piece::Damaged { start, position: start, bytes: end - start, reason })?;
+            return Ok(end);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    show(Piece::Begin { start, is_whole: true })?;
+    let (mut at, mut shown) = (start + HEADER as u64, Ok(()));
+    compacted.each(storage, READ_AHEAD, |position, _, bytes| {
+        if shown.is_err() {
+            return Ok(());
+        }
+        let Some(gap) = position.checked_sub(at) else { return Ok(()) };
+        let frame = Frame::read(bytes, job, position).map_err(Unreadable::Payload);
+        let piece = match frame.and_then(|frame| Ok((frame.size(), frame.record()?))) {
+            Ok((bytes, record)) => Piece::Record { position: Position::from_u64(position), bytes, record },
+            Err(_) => Piece::Damaged { start, position, bytes: 1, reason: "a record that was kept is damaged" },
+        };
+        if gap > 0 {
+            shown = show(Piece::Removed { position: at, bytes: gap });
+        }
+        if shown.is_ok() {
+            at = position
+                + if let Piece::Record { bytes, .. } | Piece::Damaged { bytes, .. } = piece { bytes } else { 0 };
+            shown = show(piece);
+        }
+        Ok(())
+    })?;
+    shown?;
+    if at < end {
+        show(Piece::Removed { position: at, bytes: end - at })?;
+    }
+    Ok(end)
 }

@@ -43,7 +43,7 @@ pub(super) struct Segment {
     pub(super) name: String,
     /// The position of its first byte.
     pub(super) start: u64,
-    /// The position after the last of its bytes in the storage.
+    /// The position after the last of its bytes in the storage; of a compacted one, as it was before.
     pub(super) end: u64,
 }
 
@@ -68,7 +68,7 @@ impl Segment {
         Ok(starts)
     }
 
-    /// The length of its file.
+    /// The length of its file, unless that was compacted.
     pub(super) fn length(&self) -> u64 {
         self.end - self.start
     }
@@ -128,16 +128,18 @@ struct Block {
 }
 
 impl Blocks {
-    /// The bytes from a position on: at least the frame that begins there, or less if the segment ends earlier.
+    /// The bytes from a position on: at least the frame that begins there after a prefix of so many bytes, or less if the segment ends
+    /// earlier.
     pub(super) fn frame<S: Storage>(
         &mut self,
         storage: &mut S,
         segment: &Segment,
         at: u64,
+        prefix: usize,
     ) -> Result<&[u8], JournalError> {
         let block = self.block(storage, segment, at)?;
         let rest = block.rest(at);
-        let is_whole = Frame::length(&block.bytes[rest.clone()]).is_some_and(|length| length <= rest.len());
+        let is_whole = length_after(prefix, &block.bytes[rest.clone()]).is_some_and(|length| length <= rest.len());
         let set = set_of(segment, at);
         if is_whole {
             return Ok(&self.sets[set][0].bytes[rest]);
@@ -146,7 +148,7 @@ impl Blocks {
         frame.clear();
         frame.shrink_to(LONG);
         frame.extend_from_slice(&self.sets[set][0].bytes[rest]);
-        let filled = self.fill(storage, segment, at, &mut frame);
+        let filled = self.fill(storage, segment, at, prefix, &mut frame);
         self.frame = frame;
         filled.map(|()| &*self.frame)
     }
@@ -158,6 +160,7 @@ impl Blocks {
         storage: &mut S,
         segment: &Segment,
         at: u64,
+        prefix: usize,
         frame: &mut Vec<u8>,
     ) -> Result<(), JournalError> {
         let next = at + frame.len() as u64;
@@ -165,9 +168,9 @@ impl Blocks {
             return Ok(());
         }
         let block = self.block(storage, segment, next)?;
-        let head = HEAD.saturating_sub(frame.len()).min(block.bytes.len());
+        let head = (prefix + HEAD).saturating_sub(frame.len()).min(block.bytes.len());
         frame.extend_from_slice(&block.bytes[..head]);
-        let Some(length) = Frame::length(frame) else { return Ok(()) };
+        let Some(length) = length_after(prefix, frame) else { return Ok(()) };
         let missing = length.saturating_sub(frame.len()).min(block.bytes.len() - head);
         frame.extend_from_slice(&block.bytes[head..head + missing]);
         // Few frames are longer than this, such as those with the rules of a robots.txt. The rest of such a frame is read at once.
@@ -204,6 +207,12 @@ impl Blocks {
         Ok(block)
     }
 
+    /// Forgets the blocks of a segment, whose file is replaced.
+    pub(super) fn forget(&mut self, segment: &Segment) {
+        let part = segment.start..segment.end;
+        self.sets.iter_mut().flatten().filter(|block| part.contains(&block.at)).for_each(|block| block.bytes.clear());
+    }
+
     /// Bytes of memory held: up to 4 MiB of blocks, and the longest recent frame.
     pub(super) fn memory(&self) -> usize {
         let blocks: usize = self.sets.iter().flatten().map(|block| block.bytes.capacity()).sum();
@@ -217,6 +226,11 @@ impl Block {
         let skipped = usize::try_from(at - self.at).unwrap_or(usize::MAX);
         skipped.min(self.bytes.len())..self.bytes.len()
     }
+}
+
+/// The length that the frame after a prefix claims, with the prefix; `None` if there are too few bytes to tell.
+fn length_after(prefix: usize, bytes: &[u8]) -> Option<usize> {
+    Some(prefix + Frame::length(bytes.get(prefix..)?)?)
 }
 
 /// The position at which a position's block begins.
@@ -257,19 +271,20 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The bytes from a position on: at least the frame that begins there, or less if the segment ends earlier. If they are not in the
-    /// window, `ahead` bytes are read, or as many as the frame takes.
+    /// The bytes from a position on: at least the frame that begins there after a prefix of so many bytes, or less if the segment ends
+    /// earlier. If they are not in the window, `ahead` bytes are read, or as many as the frame takes.
     pub(super) fn frame(
         &mut self,
         storage: &mut impl Storage,
         segment: &Segment,
         at: u64,
         ahead: usize,
+        prefix: usize,
     ) -> Result<&[u8], JournalError> {
-        if self.rest(at).len() < HEAD {
+        if self.rest(at).len() < prefix + HEAD {
             self.fill(storage, segment, at, ahead)?;
         }
-        if let Some(length) = Frame::length(self.rest(at))
+        if let Some(length) = length_after(prefix, self.rest(at))
             && self.rest(at).len() < length
         {
             self.fill(storage, segment, at, length.max(ahead))?;

@@ -93,6 +93,11 @@ pub trait Storage {
     /// If the file system fails.
     fn remove(&mut self, name: &str) -> io::Result<()>;
 
+    /// Closes a file, if it is held open. It may be removed through another storage, and keeps its space on the disk while it is open.
+    fn close(&mut self, name: &str) {
+        let _ = name;
+    }
+
     /// The path of a file, for messages.
     fn path(&self, name: &str) -> PathBuf;
 }
@@ -147,11 +152,6 @@ impl Disk {
     fn hold(&mut self, name: &str, file: File) {
         self.open.truncate(MAX_OPEN - 1);
         self.open.insert(0, (name.to_owned(), file));
-    }
-
-    /// Closes a file whose name is about to mean another file or none.
-    fn close(&mut self, name: &str) {
-        self.open.retain(|(open, _)| open != name);
     }
 }
 
@@ -237,6 +237,10 @@ impl Storage for Disk {
         self.refuse_if_read_only()?;
         self.close(name);
         fs::remove_file(self.path(name))
+    }
+
+    fn close(&mut self, name: &str) {
+        self.open.retain(|(open, _)| open != name);
     }
 
     fn path(&self, name: &str) -> PathBuf {

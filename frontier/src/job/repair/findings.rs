@@ -112,10 +112,13 @@ pub fn look(
     let (needed, removed): (Vec<_>, Vec<_>) = survey.gaps.iter().cloned().partition(is_needed);
     damage.extend(needed.iter().map(missing));
     survey.lost -= removed.iter().map(|gap| gap.end - gap.start).sum::<u64>();
-    if newest.is_none() && !removed.is_empty() {
+    let removed_to = removed.last().map(|gap| gap.end).max(survey.compacted);
+    if newest.is_none()
+        && let Some(offset) = removed_to
+    {
         let reason =
             "no checkpoint is whole, and only they tell of what was removed of the journal before this position";
-        damage.push(Damage { path: directory.clone(), offset: removed[removed.len() - 1].end, bytes: 0, reason });
+        damage.push(Damage { path: directory.clone(), offset, bytes: 0, reason });
     }
     let length = output.as_ref().map_or(0, |output| output.length);
     let reason = if output.is_none() { "the file is gone" } else { "the end of the file is gone" };
@@ -139,7 +142,7 @@ pub fn look(
     let mut done = HashSet::new();
     if let Some(output) = &mut output {
         findings
-            .sort_lines(output, !removed.is_empty(), &pages, format, &mut done)
+            .sort_lines(output, removed_to.is_some(), &pages, format, &mut done)
             .map_err(|error| CheckpointError::of_io(error, pages.clone()))?;
         findings.damage.append(&mut findings.others.damage);
     }
@@ -282,6 +285,8 @@ pub(super) struct Survey {
     pub(super) damage: Vec<Damage>,
     /// The positions that no segment holds.
     pub(super) gaps: Vec<Range<u64>>,
+    /// The end of the last part that was removed from a compacted segment.
+    pub(super) compacted: Option<u64>,
     /// Bytes of the journal that are damaged or missing.
     pub(super) lost: u64,
     /// All entries, in the order of their positions.
@@ -382,6 +387,10 @@ impl Surveying<'_> {
             Piece::Missing { position, bytes } => {
                 self.survey.gaps.push(position..position + bytes);
                 self.lose(position, bytes);
+            }
+            Piece::Removed { position, bytes } => {
+                self.survey.compacted = Some(position + bytes);
+                self.survey.end = position + bytes;
             }
             Piece::Torn => {}
         }

@@ -1,5 +1,6 @@
 //! The journal as a frontier uses it: on a real disk, in memory, and on a disk at its worst.
 
+mod compacted;
 mod faults;
 #[path = "../../../../../tests/random/mod.rs"]
 mod random;
