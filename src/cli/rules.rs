@@ -11,8 +11,17 @@ use crate::crawl::{AccessRules, CrawlOptions, FieldPart, FieldRule, HostAccess, 
 use crate::frontier::{HostGroup, HostRule};
 
 /// The keys of a host's rule; a group may have them too.
-const OF_HOST: [&str; 8] =
-    ["host_delay", "connections_per_host", "robots", "one_server", "max_depth", "max_pages", "max_bytes", "hours"];
+const OF_HOST: [&str; 9] = [
+    "host_delay",
+    "connections_per_host",
+    "robots",
+    "one_server",
+    "max_depth",
+    "max_pages",
+    "max_bytes",
+    "hours",
+    "order",
+];
 /// The keys that only a group has.
 const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
 
@@ -66,6 +75,7 @@ fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]
         "max_depth" => rule.max_depth = Some(unlimited(given, u32::MAX)?),
         "max_pages" => rule.max_pages = Some(unlimited(given, u64::MAX)?),
         "hours" => rule.hours = Some(value(given)?),
+        "order" => rule.order = Some(value(given)?),
         "max_bytes" => rule.max_bytes = Some(unlimited_bytes(given)?),
         key => {
             // For a group, or for all hosts, these have other names.
@@ -141,8 +151,17 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
 }
 
 fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
-    let HostRule { host_delay, connections_per_host, robots, one_server, max_depth, max_pages, max_bytes, hours } =
-        rule;
+    let HostRule {
+        host_delay,
+        connections_per_host,
+        robots,
+        one_server,
+        max_depth,
+        max_pages,
+        max_bytes,
+        hours,
+        order,
+    } = rule;
     vec![
         ("host_delay", host_delay.as_ref().map(Value::literal)),
         ("connections_per_host", connections_per_host.as_ref().map(Value::literal)),
@@ -152,6 +171,7 @@ fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
         ("max_pages", max_pages.map(|most| literal(most, u64::MAX))),
         ("max_bytes", max_bytes.map(bytes_literal)),
         ("hours", hours.as_ref().map(Value::literal)),
+        ("order", order.as_ref().map(Value::literal)),
     ]
 }
 
@@ -183,6 +203,7 @@ pub(super) const EXAMPLE: &str = r#"
 # max_pages = 10_000
 # max_bytes = "2GB"
 # hours = "22:00-06:00 +02:00"
+# order = "lifo"
 # headers = ["X-Team: search"]
 # sign_in = "basic file:password.txt"
 # insecure = false

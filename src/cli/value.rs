@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::toml_file::{GivenKind, quote};
 use crate::address::FingerprintKey;
 use crate::crawl::{Network, ProxyChoice, Secret, SignIn};
-use crate::frontier::Hours;
+use crate::frontier::{Hours, QueueOrder};
 
 /// One type of value.
 pub(super) trait Value: Sized + 'static {
@@ -73,6 +73,9 @@ values! {
         |text| u64::from_str_radix(text, 16).ok().map(FingerprintKey::from_u64), |key| quote(&format!("{:016x}", key.to_u64()));
     Hours: "times of day such as 22:00-06:00, or 22:00-06:00 +02:00 where they are not UTC (zones have no names here), that begin and end at different times; or always",
         TEXT, |text| text.parse().ok(), |hours| quote(&hours.to_string());
+    QueueOrder: "fifo or lifo", TEXT,
+        |text| [QueueOrder::Fifo, QueueOrder::Lifo].into_iter().find(|order| order.name() == text),
+        |order| quote(order.name());
     u8: "a count of at most 255", INTEGER, |text| COUNT.parse(text)?.try_into().ok(), |count| grouped((*count).into());
     u32: "a count such as 8, 10_000 or 1M, below 2^32", INTEGER,
         |text| COUNT.parse(text)?.try_into().ok(), |count| grouped((*count).into());

@@ -88,7 +88,7 @@ pub(crate) use explain::{History, Remembered};
 #[cfg(feature = "lending")]
 pub(crate) use hosts::HostTurn;
 pub(crate) use hosts::{FailureState, HostCost, HostStatus};
-pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, Validators};
+pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, QueueOrder, Validators};
 pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
 #[cfg(test)]
 pub(crate) use machine::Dropped;

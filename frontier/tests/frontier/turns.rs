@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::time::Duration;
 
-use crawler_frontier::frontier::{Failure, Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
+use crawler_frontier::frontier::{
+    Failure, Frontier, FrontierOptions, HostRule, Lease, LeaseKind, Next, Outcome, QueueOrder, Timestamp,
+};
 use crawler_frontier::gate::ScopeKind;
 use proptest::prelude::*;
 
@@ -228,4 +230,42 @@ proptest! {
         let pages = |visits: &Visits| visits.iter().map(|(_, url)| url.clone()).collect::<BTreeSet<_>>();
         prop_assert_eq!(pages(&visits), pages(&plain));
     }
+}
+
+/// The last that was found goes first, by host; what is out, and what is tried again, keeps its place.
+#[test]
+fn the_last_goes_first_where_a_rule_says_so() {
+    let mut options = FrontierOptions::default();
+    options.order = QueueOrder::Lifo;
+    let rule = HostRule { order: Some(QueueOrder::Fifo), ..HostRule::default() };
+    options.rules.hosts.insert("b.example".to_owned(), rule);
+    (options.politeness.robots, options.politeness.host_delay) = (false, Duration::ZERO);
+    let mut now = Timestamp::from_micros(0);
+    let mut frontier = Frontier::new(&options).unwrap();
+    for (host, page) in [("a", 1), ("b", 1), ("a", 2), ("b", 2)] {
+        frontier.seed(&format!("http://{host}.example/{page}"), now).unwrap();
+    }
+    let (mut asked, mut came) = (Vec::new(), 3..5);
+    let next = |frontier: &mut Frontier, now: &mut Timestamp| loop {
+        match frontier.next(*now).unwrap() {
+            Next::Wait(until) => *now = until,
+            Next::Fetch(lease) => break Some(lease),
+            _ => break None,
+        }
+    };
+    while let Some(lease) = next(&mut frontier, &mut now) {
+        let is_new = !asked.contains(&lease.url().to_owned());
+        asked.push(lease.url().to_owned());
+        if let Some(page) = came.next() {
+            // While the page is out, and so after it, if it is tried again.
+            frontier.seed(&format!("http://a.example/{page}"), now).unwrap();
+        }
+        let status = if is_new && lease.url().ends_with("a.example/2") { 503 } else { 200 };
+        frontier.complete(lease, Outcome::Response { status, retry_after: None }, now).unwrap();
+    }
+    let of = |host: &str| {
+        let pages = asked.iter().filter_map(|url| url.strip_prefix(&format!("http://{host}.example/")));
+        pages.map(|page| page.parse().unwrap()).collect::<Vec<u8>>()
+    };
+    assert_eq!((of("a"), of("b")), (vec![2, 2, 4, 3, 1], vec![1, 2]));
 }

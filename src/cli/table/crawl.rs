@@ -129,6 +129,8 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.robots_ttl, "How long a robots.txt stays valid (RFC 9309: up to a day)"),
     setting!(Bytes, crawl.frontier: politeness.robots_memory,
         "Memory for robots rules; the least recently used ones wait on disk"),
+    setting!(One, "frontier.order" => crawl.frontier.order,
+        "Order of a host's URLs that have one priority: fifo, or lifo, the last that was found first"),
     setting!(Maybe, "rate.requests" => crawl.frontier.request_rate,
         "Requests a second of the whole crawl, robots.txt and sitemaps included", UNLIMITED)
     .flags(&[value("rate", "N").rare()]),

@@ -7,7 +7,7 @@
 //! priority   1 byte
 //! redirects  1 byte
 //! more flags 1 byte, only if the first ones say so: bits 0 to 2 how it was found, as the place in the list above, from 0 on; bit 3 it has
-//!            an identity of its own; bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither
+//!            an identity of its own; bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither; bit 6 its place in the queue is given
 //! depth      varint
 //! referrer   varint, the step from this entry's position to that of the page it was found on; optional
 //! replaces   varint, the step to the entry whose place it takes; optional
@@ -15,6 +15,7 @@
 //! attempts   varint, the tries used before; optional
 //! metadata   varint, its length; optional
 //! identity   varint, its length, 1 to 64; optional
+//! after      varint, how many URLs of its priority it was queued after; optional
 //! wire URL   varint, its length
 //!            the bytes of the metadata, of the identity, and of the wire URL
 //! ```
@@ -53,6 +54,8 @@ pub struct Entry<'a> {
     pub identity: Option<Identity<'a>>,
     /// Whether the seen set was asked and told.
     pub seen_test: SeenTest,
+    /// How many URLs of its priority it is queued after; `None` for all.
+    pub after: Option<u16>,
 }
 
 impl<'a> Entry<'a> {
@@ -71,6 +74,7 @@ impl<'a> Entry<'a> {
             metadata: &[],
             identity: None,
             seen_test: SeenTest::Asked,
+            after: None,
         }
     }
 
@@ -103,11 +107,13 @@ const EXTENDED: u8 = 1 << 7 | 3;
 const IDENTITY: u8 = 1 << 3;
 /// Where the seen test is among the next flags.
 const SEEN_TEST: u32 = 4;
+/// Among the next flags: its place in the queue is given.
+const AFTER: u8 = 1 << 6;
 /// The ways to be found, in the order of their numbers in the next flags.
 const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
 
-/// The most bytes before the metadata: four single bytes and eight numbers.
-const HEAD: usize = 4 + 8 * varint::MAX_BYTES;
+/// The most bytes before the metadata: four single bytes and nine numbers.
+const HEAD: usize = 4 + 9 * varint::MAX_BYTES;
 
 /// The bytes before the metadata, assembled first, so that an entry is appended in two or three pieces.
 struct Head {
@@ -137,7 +143,7 @@ impl<'a> Entry<'a> {
     /// Appends an entry at this position: the steps to other entries are relative to it.
     pub(crate) fn write(&self, at: Position, to: &mut Vec<u8>) {
         let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
-        let is_extended = self.identity.is_some() || self.seen_test != SeenTest::Asked;
+        let is_extended = self.identity.is_some() || self.seen_test != SeenTest::Asked || self.after.is_some();
         let via = match self.via {
             _ if is_extended => EXTENDED,
             Via::Seed => 0,
@@ -176,6 +182,9 @@ impl<'a> Entry<'a> {
         if !identity.is_empty() {
             head.put(identity.len() as u64);
         }
+        if let Some(after) = self.after {
+            head.put(after.into());
+        }
         head.put(self.wire.len() as u64);
         to.reserve(head.length + self.metadata.len() + identity.len() + self.wire.len());
         to.extend_from_slice(&head.bytes[..head.length]);
@@ -193,7 +202,8 @@ impl<'a> Entry<'a> {
             SeenTest::Skipped => 2,
         };
         let via = u8::try_from(via).expect("few ways");
-        via | if self.identity.is_some() { IDENTITY } else { 0 } | seen_test << SEEN_TEST
+        let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
+        via | flag(IDENTITY, self.identity.is_some()) | seen_test << SEEN_TEST | flag(AFTER, self.after.is_some())
     }
 
     /// Reads an entry at this position. Its texts are borrowed from the bytes.
@@ -225,13 +235,14 @@ impl<'a> Entry<'a> {
         let attempts = u8::try_from(number(ATTEMPTS)?.unwrap_or(0)).map_err(|_| BEYOND)?;
         let metadata = usize::try_from(number(METADATA)?.unwrap_or(0)).map_err(|_| BEYOND)?;
         let identity = if more & IDENTITY == 0 { 0 } else { fields.varint()? };
+        let after = if more & AFTER == 0 { None } else { Some(u16::try_from(fields.varint()?).map_err(|_| BEYOND)?) };
         let length = usize::try_from(fields.varint()?).map_err(|_| BEYOND)?;
         let metadata = fields.part(metadata)?.bytes();
         let (identity, seen_test) =
             if more == 0 { (None, SeenTest::Asked) } else { read_more(fields, more, identity)? };
         let wire = fields.text(length)?;
         let blank =
-            Self { attempts, referrer, replaces, not_before, metadata, identity, seen_test, ..Self::seed(wire) };
+            Self { attempts, referrer, replaces, not_before, metadata, identity, seen_test, after, ..Self::seed(wire) };
         Ok(Self { depth, priority, via, redirects, ..blank })
     }
 }
@@ -242,7 +253,7 @@ fn read_more<'a>(
     more: u8,
     length: u64,
 ) -> Result<(Option<Identity<'a>>, SeenTest), &'static str> {
-    let seen_test = match more >> SEEN_TEST {
+    let seen_test = match (more & !AFTER) >> SEEN_TEST {
         0 => SeenTest::Asked,
         1 => SeenTest::Told,
         2 => SeenTest::Skipped,

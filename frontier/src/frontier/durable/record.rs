@@ -92,6 +92,8 @@ pub struct DueRecord<'a> {
     pub priority: u8,
     /// Where it was set aside, if it was; today's rules let it pass.
     pub from: Option<Aside>,
+    /// Its place in the queue, as in [`Entry::after`].
+    pub after: Option<u16>,
 }
 
 /// A lease that went out under a token.

@@ -41,7 +41,7 @@ pub(crate) use host_list::HostList;
 #[cfg(feature = "lending")]
 pub(crate) use host_status::HostTurn;
 pub(crate) use host_status::{FailingHosts, FailureState, HostStatus, Outlook, Patience, Rest};
-pub use politeness::{HostGroup, HostRule, HostRules, Hours, Politeness};
+pub use politeness::{HostGroup, HostRule, HostRules, Hours, Politeness, QueueOrder};
 pub(crate) use politeness_table::{
     AddressSharing, CountsByAddress, GroupUsage, HostPolicy, PolitenessTable, Sharing, SpentBudget,
 };

@@ -171,6 +171,29 @@ pub struct HostRule {
     pub max_bytes: Option<u64>,
     /// As [`Politeness::hours`](super::Politeness::hours).
     pub hours: Option<Hours>,
+    /// As [`FrontierOptions::order`](crate::frontier::FrontierOptions::order).
+    pub order: Option<QueueOrder>,
+}
+
+/// The order of a host's URLs that have one priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueOrder {
+    /// First in, first out: with the default priorities, breadth-first.
+    #[default]
+    Fifo,
+    /// Last in, first out: the URL that was found last goes first. A page that is out, or will be tried again, keeps its place before those
+    /// that come later.
+    Lifo,
+}
+
+impl QueueOrder {
+    /// `fifo` or `lifo`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Lifo => "lifo",
+        }
+    }
 }
 
 /// Hosts that share a clock: after one of them was asked, all of them rest. Each also has its own rest and its own connections.

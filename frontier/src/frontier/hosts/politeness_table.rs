@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::Duration;
 
-use super::{HostBudget, HostGroup, HostRule, HostRules, Hours, Politeness, Usage};
+use super::{HostBudget, HostGroup, HostRule, HostRules, Hours, Politeness, QueueOrder, Usage};
 use crate::address::{FingerprintKey, HostKey, HostPattern, HostTable};
 use crate::frontier::Timestamp;
 use crate::gate::{OptionError, Refusal, RuleError};
@@ -53,6 +53,8 @@ pub(crate) struct HostPolicy {
     pub(crate) budget: HostBudget,
     /// When it may be asked.
     pub(crate) hours: Hours,
+    /// The order of its URLs that have one priority, if a rule says so.
+    pub(crate) order: Option<QueueOrder>,
     /// The group that it is in, by its place among the groups.
     pub(crate) group: Option<u16>,
     /// Whether it shares a clock with the other hosts on its IP address.
@@ -168,6 +170,7 @@ impl PolitenessTable {
             max_depth: None,
             budget: HostBudget::of(politeness.host_pages, politeness.host_bytes),
             hours: politeness.hours.unwrap_or(Hours::ALWAYS),
+            order: None,
             group: None,
             by_address: CountsByAddress::No,
         };
@@ -317,6 +320,7 @@ fn policy(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
             bytes: rules().find_map(|rule| rule.max_bytes).unwrap_or(none.budget.bytes),
         },
         hours: rules().find_map(|rule| rule.hours).unwrap_or(none.hours),
+        order: rules().find_map(|rule| rule.order),
         group: group.map(|(number, _)| number),
         by_address: none.by_address,
     }

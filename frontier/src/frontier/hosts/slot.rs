@@ -82,8 +82,9 @@ pub(crate) enum HostState {
     NewGivesWay(u8),
     /// Due with this priority, and held back: it has never answered, and the maximum of such hosts is lent out.
     Held(u8),
-    /// All of its pages are lent out, or as many as may be out at once. They stay in its queue until they come back.
-    Leased,
+    /// All of its pages are lent out, or as many as may be out at once. They stay in its queue until they come back. If one page may be out
+    /// at once, it is the first of this priority.
+    Leased(u8),
     /// Its robots.txt is lent out, or the robots.txt of other hosts that redirects to this host.
     LeasedRobots,
     /// Its robots.txt is on another host, and it waits for that host's turn.

@@ -52,7 +52,7 @@ use std::time::Duration;
 
 use crate::address::{CanonicalUrl, HostKey};
 use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image};
-use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable};
+use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable, QueueOrder};
 use crate::frontier::state::{Change, PendingParts, State};
 use crate::frontier::{Lease, LeaseToken, Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position, Via};
@@ -69,8 +69,8 @@ pub(crate) use statistics::Dropped;
 ///
 /// A host with URLs queued is in one place: on the *agenda*, ordered by the time it may be asked again; once that time has come, in a
 /// *front queue*, by the priority of its best URL; or lent out. Its URLs are in its *back queue*. [`next`](Self::next) takes the host that
-/// has waited longest among those of the best priority, and from it the URL that has waited longest among its best. A host's first lease is
-/// its robots.txt.
+/// has waited longest among those of the best priority, and from it the URL that has waited longest among its best, or the shortest (see
+/// [`QueueOrder`]). A host's first lease is its robots.txt.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -106,6 +106,8 @@ pub struct Frontier<J: Journal = Arena> {
     politeness: Arc<PolitenessTable>,
     /// Redirects in a row that are followed.
     redirects: u8,
+    /// The order of hosts that have no rule about it.
+    order: QueueOrder,
     /// Marks its leases, so that another frontier's are recognized.
     id: u64,
     /// Who may be asked now, who waits, and what is lent out.
@@ -164,6 +166,7 @@ impl<J: Journal> Frontier<J> {
             journal,
             politeness,
             redirects: options.traps.redirects,
+            order: options.order,
             id: RandomState::new().hash_one("frontier"),
             queues,
             rate: Rate::new(options.rate_limits()),
@@ -209,7 +212,8 @@ impl<J: Journal> Frontier<J> {
             self.gate().fits(&found.metadata)?;
         }
         let host = self.host_of(&found.url, now)?;
-        let position = self.commit(&Record::Admitted(Entry::of(&found, priority)), Some(host), None)?;
+        let entry = Entry { after: self.place_in_queue(host, priority), ..Entry::of(&found, priority) };
+        let position = self.commit(&Record::Admitted(entry), Some(host), None)?;
         if let Some(position) = position {
             self.queues.url_came(position, now);
         }
@@ -333,6 +337,16 @@ impl<J: Journal> Frontier<J> {
     /// As [`flush`](Self::flush).
     pub fn flush_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, FrontierError> {
         Ok(self.journal.flush_due(now)?)
+    }
+
+    /// How many URLs of its host and priority a URL that is queued now goes after; `None` for all.
+    #[inline]
+    pub(super) fn place_in_queue(&self, id: HostId, priority: u8) -> Option<u16> {
+        let host = self.state.host(id);
+        match self.politeness.policy(host.policy).order.unwrap_or(self.order) {
+            QueueOrder::Fifo => None,
+            QueueOrder::Lifo => Some(self.queues.first_place(&self.state, id, priority)),
+        }
     }
 
     /// The only way the state changes: the journal takes the record first, then the state applies it. Returns the record's position in the

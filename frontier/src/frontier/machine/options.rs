@@ -15,7 +15,7 @@ use std::{fmt, io};
 
 use super::rate::RateLimits;
 use crate::address::{AddressError, FingerprintKey, KeyRules};
-use crate::frontier::hosts::{HostRules, Politeness};
+use crate::frontier::hosts::{HostRules, Politeness, QueueOrder};
 use crate::frontier::{LeaseToken, Timestamp};
 use crate::gate::{GateOptions, MetadataError, MetadataLimits, OptionError, ScopeOptions, TrapLimits};
 use crate::seen::{SeenError, SeenOptions};
@@ -40,6 +40,8 @@ pub struct FrontierOptions {
     pub politeness: Politeness,
     /// How some hosts are treated differently, and which hosts share a clock.
     pub rules: HostRules,
+    /// The order of a host's URLs that have one priority, unless [a rule](crate::frontier::HostRule::order) says otherwise.
+    pub order: QueueOrder,
     /// Requests a second of the whole crawl, over all hosts: more than 0, and may be below 1. Requests for robots.txt and sitemaps count.
     pub request_rate: Option<f64>,
     /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [reports](crate::frontier::Lease::answered) them. It is

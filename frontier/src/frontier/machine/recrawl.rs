@@ -41,6 +41,7 @@ use super::{Frontier, FrontierError};
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, HostState, Outlook, Patience};
+use crate::frontier::queues::Queued;
 use crate::frontier::{Href, Lease, Timestamp};
 use crate::gate::{DropRule, Found, Position, Refusal};
 use crate::seen::Removal;
@@ -205,8 +206,20 @@ impl<J: Journal> Frontier<J> {
         let url = canonicalizer.canonicalize(wire);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let host = self.host_of(&url, now)?;
-        self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from: None }), Some(host), None)?;
-        self.queues.arrived(&mut self.state, host, priority, now);
+        self.queue_due((host, url.origin()), Queued { position, priority }, None, now)
+    }
+
+    /// Queues a URL whose time has come, which was asked for again, or which today's rules let pass.
+    fn queue_due(
+        &mut self,
+        (id, host): (HostId, &str),
+        Queued { position, priority }: Queued,
+        from: Option<Aside>,
+        now: Timestamp,
+    ) -> io::Result<()> {
+        let after = self.place_in_queue(id, priority);
+        self.commit(&Record::Due(DueRecord { host, position, priority, from, after }), Some(id), None)?;
+        self.queues.arrived(&mut self.state, id, priority, now);
         Ok(())
     }
 }
@@ -365,8 +378,7 @@ impl<J: Journal> Frontier<J> {
                 self.commit(&Record::Aside(record), Some(host), None)?;
                 continue;
             }
-            self.commit(&Record::Due(DueRecord { host: url.origin(), position, priority, from }), Some(host), None)?;
-            self.queues.arrived(&mut self.state, host, priority, now);
+            self.queue_due((host, url.origin()), Queued { position, priority }, from, now)?;
         }
         Ok(())
     }
@@ -438,9 +450,7 @@ impl<J: Journal> Frontier<J> {
             let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             let host = self.host_of(&url, now)?;
             self.forgive(host, now)?;
-            let due = DueRecord { host: url.origin(), position, priority, from: None };
-            self.commit(&Record::Due(due), Some(host), None)?;
-            self.queues.arrived(&mut self.state, host, priority, now);
+            self.queue_due((host, url.origin()), Queued { position, priority }, None, now)?;
             asked += 1;
         }
         Ok(asked)

@@ -7,7 +7,8 @@ use super::{Chunk, Level, NONE, Pool, Queued};
 use crate::bytes::varint;
 use crate::gate::Position;
 
-/// The back queues: for each host, the positions of its URLs, by priority; first come, first served within a priority.
+/// The back queues: for each host, the positions of its URLs, by priority; within a priority in the order in which they were
+/// pushed, mostly first come, first served.
 ///
 /// A level holds the positions of one priority of one host. It stores its first and last position in full. If there are more, they are a
 /// run of bytes, each position as the [`varint::step`] from the previous one, in a list of 28-byte chunks that are freed as they are read.
@@ -22,7 +23,7 @@ use crate::gate::Position;
 ///
 /// # Calls
 ///
-/// `push` is for found URLs, `push_front` for pages whose records a crash lost. `remove`, `remove_run` and `replace` are for URLs that are
+/// `push` and `push_after` are for found URLs, `push_front` for pages whose records a crash lost. `remove`, `remove_run` and `replace` are for URLs that are
 /// done, dropped, or moved to another spelling. `first_but` is the next URL while some are out. The caller keeps the [`Queue`], in the
 /// host.
 #[derive(Debug, Default)]
@@ -64,6 +65,24 @@ impl Back {
             level.push(chunks, queued.position.to_u64());
         }
         queue.len += 1;
+    }
+
+    /// Queues a URL after this many of the same priority; as the last if there are fewer. O(`after`).
+    pub(crate) fn push_after(&mut self, queue: &mut Queue, queued: Queued, after: u16) {
+        let before: Vec<_> = (0..after).map_while(|_| self.pop_of(queue, queued.priority)).collect();
+        self.push_front(queue, queued);
+        self.rejoin(queue, queued.priority, &before);
+    }
+
+    /// How many URLs of a priority a new one is queued after if the last goes first: those that are `out` or were tried keep their places,
+    /// since they are [searched](REACH) at the front.
+    pub(crate) fn first_place(&self, queue: &Queue, priority: u8, out: &[Position]) -> u16 {
+        if out.is_empty() && self.tried.is_empty() {
+            return 0;
+        }
+        let keeps_place = |position: Position| out.contains(&position) || self.tries(position) > 0;
+        let first = (1..).zip(self.of(queue, priority).take(REACH));
+        first.filter(|(_, position)| keeps_place(*position)).last().map_or(0, |(places, _)| places)
     }
 
     /// Queues a URL before all of the same priority. For pages that are queued again after a crash: they were found before all URLs in the

@@ -132,7 +132,7 @@ impl State {
                     self.count.completed -= u64::from(taken == Some(Taken::Parked) && fresh.counts);
                 }
                 if let Some(host) = host {
-                    self.queue(host, Queued { position: due.position, priority: due.priority });
+                    self.queue(host, Queued { position: due.position, priority: due.priority }, due.after);
                 }
             }
             Record::Disallowed(disallowed) => {
@@ -198,7 +198,7 @@ impl State {
             return;
         }
         let Some(host) = change.host else { return };
-        self.queue(host, Queued { position, priority: entry.priority });
+        self.queue(host, Queued { position, priority: entry.priority }, entry.after);
     }
 
     /// A URL is no longer set aside. If a host's budget was the reason, the record names the host, and its usage changes.
@@ -322,9 +322,14 @@ impl State {
         }
     }
 
-    /// Queues a URL after all of the same priority. The caller seats the host afterwards; a resume seats all hosts once, at its end.
-    fn queue(&mut self, host: HostId, queued: Queued) {
-        self.back.push(&mut self.hosts[host].queue, queued);
+    /// Queues a URL after this many of the same priority, or after all. The caller seats the host afterwards; a resume seats all hosts
+    /// once, at its end.
+    fn queue(&mut self, host: HostId, queued: Queued, after: Option<u16>) {
+        let queue = &mut self.hosts[host].queue;
+        match after {
+            None => self.back.push(queue, queued),
+            Some(after) => self.back.push_after(queue, queued, after),
+        }
         self.count.queued += 1;
     }
 

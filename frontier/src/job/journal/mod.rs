@@ -28,7 +28,7 @@
 //!           1  priority  u8
 //!           2  redirects u8
 //!              more      u8, only if bits 0, 1 and 7 are all set: bits 0 to 2 how it was found, bit 3 there is an identity,
-//!                        bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither
+//!                        bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither; bit 6 its place in the queue is given
 //!              depth
 //!              referrer  the step from the frame's position to it, back or forth; only if there is one
 //!              replaced  likewise
@@ -36,6 +36,7 @@
 //!              attempts  used up before; only if it was tried
 //!              length    of the metadata; only if there is any
 //!              length    of the identity, 1 to 64; only if there is one
+//!              after     how many URLs of its priority it was queued after; only if its place is given
 //!              length    of the wire URL
 //!              metadata  its bytes
 //!              identity  its bytes
@@ -129,6 +130,11 @@
 //! kind 14, a lease is back, and nothing else changed:
 //!           0  lease     number and slot, as kind 11
 //!              how       u8: 0 it was given back, 1 it was taken back after its deadline
+//!
+//! kind 15, a URL was queued at a place:
+//!           0  queued    as kind 5, up to where it was set aside
+//!              after     varint, how many URLs of its priority it was queued after
+//!              host      the rest, UTF-8, as above
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame from another place or another job that was left in a

@@ -19,6 +19,7 @@
 //! | 12, a robots.txt lent | about 15, the host and the URL | for each robots.txt, with `lease_timeout` |
 //! | 13, extended | about 12 | for each extension of a deadline |
 //! | 14, returned | 9 | for each lease with a token that is given back |
+//! | 15, due at a place | 1 or 2 more than kind 5 | as kind 5, if the last goes first |
 //!
 //! A host that is ill takes 5 bytes more, plus the failure's words.
 //!
@@ -74,7 +75,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Settled(_) => 2,
         Record::Host(_) => 3,
         Record::Resumed { .. } => 4,
-        Record::Due(_) => 5,
+        Record::Due(DueRecord { after: None, .. }) => 5,
         Record::Forgotten { .. } => 6,
         Record::Again { .. } => 7,
         Record::Disallowed(_) => 8,
@@ -84,6 +85,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Lent(_) => 12,
         Record::Extended { .. } => 13,
         Record::Returned { .. } => 14,
+        Record::Due(_) => 15,
     }
 }
 
@@ -119,7 +121,7 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
         2 => read_settled(&mut fields).map(Record::Settled),
         3 => read_host(&mut fields).map(Record::Host),
         4 => fields.u64().map(|output| Record::Resumed { output }),
-        5 => read_due(&mut fields).map(Record::Due),
+        5 => read_due(&mut fields, false).map(Record::Due),
         6 => fields.u64().map(|bits| Record::Forgotten { fingerprint: Fingerprint::from_bits(bits) }),
         7 => read_again(&mut fields, at),
         8 => read_disallowed(&mut fields).map(Record::Disallowed),
@@ -130,22 +132,29 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
         13 => read_deadline(&mut fields).map(|(token, deadline)| Record::Extended { token, deadline }),
         14 => read_token(&mut fields)
             .and_then(|token| Ok(Record::Returned { token, is_overdue: fields.variant(&[false, true])? })),
+        15 => read_due(&mut fields, true).map(Record::Due),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
 }
 
-/// Appends that a URL was queued: kind 5.
+/// Appends that a URL was queued: kind 5, or kind 15 if its place is given.
 fn write_due(due: &DueRecord<'_>, to: &mut Vec<u8>) {
     to.push(due.priority);
     to.extend(due.position.to_u64().to_le_bytes());
     write_place(due.from, to);
+    if let Some(after) = due.after {
+        varint::put(to, after.into());
+    }
     to.extend_from_slice(due.host.as_bytes());
 }
 
-fn read_due<'a>(fields: &mut Fields<'a>) -> Result<DueRecord<'a>, &'static str> {
+fn read_due<'a>(fields: &mut Fields<'a>, has_place: bool) -> Result<DueRecord<'a>, &'static str> {
     let (priority, position) = (fields.u8()?, Position::from_u64(fields.u64()?));
-    Ok(DueRecord { priority, position, from: read_place(fields)?, host: fields.rest()? })
+    let from = read_place(fields)?;
+    let after =
+        if has_place { Some(u16::try_from(fields.varint()?).map_err(|_| "a place beyond its range")?) } else { None };
+    Ok(DueRecord { priority, position, from, after, host: fields.rest()? })
 }
 
 /// Appends that URLs were dropped: kind 8. One record covers a whole run of them, at most as many as one search for a lease may drop.
@@ -435,7 +444,8 @@ mod tests {
             Record::Resumed { output: 12 },
         ];
         records.extend(hosts);
-        records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9, from: None }));
+        let due = DueRecord { host: "http://a", position: HERE, priority: 9, from: None, after: None };
+        records.push(Record::Due(due));
         records.push(Record::Disallowed(DisallowedRecord {
             host: "http://a",
             priority: 9,
@@ -459,7 +469,7 @@ mod tests {
         for (from, host) in [(None, "http://a"), (Some(Aside { refusal: Refusal::Dropped, ..place }), "")] {
             records.push(Record::Aside(AsideRecord { host, position: HERE, priority: 3, to: place, from }));
         }
-        records.push(Record::Due(DueRecord { host: "http://a", position: HERE, priority: 9, from: Some(place) }));
+        records.push(Record::Due(DueRecord { from: Some(place), after: Some(300), ..due }));
         let token = LeaseToken::read((1 << 55) + 1, 300).unwrap();
         let deadline = Timestamp::from_micros(((1 << 45) + 600_000) * 1000);
         let page = LentRecord {
@@ -494,7 +504,7 @@ mod tests {
             Err(Unreadable::Kind(_)) => "kind",
             Ok(_) => "none",
         };
-        assert_eq!(reason(15, &[]), "kind");
+        assert_eq!(reason(200, &[]), "kind");
         for (at, fields) in [(0, 21), (3, 24 + 40), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 72 + 22)] {
             let mut payload = Vec::new();
             write(&records()[at], HERE, &mut payload);

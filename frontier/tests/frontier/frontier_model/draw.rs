@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crawler_frontier::frontier::{Failure, FrontierOptions, HostGroup, HostRule, Hours};
+use crawler_frontier::frontier::{Failure, FrontierOptions, HostGroup, HostRule, Hours, QueueOrder};
 use crawler_frontier::gate::{ScopeKind, SeenTest};
 use proptest::prelude::*;
 
@@ -94,8 +94,9 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
     let rules = prop::collection::vec(prop::option::weighted(0.3, rule()), 2);
     let of_all = prop::option::weighted(0.5, (budgets(), hours()));
     let lease_ends = prop::option::weighted(0.5, (prop::sample::select(vec![1, 900, 5_500, 70_000]), any::<bool>()));
-    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends).prop_map(
-        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends)| {
+    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends, order()).prop_map(
+        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends, order)| {
+            options.order = order;
             if let Some((millis, counts)) = lease_ends {
                 options.lease_timeout = Some(Duration::from_millis(millis));
                 options.counts_expired = counts;
@@ -131,13 +132,14 @@ fn rule() -> impl Strategy<Value = HostRule> {
     )
 }
 
-/// A rule of budgets and hours alone.
+fn order() -> impl Strategy<Value = QueueOrder> {
+    prop::sample::select(vec![QueueOrder::Fifo, QueueOrder::Lifo])
+}
+
+/// A rule of budgets, hours and order alone.
 fn limits() -> impl Strategy<Value = HostRule> {
-    (budgets(), hours()).prop_map(|((max_pages, max_bytes), hours)| HostRule {
-        max_pages,
-        max_bytes,
-        hours,
-        ..HostRule::default()
+    (budgets(), hours(), prop::option::weighted(0.3, order())).prop_map(|((max_pages, max_bytes), hours, order)| {
+        HostRule { max_pages, max_bytes, hours, order, ..HostRule::default() }
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crawler_frontier::frontier::{FrontierOptions, HostGroup, HostRule, Timestamp};
+use crawler_frontier::frontier::{FrontierOptions, HostGroup, HostRule, QueueOrder, Timestamp};
 
 use super::{Budget, CRAWL_DELAY, Group, HOSTS, Host, Known, Model, RobotsFile, Url, origin};
 
@@ -86,19 +86,38 @@ impl Model {
             self.numbers.push(host);
             self.join_server(host, now);
         }
-        let order = self.tick();
+        let order = self.order_of_next(host, priority);
         self.urls.push(Url { order, ..url });
         let has_room = self.is_home(host) || (self.connections(host) > 1 && !self.hosts[host].robots_are_out);
         if self.hosts[host].stands.is_some() {
             self.move_up(host, priority);
         } else if let Some((circle, worse, _)) = self.hosts[host].in_line {
             if priority < worse {
-                self.hosts[host].in_line = Some((circle, priority, order.try_into().unwrap()));
+                self.hosts[host].in_line = Some((circle, priority, self.tick().try_into().unwrap()));
                 self.call(host, now);
             }
         } else if self.hosts[host].rests.is_none() && has_room {
             self.place(host, now);
         }
+    }
+
+    /// Where the last goes first, it goes after those that are out or were tried: they keep their places.
+    fn order_of_next(&mut self, host: usize, priority: u32) -> i64 {
+        let tick: i64 = self.tick().try_into().unwrap();
+        let order = self.rule(host).order.or(self.each(host).order).unwrap_or(self.options.order);
+        if order == QueueOrder::Fifo {
+            return tick;
+        }
+        let out = &mut self.hosts[host].out;
+        let urls = self.urls.iter_mut().filter(|url| url.host == host).map(|url| (url.attempts > url.earlier, url));
+        let mut equals: Vec<(bool, &mut Url)> = urls.chain(out.iter_mut().map(|out| (true, &mut out.url))).collect();
+        equals.retain(|(_, url)| url.priority == priority);
+        let kept = equals.iter().filter(|(keeps_place, _)| *keeps_place).map(|(_, url)| url.order).max();
+        let Some(kept) = kept else { return -tick };
+        for (_, url) in equals {
+            url.order += i64::from(url.order > kept);
+        }
+        kept + 1
     }
 
     /// What is said of a host by itself, if anything is.

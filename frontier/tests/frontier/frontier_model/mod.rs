@@ -114,7 +114,7 @@ struct Url {
     page: Page,
     priority: u32,
     /// Among URLs of one host and priority the lowest goes first.
-    order: u64,
+    order: i64,
     text: String,
     attempts: u8,
     /// Of its attempts, those before it last came to a queue from the schedule.

@@ -94,8 +94,8 @@ impl HostQueues {
     /// The hosts that wait until `server` has been asked for this URL go on.
     pub(crate) fn end_errand(&mut self, state: &mut State, server: HostId, url: &str, now: Timestamp) {
         for id in self.errands.take(server, url) {
-            // It is in no list now.
-            state.seats()[id].state = HostState::Leased;
+            // It is in no list now, and has nothing out.
+            state.seats()[id].state = HostState::Leased(0);
             self.place(state, id, now);
         }
     }

@@ -140,6 +140,14 @@ impl HostQueues {
         self.lent.pages_of(id)
     }
 
+    /// How many URLs of its priority a URL of this host is queued after, if the last goes first: those that are out or were tried keep
+    /// their places.
+    pub(crate) fn first_place(&self, state: &State, id: HostId, priority: u8) -> u16 {
+        let (host, pages) = (state.host(id), self.lent.pages_of(id));
+        let is_alone = pages.is_empty() && host.seat.out > 0 && host.seat.state == HostState::Leased(priority);
+        state.back().first_place(&host.queue, priority, pages).max(is_alone.into())
+    }
+
     /// The host's next URL that is not out.
     #[inline]
     pub(crate) fn first_free(&self, state: &State, id: HostId) -> Option<Queued> {
@@ -202,9 +210,6 @@ impl HostQueues {
     /// Counts a lease that goes out, and seats its host as leased. The page is likely to link to its own host, so the host is noted in the
     /// table's cache.
     pub(crate) fn note_lent(&mut self, state: &mut State, lease: &mut Lease) {
-        if lease.position.is_some() {
-            state.seats()[lease.host].state = HostState::Leased;
-        }
         self.note_lent_before(state, lease);
         lease.waited = self.waits.lent(lease.host, lease.position, lease.lent_at);
         if lease.trouble.is_none() {
@@ -218,6 +223,7 @@ impl HostQueues {
         let lends_concurrently = self.lends_concurrently(state, lease.host);
         let seat = &mut state.seats()[lease.host];
         if let Some(page) = lease.position {
+            seat.state = HostState::Leased(lease.priority);
             seat.out += 1;
             self.lent.pages += 1;
             if lends_concurrently {
@@ -265,7 +271,7 @@ impl HostQueues {
                 self.lent.take_given_up(lease.host);
             }
         }
-        if matches!(before, HostState::Leased | HostState::LeasedRobots) {
+        if matches!(before, HostState::Leased(_) | HostState::LeasedRobots) {
             self.place(state, lease.host, now);
             return;
         }

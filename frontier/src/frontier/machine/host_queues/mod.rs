@@ -197,7 +197,7 @@ impl HostQueues {
         self.wake_groups(state, host, now);
         let is_out = match state.host(host).seat.state {
             HostState::LeasedRobots => true,
-            HostState::Leased => !self.lends_concurrently(state, host),
+            HostState::Leased(_) => !self.lends_concurrently(state, host),
             _ => false,
         };
         if !is_out {

@@ -74,7 +74,7 @@ impl HostQueues {
                 let is_new = seat == HostState::NewGivesWay(worse);
                 self.domains.promote(&mut state.seats(), host, (worse, priority), is_new);
             }
-            HostState::Leased if state.policy(host).connections > 1 => self.place(state, host, now),
+            HostState::Leased(_) if state.policy(host).connections > 1 => self.place(state, host, now),
             _ => {}
         }
     }
@@ -98,7 +98,10 @@ impl HostQueues {
         self.asleep -= usize::from(was_asleep);
         let competes = turn.map_or(host.seat.out > 0, |(due, _)| due <= now + RIVAL_REST);
         let seat = match turn {
-            None if host.seat.out > 0 => HostState::Leased,
+            None if host.seat.out > 0 => match host.seat.state {
+                leased @ HostState::Leased(_) => leased,
+                _ => HostState::Leased(0),
+            },
             None => {
                 self.waits.idle(id);
                 HostState::Idle
@@ -139,13 +142,18 @@ impl HostQueues {
     /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
     pub(crate) fn place_all(&mut self, state: &mut State, now: Timestamp) {
         for host in state.hosts().ids() {
-            if state.host(host).seat.state == HostState::LeasedRobots {
+            match state.host(host).seat.state {
                 // It was asked before this process, and its answer may still come.
-                self.busy += 1;
-                self.compete(state, host, true);
-                self.count_outlook(state, host);
-            } else {
-                self.place(state, host, now);
+                HostState::LeasedRobots => {
+                    self.busy += 1;
+                    self.compete(state, host, true);
+                    self.count_outlook(state, host);
+                }
+                HostState::Leased(_) => {
+                    self.busy += 1;
+                    self.place(state, host, now);
+                }
+                _ => self.place(state, host, now),
             }
         }
     }

@@ -43,6 +43,7 @@ struct Owned {
     metadata: Vec<u8>,
     identity: Option<IdentityBuf>,
     seen_test: SeenTest,
+    after: Option<u16>,
 }
 
 impl Owned {
@@ -60,6 +61,7 @@ impl Owned {
             metadata: Vec::new(),
             identity: None,
             seen_test: SeenTest::Asked,
+            after: None,
         }
     }
 
@@ -79,7 +81,7 @@ impl Owned {
         } = *self;
         let (identity, seen_test) = (self.identity.as_ref().map(IdentityBuf::borrow), self.seen_test);
         let blank = Entry { attempts, referrer, replaces, not_before, metadata, ..Entry::seed(wire) };
-        Entry { depth, priority, via, redirects, identity, seen_test, ..blank }
+        Entry { depth, priority, via, redirects, identity, seen_test, after: self.after, ..blank }
     }
 }
 
@@ -90,7 +92,7 @@ impl From<Entry<'_>> for Owned {
         let (identity, seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
         let blank =
             Self { attempts, replaces, not_before, metadata: metadata.to_vec(), ..Self::of(wire, via, referrer) };
-        Self { depth, priority, redirects, identity, seen_test, ..blank }
+        Self { depth, priority, redirects, identity, seen_test, after: entry.after, ..blank }
     }
 }
 
@@ -181,6 +183,7 @@ fn owned() -> impl Strategy<Value = Owned> {
                 metadata,
                 identity: identity.map(|bytes| Identity::new(&bytes).unwrap().to_buf()),
                 seen_test,
+                after: (depth % 3 == 1).then_some(u16::from(priority) << 4),
             }
         },
     )

@@ -131,7 +131,7 @@ fn what_is_scheduled_is_written_as_ever() {
     let not_before = Some(Timestamp::from_micros(0x0102_0304));
     let seed = Owned { not_before, ..Owned::of("https://example.org/", Via::Seed, Some(Position::from_u64(5))) };
     let position = journal.admit(seed.entry()).unwrap();
-    let due = Record::Due(DueRecord { host: "https://example.org", position, priority: 2, from: None });
+    let due = Record::Due(DueRecord { host: "https://example.org", position, priority: 2, from: None, after: None });
     journal.append(&due).unwrap();
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::address::{Fingerprint, FingerprintKey, host_of, path_and_query};
 use crate::frontier::{
     Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Href, Journal, Lease, LeaseKind, Next,
-    Outcome, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
+    Outcome, QueueOrder, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::budget::PageEvidence;
 use crate::gate::{Content, DropRule, PageYield, Position, Refusal, ScopeKind};
@@ -491,6 +491,7 @@ pub(super) struct Rules {
     pub(super) has_budgets: bool,
     /// How long leases last, and whether a page loses a try if one ends.
     pub(super) lease_timeout: Option<(Duration, bool)>,
+    pub(super) order: QueueOrder,
 }
 
 impl Rules {
@@ -503,6 +504,7 @@ impl Rules {
             grouped: false,
             has_budgets: false,
             lease_timeout: None,
+            order: QueueOrder::Fifo,
         }
     }
 }
@@ -513,20 +515,23 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     let host_delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(1)]);
     let timeout = prop::sample::select(vec![5, 60]).prop_map(Duration::from_secs);
     let lease_timeout = prop::option::of((timeout, any::<bool>()));
-    let all = (layout, connections, host_delay, any::<bool>(), any::<bool>(), lease_timeout);
-    all.prop_map(|(layout, connections, host_delay, grouped, has_budgets, lease_timeout)| Rules {
+    let order = prop::sample::select(&[QueueOrder::Fifo, QueueOrder::Lifo][..]);
+    let all = (layout, connections, host_delay, any::<bool>(), any::<bool>(), lease_timeout, order);
+    all.prop_map(|(layout, connections, host_delay, grouped, has_budgets, lease_timeout, order)| Rules {
         connections,
         host_delay,
         grouped,
         has_budgets,
         lease_timeout,
+        order,
         ..Rules::of(layout)
     })
 }
 
 pub(super) fn options(rules: Rules) -> FrontierOptions {
-    let Rules { layout, connections, host_delay, patience, grouped, has_budgets, lease_timeout } = rules;
+    let Rules { layout, connections, host_delay, patience, grouped, has_budgets, lease_timeout, order } = rules;
     let mut options = FrontierOptions {
+        order,
         lease_timeout: lease_timeout.map(|(timeout, _)| timeout),
         counts_expired: lease_timeout.is_some_and(|(_, counts)| counts),
         ..FrontierOptions::default()
