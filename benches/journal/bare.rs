@@ -33,7 +33,7 @@ impl BareJournal {
 
     /// Appends a link.
     pub(crate) fn append(&mut self, wire: &str) -> Position {
-        let record = Record::Admitted(Entry { depth: 3, priority: 3, via: Via::Link, ..Entry::seed(wire) });
+        let record = Record::Admitted(Entry { depth: 3, priority: 3, score: 3, via: Via::Link, ..Entry::seed(wire) });
         let appended = match &mut self.0 {
             Kept::InMemory(journal) => journal.append(&record),
             Kept::OnDisk(journal) => journal.append(&record),

@@ -257,7 +257,7 @@ fn journal(history: &History) -> Value {
         Place::Aside { .. } => ("aside", None),
         Place::Dropped => ("dropped", None),
         Place::GivenUp => ("given_up", None),
-        Place::Queued { ahead } => ("queued", Some(ahead)),
+        Place::Queued { ahead, .. } => ("queued", Some(ahead)),
         Place::Scheduled { .. } => ("scheduled", None),
     };
     json!({

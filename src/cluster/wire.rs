@@ -127,7 +127,7 @@ impl LogEntry {
 }
 
 /// The version that is written, and the only one that is read.
-const LINK_BATCH_VERSION: u8 = 4;
+const LINK_BATCH_VERSION: u8 = 5;
 /// A link batch has at most this many URLs.
 pub(crate) const MOST_URLS: u16 = 256;
 /// A link batch of this many bytes takes no more URLs.
@@ -156,7 +156,7 @@ pub(crate) struct LinkBatchId {
 ///  1  token     u64
 ///  9  serial    u64
 /// 17  count     u16
-/// 19  URLs: way, bit 7 there is a priority, bit 6 a request of its own, u8; redirects, u8; priority, u8, only where there is one; of a
+/// 19  URLs: way, bit 7 there is a priority, bit 6 a request of its own, u8; redirects, u8; priority, i64, only where there is one; of a
 ///     request of its own the seen test (0 asked, 1 only told, 2 neither) and the length of its identity (0 if it has none), u8 each;
 ///     depth, length of the metadata, length of the wire URL, varints; identity; metadata; wire URL
 ///     checksum  u32, of all before; little-endian, as all numbers
@@ -176,7 +176,7 @@ impl LinkBatchDraft {
         let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
         self.bytes.push(way | flag(HAS_PRIORITY, priority.is_some()) | flag(IS_OWN, is_own));
         self.bytes.push(*redirects);
-        self.bytes.extend(priority);
+        self.bytes.extend(priority.iter().flat_map(|priority| priority.to_le_bytes()));
         let identity = identity.as_ref().map_or(&[][..], |identity| identity.borrow().bytes());
         if is_own {
             let seen_test = SEEN_TESTS.iter().position(|test| test == seen_test).unwrap_or_default();
@@ -229,7 +229,7 @@ pub(crate) fn read_link_batch(
         let via = *WAYS
             .get(usize::from(way & !(HAS_PRIORITY | IS_OWN)))
             .ok_or("a way to find URLs that is not known here")?;
-        let priority = if way & HAS_PRIORITY == 0 { None } else { Some(fields.u8()?) };
+        let priority = if way & HAS_PRIORITY == 0 { None } else { Some(fields.u64()?.cast_signed()) };
         let [seen_test, identity] = if way & IS_OWN == 0 { [0; 2] } else { fields.take()? };
         let seen_test = *SEEN_TESTS.get(usize::from(seen_test)).ok_or("a seen test that is not known here")?;
         let depth = u32::try_from(fields.varint()?).map_err(|_| "a depth beyond all pages")?;

@@ -64,14 +64,15 @@
 //!
 //! `machine` decides what to do now. `lease` has what it hands out and what comes back. `hosts` has what is known of each host, `queues`
 //! the queues of hosts and of URLs, `state` the state and how it is rebuilt, `durable` the bytes that go to the journal and to checkpoints,
-//! `robots` the rules of robots.txt, `explain` the answers to "why was this URL not fetched?", `timestamp` the points in time, and `token` the
-//! numbers of leases.
+//! `robots` the rules of robots.txt, `explain` the answers to "why was this URL not fetched?", `timestamp` the points in time, `token` the
+//! numbers of leases, and `priorities` which priority each front queue stands for.
 
 pub(crate) mod durable;
 pub(crate) mod explain;
 pub(crate) mod hosts;
 pub(crate) mod lease;
 pub(crate) mod machine;
+mod priorities;
 mod queues;
 mod robots;
 pub(crate) mod state;
@@ -93,6 +94,7 @@ pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Repl
 #[cfg(test)]
 pub(crate) use machine::Dropped;
 pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
+pub(crate) use priorities::{FrontQueue, PRIORITIES, Priorities};
 pub use robots::{Robots, Ruling};
 pub(crate) use state::{Resume, StateChunk};
 pub use timestamp::Timestamp;

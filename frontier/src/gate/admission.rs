@@ -72,8 +72,8 @@ pub struct Found {
     pub redirects: u8,
     /// The entry of the page that it was found on; a report names that page as its referrer.
     pub referrer: Option<Position>,
-    /// Its front queue: 0 goes first. By default it is the depth, at most 255.
-    pub priority: Option<u8>,
+    /// Its priority: the least goes first. By default it is the depth.
+    pub priority: Option<i64>,
     /// What an embedder keeps with the URL.
     pub metadata: Box<[u8]>,
     /// What stands for it in the seen test; `None` for its URL's key.
@@ -131,9 +131,9 @@ impl Found {
         fingerprint(&self.url, self.identity.as_ref().map(IdentityBuf::borrow), key)
     }
 
-    /// Its front queue.
-    pub(crate) fn front_queue(&self) -> u8 {
-        self.priority.unwrap_or_else(|| u8::try_from(self.depth).unwrap_or(u8::MAX))
+    /// Its priority, or else its depth.
+    pub(crate) fn score(&self) -> i64 {
+        self.priority.unwrap_or_else(|| self.depth.into())
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn fingerprint(url: &CanonicalUrl, identity: Option<Identity<'_>>, ke
 pub struct Admitted {
     pub(crate) found: Found,
     pub(crate) fingerprint: Fingerprint,
-    pub(crate) priority: u8,
+    pub(crate) priority: i64,
 }
 
 impl Admitted {
@@ -164,8 +164,8 @@ impl Admitted {
         self.fingerprint
     }
 
-    /// Its front queue, fixed here: 0 goes first. It is the finder's priority, or else its depth.
-    pub fn priority(&self) -> u8 {
+    /// Its priority: the least goes first. It is its finder's, or else its depth.
+    pub fn priority(&self) -> i64 {
         self.priority
     }
 }

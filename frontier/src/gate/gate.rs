@@ -468,7 +468,7 @@ impl Gate {
     /// Counts an admission, and makes it the verdict.
     fn pass(&self, found: Found, fingerprint: Fingerprint) -> Admission {
         self.admitted.fetch_add(1, Ordering::Relaxed);
-        let priority = found.front_queue();
+        let priority = found.score();
         Admission::Admitted(Admitted { found, fingerprint, priority })
     }
 

@@ -245,7 +245,7 @@ impl Gate {
                 self.answers.note(key, Refusal::Seen, found.url.wire().len());
             }
             if sighting == Sighting::New || found.seen_test == SeenTest::Told {
-                admitted.push(Admitted { priority: found.front_queue(), found, fingerprint });
+                admitted.push(Admitted { priority: found.score(), found, fingerprint });
             } else {
                 refused.add(Refusal::Seen, 1);
             }

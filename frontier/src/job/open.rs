@@ -452,6 +452,7 @@ impl Trail {
             | Record::Extended { .. }
             | Record::Host(_)
             | Record::Lent(_)
+            | Record::Priority { .. }
             | Record::Returned { .. }
             | Record::Rules { .. } => {}
         }

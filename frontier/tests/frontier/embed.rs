@@ -256,3 +256,38 @@ fn metadata_comes_back_whatever_happens_to_its_url() {
         assert_eq!(last, expected, "checkpoint: {checkpoint}");
     }
 }
+
+/// Priorities are any numbers: as many as there are front queues are kept exactly, whatever was in use before.
+#[test]
+fn priorities_of_any_number_go_in_their_order() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    (options.politeness.robots, options.politeness.host_delay) = (false, Duration::ZERO);
+    let now = Timestamp::from_micros(0);
+    let mut frontier = Frontier::new(&options).unwrap();
+    for round in 0..3 {
+        let mut priorities: Vec<i64> =
+            (0..254).map(|number: i64| (number * 7919 % 254 - 127) << (20 * round)).collect();
+        for priority in &priorities {
+            let url = format!("http://a.example/{round}/{priority}");
+            let mut href = Href::from(&url);
+            href.priority = Some(*priority);
+            frontier.seed(href, now).unwrap();
+        }
+        priorities.sort_unstable();
+        for priority in priorities {
+            let Next::Fetch(lease) = frontier.next(now).unwrap() else { panic!("all wait") };
+            assert_eq!((lease.priority(), lease.url()), (priority, &*format!("http://a.example/{round}/{priority}")));
+            frontier.complete(lease, Outcome::Response { status: 200, retry_after: None }, now).unwrap();
+        }
+    }
+    assert_eq!(frontier.statistics().shared_priorities, 0);
+    // One beyond all front queues goes with the closest.
+    for priority in 0..257 {
+        let url = format!("http://a.example/{priority}");
+        let mut href = Href::from(&url);
+        href.priority = Some(priority * 100);
+        frontier.seed(href, now).unwrap();
+    }
+    assert_eq!(frontier.statistics().shared_priorities, 1);
+}

@@ -34,7 +34,7 @@ fn body(number: u64, bytes: usize) -> Vec<u8> {
 }
 
 /// Queues a request of its own.
-fn send<J: Journal>(frontier: &mut Frontier<J>, number: u64, bytes: usize, priority: u8) {
+fn send<J: Journal>(frontier: &mut Frontier<J>, number: u64, bytes: usize, priority: i64) {
     let (url, body) = (format!("{URL}/{}", number % 5), body(number, bytes));
     let mut href = Href::from(&url).metadata(&body).unwrap().identity(body[..8].as_ref()).unwrap();
     href.priority = Some(priority);

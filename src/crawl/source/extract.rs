@@ -151,7 +151,7 @@ impl Extract {
         let depth = self.links.depth();
         let own = depth.saturating_sub(1);
         let depth = if turn == LinkTurn::Part { own } else { depth };
-        let priority = Some(u8::try_from(own).unwrap_or(u8::MAX));
+        let priority = Some(own.into());
         Ok(Found { depth, via: Via::Link, priority, ..Found::seed(link.take(&self.gate)?) })
     }
 

@@ -132,7 +132,7 @@ fn unnamed(host: &CanonicalUrl) -> String {
 }
 
 fn found_sitemap(url: CanonicalUrl, above: u32, queue: u8, named_by: &str) -> Found {
-    let found = Found { priority: Some(queue), ..Found::sitemap(url, above) };
+    let found = Found { priority: Some(queue.into()), ..Found::sitemap(url, above) };
     found.with_metadata(named_by.as_bytes()).expect("a host's name is short")
 }
 
@@ -175,7 +175,7 @@ fn page(
         return Ok(Found { depth, via: Via::Feed, ..Found::seed(link.take(gate)?) });
     }
     check_host(link.url(gate)?, own, options, extract)?;
-    let queue = u8::try_from(depth).unwrap_or(u8::MAX).saturating_add(turn(entry, today));
+    let queue = i64::from(depth) + i64::from(turn(entry, today));
     Ok(Found { depth, via: Via::Listed, priority: Some(queue), ..Found::seed(link.take(gate)?) })
 }
 

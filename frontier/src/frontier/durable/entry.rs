@@ -4,10 +4,11 @@
 //! ```text
 //! flags      1 byte: bits 0, 1 and 7 how it was found, 0 seed, 1 link, 2 redirect, 3 it is a sitemap, 128 listed in a sitemap,
 //!            129 item of a feed, 131 the next flags say it; bits 2 to 6 which of the optional fields are there
-//! priority   1 byte
+//! priority   1 byte, the front queue
 //! redirects  1 byte
 //! more flags 1 byte, only if the first ones say so: bits 0 to 2 how it was found, as the place in the list above, from 0 on; bit 3 it has
-//!            an identity of its own; bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither; bit 6 its place in the queue is given
+//!            an identity of its own; bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither; bit 6 its place in the queue is given;
+//!            bit 7 its priority is not the number of its front queue
 //! depth      varint
 //! referrer   varint, the step from this entry's position to that of the page it was found on; optional
 //! replaces   varint, the step to the entry whose place it takes; optional
@@ -16,6 +17,7 @@
 //! metadata   varint, its length; optional
 //! identity   varint, its length, 1 to 64; optional
 //! after      varint, how many URLs of its priority it was queued after; optional
+//! score      varint, the step from the number of its front queue to its priority; optional
 //! wire URL   varint, its length
 //!            the bytes of the metadata, of the identity, and of the wire URL
 //! ```
@@ -36,6 +38,8 @@ pub struct Entry<'a> {
     pub depth: u32,
     /// Its front queue.
     pub priority: u8,
+    /// Its priority as its finder gave it. Its front queue stood for it, or for the closest, when it was queued.
+    pub score: i64,
     /// How it was found.
     pub via: Via,
     /// Redirects in a row that led here.
@@ -65,6 +69,7 @@ impl<'a> Entry<'a> {
             wire,
             depth: 0,
             priority: 0,
+            score: 0,
             via: Via::Seed,
             redirects: 0,
             attempts: 0,
@@ -81,8 +86,14 @@ impl<'a> Entry<'a> {
     /// A found URL, with the front queue that it goes to.
     pub(crate) fn of(found: &'a Found, priority: u8) -> Self {
         let Found { ref url, depth, via, redirects, referrer, ref metadata, ref identity, seen_test, .. } = *found;
-        let identity = identity.as_ref().map(IdentityBuf::borrow);
-        Self { depth, priority, via, redirects, referrer, metadata, identity, seen_test, ..Self::seed(url.wire()) }
+        let (identity, score) = (identity.as_ref().map(IdentityBuf::borrow), found.score());
+        let blank = Self::seed(url.wire());
+        Self { depth, priority, score, via, redirects, referrer, metadata, identity, seen_test, ..blank }
+    }
+
+    /// The front queue whose number is this priority, or is closest to it: for a URL that is in none yet.
+    pub(crate) fn own_front(score: i64) -> u8 {
+        u8::try_from(score.max(0)).unwrap_or(u8::MAX)
     }
 
     /// The `not_before` of a page that was given up: never, unless it is asked for again.
@@ -112,8 +123,11 @@ const AFTER: u8 = 1 << 6;
 /// The ways to be found, in the order of their numbers in the next flags.
 const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
 
-/// The most bytes before the metadata: four single bytes and nine numbers.
-const HEAD: usize = 4 + 9 * varint::MAX_BYTES;
+/// Among the next flags: its priority is not the number of its front queue.
+const SCORE: u8 = 1 << 7;
+
+/// The most bytes before the metadata: four single bytes and ten numbers.
+const HEAD: usize = 4 + 10 * varint::MAX_BYTES;
 
 /// The bytes before the metadata, assembled first, so that an entry is appended in two or three pieces.
 struct Head {
@@ -143,7 +157,10 @@ impl<'a> Entry<'a> {
     /// Appends an entry at this position: the steps to other entries are relative to it.
     pub(crate) fn write(&self, at: Position, to: &mut Vec<u8>) {
         let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
-        let is_extended = self.identity.is_some() || self.seen_test != SeenTest::Asked || self.after.is_some();
+        let is_extended = self.identity.is_some()
+            || self.seen_test != SeenTest::Asked
+            || self.after.is_some()
+            || self.score != i64::from(self.priority);
         let via = match self.via {
             _ if is_extended => EXTENDED,
             Via::Seed => 0,
@@ -185,6 +202,9 @@ impl<'a> Entry<'a> {
         if let Some(after) = self.after {
             head.put(after.into());
         }
+        if self.score != i64::from(self.priority) {
+            head.put(varint::step(self.priority.into(), self.score.cast_unsigned()));
+        }
         head.put(self.wire.len() as u64);
         to.reserve(head.length + self.metadata.len() + identity.len() + self.wire.len());
         to.extend_from_slice(&head.bytes[..head.length]);
@@ -203,7 +223,11 @@ impl<'a> Entry<'a> {
         };
         let via = u8::try_from(via).expect("few ways");
         let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
-        via | flag(IDENTITY, self.identity.is_some()) | seen_test << SEEN_TEST | flag(AFTER, self.after.is_some())
+        let score = flag(SCORE, self.score != i64::from(self.priority));
+        via | flag(IDENTITY, self.identity.is_some())
+            | seen_test << SEEN_TEST
+            | flag(AFTER, self.after.is_some())
+            | score
     }
 
     /// Reads an entry at this position. Its texts are borrowed from the bytes.
@@ -236,6 +260,8 @@ impl<'a> Entry<'a> {
         let metadata = usize::try_from(number(METADATA)?.unwrap_or(0)).map_err(|_| BEYOND)?;
         let identity = if more & IDENTITY == 0 { 0 } else { fields.varint()? };
         let after = if more & AFTER == 0 { None } else { Some(u16::try_from(fields.varint()?).map_err(|_| BEYOND)?) };
+        let step = if more & SCORE == 0 { 0 } else { fields.varint()? };
+        let score = varint::walk(priority.into(), step).cast_signed();
         let length = usize::try_from(fields.varint()?).map_err(|_| BEYOND)?;
         let metadata = fields.part(metadata)?.bytes();
         let (identity, seen_test) =
@@ -243,7 +269,7 @@ impl<'a> Entry<'a> {
         let wire = fields.text(length)?;
         let blank =
             Self { attempts, referrer, replaces, not_before, metadata, identity, seen_test, after, ..Self::seed(wire) };
-        Ok(Self { depth, priority, via, redirects, ..blank })
+        Ok(Self { depth, priority, score, via, redirects, ..blank })
     }
 }
 
@@ -253,7 +279,7 @@ fn read_more<'a>(
     more: u8,
     length: u64,
 ) -> Result<(Option<Identity<'a>>, SeenTest), &'static str> {
-    let seen_test = match (more & !AFTER) >> SEEN_TEST {
+    let seen_test = match (more & !(AFTER | SCORE)) >> SEEN_TEST {
         0 => SeenTest::Asked,
         1 => SeenTest::Told,
         2 => SeenTest::Skipped,

@@ -28,7 +28,7 @@ use crate::address::HostKey;
 use crate::bytes::varint::{self, number, put};
 use crate::frontier::hosts::{FailureState, Host, HostStatus, RobotsFile, RobotsRedirect, Rules, Usage};
 use crate::frontier::queues::{Back, Queue, Queued, SCHEDULE, schedule};
-use crate::frontier::{Failure, Timestamp, Trouble};
+use crate::frontier::{Failure, PRIORITIES, Timestamp, Trouble};
 use crate::gate::Position;
 
 /// The first flag of a host: it has answered. From bit [`ROBOTS`] on, the flags say what is known of its robots.txt.
@@ -113,7 +113,7 @@ pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
 pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<(Host, Usage)> {
     let mut queue = Queue::default();
     let (host, usage) = read(bytes, |queued, tries| {
-        back.push(&mut queue, queued);
+        back.push_loaded(&mut queue, queued);
         back.set_tries(queued.position, tries);
     })?;
     Some((Host { queue, ..host }, usage))
@@ -124,6 +124,9 @@ pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<(Host, Usage)> 
 /// # Errors
 /// If it is not a valid chunk.
 pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
+    if slice.first() == Some(&PRIORITIES) {
+        return Ok(());
+    }
     if slice.first() == Some(&SCHEDULE) {
         return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
     }
@@ -255,7 +258,7 @@ pub(crate) struct IdleHost<'a> {
 
 /// The idle hosts of a [chunk](crate::frontier::Frontier::save), or all of a list of images. Ends at bytes that are not a host.
 pub(crate) fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
-    if slice.first() == Some(&SCHEDULE) {
+    if slice.first().is_some_and(|mark| [SCHEDULE, PRIORITIES].contains(mark)) {
         slice = &[];
     }
     let hosts = std::iter::from_fn(move || skip(&mut slice));

@@ -283,13 +283,14 @@ mod tests {
                 identity,
                 seen_test,
                 after: (number % 17 == 4).then_some(u16::from(priority) << 8),
+                score: if number % 19 == 3 { i64::MIN >> (number % 60) } else { priority.into() },
             };
             let position = arena.append(&Record::Admitted(blank)).unwrap().unwrap();
             assert!(written.last().is_none_or(|&(before, _)| before < position));
             bytes += wire.len() + metadata.len();
             let metadata = metadata.to_vec();
             bytes += identity.map_or(0, |identity| identity.bytes().len());
-            let own = (identity.map(Identity::to_buf), seen_test, blank.after);
+            let own = (identity.map(Identity::to_buf), seen_test, blank.after, blank.score);
             let more = (referrer, replaces, not_before, metadata, own);
             written.push((position, (wire, depth, priority, via, redirects, attempts, more)));
         }
@@ -298,7 +299,7 @@ mod tests {
             assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
             assert_eq!((entry.via, entry.redirects, entry.attempts), (*via, *redirects, *attempts));
             let metadata = entry.metadata.to_vec();
-            let own = (entry.identity.map(Identity::to_buf), entry.seen_test, entry.after);
+            let own = (entry.identity.map(Identity::to_buf), entry.seen_test, entry.after, entry.score);
             assert_eq!((entry.referrer, entry.replaces, entry.not_before, metadata, own), *more);
         }
         // Each of the three long entries leaves the end of a chunk unused, and the last chunk is not full yet.

@@ -56,6 +56,13 @@ pub enum Record<'a> {
         /// Distinguishes them from other rules.
         digest: u64,
     },
+    /// A front queue without URLs stands for another priority from now on.
+    Priority {
+        /// Its number.
+        front: u8,
+        /// The priority.
+        priority: i64,
+    },
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
     /// A lease went out, under a token.

@@ -169,6 +169,8 @@ pub enum Place {
     Queued {
         /// URLs of its host that go first.
         ahead: u64,
+        /// Its priority, or the closest in use when it was queued.
+        priority: i64,
     },
     /// Not to be fetched before this time.
     Scheduled {
@@ -339,7 +341,13 @@ impl fmt::Display for Remembered {
             Place::Aside { refusal } => write!(f, "; set aside as {refusal}, tried {}", times(self.attempts.into())),
             Place::Dropped => write!(f, "; dropped, tried {}", times(self.attempts.into())),
             Place::GivenUp => write!(f, "; given up with its host, tried {}", times(self.attempts.into())),
-            Place::Queued { ahead } => write!(f, "; queued behind {ahead}, tried {}", times(self.attempts.into())),
+            Place::Queued { ahead, priority } => {
+                write!(f, "; queued ")?;
+                if priority != i64::from(self.depth) {
+                    write!(f, "with priority {priority} ")?;
+                }
+                write!(f, "behind {ahead}, tried {}", times(self.attempts.into()))
+            }
             Place::Scheduled { at } => write!(f, "; scheduled, not before {at}"),
         }
     }

@@ -82,8 +82,8 @@ impl Inquiry<'_> {
             let Remembered { depth, via, redirects, referrer, .. } = *remembered;
             found = Found { depth, via, redirects, referrer, ..found };
             remembered.referrer_url = referrer.map_or(Ok(None), |at| read_wire(journal, at))?.map(Into::into);
-            if let Some(ahead) = host.and_then(|host| self.ahead(host, remembered)) {
-                remembered.place = Place::Queued { ahead };
+            if let Some((ahead, priority)) = host.and_then(|host| self.ahead(host, remembered)) {
+                remembered.place = Place::Queued { ahead, priority };
             } else if let Some(at) = remembered.not_before
                 && let Some(at) = self.state.schedule().find(at, remembered.position)
             {
@@ -119,11 +119,20 @@ impl Inquiry<'_> {
         })
     }
 
-    /// How many URLs of its host go before this one, if it is queued. O(URLs queued of the host). Lent URLs count: they stay in the queue
+    /// How many URLs of its host go before this one, and its priority, if it is queued. O(URLs queued of the host). Lent URLs count: they stay in the queue
     /// until they come back.
-    fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<u64> {
-        let mut queued = self.state.back().levels(&host.queue).flat_map(|level| self.state.back().positions(level));
-        queued.position(|position| position == remembered.position).map(|ahead| ahead as u64)
+    fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<(u64, i64)> {
+        let back = self.state.back();
+        let mut before = 0;
+        for level in back.levels(&host.queue) {
+            for position in back.positions(level) {
+                if position == remembered.position {
+                    return Some((before, back.priorities().of(level.priority)));
+                }
+                before += 1;
+            }
+        }
+        None
     }
 
     /// Why a URL is set aside, if it is. O(URLs set aside).

@@ -159,7 +159,7 @@ impl Verdict {
         }
         match remembered.place {
             Place::Scheduled { at } => Self::Scheduled { at },
-            Place::Queued { ahead } => Self::Waiting {
+            Place::Queued { ahead, .. } => Self::Waiting {
                 attempts,
                 ahead,
                 due: of.host.as_ref().map(HostAccount::may_be_asked).filter(|due| *due > of.now),

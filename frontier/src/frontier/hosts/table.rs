@@ -25,6 +25,7 @@ use super::Validators;
 use super::usage::{SEGMENT, UsageTable};
 use super::{Host, HostId, HostSlot, PolitenessTable, RULES_HOLD, RobotsFile, RobotsRedirect, Rules, Usage};
 use crate::address::HostKey;
+use crate::frontier::Priorities;
 use crate::frontier::durable::RobotsRecord;
 use crate::frontier::robots::Robots;
 use crate::gate::Position;
@@ -217,26 +218,37 @@ impl Hosts {
     }
 
     /// The seats of the hosts, and nothing else of them, to be changed.
-    pub(crate) fn seats(&mut self) -> HostSlots<'_> {
-        HostSlots(self)
+    pub(crate) fn seats<'a>(&'a mut self, priorities: &'a Priorities) -> HostSlots<'a> {
+        HostSlots { hosts: self, priorities }
     }
 }
 
-/// The seats of all hosts: what a queue of hosts may change.
+/// The seats of all hosts: what a queue of hosts may change. And the order of priorities, by which it orders them.
 #[derive(Debug)]
-pub(crate) struct HostSlots<'a>(&'a mut Hosts);
+pub(crate) struct HostSlots<'a> {
+    hosts: &'a mut Hosts,
+    priorities: &'a Priorities,
+}
+
+impl<'a> HostSlots<'a> {
+    /// The order of priorities.
+    #[inline]
+    pub(crate) fn priorities(&self) -> &'a Priorities {
+        self.priorities
+    }
+}
 
 impl Index<HostId> for HostSlots<'_> {
     type Output = HostSlot;
 
     fn index(&self, id: HostId) -> &HostSlot {
-        &self.0[id].seat
+        &self.hosts[id].seat
     }
 }
 
 impl IndexMut<HostId> for HostSlots<'_> {
     fn index_mut(&mut self, id: HostId) -> &mut HostSlot {
-        &mut self.0[id].seat
+        &mut self.hosts[id].seat
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Lease {
     pub(crate) depth: u32,
     /// The front queue that its page was in, and stays in while it is out.
     pub(crate) priority: u8,
+    /// The priority of its page.
+    pub(crate) score: i64,
     pub(crate) via: Via,
     /// Redirects in a row that led to its page.
     pub(crate) redirects: u8,
@@ -281,12 +283,12 @@ impl Lease {
         }
     }
 
-    /// What the entry of its page says, which has this place in the queue of a host and was tried this often since it came there.
+    /// What the entry of its page says, which has this place and priority in the queue of a host and was tried this often since it came there.
     #[inline]
-    pub(crate) fn fill(&mut self, queued: Queued, entry: &Entry<'_>, origin: &str, tries: u8) {
+    pub(crate) fn fill(&mut self, (queued, score): (Queued, i64), entry: &Entry<'_>, origin: &str, tries: u8) {
         let Entry { wire, depth, via, redirects, attempts: earlier, metadata, .. } = *entry;
         self.kind = if via == Via::Sitemap { LeaseKind::Sitemap } else { LeaseKind::Page };
-        (self.position, self.priority) = (Some(queued.position), queued.priority);
+        (self.position, self.priority, self.score) = (Some(queued.position), queued.priority, score);
         (self.texts, self.depth) = (Texts::new(wire, origin), depth);
         (self.via, self.redirects) = (via, redirects);
         self.attempt = tries.saturating_add(earlier).saturating_add(1);
@@ -299,6 +301,11 @@ impl Lease {
         self.lent_at
     }
 
+    /// The priority of its page; the least goes first.
+    pub fn priority(&self) -> i64 {
+        self.score
+    }
+
     /// How long it waited before it went out, if that is known.
     pub fn waited(&self) -> Waited {
         self.waited
@@ -306,9 +313,9 @@ impl Lease {
 
     /// The entry of the same page at this wire URL, which replaces the one that was lent.
     pub(crate) fn entry<'a>(&'a self, wire: &'a str) -> Entry<'a> {
-        let Self { depth, priority, via, redirects, position, ref metadata, seen_test, .. } = *self;
+        let Self { depth, priority, score, via, redirects, position, ref metadata, seen_test, .. } = *self;
         let (replaces, identity) = (position, self.identity());
-        Entry { depth, priority, via, redirects, replaces, metadata, identity, seen_test, ..Entry::seed(wire) }
+        Entry { depth, priority, score, via, redirects, replaces, metadata, identity, seen_test, ..Entry::seed(wire) }
     }
 
     /// The rest of its host between requests.
@@ -376,7 +383,7 @@ impl Found {
         let redirects = lease.redirects().saturating_add(1);
         let (depth, referrer) = (lease.depth(), lease.position());
         // The priority and metadata that the finder gave hold for the target too.
-        let (priority, metadata) = (Some(lease.priority), lease.metadata.clone());
+        let (priority, metadata) = (Some(lease.score), lease.metadata.clone());
         let via = if lease.kind() == LeaseKind::Sitemap { Via::Sitemap } else { Via::Redirect };
         let identity = lease.identity.clone();
         let seen_test = if identity.is_some() { SeenTest::Skipped } else { lease.seen_test };
@@ -446,8 +453,8 @@ pub struct Href<'a> {
     pub text: &'a str,
     /// It is not to be followed, and counts as refused.
     pub nofollow: bool,
-    /// Its front queue: 0 goes first. `None` takes the depth, at most 255.
-    pub priority: Option<u8>,
+    /// Its priority: the least goes first. `None` takes the depth.
+    pub priority: Option<i64>,
     pub(crate) metadata: &'a [u8],
     pub(crate) identity: Option<Identity<'a>>,
     pub(crate) seen_test: SeenTest,

@@ -124,7 +124,8 @@ impl<J: Journal> Frontier<J> {
                 self.drop_refused(id, priority, is_asked, drops)?;
                 continue;
             }
-            lease.fill(first, &entry, host.key.as_str(), self.state.back().tries(first.position));
+            let score = self.state.back().priorities().of(first.priority);
+            lease.fill((first, score), &entry, host.key.as_str(), self.state.back().tries(first.position));
             break entry.referrer;
         };
         if let Some(position) = referrer
@@ -266,6 +267,7 @@ impl<J: Journal> Frontier<J> {
             texts: Texts::default(),
             depth: 0,
             priority: 0,
+            score: 0,
             via: Via::Seed,
             redirects: 0,
             attempt: 1,

@@ -54,7 +54,7 @@ use crate::address::{CanonicalUrl, HostKey};
 use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image};
 use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable, QueueOrder};
 use crate::frontier::state::{Change, PendingParts, State};
-use crate::frontier::{Lease, LeaseToken, Next, Timestamp};
+use crate::frontier::{FrontQueue, Lease, LeaseToken, Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position, Via};
 use host_queues::{FrontTurn, HostQueues};
 use rate::Rate;
@@ -124,6 +124,8 @@ pub struct Frontier<J: Journal = Arena> {
     counts_expired: bool,
     /// Leases that were taken back because their deadlines had passed.
     expired: u64,
+    /// URLs that were queued with others of the closest priority.
+    shared_priorities: u64,
 }
 
 /// The most disallowed URLs that one call drops, so that a host with a million of them does not stop the others.
@@ -176,6 +178,7 @@ impl<J: Journal> Frontier<J> {
             lease_timeout: options.lease_timeout,
             counts_expired: options.counts_expired,
             expired: 0,
+            shared_priorities: 0,
         }
     }
 
@@ -212,6 +215,7 @@ impl<J: Journal> Frontier<J> {
             self.gate().fits(&found.metadata)?;
         }
         let host = self.host_of(&found.url, now)?;
+        let priority = self.front_queue(priority)?;
         let entry = Entry { after: self.place_in_queue(host, priority), ..Entry::of(&found, priority) };
         let position = self.commit(&Record::Admitted(entry), Some(host), None)?;
         if let Some(position) = position {
@@ -337,6 +341,25 @@ impl<J: Journal> Frontier<J> {
     /// As [`flush`](Self::flush).
     pub fn flush_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, FrontierError> {
         Ok(self.journal.flush_due(now)?)
+    }
+
+    /// The front queue for a URL of this priority that is queued now. If none stands for it, one without URLs does from now on; if there is
+    /// none without, the closest is taken.
+    #[inline]
+    pub(super) fn front_queue(&mut self, priority: i64) -> io::Result<u8> {
+        let back = self.state.back();
+        match back.priorities().find(priority, |front| back.is_unused(front)) {
+            FrontQueue::Exact(front) => Ok(front),
+            FrontQueue::Free(front) => {
+                self.commit(&Record::Priority { front, priority }, None, None)?;
+                self.queues.reorder(&self.state);
+                Ok(front)
+            }
+            FrontQueue::Closest(front) => {
+                self.shared_priorities += 1;
+                Ok(front)
+            }
+        }
     }
 
     /// How many URLs of its host and priority a URL that is queued now goes after; `None` for all.

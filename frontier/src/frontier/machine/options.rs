@@ -190,6 +190,8 @@ pub struct FrontierStatistics {
     pub retired_hosts: u64,
     /// Leases that were taken back in this run, because their [deadlines](FrontierOptions::lease_timeout) had passed.
     pub expired: u64,
+    /// URLs that were queued in this run with others of the closest priority, because 256 other priorities were in use.
+    pub shared_priorities: u64,
     /// URLs that were [given up](crate::frontier::Next::GiveUp), and wait to be [asked for again](super::Frontier::ask_again).
     pub unreachable: u64,
     /// Bytes of memory in all: queues, hosts with their robots rules, and journal.

@@ -41,7 +41,6 @@ use super::{Frontier, FrontierError};
 use crate::address::{CanonicalUrl, Canonicalizer};
 use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, HostState, Outlook, Patience};
-use crate::frontier::queues::Queued;
 use crate::frontier::{Href, Lease, Timestamp};
 use crate::gate::{DropRule, Found, Position, Refusal};
 use crate::seen::Removal;
@@ -178,7 +177,7 @@ impl<J: Journal> Frontier<J> {
             self.gate().refuse(refusal);
             return Ok(Some(refusal));
         }
-        let entry = Entry { not_before: Some(at), ..Entry::of(found, found.front_queue()) };
+        let entry = Entry { not_before: Some(at), ..Entry::of(found, Entry::own_front(found.score())) };
         self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
         if !found.metadata.is_empty() {
             self.gate().note_held(self.journal.held());
@@ -202,21 +201,22 @@ impl<J: Journal> Frontier<J> {
 
     /// Moves one URL from the schedule to its host's queue. The entry is read for the URL's text: its host may be evicted or new.
     fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
-        let Entry { wire, priority, .. } = self.journal.read(position)?;
+        let Entry { wire, score, .. } = self.journal.read(position)?;
         let url = canonicalizer.canonicalize(wire);
         let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let host = self.host_of(&url, now)?;
-        self.queue_due((host, url.origin()), Queued { position, priority }, None, now)
+        self.queue_due((host, url.origin()), (position, score), None, now)
     }
 
     /// Queues a URL whose time has come, which was asked for again, or which today's rules let pass.
     fn queue_due(
         &mut self,
         (id, host): (HostId, &str),
-        Queued { position, priority }: Queued,
+        (position, score): (Position, i64),
         from: Option<Aside>,
         now: Timestamp,
     ) -> io::Result<()> {
+        let priority = self.front_queue(score)?;
         let after = self.place_in_queue(id, priority);
         self.commit(&Record::Due(DueRecord { host, position, priority, from, after }), Some(id), None)?;
         self.queues.arrived(&mut self.state, id, priority, now);
@@ -359,7 +359,7 @@ impl<J: Journal> Frontier<J> {
         let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         for _ in 0..RETURNS {
             let Some((position, from)) = self.state.schedule().first_aside(round) else { break };
-            let Entry { wire, priority, via, depth, redirects, .. } = self.journal.read(position)?;
+            let Entry { wire, priority, score, via, depth, redirects, .. } = self.journal.read(position)?;
             let ruled = self.state.gate().judge_again(wire, (via, depth, redirects));
             if let Err(refusal) = ruled
                 && !from.refusal.is_of_host_budget()
@@ -378,7 +378,7 @@ impl<J: Journal> Frontier<J> {
                 self.commit(&Record::Aside(record), Some(host), None)?;
                 continue;
             }
-            self.queue_due((host, url.origin()), Queued { position, priority }, from, now)?;
+            self.queue_due((host, url.origin()), (position, score), from, now)?;
         }
         Ok(())
     }
@@ -445,12 +445,12 @@ impl<J: Journal> Frontier<J> {
         let mut asked = 0;
         while let Some(position) = self.state.schedule().first_parked() {
             let entry = self.journal.read(position)?;
-            let priority = entry.priority;
+            let score = entry.score;
             let url = canonicalizer.canonicalize(entry.wire);
             let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             let host = self.host_of(&url, now)?;
             self.forgive(host, now)?;
-            self.queue_due((host, url.origin()), Queued { position, priority }, None, now)?;
+            self.queue_due((host, url.origin()), (position, score), None, now)?;
             asked += 1;
         }
         Ok(asked)

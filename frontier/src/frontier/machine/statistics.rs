@@ -50,6 +50,7 @@ impl<J: Journal> Frontier<J> {
             hosts_in_memory: state.hosts().len() as u64,
             retired_hosts: count.retired_hosts,
             expired: self.expired,
+            shared_priorities: self.shared_priorities,
             unreachable: state.schedule().parked(),
             memory: seated.memory + (state.hosts_memory() + queues + journal) as u64,
             queue_memory: queues as u64,

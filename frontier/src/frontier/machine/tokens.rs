@@ -218,7 +218,8 @@ impl<J: Journal> Frontier<J> {
             let queued = Queued { position, priority: out.page.priority() };
             let entry = self.journal.read(position)?;
             let (origin, referrer) = (self.state.host(out.host).key.as_str(), entry.referrer);
-            lease.fill(queued, &entry, origin, self.state.back().tries(position));
+            let score = self.state.back().priorities().of(queued.priority);
+            lease.fill((queued, score), &entry, origin, self.state.back().tries(position));
             if let Some(referrer) = referrer
                 && let Some(referrer) = read_wire(&mut self.journal, referrer)?
             {
@@ -378,11 +379,10 @@ impl<J: Journal> Frontier<J> {
             return url.map(|url| Ok((self.host_of(&url, now)?, 0))).transpose();
         };
         let entry = self.journal.read(position)?;
-        let priority = entry.priority;
         let Ok(url) = canonicalizer.canonicalize(entry.wire) else { return Ok(None) };
         let host = self.host_of(&url, now)?;
-        let is_queued = self.state.back().holds(&self.state.host(host).queue, Queued { position, priority });
-        Ok(is_queued.then_some((host, priority)))
+        let queued = self.state.back().find(&self.state.host(host).queue, position);
+        Ok(queued.map(|queued| (host, queued.priority)))
     }
 }
 

@@ -5,6 +5,7 @@ use std::hint::black_box;
 
 use super::{Chunk, Level, NONE, Pool, Queued};
 use crate::bytes::varint;
+use crate::frontier::Priorities;
 use crate::gate::Position;
 
 /// The back queues: for each host, the positions of its URLs, by priority; within a priority in the order in which they were
@@ -32,6 +33,30 @@ pub(crate) struct Back {
     chunks: Pool<Chunk>,
     /// The used tries of the few queued URLs that have any.
     tried: BTreeMap<Position, u8>,
+    /// The order of priorities.
+    priorities: Box<Priorities>,
+    /// The levels of each priority, over all hosts.
+    in_use: InUse,
+}
+
+/// A count for each priority.
+#[derive(Debug)]
+struct InUse(Box<[u32; 256]>);
+
+impl Default for InUse {
+    fn default() -> Self {
+        Self(Box::new([0; 256]))
+    }
+}
+
+impl InUse {
+    fn came(&mut self, priority: u8) {
+        self.0[usize::from(priority)] += 1;
+    }
+
+    fn left(&mut self, priority: u8) {
+        self.0[usize::from(priority)] -= 1;
+    }
 }
 
 /// One host's share of the back queues, stored in the host. Only [`Back`], which has the rest, can change it.
@@ -85,6 +110,28 @@ impl Back {
         first.filter(|(_, position)| keeps_place(*position)).last().map_or(0, |(places, _)| places)
     }
 
+    /// Queues the next URL of a queue that is loaded: after all others, at its worst level or at a new one after that.
+    pub(crate) fn push_loaded(&mut self, queue: &mut Queue, queued: Queued) {
+        let Queued { position, priority } = queued;
+        queue.len += 1;
+        let (mut worst, mut next) = (NONE, if queue.len == 1 { NONE } else { queue.best.next });
+        while next != NONE {
+            (worst, next) = (next, self.levels[next].next);
+        }
+        let level = if worst == NONE { &mut queue.best } else { &mut self.levels[worst] };
+        if queue.len > 1 && level.priority == priority {
+            level.push(&mut self.chunks, position.to_u64());
+            return;
+        }
+        self.in_use.came(priority);
+        if queue.len == 1 {
+            queue.best = Level::of(queued);
+            return;
+        }
+        let added = self.levels.take(Level::of(queued));
+        (if worst == NONE { &mut queue.best } else { &mut self.levels[worst] }).next = added;
+    }
+
     /// Queues a URL before all of the same priority. For pages that are queued again after a crash: they were found before all URLs in the
     /// queue.
     pub(crate) fn push_front(&mut self, queue: &mut Queue, queued: Queued) {
@@ -135,6 +182,13 @@ impl Back {
     /// Whether a URL is near enough to the front to have been lent out.
     pub(crate) fn holds(&self, queue: &Queue, queued: Queued) -> bool {
         self.of(queue, queued.priority).take(REACH).any(|position| position == queued.position)
+    }
+
+    /// The place of a URL, if it is near enough to the front of its priority to have been lent out.
+    pub(crate) fn find(&self, queue: &Queue, position: Position) -> Option<Queued> {
+        let priorities = self.levels(queue).map(|level| level.priority);
+        let places = priorities.map(|priority| Queued { position, priority });
+        places.into_iter().find(|queued| self.holds(queue, *queued))
     }
 
     /// The next URL that is not `out`: the first of the best priority that has one. O(`out`²), and a host has only a few out.
@@ -204,6 +258,22 @@ impl Back {
         }
     }
 
+    /// The priority that each front queue stands for.
+    #[inline]
+    pub(crate) fn priorities(&self) -> &Priorities {
+        &self.priorities
+    }
+
+    /// The same, to change them.
+    pub(crate) fn priorities_mut(&mut self) -> &mut Priorities {
+        &mut self.priorities
+    }
+
+    /// Whether no URL has this priority.
+    pub(crate) fn is_unused(&self, priority: u8) -> bool {
+        self.in_use.0[usize::from(priority)] == 0
+    }
+
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
         // A map's node may be half empty.
@@ -240,10 +310,11 @@ impl Back {
     #[inline]
     pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Position> {
         let first = queue.first()?.position;
-        if !queue.best.advance(&mut self.chunks)
-            && let Some(next) = self.take_level(queue.best.next)
-        {
-            queue.best = next;
+        if !queue.best.advance(&mut self.chunks) {
+            self.in_use.left(queue.best.priority);
+            if let Some(next) = self.take_level(queue.best.next) {
+                queue.best = next;
+            }
         }
         queue.len -= 1;
         Some(first)
@@ -255,14 +326,15 @@ impl Back {
             return self.pop(queue);
         }
         let (mut before, mut id) = (NONE, queue.best.next);
-        while id != NONE && self.levels[id].priority < priority {
+        while id != NONE && self.levels[id].priority != priority {
             (before, id) = (id, self.levels[id].next);
         }
-        let mut level = (id != NONE).then(|| self.levels[id]).filter(|level| level.priority == priority)?;
+        let mut level = (id != NONE).then(|| self.levels[id])?;
         let first = level.queued().position;
         if level.advance(&mut self.chunks) {
             self.levels[id] = level;
         } else {
+            self.in_use.left(priority);
             let next = self.levels.give_back(id);
             (if before == NONE { &mut queue.best } else { &mut self.levels[before] }).next = next;
         }
@@ -282,27 +354,31 @@ impl Back {
     /// The level that `queued` belongs to, with the chunks to write to. If there is none, makes one with this URL alone, in its place among
     /// the levels, which are ordered by priority; then returns `None`, since nothing is left to do.
     fn level<'a>(&'a mut self, queue: &'a mut Queue, queued: Queued) -> Option<(&'a mut Level, &'a mut Pool<Chunk>)> {
-        let Self { levels, chunks, .. } = self;
+        let Self { levels, chunks, priorities, in_use, .. } = self;
         let alone = Level::of(queued);
         let best = &mut queue.best;
         if queue.len == 0 {
+            in_use.came(queued.priority);
             *best = alone;
             return None;
         }
-        if best.priority >= queued.priority {
-            if best.priority > queued.priority {
-                *best = alone.before(levels.take(*best));
-                return None;
-            }
+        if best.priority == queued.priority {
             return Some((best, chunks));
         }
+        let rank = priorities.rank(queued.priority);
+        if priorities.rank(best.priority) > rank {
+            in_use.came(queued.priority);
+            *best = alone.before(levels.take(*best));
+            return None;
+        }
         let (mut before, mut id) = (NONE, best.next);
-        while id != NONE && levels[id].priority < queued.priority {
+        while id != NONE && priorities.rank(levels[id].priority) < rank {
             (before, id) = (id, levels[id].next);
         }
         if id != NONE && levels[id].priority == queued.priority {
             return Some((&mut levels[id], chunks));
         }
+        in_use.came(queued.priority);
         let made = levels.take(alone.before(id));
         if before == NONE {
             best.next = made;

@@ -277,7 +277,7 @@ impl Domains {
                 continue;
             }
             let is_new = match (queues.known.best(), queues.new.best()) {
-                (Some(known), Some(new)) => new < known,
+                (Some(known), Some(new)) => seats.priorities().rank(new) < seats.priorities().rank(known),
                 (known, _) => known.is_none(),
             };
             if self.is_beyond(turns, self.lead) {

@@ -2,8 +2,8 @@
 //!
 //! # Front: hosts that may be asked now
 //!
-//! A priority is one byte, and 0 goes first. There are 256 lists and one bit for each, so the best priority is found in four words of
-//! memory.
+//! A priority is one byte here, the number of a front queue: see [`Priorities`]. There are 256 lists, and one bit for each by its rank, so
+//! the best priority is found in four words of memory.
 //!
 //! # Wait queues: hosts that wait for their rate group or their domain
 //!
@@ -26,8 +26,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::frontier::Timestamp;
 use crate::frontier::hosts::{HostId, HostSlots, ListLink};
+use crate::frontier::{Priorities, Timestamp};
 
 /// The front queues: hosts that may be asked now, by the priority of their best URL; first come, first served within a priority.
 ///
@@ -42,7 +42,7 @@ use crate::frontier::hosts::{HostId, HostSlots, ListLink};
 pub(crate) struct Front {
     /// A list of hosts for each priority.
     queues: Box<[ListLink; 256]>,
-    /// One bit for each priority: whether its list has a host.
+    /// One bit for each priority, by its rank: whether its list has a host.
     occupied: [u64; 4],
     /// The number of hosts in all lists.
     len: usize,
@@ -61,7 +61,7 @@ impl Front {
         seats[host].link = ListLink { before: last, behind: HostId::NONE };
         self.after(seats, last, priority).behind = host;
         self.queues[usize::from(priority)].before = host;
-        self.occupied[usize::from(priority) / 64] |= 1 << (priority % 64);
+        self.occupy(seats.priorities().rank(priority));
         self.len += 1;
     }
 
@@ -75,22 +75,23 @@ impl Front {
             seats[behind].link.before = before;
         }
         if self.queues[usize::from(priority)].behind == HostId::NONE {
-            self.occupied[usize::from(priority) / 64] &= !(1 << (priority % 64));
+            let rank = seats.priorities().rank(priority);
+            self.occupied[usize::from(rank) / 64] &= !(1 << (rank % 64));
         }
         self.len -= 1;
     }
 
     /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
     pub(crate) fn pop(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
-        let priority = self.best()?;
+        let priority = self.best(seats.priorities())?;
         let host = self.queues[usize::from(priority)].behind;
         self.remove(seats, host, priority);
         Some((host, priority))
     }
 
     /// The host that [`pop`](Self::pop) would take.
-    pub(crate) fn first(&self) -> Option<HostId> {
-        self.best().map(|priority| self.queues[usize::from(priority)].behind)
+    pub(crate) fn first(&self, priorities: &Priorities) -> Option<HostId> {
+        self.best(priorities).map(|priority| self.queues[usize::from(priority)].behind)
     }
 
     /// The number of hosts that may be asked now.
@@ -98,11 +99,25 @@ impl Front {
         self.len
     }
 
+    /// The order of priorities has changed. O(priorities).
+    pub(crate) fn reorder(&mut self, priorities: &Priorities) {
+        self.occupied = [0; 4];
+        for front in 0..=u8::MAX {
+            if self.queues[usize::from(front)].behind != HostId::NONE {
+                self.occupy(priorities.rank(front));
+            }
+        }
+    }
+
+    fn occupy(&mut self, rank: u8) {
+        self.occupied[usize::from(rank) / 64] |= 1 << (rank % 64);
+    }
+
     /// The best priority that has a host.
-    fn best(&self) -> Option<u8> {
+    fn best(&self, priorities: &Priorities) -> Option<u8> {
         let word = (0..4u8).find(|&word| self.occupied[usize::from(word)] != 0)?;
         let bit = self.occupied[usize::from(word)].trailing_zeros();
-        Some(word * 64 + u8::try_from(bit).expect("a word has 64 bits"))
+        Some(priorities.at(word * 64 + u8::try_from(bit).expect("a word has 64 bits")))
     }
 
     /// The link that says which host comes after this one; for no host, the queue's own link.
@@ -121,7 +136,7 @@ pub(crate) struct WaitQueue {
 impl WaitQueue {
     /// Puts a host that is in no queue after all others of its priority.
     pub(crate) fn push(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
-        let level = self.level(priority);
+        let level = self.level(seats.priorities(), priority);
         let last = std::mem::replace(&mut level.before, host);
         if last == HostId::NONE {
             level.behind = host;
@@ -133,7 +148,7 @@ impl WaitQueue {
 
     /// Puts a host that is in no queue before all others of its priority.
     pub(crate) fn push_front(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
-        let level = self.level(priority);
+        let level = self.level(seats.priorities(), priority);
         let first = std::mem::replace(&mut level.behind, host);
         if first == HostId::NONE {
             level.before = host;
@@ -147,7 +162,7 @@ impl WaitQueue {
     /// writes it.
     pub(crate) fn remove(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
         let ListLink { before, behind } = seats[host].link;
-        let level = self.level(priority);
+        let level = self.level(seats.priorities(), priority);
         if before == HostId::NONE {
             level.behind = behind;
         } else {
@@ -181,14 +196,13 @@ impl WaitQueue {
     }
 
     /// The list of a priority; makes one if there is none, which the caller must not leave empty.
-    fn level(&mut self, priority: u8) -> &mut ListLink {
-        let at = match self.levels.binary_search_by_key(&priority, |(of, _)| *of) {
-            Ok(at) => at,
-            Err(at) => {
-                self.levels.insert(at, (priority, ListLink::default()));
-                at
-            }
-        };
+    fn level(&mut self, priorities: &Priorities, priority: u8) -> &mut ListLink {
+        let at = self.levels.iter().position(|(of, _)| *of == priority).unwrap_or_else(|| {
+            let rank = priorities.rank(priority);
+            let at = self.levels.partition_point(|(of, _)| priorities.rank(*of) < rank);
+            self.levels.insert(at, (priority, ListLink::default()));
+            at
+        });
         &mut self.levels[at].1
     }
 }

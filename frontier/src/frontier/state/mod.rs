@@ -35,6 +35,7 @@
 //! | `Disallowed` | URLs leave their queue, and no page was fetched |
 //! | `Aside` | a URL leaves its queue, or where an earlier round set it aside, and is set aside |
 //! | `Rules` | a new round of rules begins |
+//! | `Priority` | a front queue stands for another priority |
 //! | `Forgotten` | a URL leaves the seen set |
 //! | `Host` | a host gets the status in it, and what is known of its robots.txt may change |
 //! | `Lent` | a lease is out under a token, until a record says that it is back |
@@ -153,6 +154,7 @@ impl State {
                     self.judged_by = self.judged_by.next(*digest, change.at);
                 }
             }
+            Record::Priority { front, priority } => self.back.priorities_mut().set(*front, *priority),
             Record::Forgotten { fingerprint } => {
                 if fresh.seen {
                     // Layouts that cannot forget have no such records.
@@ -376,7 +378,7 @@ impl State {
 
     /// The seats of the hosts, for the machine to change: no record is about them.
     pub(crate) fn seats(&mut self) -> HostSlots<'_> {
-        self.hosts.seats()
+        self.hosts.seats(self.back.priorities())
     }
 
     /// The back queues.

@@ -41,7 +41,7 @@ use crate::frontier::durable::{
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostCost, HostId, PolitenessTable};
 use crate::frontier::queues::{self, Queued, SCHEDULE};
-use crate::frontier::{Frontier, FrontierOptions, LeaseToken, Timestamp};
+use crate::frontier::{Frontier, FrontierOptions, LeaseToken, PRIORITIES, Priorities, Timestamp};
 use crate::gate::{Found, Gate, OptionError, Position, fingerprint};
 use crate::seen::SeenSet;
 
@@ -103,6 +103,11 @@ impl Resume {
     /// # Errors
     /// If it is not valid.
     pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
+        if slice.first() == Some(&PRIORITIES) {
+            *self.state.back.priorities_mut() = Priorities::load(slice).ok_or(BadSlice)?;
+            self.pieces.priorities = position;
+            return Ok(());
+        }
         if slice.first() == Some(&SCHEDULE) {
             let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
             self.pieces.schedule.push((last, position));
@@ -209,7 +214,10 @@ impl Resume {
                 let fresh = PendingParts { schedule: is_new(aside.to), aside: aside.from.is_some_and(is_new), ..fresh };
                 self.apply(at, record, host, None, fresh);
             }
-            Record::Rules { .. } | Record::Extended { .. } => self.apply(at, record, None, None, fresh),
+            Record::Priority { .. } if at < self.pieces.priorities => {}
+            Record::Rules { .. } | Record::Extended { .. } | Record::Priority { .. } => {
+                self.apply(at, record, None, None, fresh);
+            }
             Record::Forgotten { fingerprint } => {
                 let shard = self.state.gate().seen().shard_of(*fingerprint);
                 let fresh = PendingParts { seen: !self.pieces.has_seen(shard, at), ..fresh };

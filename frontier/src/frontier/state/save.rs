@@ -25,6 +25,8 @@ pub(crate) struct StateChunk(Part);
 /// The parts, in the order in which they are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
+    /// The priorities of front queues.
+    Priorities,
     /// The schedule, from this second on.
     Schedule(u64),
     /// Hosts, by the chunk's number.
@@ -33,16 +35,21 @@ enum Part {
 
 impl Default for StateChunk {
     fn default() -> Self {
-        Self(Part::Schedule(0))
+        Self(Part::Priorities)
     }
 }
 
 impl State {
-    /// Appends a chunk; returns the next one. The schedule goes first: a URL that leaves it before its piece is saved is in its host's
-    /// chunk, which is saved later. An empty schedule has no piece.
+    /// Appends a chunk; returns the next one. The priorities go first, so that a replay knows them for each host. Then the schedule: a URL that leaves it before its piece is saved is in its host's
+    /// chunk, which is saved later. An empty schedule has no piece, nor have priorities that are the numbers of
+    /// their front queues.
     pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         let hosts = self.hosts();
         let number = match self.part(slice) {
+            Part::Priorities => {
+                self.back().priorities().save(to);
+                return Some(StateChunk(Part::Schedule(0)));
+            }
             Part::Schedule(from) => {
                 let next = self.schedule().save(from, to);
                 return Some(StateChunk(next.map_or(Part::Hosts(0), Part::Schedule)));
@@ -57,7 +64,9 @@ impl State {
     /// The part that a chunk covers: an empty schedule is skipped.
     fn part(&self, slice: StateChunk) -> Part {
         match slice.0 {
-            Part::Schedule(_) if self.schedule().is_blank() => Part::Hosts(0),
+            Part::Priorities if !self.back().priorities().is_plain() => Part::Priorities,
+            Part::Priorities | Part::Schedule(_) if self.schedule().is_blank() => Part::Hosts(0),
+            Part::Priorities => Part::Schedule(0),
             part => part,
         }
     }
@@ -66,7 +75,7 @@ impl State {
     pub(crate) fn hosts_of(&self, slice: StateChunk) -> impl Iterator<Item = &Host> {
         let hosts = match self.part(slice) {
             Part::Hosts(number) => Some(self.slice_of_hosts(number)),
-            Part::Schedule(_) => None,
+            Part::Priorities | Part::Schedule(_) => None,
         };
         hosts.into_iter().flatten().map(|(host, _)| host)
     }
@@ -93,7 +102,7 @@ impl State {
 /// A checkpoint does not stop the crawl: its pieces are saved one after another while the crawl goes on, each at its own position. So there
 /// is one rule on resume: *a record is new to the pieces that were saved before it was written, and to no others.*
 ///
-/// The order is schedule, hosts, seen set, counts. A URL that left the schedule before its piece was saved is in its host's chunk, which
+/// The order is priorities, schedule, hosts, seen set, counts. A URL that left the schedule before its piece was saved is in its host's chunk, which
 /// was saved later.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SavedAt {
@@ -103,6 +112,8 @@ pub(super) struct SavedAt {
     pub(super) schedule: Vec<(u64, Position)>,
     /// Where each shard of the seen set was saved; empty if the layout cannot forget, since inserting twice then does no harm.
     pub(super) shards: Vec<Position>,
+    /// Where the priorities were saved; 0 if they had no piece.
+    pub(super) priorities: Position,
     /// Where the counts were taken.
     pub(super) counts: Position,
 }

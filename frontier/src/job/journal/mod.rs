@@ -25,10 +25,11 @@
 //!           0  flags     u8: bits 0, 1 and 7 how it was found (as `durable/entry.rs` has it), bit 2 there is a referrer,
 //!                        bit 3 it replaces an entry, bit 4 it was scheduled, bit 5 it was tried before,
 //!                        bit 6 there is metadata
-//!           1  priority  u8
+//!           1  priority  u8, the front queue
 //!           2  redirects u8
 //!              more      u8, only if bits 0, 1 and 7 are all set: bits 0 to 2 how it was found, bit 3 there is an identity,
-//!                        bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither; bit 6 its place in the queue is given
+//!                        bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither; bit 6 its place in the queue is given,
+//!                        bit 7 its priority is not the number of its front queue
 //!              depth
 //!              referrer  the step from the frame's position to it, back or forth; only if there is one
 //!              replaced  likewise
@@ -37,6 +38,7 @@
 //!              length    of the metadata; only if there is any
 //!              length    of the identity, 1 to 64; only if there is one
 //!              after     how many URLs of its priority it was queued after; only if its place is given
+//!              score     the step from the number of its front queue to its priority; only if bit 7 is set
 //!              length    of the wire URL
 //!              metadata  its bytes
 //!              identity  its bytes
@@ -135,6 +137,10 @@
 //!           0  queued    as kind 5, up to where it was set aside
 //!              after     varint, how many URLs of its priority it was queued after
 //!              host      the rest, UTF-8, as above
+//!
+//! kind 16, a front queue without URLs stands for another priority from now on:
+//!           0  front     u8, its number, which other records call the priority
+//!           1  priority  i64
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame from another place or another job that was left in a

@@ -20,6 +20,7 @@
 //! | 13, extended | about 12 | for each extension of a deadline |
 //! | 14, returned | 9 | for each lease with a token that is given back |
 //! | 15, due at a place | 1 or 2 more than kind 5 | as kind 5, if the last goes first |
+//! | 16, priority | 9 | for each priority that no front queue stands for |
 //!
 //! A host that is ill takes 5 bytes more, plus the failure's words.
 //!
@@ -86,6 +87,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Extended { .. } => 13,
         Record::Returned { .. } => 14,
         Record::Due(_) => 15,
+        Record::Priority { .. } => 16,
     }
 }
 
@@ -102,6 +104,10 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
         Record::Again { settled, entry } => write_again(settled, entry, at, to),
         Record::Disallowed(disallowed) => write_disallowed(disallowed, to),
         Record::Rules { digest } => to.extend(digest.to_le_bytes()),
+        Record::Priority { front, priority } => {
+            to.push(*front);
+            to.extend(priority.to_le_bytes());
+        }
         Record::Aside(aside) => write_aside(aside, to),
         Record::Lent(lent) => write_lent(lent, at, to),
         Record::Extended { token, deadline } => write_deadline(*token, *deadline, to),
@@ -133,6 +139,7 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
         14 => read_token(&mut fields)
             .and_then(|token| Ok(Record::Returned { token, is_overdue: fields.variant(&[false, true])? })),
         15 => read_due(&mut fields, true).map(Record::Due),
+        16 => fields.u8().and_then(|front| Ok(Record::Priority { front, priority: fields.u64()?.cast_signed() })),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -385,16 +392,21 @@ mod tests {
 
     const HERE: Position = Position::from_u64(0x0102_0304_0506);
 
-    fn records() -> Vec<Record<'static>> {
-        let entry = Entry {
+    fn entry() -> Entry<'static> {
+        Entry {
             depth: 1,
             priority: 2,
+            score: 2,
             via: Via::Redirect,
             redirects: 3,
             attempts: 2,
             referrer: Some(Position::from_u64(32)),
             ..Entry::seed("http://a/")
-        };
+        }
+    }
+
+    fn records() -> Vec<Record<'static>> {
+        let entry = entry();
         let host = "http://a";
         let due = Timestamp::from_micros(1 << 50);
         let status = HostStatus { due, failures: 7, has_answered: true, ..HostStatus::default() };
@@ -485,6 +497,7 @@ mod tests {
             LentRecord { page: None, host, for_other: "http://b", url: "http://a/robots.txt", attempt: 3, ..page };
         records.extend([Record::Lent(page), Record::Lent(robots), Record::Extended { token, deadline }]);
         records.extend([false, true].map(|is_overdue| Record::Returned { token, is_overdue }));
+        records.push(Record::Priority { front: 255, priority: -7 });
         records
     }
 

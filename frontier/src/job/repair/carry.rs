@@ -194,7 +194,8 @@ impl Findings {
                 let at = known.binary_search_by_key(&referrer.to_u64(), |known| known.position).ok()?;
                 placed.get(&known[at].fingerprint).copied()
             });
-            let entry = Entry { referrer, replaces: None, ..found };
+            // The new journal has not said that a front queue stands for another number than its own.
+            let entry = Entry { referrer, replaces: None, priority: Entry::own_front(found.score), ..found };
             match state {
                 PageState::Silent if !placed.contains_key(&fingerprint) => {
                     let cost = HostCost { is_page: entry.via != Via::Sitemap, bytes: 0 };
@@ -252,7 +253,8 @@ impl Findings {
 fn entry(line: &PageLine) -> Entry<'_> {
     Entry {
         depth: line.depth,
-        priority: u8::try_from(line.depth).unwrap_or(u8::MAX),
+        priority: Entry::own_front(line.depth.into()),
+        score: line.depth.into(),
         via: line.via,
         ..Entry::seed(&line.url)
     }

@@ -49,14 +49,21 @@ impl Both {
     }
 
     pub(super) fn submit(&mut self, host: usize, depth: u32, is_disallowed: bool) {
-        self.submit_own(host, depth, is_disallowed, Own::Nothing);
+        self.submit_own(host, (depth, None), is_disallowed, Own::Nothing);
     }
 
-    pub(super) fn submit_own(&mut self, host: usize, depth: u32, is_disallowed: bool, own: Own) {
+    pub(super) fn submit_own(
+        &mut self,
+        host: usize,
+        (depth, priority): (u32, Option<i64>),
+        is_disallowed: bool,
+        own: Own,
+    ) {
         let (text, page) = self.page(host, is_disallowed, own);
         let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
         let mut found = Found::seed(url).with_metadata(&page.number.to_le_bytes()).unwrap();
-        (found.depth, found.via) = (depth, Via::Link);
+        (found.depth, found.via, found.priority) = (depth, Via::Link, priority);
+        let priority = priority.unwrap_or(depth.into());
         if let Own::Identity(_, seen_test) | Own::Url(seen_test) = own {
             found.seen_test = seen_test;
         }
@@ -64,7 +71,7 @@ impl Both {
             found = found.with_identity(&[identity]).unwrap();
         }
         let seen_test = found.seen_test;
-        let url = Url { host, page, priority: depth, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
+        let url = Url { host, page, priority, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
         let refused = self.model.refusal(&url, seen_test);
         match self.frontier.gate().admit(found) {
             Admission::Refused(refusal) => assert_eq!(refused, Some(refusal), "{}", url.text),

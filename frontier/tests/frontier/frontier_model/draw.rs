@@ -44,11 +44,18 @@ fn own() -> impl Strategy<Value = Own> {
     ]
 }
 
+/// Within the numbers of front queues and beyond.
+fn priority() -> impl Strategy<Value = Option<i64>> {
+    let far = prop::sample::select(vec![i64::MIN, -5, -1, 2, 255, 256, 1 << 40, i64::MAX]);
+    prop::option::weighted(0.4, prop_oneof![far, -20..20i64, any::<i64>()])
+}
+
 pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
     let took = prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000]));
     let action = prop_oneof![
-        6 => (0..HOSTS, 0..4u32, prop::bool::weighted(0.3), own())
-            .prop_map(|(host, depth, is_disallowed, own)| Action::Submit { host, depth, is_disallowed, own }),
+        6 => (0..HOSTS, 0..4u32, priority(), prop::bool::weighted(0.3), own()).prop_map(
+            |(host, depth, priority, is_disallowed, own)| Action::Submit { host, depth, priority, is_disallowed, own }
+        ),
         2 => (0..HOSTS, 0..20_000u64, prop::bool::weighted(0.3))
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         6 => Just(Action::Next),

@@ -33,6 +33,8 @@ enum Action {
     Submit {
         host: usize,
         depth: u32,
+        /// Its own, in place of the depth.
+        priority: Option<i64>,
         is_disallowed: bool,
         own: Own,
     },
@@ -112,7 +114,7 @@ struct Page {
 struct Url {
     host: usize,
     page: Page,
-    priority: u32,
+    priority: i64,
     /// Among URLs of one host and priority the lowest goes first.
     order: i64,
     text: String,
@@ -150,7 +152,7 @@ struct Host {
     ill: Option<Failing>,
     has_answered: bool,
     /// Since when it stands in which front queue.
-    stands: Option<(u32, u64)>,
+    stands: Option<(i64, u64)>,
     /// Until when it rests, as it was when it sat down, and when that was: of those due at one moment, the first that sat down goes first.
     rests: Option<(Timestamp, u64)>,
     /// It rests for its hours, and has not been asked since.
@@ -174,7 +176,7 @@ struct Host {
     /// The address that its robots.txt is asked for at.
     robots_address: Option<usize>,
     /// It stands in the line of this circle, as this one of its priority.
-    in_line: Option<(usize, u32, i64)>,
+    in_line: Option<(usize, i64, i64)>,
     /// It stands in a front queue, and a place of this circle is kept for it.
     called_by: Option<usize>,
 }
@@ -319,7 +321,9 @@ proptest! {
         let mut both = Both::new(&options, Timestamp::from_micros((1 << 50) + minute * 60_000_000));
         for action in actions {
             match action {
-                Action::Submit { host, depth, is_disallowed, own } => both.submit_own(host, depth, is_disallowed, own),
+                Action::Submit { host, depth, priority, is_disallowed, own } => {
+                    both.submit_own(host, (depth, priority), is_disallowed, own);
+                }
                 Action::Schedule { host, ahead, is_disallowed } => both.schedule(host, ahead, is_disallowed),
                 Action::Next => { both.next(); }
                 Action::AskAgain => {

@@ -248,11 +248,17 @@ impl HostQueues {
     /// The hosts whose turn is probably next, after that, and third.
     #[inline]
     pub(super) fn ahead(&self, state: &State) -> [Option<HostId>; 3] {
-        if let Some(next) = self.front.first() {
+        if let Some(next) = self.front.first(state.back().priorities()) {
             return [Some(next), state.host(next).seat.link.behind(), None];
         }
         let mut resting = self.agenda.first_three();
         [resting.next(), resting.next(), resting.next()]
+    }
+
+    /// The order of priorities has changed.
+    pub(super) fn reorder(&mut self, state: &State) {
+        self.front.reorder(state.back().priorities());
+        self.held.reorder(state.back().priorities());
     }
 
     /// The groups, servers and addresses that share a clock.

@@ -42,13 +42,15 @@ impl HostQueues {
     /// A URL has come to the queue of a host: an idle host is placed, and a due host may move up. A host that rests, or is lent out without
     /// further connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) in a wait queue.
     pub(crate) fn arrived(&mut self, state: &mut State, host: HostId, priority: u8, now: Timestamp) {
+        let rank = state.back().priorities().rank(priority);
+        let is_better = |worse: u8| rank < state.back().priorities().rank(worse);
         match state.host(host).seat.state {
             HostState::Idle => self.place(state, host, now),
             seat @ (HostState::Due(worse)
             | HostState::Called(worse)
             | HostState::CalledByAddress(worse)
             | HostState::CalledByServer(worse))
-                if priority < worse =>
+                if is_better(worse) =>
             {
                 let seats = &mut state.seats();
                 let called = seat.caller().map(|kind| HostState::called(kind, priority));
@@ -56,7 +58,7 @@ impl HostQueues {
                 self.front.remove(seats, host, worse);
                 self.front.push(seats, host, priority);
             }
-            HostState::Held(worse) if priority < worse => {
+            HostState::Held(worse) if is_better(worse) => {
                 let seats = &mut state.seats();
                 seats[host].state = HostState::Held(priority);
                 self.held.remove(seats, host, worse);
@@ -64,13 +66,13 @@ impl HostQueues {
             }
             seat
             @ (HostState::InLine(worse) | HostState::InLineOfAddress(worse) | HostState::InLineOfServer(worse))
-                if priority < worse =>
+                if is_better(worse) =>
             {
                 let (kind, _) = seat.line().expect("it is in a wait queue");
                 self.promote(state, host, kind, worse, priority);
                 self.wake_groups(state, host, now);
             }
-            seat @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if priority < worse => {
+            seat @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if is_better(worse) => {
                 let is_new = seat == HostState::NewGivesWay(worse);
                 self.domains.promote(&mut state.seats(), host, (worse, priority), is_new);
             }

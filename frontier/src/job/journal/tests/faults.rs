@@ -11,7 +11,7 @@ pub(super) const JOB: u64 = 77;
 pub(super) type History = Vec<(Position, String)>;
 
 pub(super) fn entry(wire: &str) -> Entry<'_> {
-    Entry { depth: 1, priority: 1, via: Via::Link, ..Entry::seed(wire) }
+    Entry { depth: 1, priority: 1, score: 1, via: Via::Link, ..Entry::seed(wire) }
 }
 
 /// Mostly short; sometimes longer than a sector or than one read ahead.

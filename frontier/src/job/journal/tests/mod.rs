@@ -44,6 +44,7 @@ struct Owned {
     identity: Option<IdentityBuf>,
     seen_test: SeenTest,
     after: Option<u16>,
+    score: i64,
 }
 
 impl Owned {
@@ -62,6 +63,7 @@ impl Owned {
             identity: None,
             seen_test: SeenTest::Asked,
             after: None,
+            score: 2,
         }
     }
 
@@ -81,7 +83,7 @@ impl Owned {
         } = *self;
         let (identity, seen_test) = (self.identity.as_ref().map(IdentityBuf::borrow), self.seen_test);
         let blank = Entry { attempts, referrer, replaces, not_before, metadata, ..Entry::seed(wire) };
-        Entry { depth, priority, via, redirects, identity, seen_test, after: self.after, ..blank }
+        Entry { depth, priority, via, redirects, identity, seen_test, after: self.after, score: self.score, ..blank }
     }
 }
 
@@ -92,7 +94,7 @@ impl From<Entry<'_>> for Owned {
         let (identity, seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
         let blank =
             Self { attempts, replaces, not_before, metadata: metadata.to_vec(), ..Self::of(wire, via, referrer) };
-        Self { depth, priority, redirects, identity, seen_test, after: entry.after, ..blank }
+        Self { depth, priority, redirects, identity, seen_test, after: entry.after, score: entry.score, ..blank }
     }
 }
 
@@ -184,6 +186,7 @@ fn owned() -> impl Strategy<Value = Owned> {
                 identity: identity.map(|bytes| Identity::new(&bytes).unwrap().to_buf()),
                 seen_test,
                 after: (depth % 3 == 1).then_some(u16::from(priority) << 4),
+                score: if depth % 5 == 2 { i64::from(depth) << 31 } else { priority.into() },
             }
         },
     )

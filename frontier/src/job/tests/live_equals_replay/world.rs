@@ -463,7 +463,12 @@ const BODY: [u8; 512] = [7; 512];
 
 /// The link to a page, which may have an identity of its own or metadata, or leave out the seen test.
 pub(super) fn href(url: &str, (host, page): (u8, u8)) -> Href<'_> {
-    let href = Href::from(url);
+    let mut href = Href::from(url);
+    href.priority = match page % 3 {
+        1 => Some(i64::from(page) * -1000),
+        2 => Some(i64::from(page) << 33),
+        _ => None,
+    };
     let [one, other] = IDENTITIES[usize::from(host)];
     let href = match page % 8 {
         2 | 5 => href.identity(one).unwrap(),
