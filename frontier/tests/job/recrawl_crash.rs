@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crawler_frontier::frontier::{Frontier, FrontierOptions, Lease, LeaseKind, Next, Outcome, Timestamp};
+use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Lease, LeaseKind, Next, Outcome, Timestamp};
 use crawler_frontier::gate::{Refusal, ScopeKind};
 use crawler_frontier::job::journal::SyncPolicy;
 use crawler_frontier::job::{JobJournal, OpenOptions};
@@ -30,6 +30,11 @@ const EXACT: &str = "RECRAWL_EXACT";
 
 fn url(page: u64) -> String {
     format!("https://h{}.example/{page}", page % 7)
+}
+
+/// What travels with a page: nothing, or enough that a few pages fill a segment.
+fn body(page: u64) -> Vec<u8> {
+    page.to_le_bytes().repeat(usize::try_from(page % 4).unwrap() * 60)
 }
 
 fn page_of(lease: &Lease) -> u64 {
@@ -57,6 +62,7 @@ impl Life {
         (options.seen.capacity, options.seen.false_positive_rate, options.seen.audit) = (1000, 1e-9, 0);
         let mut open = OpenOptions::default();
         (open.hosts_in_memory, open.journal.segment_bytes) = (2, 4000);
+        open.keep_journal = random.below(3) == 0;
         if random.below(2) == 0 {
             open.journal.sync = SyncPolicy::Always;
         }
@@ -92,10 +98,12 @@ impl Life {
         let at = now + Duration::from_millis(self.random.below(3_000_000));
         match self.random.below(16) {
             0 => self.act(&format!("schedule {page} {}", at.as_micros()), |life| {
-                life.frontier.schedule(&url(page), at).unwrap().is_none()
+                let (url, body) = (url(page), body(page));
+                life.frontier.schedule(Href::from(&url).metadata(&body).unwrap(), at).unwrap().is_none()
             }),
             1 => self.act(&format!("seed {page} {}", now.as_micros()), |life| {
-                let refusal = life.frontier.seed(&url(page), now).unwrap();
+                let (url, body) = (url(page), body(page));
+                let refusal = life.frontier.seed(Href::from(&url).metadata(&body).unwrap(), now).unwrap();
                 assert!(refusal.is_none_or(|refusal| refusal == Refusal::Seen));
                 refusal.is_none()
             }),
@@ -118,7 +126,9 @@ impl Life {
         self.tell("next");
         match self.frontier.next(self.now).unwrap() {
             Next::Fetch(lease) if lease.kind() == LeaseKind::Page => {
-                self.tell(&format!("lease {}", page_of(&lease)));
+                let page = page_of(&lease);
+                assert_eq!(lease.metadata(), body(page));
+                self.tell(&format!("lease {page}"));
                 self.out.push(lease);
             }
             Next::Fetch(robots) => {

@@ -48,8 +48,9 @@ use crate::gate::Position;
 
 /// How many bytes are read at once when the journal is read from end to end.
 pub(super) const READ_AHEAD: usize = 1 << 20;
-/// The longest record, in bytes, that is searched for after a damaged one: longer than the rules of any robots.txt.
-const LONGEST: usize = 1 << 20;
+/// The longest record, in bytes, that is searched for after a damaged one: longer than the rules of any robots.txt, and than a URL with all
+/// the metadata that it may have.
+const LONGEST: usize = (1 << 20) + (64 << 10);
 
 /// What was found in a journal when it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -241,7 +242,7 @@ pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, Journ
 }
 
 /// The first position, from this one on, at which a whole record of a known kind begins. A damaged record does not reveal its length, so
-/// every byte after it is tried. Records longer than the rules of a robots.txt are not searched for.
+/// every byte after it is tried. Longer records are not searched for.
 ///
 /// A position is mistaken for a record with a chance of at most one in 2^32: three bytes must claim a length that fits, the checksum must
 /// be right for this job and this position, and the payload must be a record. Each position whose claimed length fits costs a checksum

@@ -12,7 +12,8 @@ use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
 use super::complete::respelled;
 use super::{
-    Answer, Both, Budget, DROPS, End, HOSTS, Model, Own, Page, STRICT, STRICT_AND_SLOW, Url, host_of, origin, page_of,
+    Answer, Both, Budget, DROPS, End, HOSTS, Model, Own, Page, ROOM, STRICT, STRICT_AND_SLOW, Url, host_of, origin,
+    page_of,
 };
 
 impl Both {
@@ -297,6 +298,12 @@ impl Both {
         assert_eq!(statistics.completed, self.model.completed);
         let there = (self.model.urls.len() + self.model.scheduled.len()) as u64 + pages;
         assert_eq!(gate.admitted(), there + statistics.completed);
+        // The number of each page that is not done travels with it, and there is room for the rest.
+        let held =
+            (usize::try_from(there).unwrap() + self.model.parked.len() + self.model.aside.len()) * size_of::<u64>();
+        let fits = |bytes| gate.fits(&ROOM[..bytes]).is_ok();
+        let room = ROOM.len() - 1 - held;
+        assert!(fits(room) && !fits(room + 1), "{held} bytes are held");
         assert_eq!(gate.found(), gate.admitted() + gate.refusals().total());
         for (refusal, count) in gate.refusals().iter() {
             assert_eq!(count, self.model.refused.get(&refusal).copied().unwrap_or(0), "{refusal}");

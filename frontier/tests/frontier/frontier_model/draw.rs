@@ -7,7 +7,7 @@ use crawler_frontier::frontier::{Failure, FrontierOptions, HostGroup, HostRule, 
 use crawler_frontier::gate::{ScopeKind, SeenTest};
 use proptest::prelude::*;
 
-use super::{Action, DROPS, End, HOSTS, Own};
+use super::{Action, DROPS, End, HOSTS, Own, ROOM};
 
 const HOUR: u64 = 3_600_000;
 
@@ -83,6 +83,7 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
             let mut options = FrontierOptions::default();
             options.scope.kind = ScopeKind::Any;
             options.traps.redirects = redirects;
+            (options.metadata.bytes, options.metadata.memory) = (ROOM.len(), ROOM.len() as u64 - 1);
             options.politeness.robots = robots;
             (options.politeness.connections_per_host, options.politeness.first_contacts_per_host) = connections;
             options.politeness.host_delay = Duration::from_secs(delay);

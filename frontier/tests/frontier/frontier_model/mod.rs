@@ -19,6 +19,8 @@ use proptest::prelude::*;
 use self::draw::{actions, options};
 
 const HOSTS: usize = 4;
+/// As many bytes as may travel with the pages of a frontier, and one more.
+static ROOM: [u8; 1 << 20] = [0; 1 << 20];
 /// What may be dropped: hosts, and URLs by a pattern.
 const DROPS: [&str; 4] = ["h0.example", "h1.example", "h2.example", "/no/"];
 
