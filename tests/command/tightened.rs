@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::outputs;
 use crate::ran::Ran;
 use crate::random::Random;
 use crate::site::{Page, Site};
@@ -96,19 +97,11 @@ impl Desk {
 
     /// How often each page has a record.
     fn recorded(&self) -> BTreeMap<String, u32> {
-        let text = fs::read_to_string(self.directory.path().join("job/pages.jsonl")).unwrap();
-        let mut recorded = BTreeMap::new();
-        for line in text.lines() {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            if record["kind"] != "sitemap" {
-                *recorded.entry(record["key"].as_str().unwrap().to_owned()).or_default() += 1;
-            }
-        }
-        recorded
+        outputs::recorded(&self.directory.path().join("job"))
     }
 
     fn report(&self) -> serde_json::Value {
-        serde_json::from_slice(&fs::read(self.directory.path().join("job/report.json")).unwrap()).unwrap()
+        outputs::report(&self.directory.path().join("job"))
     }
 }
 

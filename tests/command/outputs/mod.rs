@@ -19,6 +19,18 @@ pub(crate) fn pages(job: &Path) -> BTreeMap<String, Value> {
     pages
 }
 
+/// How often each page has a record; sitemaps left out.
+pub(crate) fn recorded(job: &Path) -> BTreeMap<String, u32> {
+    let mut recorded = BTreeMap::new();
+    for line in fs::read_to_string(job.join("pages.jsonl")).unwrap().lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        if record["kind"] != "sitemap" {
+            *recorded.entry(record["key"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+    }
+    recorded
+}
+
 pub(crate) fn report(job: &Path) -> Value {
     serde_json::from_slice(&fs::read(job.join("report.json")).unwrap()).unwrap()
 }
