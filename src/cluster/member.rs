@@ -14,7 +14,7 @@ use super::node::{Node, NodeEnd, draw, mark_dead};
 use super::node_context::NodeContext;
 use super::outbox::Outbound;
 use super::peers::NodeLease;
-use super::terms::{ClusterTerms, MOST_PARTITIONS, PartitionBy, RootList, agree, find};
+use super::terms::{ClusterTerms, MOST_PARTITIONS, PartitionBy, RootList, begin_or_join, find};
 use super::transport::{AbortOnDrop, ClusterKey, ClusterSubject};
 use crate::address::{CanonicalUrl, FingerprintKey};
 use crate::crawl::{
@@ -104,7 +104,7 @@ impl Member {
             let partitions = begun.map_or(partitions, |(_, terms)| terms.partitions);
             nats.open_logs(partitions, true, servers).await?;
         }
-        let terms = agree(&*nats, &wanted, seeds, crawl, &servers.to_string()).await?;
+        let terms = begin_or_join(&*nats, &wanted, seeds, crawl, &servers.to_string()).await?;
         nats.open_logs(terms.partitions, false, servers).await?;
         fs::create_dir_all(directory).map_err(ClusterError::storing("the job directory"))?;
         let before = About::read(directory, &terms)?;

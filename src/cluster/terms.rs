@@ -175,11 +175,11 @@ pub(crate) async fn find<T: ClusterTransport>(
     }
 }
 
-/// Begins a crawl, or agrees to one that was begun. Returns once no crash can lose its seeds.
+/// Begins a crawl, or joins one that was begun. Returns once no crash can lose its seeds.
 ///
 /// # Errors
 /// If it was begun with something else; if it was not begun, and there are no seeds; if the servers do not answer.
-pub(crate) async fn agree<T: ClusterTransport>(
+pub(crate) async fn begin_or_join<T: ClusterTransport>(
     transport: &T,
     wanted: &ClusterTerms,
     seeds: &[CanonicalUrl],

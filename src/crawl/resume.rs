@@ -17,13 +17,13 @@ use super::observer::{read_totals, tally};
 use super::options::CrawlOptions;
 use super::records::{
     BegunOutputs, Bodies, EarlierBodies, EarlierOutputs, Output, OutputEnds, PageRecord, RecordKind, Sink, Writer,
-    WriterThread, agree, check_length, open_if_there, record,
+    WriterThread, check_length, confirmed_bytes, open_if_there, record,
 };
 use super::run::Crawl;
 use crate::driver::{PAGES, own};
-use crate::frontier::{Frontier, Receipt};
+use crate::frontier::{Frontier, Receipt, Timestamp};
 use crate::gate::Via;
-use crate::job::{FileError, Job, JobJournal, newest_extra};
+use crate::job::{FileError, Job, JobJournal, Opening, newest_extra};
 use crate::lending::Clock;
 
 /// What a crawl found in its job when it was opened.
@@ -48,6 +48,23 @@ pub struct Resumed {
     pub went_back: Option<Duration>,
     /// What was damaged, and how it was handled.
     pub damaged: Vec<String>,
+}
+
+impl Resumed {
+    fn of(opening: &Opening, carried: &Carried) -> Self {
+        let mut damaged: Vec<_> = opening.damaged.iter().map(ToString::to_string).collect();
+        damaged.extend(opening.recovery.cut.as_ref().map(|cut| {
+            format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
+        }));
+        Self {
+            runs: carried.resumes,
+            pages: carried.pages(),
+            replayed: opening.recovery.records,
+            rules_changed: opening.rules_changed && !opening.is_new,
+            damaged,
+            ..Self::default()
+        }
+    }
 }
 
 impl Crawl<JobJournal> {
@@ -89,7 +106,7 @@ impl Crawl<JobJournal> {
         let clock = Clock::start();
         let path = job.pages_path();
         let mut pages = if output { Output::find(&path).map_err(FileError::of("open", &path))? } else { None };
-        let confirmed = agree(job, output, pages.as_mut())?;
+        let confirmed = confirmed_bytes(job, output, pages.as_mut())?;
         let before = if job.is_new() { None } else { read_totals(job, &newest_extra(job)?.unwrap_or_default())? };
         let before = before.unwrap_or_default();
         let others = if output { others(job, sinks, &before.outputs)? } else { Vec::new() };
@@ -110,38 +127,19 @@ impl Crawl<JobJournal> {
         let mut open = options.job.open;
         open.went_back = went_back;
         let mut frontier = Frontier::open_in(job, &options.frontier, &open, has, clock.now())?;
-        let carried = read_totals(job, &frontier.opening().extra)?;
-        // URLs given up with their hosts are queued again: the host or this machine may be working again.
-        let asked_again = frontier.ask_again(clock.now()).map_err(|error| CrawlError::Storage(error.into()))?;
         let opening = frontier.opening();
-        let mut resumed =
-            Resumed { queued: frontier.statistics().queued, asked_again, went_back, ..Resumed::default() };
         if output && opening.output < confirmed {
             return Err(CrawlError::Record { path, offset: opening.output });
         }
-        let mut carried = carried.unwrap_or_else(|| Carried::begin(clock.now()));
-        if !job.is_new() {
-            let frontier = job.frontier_directory();
-            carried.catch_up(Spent::read(&frontier).map_err(FileError::of("read", &SpentFile::path(&frontier)))?);
-        }
-        // The checkpoint has not counted the pages that came after it.
-        let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
-        carried.tally.merge_with(&tally.map_err(FileError::of("read", &path))?);
-        carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
+        let carried = carried(job, opening, clock.now())?;
+        // URLs given up with their hosts are queued again: the host or this machine may be working again.
+        let asked_again = frontier.ask_again(clock.now()).map_err(|error| CrawlError::Storage(error.into()))?;
         files.iter().try_for_each(|file| check_length(file, &carried.outputs))?;
         earlier.cut(&carried.outputs, |name| files.iter().any(|file| file.name() == name))?;
         let begun = BegunOutputs::of(files, &carried.outputs, sinks)?;
-        resumed.cut = begun.cut;
-        carried.tally.urls.unreachable = NameCounts::default();
-        carried.resumes += u64::from(!opening.is_new);
-        resumed.runs = carried.resumes;
-        resumed.pages = carried.pages();
-        resumed.rules_changed = opening.rules_changed && !opening.is_new;
-        resumed.replayed = opening.recovery.records;
-        resumed.damaged = opening.damaged.iter().map(ToString::to_string).collect();
-        resumed.damaged.extend(opening.recovery.cut.as_ref().map(|cut| {
-            format!("{}: {} bytes cut off at byte {}: {}", cut.path.display(), cut.bytes, cut.offset, cut.reason)
-        }));
+        let queued = frontier.statistics().queued;
+        let resumed =
+            Resumed { queued, asked_again, went_back, cut: begun.cut, ..Resumed::of(frontier.opening(), &carried) };
         let mut crawl = Self::over(frontier, clock, options, output, Some(carried), None)?;
         load_cookies(&crawl, &options.fetch.load_cookies, &job.cookies_path())?;
         if let Some(sink) = sinks.iter().find(|sink| sink.keeps_visits()) {
@@ -189,6 +187,24 @@ impl Crawl<JobJournal> {
     pub fn writer(&self) -> io::Result<(Writer, WriterThread)> {
         Writer::start(self.checkpointer.as_ref().ok_or(io::ErrorKind::Unsupported)?.pages()?)
     }
+}
+
+/// What the runs before this one pass on to it.
+fn carried(job: &Job, opening: &Opening, now: Timestamp) -> Result<Carried, CrawlError> {
+    let mut carried = read_totals(job, &opening.extra)?.unwrap_or_else(|| Carried::begin(now));
+    if !job.is_new() {
+        let frontier = job.frontier_directory();
+        carried.catch_up(Spent::read(&frontier).map_err(FileError::of("read", &SpentFile::path(&frontier)))?);
+    }
+    // The checkpoint has not counted the pages that came after it.
+    let path = job.pages_path();
+    let tally = tally(&path, opening.counted, opening.output, &mut carried.outputs);
+    carried.tally.merge_with(&tally.map_err(FileError::of("read", &path))?);
+    // URLs that were given up are asked for again.
+    carried.tally.urls.unreachable = NameCounts::default();
+    carried.outputs.entry(PAGES.to_owned()).or_default().bytes = opening.output;
+    carried.resumes += u64::from(!opening.is_new);
+    Ok(carried)
 }
 
 /// Loads the cookies that the job keeps, then the cookies of given files that were written later.

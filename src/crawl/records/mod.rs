@@ -38,7 +38,7 @@ pub(crate) use lookup::look_through;
 pub use lookup::{PageFormat, look_up, look_up_refused};
 pub(super) use lookup::{each_record, open_if_there};
 pub(super) use output::Output;
-pub(super) use output_files::{BegunOutputs, EarlierOutputs, OutputFiles, agree, check_length};
+pub(super) use output_files::{BegunOutputs, EarlierOutputs, OutputFiles, check_length, confirmed_bytes};
 pub use outputs::OutputEnd;
 pub(super) use outputs::{OutputEnds, Outputs, PageExtras, PendingWrites, SinkOutput};
 pub(crate) use page_record::is_zero;

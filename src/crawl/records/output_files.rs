@@ -249,7 +249,11 @@ impl<'a> EarlierOutputs<'a> {
 ///
 /// Bytes that are not confirmed may be cut off: their pages are fetched again. Confirmed bytes may not. So an output that is shorter is
 /// refused, and so is one whose journal is gone, or is damaged with no checkpoint to bound the damage.
-pub(in crate::crawl) fn agree(job: &Job, is_kept: bool, output: Option<&mut Output>) -> Result<u64, CrawlError> {
+pub(in crate::crawl) fn confirmed_bytes(
+    job: &Job,
+    is_kept: bool,
+    output: Option<&mut Output>,
+) -> Result<u64, CrawlError> {
     if job.is_new() {
         return Ok(0);
     }
