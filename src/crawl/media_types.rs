@@ -123,8 +123,9 @@ const PAGES: [&str; 2] = ["text/html", "application/xhtml+xml"];
 /// valid, a header that begins with a page's type counts as that type: `text/html charset=utf-8`, `text/html:charset=utf-8`.
 pub(crate) fn essence(header: Option<&str>) -> &str {
     let header = header.unwrap_or_default();
-    let named = types(header).last().map(|(essence, _)| essence);
-    named.or_else(|| loose_page(header)).unwrap_or_default()
+    // Most have one value, which need not be split.
+    let named = if header.contains(',') { types(header).last() } else { type_of(header) };
+    named.map(|(essence, _)| essence).or_else(|| loose_page(header)).unwrap_or_default()
 }
 
 /// Whether a header's type is a page's: HTML or XHTML.
@@ -176,13 +177,16 @@ fn types(header: &str) -> impl Iterator<Item = (&str, &str)> {
         }
         letter == ',' && !is_quoted
     });
-    values.filter_map(|value| {
-        let value = value.trim_matches(is_blank);
-        let (essence, parameters) = value.split_at(value.find(';').unwrap_or(value.len()));
-        let essence = essence.trim_end_matches(is_blank);
-        let (top, sub) = essence.split_once('/')?;
-        (is_token(top) && is_token(sub) && essence != "*/*").then_some((essence, parameters))
-    })
+    values.filter_map(type_of)
+}
+
+/// The type that one value of a header is, and its parameters from the first `;` on; `None` if it is no valid type.
+fn type_of(value: &str) -> Option<(&str, &str)> {
+    let value = value.trim_matches(is_blank);
+    let (essence, parameters) = value.split_at(value.find(';').unwrap_or(value.len()));
+    let essence = essence.trim_end_matches(is_blank);
+    let (top, sub) = essence.split_once('/')?;
+    (is_token(top) && is_token(sub) && essence != "*/*").then_some((essence, parameters))
 }
 
 /// The first `charset` among parameters.

@@ -1,8 +1,9 @@
 //! The content codings that can be decoded: gzip, deflate, brotli and zstd, each by its own crate, member by member, one step of output at
 //! a time.
 
+use std::cell::Cell;
 use std::fmt;
-use std::mem::{size_of, size_of_val};
+use std::mem::{size_of, size_of_val, take};
 
 use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState, HeapAlloc, HuffmanCode, SliceWrapper};
 use flate2::{Decompress, FlushDecompress, Status};
@@ -23,6 +24,11 @@ pub(super) enum DecodeError {
     /// The body is longer than the limit, or a bomb.
     #[error("the body is longer than what is taken")]
     TooLong,
+}
+
+thread_local! {
+    /// The buffer of a stage that has ended: the next need not write zeros over another.
+    static SPARE: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
 }
 
 /// One coding that is being decoded.
@@ -59,7 +65,8 @@ impl Stage {
     /// `None` for an unknown coding.
     pub(super) fn new(name: &str) -> Option<Self> {
         let codec = Codec::new(&name.to_ascii_lowercase())?;
-        Some(Self { codec, state: State::Fresh, members: 0, buffer: vec![0; STEP].into(), produced: 0 })
+        let buffer = SPARE.take().unwrap_or_else(|| vec![0; STEP].into());
+        Some(Self { codec, state: State::Fresh, members: 0, buffer, produced: 0 })
     }
 
     /// Whether it is at a member's end, or has not begun: a response without a body may name a coding.
@@ -103,6 +110,13 @@ impl Stage {
         self.codec.begin(first);
         self.state = State::Running;
         self.members += 1;
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Where the thread ends as well, nothing is kept.
+        let _ = SPARE.try_with(|spare| spare.set(Some(take(&mut self.buffer))));
     }
 }
 
