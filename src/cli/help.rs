@@ -283,9 +283,18 @@ mod tests {
     }
 
     #[test]
-    fn each_command_fits_a_screen_and_the_list_of_commands_is_sorted() {
+    fn each_command_fits_a_screen_and_is_in_the_sorted_list() {
         let names: Vec<String> = command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
         assert!(names.is_sorted(), "{names:?}");
+        let overview = lines(overview(command()));
+        let list = overview
+            .iter()
+            .skip_while(|line| !line.starts_with("Commands "))
+            .skip(1)
+            .map_while(|line| line.strip_prefix("  "));
+        let listed: Vec<_> =
+            list.map(|line| line.split(' ').next().unwrap().to_owned()).filter(|name| !name.is_empty()).collect();
+        assert_eq!(listed, names);
         for name in names {
             let page = lines(page(command(), from_ref(&name)).unwrap());
             assert!(page.len() <= 75, "{name} has {} lines:\n{}", page.len(), page.join("\n"));

@@ -397,6 +397,7 @@ mod tests {
     use std::pin::pin;
 
     use super::*;
+    use crate::crawl::CrawlOptions;
 
     #[test]
     fn a_shortage_takes_a_quarter_once_and_time_gives_it_back() {
@@ -417,6 +418,12 @@ mod tests {
             })
             .collect();
         assert!(sizes.is_sorted() && sizes[0] == 2 && sizes[999] == 100, "{sizes:?}");
+    }
+
+    #[test]
+    fn connections_kept_open_take_no_more_than_64_mib_unless_told_otherwise() {
+        let memory = CrawlOptions::default().memory;
+        assert_eq!(ResourceLimits::share(1 << 20, None, memory).idle_memory, 64 << 20);
     }
 
     #[test]

@@ -408,6 +408,11 @@ async fn what_cannot_be_is_refused_by_name() {
     let politeness = "politeness or agent (politeness.*, fetch.agent): robots: true, not robots: false";
     refused(signed(1).arg("--no-robots").output().unwrap(), 5, politeness);
     refused(signed(1).args(["--host-delay", "7s"]).output().unwrap(), 5, "host_delay: 20ms, not host_delay: 7s");
+    refused(
+        signed(1).args(["--user-agent", "other/1"]).output().unwrap(),
+        5,
+        "politeness or agent (politeness.*, fetch.agent)",
+    );
     let rules = crawl.at("rules.toml");
     std::fs::write(&rules, "[hosts.\"www.simulated.test\"]\nhost_delay = \"9s\"\n").unwrap();
     refused(signed(1).arg("--config").arg(&rules).output().unwrap(), 5, "rule for hosts (hosts, groups)");

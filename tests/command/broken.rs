@@ -145,10 +145,11 @@ fn seeds_that_are_all_missing_are_nothing_crawled() {
 #[test]
 fn a_site_that_refuses_us_is_told_from_one_that_is_done() {
     let links = links(0..20);
-    let wall = |number: usize| match number % 4 {
+    let wall = |number: usize| match number % 5 {
         0 => Page::of("").answers(Answers::Status(403)),
         1 => Page::of("").answers(Answers::Status(451)),
-        2 => Page::of("<title>Just a moment...</title>"),
+        2 => Page::of("").answers(Answers::Status(407)),
+        3 => Page::of("<title>Just a moment...</title>"),
         _ => Page::of("").head("cf-mitigated: challenge\r\n"),
     };
     let paths = (0..20).map(|number| -> &'static str { Box::leak(format!("/{number}").into_boxed_str()) });

@@ -351,6 +351,27 @@ fn hosts_that_sleep_or_have_spent_their_budgets_are_shown_in_a_browser() {
 }
 
 #[test]
+fn a_host_that_refuses_us_is_named_in_a_browser() {
+    let Some(browser) = Browser::start() else { return };
+    let links = (0..5000).map(|page| format!("<a href='/{page}'>x</a>")).collect::<Vec<_>>().concat();
+    let web = Loopback::serve(move |url| match url.split_once('/').map_or("", |(_, path)| path) {
+        "" => response("200 OK\r\nContent-Type: text/html", links.as_bytes()),
+        "robots.txt" => response("404 Not Found", b""),
+        _ => response("403 Forbidden", b""),
+    });
+    let live = Live::start(TempDir::new().unwrap(), |command| {
+        command.args(["http://a.test/", "--job", "job", "--no-progress", "--no-sitemaps", "--host-delay", "50ms"]);
+        command.args(["--dashboard", "127.0.0.1:0"]);
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", web.address.to_string());
+    });
+    open(&browser, &live);
+    let errors = "document.querySelector('#errors').textContent";
+    browser.waits_for(&format!("{errors}.includes('Hosts that refuse us: 1')"));
+    browser.waits_for(&format!("{errors}.includes('http://a.test refuses us: 403, ')"));
+    is_quiet(&browser, &live);
+}
+
+#[test]
 fn whatever_a_site_says_stays_a_text_in_a_browser() {
     let Some(browser) = Browser::start() else { return };
     let site = hostile_site::serve();

@@ -391,6 +391,14 @@ fn a_log_file_has_what_is_said_and_what_is_logged() {
     assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{json}");
     assert!(lines.iter().any(|line| line["target"] != "crawler::said"), "{json}");
 
+    let ran = desk.run(&["http://192.168.0.1/", "--job", "four", "--log-file", "failed.json", "--log-format", "json"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    let failed = std::fs::read_to_string(desk.path().join("failed.json")).unwrap();
+    let lines: Vec<serde_json::Value> = failed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let error =
+        lines.iter().find(|line| line["message"].as_str().is_some_and(|said| said.contains("nothing was crawled")));
+    assert_eq!(error.unwrap()["level"], "ERROR", "{failed}");
+
     let ran = desk.run(&["--simulate", "http://www.simulated.test/", "--log-file", "none/log"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("--log-file") && ran.err.contains("No such file"), "{}", ran.err);

@@ -1,6 +1,6 @@
 //! Rules that change between two runs reach what waits: by the real command, judged by what the server was asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -100,6 +100,13 @@ impl Desk {
         outputs::recorded(&self.directory.path().join("job"))
     }
 
+    /// The URLs that are listed as refused for this reason.
+    fn skipped(&self, reason: &str) -> BTreeSet<String> {
+        let text = fs::read_to_string(self.directory.path().join("job/skipped.jsonl")).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines.filter(|line| line["reason"] == reason).map(|line| line["url"].as_str().unwrap().to_owned()).collect()
+    }
+
     fn report(&self) -> serde_json::Value {
         outputs::report(&self.directory.path().join("job"))
     }
@@ -141,7 +148,7 @@ fn a_rule_that_is_tightened_refuses_what_waits_and_looser_ones_bring_it_back() {
         let desk = Desk::new();
         desk.crawl(&["--max-pages", "3"]);
         desk.asked();
-        let ran = desk.crawl(flags);
+        let ran = desk.crawl(&[flags, &["--skipped"]].concat());
         let asked = desk.asked();
         let against: Vec<_> = asked.iter().filter(|path| refuses(path)).collect();
         assert!(against.is_empty(), "{flags:?}: {against:?}\n{}", ran.err);
@@ -153,7 +160,9 @@ fn a_rule_that_is_tightened_refuses_what_waits_and_looser_ones_bring_it_back() {
         let refused: u64 = urls["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(urls["found"].as_u64().unwrap(), urls["admitted"].as_u64().unwrap() + refused, "{urls}");
         assert_eq!(urls["admitted"].as_u64().unwrap(), recorded.values().map(|times| u64::from(*times)).sum::<u64>());
-        assert!(urls["refused"][reason].as_u64().unwrap() >= 7, "{urls}");
+        let refused = urls["refused"][reason].as_u64().unwrap();
+        let listed = desk.skipped(reason);
+        assert!(refused >= 7 && listed.len() as u64 == refused && listed.contains(example), "{urls}: {listed:?}");
 
         // The rules of old bring them back, each once.
         let ran = desk.crawl(&[]);

@@ -13,14 +13,15 @@
 //! | curl rejects two locations whatever the status (772) | so do we | |
 
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 
-use crawler::crawl::{FetchError, FetchOptions, Fetcher, Response};
+use crawler::crawl::{Crawl, CrawlOptions, FetchError, FetchOptions, Fetcher, Response};
 use crawler::frontier::Failure;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::both;
+use crate::crawled;
 use crate::visitors;
 
 /// What we make of a reply.
@@ -40,8 +41,8 @@ use Made::{Broken, Cut, Failed, Page};
 const LIMIT: usize = 64 * 1024;
 
 /// Sends this to each visitor, and closes.
-async fn fetch(reply: Vec<u8>) -> Result<Response, FetchError> {
-    let address = visitors::serve(move |mut stream| {
+fn serve(reply: Vec<u8>) -> SocketAddr {
+    visitors::serve(move |mut stream| {
         let mut request = Vec::new();
         let mut byte = [0];
         while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
@@ -50,8 +51,11 @@ async fn fetch(reply: Vec<u8>) -> Result<Response, FetchError> {
         let _ = stream.write_all(&reply);
         let _ = stream.shutdown(Shutdown::Write);
         let _ = stream.read_to_end(&mut Vec::new());
-    });
-    let url = format!("http://{address}/");
+    })
+}
+
+async fn fetch(reply: Vec<u8>) -> Result<Response, FetchError> {
+    let url = format!("http://{}/", serve(reply));
     let mut options = FetchOptions::default();
     options.client = both::client();
     options.allow_private_addresses = true;
@@ -81,6 +85,25 @@ fn mended(text: &str, reqwest: Made) -> Made {
 
 fn page(text: &str) -> Made {
     Page(200, text.to_owned())
+}
+
+/// Whoever reads the report learns that servers lean on it.
+#[tokio::test]
+async fn bodies_whose_framing_is_mended_are_counted() {
+    for (length, is_mended) in [("thousand", true), ("15", false)] {
+        let mut options = CrawlOptions::default();
+        options.fetch.client = both::client();
+        options.fetch.resolve_all_to =
+            Some(serve(format!("{OK}{TEXT}Content-Length: {length}\r\n\r\nThis is a text.").into_bytes()));
+        options.sitemaps.enabled = false;
+        let crawl = Crawl::new(&options).unwrap();
+        crawled::seed(&crawl, ["http://site.test/".to_owned()]);
+        let (finished, _) = crawled::run(crawl).await;
+        let (robots, pages) = (finished.tally.robots, finished.tally.pages);
+        let is_read = both::keeps("reads bodies that are framed as browsers read them, against the standard");
+        let counted = u64::from(is_mended && is_read);
+        assert_eq!((robots.lenient, pages.lenient), (counted, counted), "{length}");
+    }
 }
 
 #[tokio::test]

@@ -19,8 +19,8 @@ fn links_come_from_where_they_stand() {
         ("<a href=/a>x</a><A HREF='/b'>y</A>", "/a /b"),
         ("<map><area href=/area></map>", "/area"),
         (
-            "<link rel=next href=/n><link rel='x Canonical' href=/c><link rel=prev href=/p><link rel=alternate href=/l>",
-            "/n /c /p /l",
+            "<link rel=next href=/n><link rel='x Canonical' href=/c><link rel=prev href=/p><link rel=previous href=/o><link rel=alternate href=/l>",
+            "/n /c /p /o /l",
         ),
         (
             "<link rel=stylesheet href=/css><link rel='alternate stylesheet' href=/a><link href=/none><link rel=icon href=/i>",

@@ -177,11 +177,12 @@ fn a_text_that_is_no_page_is_counted() {
         ("mailto:a@a.example", Refusal::UnsupportedScheme),
         ("http://[", Refusal::Malformed),
         (&*"x".repeat(100), Refusal::TooLong),
+        ("/item/{{id}}", Refusal::Template),
     ] {
         assert_eq!(Refusal::from(&gate.join(&base, href).unwrap_err()), refusal);
         assert_eq!(gate.refusals().of(refusal), 1);
     }
-    assert_eq!(gate.found(), 4);
+    assert_eq!(gate.found(), 5);
 }
 
 #[test]

@@ -108,6 +108,19 @@ fn a_screen_of_80_columns_says_all_that_matters() {
     assert_eq!(screen[23], "q quit  p pause  x stop  d drop  / find  s sort  e errors  u explain  arrows");
 }
 
+#[test]
+fn hosts_that_refuse_us_are_counted_beside_the_others() {
+    let mut look = look();
+    look["report"]["hosts"]["refusing"] = json!(2);
+    let mut view = view(true, &[]);
+    view.take(&Question::Look, Ok(look));
+    let screen = lines(&drawn(&view, 80, 24));
+    assert!(
+        screen.iter().any(|line| line.starts_with("hosts ") && line.contains("2 unreachable, 2 REFUSE")),
+        "{screen:#?}"
+    );
+}
+
 /// Replaces each run of blanks by one: the tests do not check column positions.
 fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")

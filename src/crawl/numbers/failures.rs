@@ -333,6 +333,7 @@ mod tests {
             ("half.test", &[403, 200]),
             ("most.test", &[200, 403, 429]),
             ("one.test:81", &[401]),
+            ("proxy.test", &[407]),
         ] {
             for status in statuses {
                 answers.record(&answer(host, *status));
@@ -340,15 +341,19 @@ mod tests {
         }
         answers.record(&PageRecord { challenge: true, ..answer("wall.test", 200) });
         answers.record(&PageRecord { status: None, ..answer("down.test", 0) });
-        assert_eq!(answers.refusing(), 3);
+        assert_eq!(answers.refusing(), 4);
         let told: Vec<_> = answers.top(9).into_iter().map(|it| (it.host, it.refused, it.answers, it.by)).collect();
         let row = |host: &str, refused, all, by: &str| (format!("https://{host}"), refused, all, by.to_owned());
-        let rows =
-            [row("most.test", 2, 3, "429"), row("one.test:81", 1, 1, "401"), row("wall.test", 1, 1, "challenge")];
+        let rows = [
+            row("most.test", 2, 3, "429"),
+            row("one.test:81", 1, 1, "401"),
+            row("proxy.test", 1, 1, "407"),
+            row("wall.test", 1, 1, "challenge"),
+        ];
         assert_eq!(told, rows);
         let mut both = answers.clone();
         both.merge_with(&answers);
-        assert_eq!((both.refusing(), both.top(1)[0].refused), (3, 4));
+        assert_eq!((both.refusing(), both.top(1)[0].refused), (4, 4));
     }
 
     #[test]

@@ -254,6 +254,7 @@ impl Violation {
 mod tests {
     use super::*;
     use crate::address::{Canonicalizer, KeyRules};
+    use crate::frontier::{Frontier, FrontierOptions, Next};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -320,6 +321,30 @@ mod tests {
             watch.begin(host.as_str(), 1, connections);
             assert_eq!(watch.counts().violations, 3, "a page beside robots.txt");
         }
+    }
+
+    /// The leases of two hosts whose robots.txt lead to one other host.
+    #[test]
+    fn the_host_that_is_connected_to_is_judged_whatever_host_a_lease_is_of() {
+        let mut frontier = Frontier::new(&FrontierOptions::default()).unwrap();
+        let mut lease_of = |seed: &str| {
+            assert_eq!(frontier.seed(seed, at(0)).unwrap(), None);
+            match frontier.next(at(0)).unwrap() {
+                Next::Fetch(lease) => lease,
+                other => panic!("{other:?}"),
+            }
+        };
+        let leases = ["http://a.test/", "http://b.test/"].map(&mut lease_of);
+        let delay = leases[0].delay();
+        assert!(leases.iter().all(|lease| lease.kind() == LeaseKind::Robots) && delay > Duration::ZERO);
+        let (own, elsewhere) = (Mutex::new(PolitenessWatch::default()), Mutex::new(PolitenessWatch::default()));
+        for (lease, milliseconds) in leases.iter().zip([0, 10]) {
+            Asking::begin(&own, lease, lease.origin()).sent(at(milliseconds));
+            Asking::begin(&elsewhere, lease, "http://c.test").sent(at(milliseconds));
+        }
+        assert_eq!((lock(&own).counts().violations, lock(&elsewhere).counts().violations), (0, 1));
+        let waited = Duration::from_millis(10);
+        assert_eq!(lock(&elsewhere).worst(), Some(&Violation { host: host("c.test"), waited, delay, taken: 0 }));
     }
 
     #[test]

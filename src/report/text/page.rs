@@ -143,6 +143,14 @@ mod tests {
     }
 
     #[test]
+    fn a_column_that_says_nothing_is_left_out() {
+        let mut page = TextPage::default();
+        let rows = [["", "pages", "lost", "robots"], ["a.test", "1", "0", "-"], ["b.test", "0", "", "-"]];
+        page.table(&rows.map(|row| row.map(str::to_owned)));
+        assert_eq!(page.finish(), "          pages\n  a.test      1\n  b.test      0\n");
+    }
+
+    #[test]
     fn a_paragraph_is_wrapped_and_not_cut() {
         let mut page = TextPage::default();
         page.paragraph(&["word"; 20].join(" "));
