@@ -281,16 +281,18 @@ mod tests {
         after.finish().unwrap();
         let (before, after) = (leaves(&format!("{before:#?}")), leaves(&format!("{after:#?}")));
         let kept: Vec<_> = after.intersection(&before).collect();
-        // The first follows from the capacity's word `auto`; the next three are for embedders; `directory` follows from
-        // the job's; `segment_bytes` is for embedders; `link_texts` follows from the outputs; `scope.dropped` is kept in the
+        // The first follows from the capacity's word `auto`; those up to `segment_bytes` are for embedders; `directory` follows
+        // from the job's; `link_texts` follows from the outputs; `scope.dropped` is kept in the
         // job's own list; `went_back` follows from the job's clock; the others have their own tables.
         let derived = [
             "open_ended",
             "counts_expired",
             "lease_timeout",
             "budget_identities",
-            "directory",
+            "metadata.bytes",
+            "metadata.memory",
             "segment_bytes",
+            "directory",
             "link_texts",
             "scope.dropped",
             "went_back",
