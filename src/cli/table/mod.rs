@@ -270,6 +270,7 @@ mod tests {
                 "env",
                 "env:A",
                 "zstd",
+                "lifo",
                 "22:00-06:00",
             ];
             let changed = candidates.iter().any(|text| {
