@@ -25,7 +25,8 @@
 //!    [`Admitted`](gate::Admitted), a type that only the gate can make.
 //! 3. [`seen`]: the URL-seen test, a Bloom filter in shards, or an exact set. Fingerprint bits choose the shard, so equal URLs always meet
 //!    in the same one, and exactly one of them is told `New`.
-//! 4. [`frontier`]: admitted URLs are journaled and queued by host, and lent out when their host is due.
+//! 4. [`frontier`]: admitted URLs are journaled and queued by host, and lent out when their host is due. A lease may end twice: its host is
+//!    [done](frontier::Frontier::answered), and later its page is complete.
 //! 5. [`job`]: a directory that keeps all of this through a `kill -9`: it has the [journal](job::journal), and now and then a new
 //!    [checkpoint](job::checkpoint).
 //!

@@ -79,18 +79,18 @@ pub(crate) mod state;
 mod timestamp;
 mod token;
 
-pub use durable::{Arena, Journal, Receipt};
 pub(crate) use durable::{
-    Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, LentRecord,
-    Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, needed, waiting,
+    AnsweredRecord, Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost,
+    LentRecord, Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, needed, waiting,
 };
+pub use durable::{Arena, Journal, Receipt};
 pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg(feature = "lending")]
 pub(crate) use hosts::HostTurn;
 pub(crate) use hosts::{FailureState, HostCost, HostStatus};
 pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, QueueOrder, Validators};
-pub use lease::{Completion, Failure, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
+pub use lease::{Completion, Failure, HostAnswer, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
 #[cfg(test)]
 pub(crate) use machine::Dropped;
 pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};

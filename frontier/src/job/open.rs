@@ -445,6 +445,7 @@ impl Trail {
             }
             Record::Admitted(_)
             | Record::Again { .. }
+            | Record::Answered(_)
             | Record::Aside(_)
             | Record::Disallowed(_)
             | Record::Due(_)

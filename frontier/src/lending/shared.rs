@@ -16,8 +16,8 @@ use tokio::time::sleep_until;
 use super::Clock;
 use super::lender::Lender;
 use crate::frontier::{
-    Arena, Completion, Failure, Frontier, FrontierError, FrontierStatistics, Href, Journal, Lease, Outcome, Receipt,
-    Receipts, ReceiptsBuf, Reply, Resolved, Timestamp,
+    Arena, Completion, Failure, Frontier, FrontierError, FrontierStatistics, HostAnswer, Href, Journal, Lease, Outcome,
+    Receipt, Receipts, ReceiptsBuf, Reply, Resolved, Timestamp,
 };
 use crate::frontier::{HostTurn, Next};
 use crate::gate::PageYield;
@@ -208,6 +208,16 @@ impl<J: Journal> HeldLease<J> {
         if let Some(lease) = &mut self.lease {
             lease.answered(at, latency, bytes);
         }
+    }
+
+    /// As [`Frontier::answered`](crate::frontier::Frontier::answered): its host is done, and may be asked for its next page while this one is
+    /// worked on.
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage), as there.
+    pub fn host_answered(&mut self, answer: HostAnswer) -> Result<(), FrontierError> {
+        let Some(lease) = &mut self.lease else { return Ok(()) };
+        self.lender.change(|frontier, clock| frontier.answered(lease, answer, clock.now()))
     }
 
     /// Notes what its page yielded, for its record in the journal.

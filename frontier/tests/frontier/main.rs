@@ -26,6 +26,7 @@ mod frontier_model;
 mod gate;
 mod host_rules;
 mod identity;
+mod in_hand;
 #[cfg(feature = "lending")]
 mod lending;
 mod rate;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler_frontier::frontier::{
-    Completion, Frontier, FrontierError, FrontierOptions, LeaseKind, LeaseToken, Next, Outcome, Reply, Timestamp,
+    Completion, Frontier, FrontierError, FrontierOptions, HostAnswer, LeaseKind, LeaseToken, Next, Outcome, Reply,
+    Timestamp,
 };
 use crawler_frontier::gate::ScopeKind;
 use crawler_frontier::job::checkpoint::JobJournal;
@@ -228,4 +229,46 @@ fn a_lease_that_lasts_no_time_is_refused() {
     options.lease_timeout = Some(Duration::from_micros(999));
     let error = Frontier::new(&options).expect_err("refused").to_string();
     assert!(error.contains("lease_timeout") && error.contains("at least a millisecond"), "{error}");
+}
+
+/// Its host is asked again at once, and nothing that it answered counts twice. Without a token the page is asked for again.
+#[test]
+fn a_page_in_hand_at_a_kill_is_in_hand_afterwards_if_it_has_a_token() {
+    for (timeout, has_checkpoint) in [(None, false), (None, true), (Some(TIMEOUT), false), (Some(TIMEOUT), true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options();
+        (options.lease_timeout, options.politeness.host_bytes) = (timeout, Some(100));
+        let mut frontier = open(directory.path(), &options, start());
+        for seed in ["https://a.example/1", "https://a.example/2"] {
+            frontier.seed(seed, start()).unwrap();
+        }
+        let Next::Fetch(mut lease) = frontier.next(start()).unwrap() else { panic!("it is due") };
+        let mut answer = HostAnswer::new(503, start());
+        answer.bytes = 99;
+        frontier.answered(&mut lease, answer, start()).unwrap();
+        frontier.flush(start()).unwrap();
+        if has_checkpoint {
+            frontier.checkpoint().unwrap();
+        }
+        let token = lease.token();
+        drop((frontier, lease));
+
+        let later = start() + 20 * SECOND;
+        let mut frontier = open(directory.path(), &options, later);
+        let statistics = frontier.statistics();
+        let has_token = timeout.is_some();
+        assert_eq!((statistics.leased, statistics.in_hand), (has_token.into(), has_token.into()));
+        assert_eq!(frontier.failing_hosts(1)[0].failures, 1, "what the host answered is kept");
+        let Next::Wait(due) = frontier.next(later).unwrap() else { panic!("its host rests after a restart") };
+        let Next::Fetch(next) = frontier.next(due).unwrap() else { panic!("its host is free") };
+        assert_eq!(next.url(), if has_token { "https://a.example/2" } else { "https://a.example/1" });
+        if let Some(token) = token {
+            let failed = || Outcome::Response { status: 503, retry_after: None };
+            let completion = frontier.complete_token(token, failed(), due).unwrap();
+            assert!(matches!(completion, Completion::Retry(_)));
+            assert_eq!(frontier.complete_token(token, failed(), due).unwrap(), completion);
+            assert_eq!(frontier.failing_hosts(1)[0].failures, 1);
+            assert_eq!(frontier.top_hosts(1)[0].bytes, 99);
+        }
+    }
 }

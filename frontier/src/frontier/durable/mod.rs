@@ -29,8 +29,8 @@ pub(crate) use entry::Entry;
 pub(crate) use image::{BadSlice, IdleHost, idle_hosts, needed, waiting};
 pub use record::Receipt;
 pub(crate) use record::{
-    Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, HostRecord, LentRecord, Receipts, ReceiptsBuf, Record,
-    RobotsRecord, RuleRound, Settled,
+    AnsweredRecord, Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, HostRecord, LentRecord, Receipts,
+    ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled,
 };
 
 /// Implemented for the journals of this crate alone.

@@ -67,6 +67,8 @@ pub enum Record<'a> {
     Host(HostRecord<'a>),
     /// A lease went out, under a token.
     Lent(LentRecord<'a>),
+    /// The host of a page that is out under a token has answered, and the page is in hand.
+    Answered(AnsweredRecord<'a>),
     /// A lease that is out has another deadline.
     Extended {
         /// Its token.
@@ -120,6 +122,21 @@ pub struct LentRecord<'a> {
     pub url: &'a str,
     /// How often the host was asked for a robots.txt in a row, this time included; 0 for a page, whose entry knows.
     pub attempt: u8,
+}
+
+/// An answer to the request for a page that is out under a token: the host was judged, and the page is in hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnsweredRecord<'a> {
+    /// The text of the host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
+    /// The status of the host afterwards.
+    pub status: HostStatus,
+    /// The token of the page's lease.
+    pub token: LeaseToken,
+    /// Bytes of the response.
+    pub bytes: u64,
+    /// Whether the answer asked for fewer requests, and takes no try from the page.
+    pub keeps_tries: bool,
 }
 
 impl LentRecord<'_> {

@@ -95,6 +95,8 @@ pub struct HostAccount {
     pub learned: Duration,
     /// Whether one of its URLs, or its robots.txt, is lent out.
     pub is_leased: bool,
+    /// Its pages that are lent out after it has answered.
+    pub in_hand: u8,
     /// URLs queued.
     pub queued: u64,
     /// Its own or its group's budget, if that is spent, and the option that sets it.
@@ -303,7 +305,7 @@ impl HostAccount {
 
 impl fmt::Display for HostAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, status, delay, learned, is_leased, queued, .. } = self;
+        let Self { key, status, delay, learned, is_leased, in_hand, queued, .. } = self;
         let HostStatus { due, failures, has_answered, .. } = status;
         let due = if status.is_retired() {
             "unreachable, and not asked again in this run".to_owned()
@@ -315,6 +317,9 @@ impl fmt::Display for HostAccount {
         status.last_trouble().iter().try_for_each(|trouble| write!(f, ", the last: {trouble}"))?;
         f.write_str(if *has_answered { "" } else { ", has never answered" })?;
         f.write_str(if *is_leased { ", is asked just now" } else { "" })?;
+        if *in_hand > 0 {
+            write!(f, ", {in_hand} of its pages in hand")?;
+        }
         if let Some((hours, opens)) = &self.hours {
             write!(f, ", is asked at {hours}")?;
             opens.iter().try_for_each(|opens| write!(f, ", from {opens} on"))?;

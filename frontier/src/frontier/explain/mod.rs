@@ -258,6 +258,7 @@ impl Inquiry<'_> {
             delay: host.delay(self.politeness_table()),
             learned: host.learned_delay(),
             is_leased: host.is_leased(),
+            in_hand: host.in_hand,
             queued: host.waiting(),
             spent: self.spent(host, usage),
             hours: (hours != Hours::ALWAYS).then_some((hours, (opens != due).then_some(opens))),

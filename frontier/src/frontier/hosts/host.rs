@@ -36,6 +36,8 @@ pub(crate) struct Host {
     pub(crate) is_on_clock: bool,
     /// The number of its policy in the [`PolitenessTable`]. It follows from the key.
     pub(crate) policy: u16,
+    /// Its pages that are in hand: it has answered, and they are not complete. As the seat, it belongs to `machine`; here it takes no room.
+    pub(crate) in_hand: u8,
     /// Where it is in the queues of hosts, and how many of its pages are out.
     pub(crate) seat: HostSlot,
 }
@@ -52,6 +54,7 @@ impl Host {
             robots: RobotsFile::Unknown,
             is_on_clock: false,
             policy: 0,
+            in_hand: 0,
             seat: HostSlot::default(),
         }
     }
@@ -116,10 +119,10 @@ impl Host {
 
     /// The number of URLs in its queue that are not lent out.
     pub(crate) fn waiting(&self) -> u64 {
-        u64::from(self.queue.len()) - u64::from(self.seat.out)
+        u64::from(self.queue.len()) - u64::from(self.seat.out) - u64::from(self.in_hand)
     }
 
-    /// Whether a page or the robots.txt of it is lent out.
+    /// Whether a page or the robots.txt of it is lent out, and not in hand.
     pub(crate) fn is_leased(&self) -> bool {
         self.seat.out > 0 || self.seat.state == HostState::LeasedRobots
     }

@@ -154,6 +154,7 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
     match host.seat.state {
         HostState::RobotsElsewhere => ("waiting", "its robots.txt is on another host, and waits for that one's turn"),
         HostState::LeasedRobots => ("in flight", "its robots.txt is being fetched"),
+        HostState::Leased(_) if host.seat.out == 0 => ("in hand", "has answered, and its pages are not complete yet"),
         HostState::Leased(_) => ("in flight", "as many requests are out as it may have"),
         _ if host.seat.out > 0 => ("in flight", "some of its requests are out"),
         HostState::Idle => ("idle", "nothing of it is queued"),

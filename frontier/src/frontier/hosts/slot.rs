@@ -43,7 +43,7 @@ pub(crate) struct HostSlot {
     pub(crate) address: Option<RateGroupId>,
     /// The queue of hosts that it is in, if any.
     pub(crate) state: HostState,
-    /// Its pages that are lent out.
+    /// Its pages that are lent out, and not in hand.
     pub(crate) out: u8,
     /// The rest that follows from its latency, in milliseconds.
     pub(crate) learned_ms: u32,
@@ -82,8 +82,8 @@ pub(crate) enum HostState {
     NewGivesWay(u8),
     /// Due with this priority, and held back: it has never answered, and the maximum of such hosts is lent out.
     Held(u8),
-    /// All of its pages are lent out, or as many as may be out at once. They stay in its queue until they come back. If one page may be out
-    /// at once, it is the first of this priority.
+    /// All of its pages are lent out or in hand, or as many as may be at once. They stay in its queue until they come back. If one page may
+    /// be out at once, it is the first of this priority.
     Leased(u8),
     /// Its robots.txt is lent out, or the robots.txt of other hosts that redirects to this host.
     LeasedRobots,

@@ -238,6 +238,13 @@ impl<'a> HostSlots<'a> {
     }
 }
 
+impl HostSlots<'_> {
+    /// How many of a host's pages are in hand.
+    pub(crate) fn in_hand(&mut self, id: HostId) -> &mut u8 {
+        &mut self.hosts[id].in_hand
+    }
+}
+
 impl Index<HostId> for HostSlots<'_> {
     type Output = HostSlot;
 

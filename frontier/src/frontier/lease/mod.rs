@@ -32,7 +32,7 @@ use crate::frontier::queues::Queued;
 use crate::frontier::{LeaseToken, Timestamp};
 use crate::gate::{Found, Links, MetadataError, PageYield, Position, SeenTest, Via};
 
-pub use outcome::{Completion, Outcome, Reply};
+pub use outcome::{Completion, HostAnswer, Outcome, Reply};
 pub(crate) use trouble::{Blame, Setback};
 pub use trouble::{Failure, Trouble};
 
@@ -108,6 +108,10 @@ pub struct Lease {
     pub(crate) received: u64,
     /// Bytes that its request was charged with when it went out.
     pub(crate) charged: u64,
+    /// Its host has answered, and was judged: the page is in hand.
+    pub(crate) is_in_hand: bool,
+    /// That answer asked for fewer requests, and takes no try from the page.
+    pub(crate) keeps_tries: bool,
     /// Why its page is to be given up; `None` for one that is to be fetched.
     pub(crate) trouble: Option<Box<Trouble>>,
     /// For a known robots.txt: the validators for a conditional request.
@@ -240,6 +244,11 @@ impl Lease {
         self.redirects
     }
 
+    /// Whether its host was said to be [done](crate::frontier::Frontier::answered), so that only its page is still lent out.
+    pub fn is_in_hand(&self) -> bool {
+        self.is_in_hand
+    }
+
     /// The number of this try, from 1 on. For a robots.txt it is one more than the host's failures in a row.
     pub fn attempt(&self) -> u8 {
         self.attempt
@@ -272,7 +281,13 @@ impl Lease {
     /// by the time that it took to read the page. `latency` is for [`adaptive_share`](crate::frontier::Politeness::adaptive_share), `bytes`
     /// for [`byte_rate`](super::FrontierOptions::byte_rate) and [budgets](crate::frontier::Politeness::host_bytes). If no bytes
     /// are reported, a [reply](crate::frontier::Frontier::answer) counts those of its body.
+    ///
+    /// The host stays busy until the lease is completed; [`Frontier::answered`](crate::frontier::Frontier::answered) says that it is done. After
+    /// that, this call changes nothing.
     pub fn answered(&mut self, at: Timestamp, latency: Duration, bytes: u64) {
+        if self.is_in_hand {
+            return;
+        }
         (self.answered_at, self.took, self.received) = (Some(at), Some(latency), bytes);
     }
 
@@ -349,7 +364,7 @@ impl Lease {
     /// The address that it must count for from now on, if its host has these addresses; `None` if it already counts for that address, or
     /// need not count for any.
     pub(crate) fn address_among(&self, addresses: &[IpAddr]) -> Option<ServerAddress> {
-        let address = ServerAddress::of(addresses).filter(|_| self.trouble.is_none())?;
+        let address = ServerAddress::of(addresses).filter(|_| self.trouble.is_none() && !self.is_in_hand)?;
         let counts = match self.by_address {
             CountsByAddress::No => false,
             CountsByAddress::ButOnLoopback => !address.is_loopback(),

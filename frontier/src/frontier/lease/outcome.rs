@@ -86,6 +86,29 @@ impl Outcome {
     }
 }
 
+/// What a host answered, for [`Frontier::answered`](crate::frontier::Frontier::answered): all that concerns the host, and nothing of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostAnswer {
+    /// The HTTP status.
+    pub status: u16,
+    /// When the response was here. The rest until the next request counts from it.
+    pub at: Timestamp,
+    /// How long it took from the request to the head of the response.
+    pub latency: Duration,
+    /// How many bytes came over the wire.
+    pub bytes: u64,
+    /// The Retry-After header, as a rest from `at`.
+    pub retry_after: Option<Duration>,
+}
+
+impl HostAnswer {
+    /// An answer with this status, which was here at this time; its latency and its bytes are 0.
+    pub const fn new(status: u16, at: Timestamp) -> Self {
+        Self { status, at, latency: Duration::ZERO, bytes: 0, retry_after: None }
+    }
+}
+
 /// The fate of a completed lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -42,7 +42,7 @@ use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Repl
 use crate::gate::{Admission, Admitted, Found, Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
-    /// Takes a lease back. O(log hosts).
+    /// Takes a lease back. O(log hosts). If its host was [done](Self::answered) before, the outcome is only the page's.
     ///
     /// A response below 500, other than 408, 425 and 429, is final. Everything else is a failure:
     ///
@@ -90,15 +90,18 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Takes a lease back: frees its places first, then judges and journals the outcome, and seats its host.
-    #[expect(clippy::needless_pass_by_value, reason = "the caller gives the lease up")]
     pub(super) fn end_lease(
         &mut self,
-        lease: Lease,
+        mut lease: Lease,
         outcome: Outcome,
         receipts: Receipts<'_>,
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
         self.check_is_out(&lease)?;
+        self.note_hand(&mut lease);
+        if lease.is_in_hand {
+            return self.end_page(&lease, outcome, receipts, now);
+        }
         // The host's rest begins when the host had answered, not when the page had been read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
         self.queues.take_back(&mut self.state, &lease, &outcome, answered_at, now);
@@ -119,7 +122,8 @@ impl<J: Journal> Frontier<J> {
             self.share_standing(&lease, news, answered_at, now);
         }
         self.queues.take_seat(&mut self.state, &lease, now);
-        Ok(completion?.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).status.due)))
+        Ok(completion?
+            .unwrap_or_else(|| Completion::Retry(self.queues.rested(self.state.host(lease.host), lease.host))))
     }
 
     /// Whether a host counts as failing: its last requests brought no answer, or one that counts against it.
@@ -182,20 +186,37 @@ impl<J: Journal> Frontier<J> {
         if counts {
             self.queues.begin_failure_epoch(lease.host);
         }
+        let is_untried = setback.blame == Blame::Host || self.keeps_tries(&setback, counts, &update);
+        let after = if is_untried { After::Untried } else { self.after(lease, &setback, done, &update, now) };
+        self.settle(lease, position, update, after, receipts)
+    }
+
+    /// What becomes of a page that loses a try; `done` if it was the last. `update` is the status of its host by then.
+    pub(super) fn after<'a>(
+        &self,
+        lease: &Lease,
+        setback: &Setback,
+        done: After<'a>,
+        update: &HostStatus,
+        now: Timestamp,
+    ) -> After<'a> {
         let is_last = setback.trouble.failure.is_final() || lease.is_last_try();
-        let after = match setback.blame {
-            Blame::Host => After::Untried,
-            Blame::Rate if !counts || update.is_retired() || !self.doubts_page(update.failures) => After::Untried,
+        match setback.blame {
             _ if is_last => done,
             // It is given up together with its host's other pages.
             _ if update.is_retired() => After::Tried,
-            Blame::Fetcher => After::Tried,
+            Blame::Fetcher | Blame::Host => After::Tried,
             // The host rests for its Retry-After in any case, so the page may stay first.
             Blame::Load if setback.retry_after.is_some() => After::Tried,
             Blame::Load | Blame::Rate => After::Later(update.due),
             Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
-        };
-        self.settle(lease, position, update, after, receipts)
+        }
+    }
+
+    /// Whether a page keeps its tries since its host only asked for fewer requests. `counts` says whether that was a new failure of the host,
+    /// whose status is this by then.
+    pub(super) fn keeps_tries(&self, setback: &Setback, counts: bool, update: &HostStatus) -> bool {
+        setback.blame == Blame::Rate && (!counts || update.is_retired() || !self.doubts_page(update.failures))
     }
 
     /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
@@ -207,7 +228,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Writes the fate of the page and the status of its host as one record. Only a page that is done has receipts in it: the outputs have
     /// nothing of other pages.
-    fn settle(
+    pub(super) fn settle(
         &mut self,
         lease: &Lease,
         position: Position,
@@ -273,7 +294,7 @@ impl<J: Journal> Frontier<J> {
 
     /// The page is asked for at another spelling of its key: a new entry replaces the old one, without a seen test. If it was redirected
     /// too often, or to a URL that cannot have the same key, it is done instead.
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         lease: &Lease,
         from: Position,
@@ -307,7 +328,7 @@ impl<J: Journal> Frontier<J> {
 
 /// The fate of a page whose lease came back.
 #[derive(Clone, Copy, Debug)]
-enum After<'a> {
+pub(super) enum After<'a> {
     /// Its record is its last.
     Done,
     /// Its record is its last until it is fetched again, at this time.
@@ -484,6 +505,7 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> Result<Resolved, FrontierError> {
         self.check_is_out(lease)?;
+        self.note_hand(lease);
         let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
         let resolved = self.queues.resolved(&mut self.state, lease, address, now);
         if lease.token.is_some() {

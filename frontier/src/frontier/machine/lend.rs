@@ -286,6 +286,8 @@ impl<J: Journal> Frontier<J> {
             took: None,
             received: 0,
             charged: 0,
+            is_in_hand: false,
+            keeps_tries: false,
             trouble: None,
             validators: None,
             for_other: None,

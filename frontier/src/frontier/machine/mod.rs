@@ -12,6 +12,7 @@
 //! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
 //!   of hosts. Hosts that fail are retired, and asked again.
 //! - `asked`: requests that did not come from here.
+//! - `in_hand`: the two ends of a lease: its host has answered, and its page is complete.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
 //! - `statistics`: the frontier in numbers, which URLs were dropped, why a URL was not fetched, and what a checkpoint saves.
 //!
@@ -34,6 +35,7 @@
 mod asked;
 mod complete;
 mod host_queues;
+mod in_hand;
 mod lend;
 mod options;
 mod rate;
@@ -161,7 +163,8 @@ impl<J: Journal> Frontier<J> {
     /// another process may have asked them before.
     pub(crate) fn of(state: State, options: &FrontierOptions, journal: J, since: Option<Timestamp>) -> Self {
         let politeness = Arc::clone(state.hosts().politeness_table());
-        let mut queues = HostQueues::new(Arc::clone(&politeness), options.traps.domain_lead, since);
+        let mut queues =
+            HostQueues::new(Arc::clone(&politeness), (options.traps.domain_lead, options.pages_in_hand), since);
         queues.leave_pages(&state);
         Self {
             state,
@@ -256,7 +259,7 @@ impl<J: Journal> Frontier<J> {
         if self.rate.due() > now && self.queues.is_any_due() {
             return Ok(Next::Wait(self.rate.due()));
         }
-        if self.state.leases().is_full() {
+        if self.state.leases().is_full() || self.queues.are_hands_full() {
             return Ok(self.state.leases().earliest().map_or(Next::Busy, Next::Wait));
         }
         let mut drops = DROPS;
@@ -272,9 +275,10 @@ impl<J: Journal> Frontier<J> {
         Ok(match due.chain(patience).chain(self.state.leases().earliest()).min() {
             _ if self.queues.is_any_due() || self.has_to_bring_back() => Next::Wait(now),
             Some(due) => Next::Wait(due),
-            None if self.queues.leased() > 0 => Next::Busy,
+            None if self.queues.hold_hosts() > 0 => Next::Busy,
             // The next call releases one of them.
             None if self.queues.gives_any_way() => Next::Wait(now),
+            None if self.queues.leased() > 0 => Next::Busy,
             None => Next::Drained,
         })
     }

@@ -21,7 +21,7 @@ use crate::gate::{GateOptions, MetadataError, MetadataLimits, OptionError, Scope
 use crate::seen::{SeenError, SeenOptions};
 
 /// The options of a frontier; plain data, checked once in [`Frontier::new`](super::Frontier::new).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FrontierOptions {
     /// Which spellings are one URL.
@@ -51,9 +51,33 @@ pub struct FrontierOptions {
     /// the default: until it is completed. With a timeout each lease has a [token](crate::frontier::Lease::token), and is journaled: it is
     /// still out after a restart. At least a millisecond; deadlines are rounded up to whole milliseconds.
     pub lease_timeout: Option<Duration>,
+    /// When this many pages are [in hand](super::Frontier::answered), nothing more is lent until one of them is completed or taken back: at
+    /// least 1. Requests that are out by then may be answered all the same.
+    pub pages_in_hand: usize,
     /// Whether a page loses one of its [`attempts`](Politeness::attempts) when its lease is taken back. A page that has none left is
     /// [given up](crate::frontier::Next::GiveUp). Off by default: it is lent again until it is completed.
     pub counts_expired: bool,
+}
+
+impl Default for FrontierOptions {
+    fn default() -> Self {
+        Self {
+            keys: KeyRules::default(),
+            fingerprint_key: None,
+            seen: SeenOptions::default(),
+            scope: ScopeOptions::default(),
+            traps: TrapLimits::default(),
+            politeness: Politeness::default(),
+            rules: HostRules::default(),
+            request_rate: None,
+            byte_rate: None,
+            order: QueueOrder::default(),
+            lease_timeout: None,
+            pages_in_hand: 1024,
+            counts_expired: false,
+            metadata: MetadataLimits::default(),
+        }
+    }
 }
 
 impl FrontierOptions {
@@ -87,7 +111,7 @@ impl FrontierOptions {
         let share = adaptive_share.unwrap_or(1.0);
         let is_token = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let TrapLimits { url_bytes, path_segments, segment_repeats, .. } = &self.traps;
-        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 15] = [
+        let checks: [(bool, &'static str, &dyn fmt::Display, &str); 16] = [
             (!agent.is_empty(), "politeness.agent", agent, "is empty; robots.txt could not name it"),
             (
                 is_token(agent),
@@ -132,6 +156,7 @@ impl FrontierOptions {
             (*url_bytes > 0, "traps.url_bytes", url_bytes, "is at least 1"),
             (*path_segments <= 1000, "traps.path_segments", path_segments, "is at most 1000"),
             (*segment_repeats > 0, "traps.segment_repeats", segment_repeats, "is at least 1"),
+            (self.pages_in_hand > 0, "pages_in_hand", &0, "is at least 1"),
             (
                 self.lease_timeout.is_none_or(|timeout| timeout.as_millis() > 0),
                 "lease_timeout",
@@ -160,6 +185,8 @@ pub struct FrontierStatistics {
     pub leased: u64,
     /// Of these, the robots.txt.
     pub leased_robots: u64,
+    /// Of these, pages whose hosts have [answered](super::Frontier::answered).
+    pub in_hand: u64,
     /// Page leases completed for good.
     pub completed: u64,
     /// Leases that will be tried again.

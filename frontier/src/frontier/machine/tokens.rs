@@ -14,6 +14,7 @@
 //!   changes nothing: its URL may be out again, under another token. This is *fencing*.
 //! - **Twice is as once.** A client whose connection broke may send a completion again: it gets the answer that the first one got, until
 //!   16,384 further leases have gone out. After that, and for a robots.txt, it is refused, and nothing is counted twice either.
+//! - **A page in hand keeps its token** and its deadline: see [`answered_token`](Frontier::answered_token).
 //! - **The deadline is when a lease may be taken back.** A completion that comes later is still in time if neither
 //!   [`expire`](Frontier::expire) nor [`next`](Frontier::next) was called meanwhile.
 //!
@@ -206,7 +207,8 @@ impl<J: Journal> Frontier<J> {
         out.page.set(lease.priority, lease.trouble.is_some(), lease.is_first_contact);
         out.host = lease.host;
         out.address = lease.address.map(|on| on.rate_group);
-        out.charged = u32::try_from(lease.charged).unwrap_or(u32::MAX);
+        let bytes = if lease.is_in_hand { lease.received } else { lease.charged };
+        out.charged = u32::try_from(bytes).unwrap_or(u32::MAX);
         out.failure_epoch = lease.failure_epoch;
     }
 
@@ -233,8 +235,12 @@ impl<J: Journal> Frontier<J> {
             lease.trouble = Some(Box::new(known.unwrap_or_else(|| Failure::Lost.into())));
         }
         lease.is_first_contact = out.page.is_first_contact();
-        (lease.charged, lease.failure_epoch) = (out.charged.into(), out.failure_epoch);
         lease.token = Some(token);
+        self.note_hand(&mut lease);
+        if lease.is_in_hand {
+            return Ok(lease);
+        }
+        (lease.charged, lease.failure_epoch) = (out.charged.into(), out.failure_epoch);
         self.queues.places_of(&self.state, &mut lease, out.address);
         Ok(lease)
     }
@@ -274,12 +280,16 @@ impl<J: Journal> Frontier<J> {
         completion
     }
 
-    /// Takes a lease back whose deadline has passed. Its host may have been asked until now, and rests.
+    /// Takes a lease back whose deadline has passed. Its host may have been asked until now, and rests, unless the page was in hand.
     fn take_overdue(&mut self, lease: &Lease, now: Timestamp) -> io::Result<()> {
-        let lost = Outcome::Failed(Failure::Lost.into());
-        self.queues.take_back(&mut self.state, lease, &lost, now, now);
-        if lease.trouble.is_none() {
-            self.rate.end(lease.charged, Some(lease.charged));
+        if lease.is_in_hand {
+            self.queues.leaves_hand(&self.state, lease.host);
+        } else {
+            let lost = Outcome::Failed(Failure::Lost.into());
+            self.queues.take_back(&mut self.state, lease, &lost, now, now);
+            if lease.trouble.is_none() {
+                self.rate.end(lease.charged, Some(lease.charged));
+            }
         }
         // As after any other try that brought nothing.
         lease.position.map(|position| self.again.remove(&position));
@@ -290,6 +300,10 @@ impl<J: Journal> Frontier<J> {
         // The journal failed: it is back all the same.
         lease.token.map(|token| self.state.leases_mut().end(token));
         self.expired += 1;
+        if lease.is_in_hand {
+            self.queues.count_left(&self.state, lease.host);
+            self.queues.wake_groups(&mut self.state, lease.host, now);
+        }
         self.queues.take_seat(&mut self.state, lease, now);
         taken
     }
@@ -297,7 +311,11 @@ impl<J: Journal> Frontier<J> {
     fn page_is_overdue(&mut self, lease: &Lease, position: Position, now: Timestamp) -> io::Result<()> {
         let host = self.state.host(lease.host);
         let mut status = host.status.clone();
-        status.due = status.due.max(self.queues.rest(host, lease, now).over);
+        status.due = if lease.is_in_hand {
+            self.queues.rested(host, lease.host)
+        } else {
+            status.due.max(self.queues.rest(host, lease, now).over)
+        };
         let attempts = (lease.attempt - 1 - lease.earlier).saturating_add(u8::from(self.counts_expired));
         let settled = Settled {
             host: lease.origin(),
@@ -352,6 +370,10 @@ impl<J: Journal> Frontier<J> {
             }
             let Some(out) = self.state.leases().get(token).copied() else { continue };
             let mut lease = self.lease_of(token, &out)?;
+            if let Some(page) = page.filter(|_| lease.is_in_hand) {
+                self.queues.note_in_hand_before(&mut self.state, lease.host, page);
+                continue;
+            }
             let host = self.state.host(host);
             if host.status.is_retired() && page.is_some() {
                 lease.trouble = host.status.last_trouble().cloned().map(Box::new);

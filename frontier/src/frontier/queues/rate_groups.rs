@@ -109,11 +109,11 @@ impl RateGroups {
         self[id].due
     }
 
-    /// A budget leaves this many pages to the hosts of a rate group, so at most this many requests may be out. If none is left, its hosts
-    /// are not asked and need not wait, so there is no bound.
-    pub(crate) fn leave_pages(&mut self, id: RateGroupId, left: u64) {
-        let left = u8::try_from(left).unwrap_or(u8::MAX);
-        self[id].left = if left == 0 { u8::MAX } else { left };
+    /// A budget leaves this many pages to the hosts of a rate group, so at most this many requests may be out, less the pages `in_hand`. If
+    /// none is left, its hosts are not asked and need not wait, so there is no bound.
+    pub(crate) fn leave_pages(&mut self, id: RateGroupId, left: u64, in_hand: u64) {
+        let room = if left == 0 { u64::MAX } else { left.saturating_sub(in_hand) };
+        self[id].left = u8::try_from(room).unwrap_or(u8::MAX);
     }
 
     /// Whether the rate group lets a host that was taken from the front queue be asked now. If the rate group has called the host, its

@@ -16,10 +16,11 @@
 //!             number    the step from the last number to it
 //!             slot
 //!             deadline  the step from the time in its number to it, in milliseconds
-//!             page      1 and the position of its admission; or 0, how often its host was asked for a robots.txt in a row, and three texts:
-//!                       its host, the host that waits for this robots.txt, which is empty if it is its own, and the URL
+//!             page      1 and the position of its admission; or 0, how often its host was asked for a robots.txt in a row, and three texts: its host, the host that waits for
+//!                       this robots.txt, which is empty if it is its own, and the URL
 //! answers   how many; for each: the step from the last number to it; 0 done, 1 given back, else 2 more than the microseconds at which it
 //!             is tried again
+//! in hand   how many, only if there are some; for each: its slot; twice the bytes of the response, and 1 more if the page keeps its tries
 //! text      its length, its bytes
 //! ```
 //!
@@ -30,9 +31,10 @@ use std::time::Duration;
 
 use ahash::AHashMap;
 
+use super::{Change, State};
 use crate::bytes::Fields;
 use crate::bytes::varint::{put, step, walk};
-use crate::frontier::durable::{HostRecord, LentRecord};
+use crate::frontier::durable::{AnsweredRecord, HostRecord, LentRecord};
 use crate::frontier::hosts::{HostId, RateGroupId};
 use crate::frontier::{Completion, LeaseToken, Timestamp};
 use crate::gate::Position;
@@ -73,7 +75,7 @@ pub(crate) struct OutLease {
     pub(crate) host: HostId,
     /// The rate group of its address, if it counts for one.
     pub(crate) address: Option<RateGroupId>,
-    /// Bytes that its request was charged with; 4 GiB if there were more.
+    /// Bytes that its request was charged with; for a page in hand those of the response, which are state. 4 GiB if there were more.
     pub(crate) charged: u32,
     pub(crate) failure_epoch: u32,
     /// Its neighbors in the list by deadline; in the list of free slots, the next.
@@ -81,7 +83,8 @@ pub(crate) struct OutLease {
     after: u32,
 }
 
-/// A page's position, with its priority and two flags in the bits above the 48 of a position.
+/// A page's position, with its priority and flags in the bits above the 48 of a position. Whether it is in hand, and keeps its tries, is
+/// state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageBits(u64);
 
@@ -90,6 +93,10 @@ impl PageBits {
     const IS_GIVEN_UP: u64 = 1 << 56;
     const IS_FIRST_CONTACT: u64 = 1 << 57;
     const IS_ROBOTS: u64 = 1 << 58;
+    const IS_IN_HAND: u64 = 1 << 59;
+    const KEEPS_TRIES: u64 = 1 << 60;
+    /// What [`set`](Self::set) leaves as it is.
+    const STATE: u64 = Self::POSITION | Self::IS_ROBOTS | Self::IS_IN_HAND | Self::KEEPS_TRIES;
 
     pub(crate) fn of(page: Option<Position>) -> Self {
         Self(page.map_or(Self::IS_ROBOTS, Position::to_u64))
@@ -98,7 +105,20 @@ impl PageBits {
     pub(crate) fn set(&mut self, priority: u8, is_given_up: bool, is_first_contact: bool) {
         let flag = |is_set, bit| if is_set { bit } else { 0 };
         let flags = flag(is_given_up, Self::IS_GIVEN_UP) | flag(is_first_contact, Self::IS_FIRST_CONTACT);
-        self.0 = self.0 & (Self::POSITION | Self::IS_ROBOTS) | u64::from(priority) << 48 | flags;
+        self.0 = self.0 & Self::STATE | u64::from(priority) << 48 | flags;
+    }
+
+    /// Its host has answered.
+    fn take_in_hand(&mut self, keeps_tries: bool) {
+        self.0 |= Self::IS_IN_HAND | if keeps_tries { Self::KEEPS_TRIES } else { 0 };
+    }
+
+    pub(crate) fn is_in_hand(self) -> bool {
+        self.0 & Self::IS_IN_HAND != 0
+    }
+
+    pub(crate) fn keeps_tries(self) -> bool {
+        self.0 & Self::KEEPS_TRIES != 0
     }
 
     /// `None` for a robots.txt.
@@ -246,6 +266,20 @@ impl LeaseTable {
     }
 }
 
+impl State {
+    /// The host of a page that is out has answered.
+    pub(super) fn answered(&mut self, answered: &AnsweredRecord<'_>, change: &Change<'_>) {
+        let AnsweredRecord { status, token, bytes, keeps_tries, .. } = answered;
+        if change.fresh.counts {
+            self.leases.answered(*token, *bytes, *keeps_tries);
+        }
+        if let Some(host) = change.host {
+            // Its page's own record counts the request.
+            self.stands(host, status, false);
+        }
+    }
+}
+
 /// Changes, as records say.
 impl LeaseTable {
     /// A lease goes out.
@@ -278,6 +312,14 @@ impl LeaseTable {
             self.unlink(token.slot());
             self.slots[token.slot() as usize].deadline = deadline;
             self.link(token.slot());
+        }
+    }
+
+    /// The host of a page that is out has answered.
+    pub(super) fn answered(&mut self, token: LeaseToken, bytes: u64, keeps_tries: bool) {
+        if let Some(lease) = self.get_mut(token) {
+            lease.page.take_in_hand(keeps_tries);
+            lease.charged = u32::try_from(bytes).unwrap_or(u32::MAX);
         }
     }
 
@@ -458,6 +500,14 @@ impl LeaseTable {
                 },
             );
         }
+        let in_hand = || self.iter().filter(|(_, lease)| lease.page.is_in_hand());
+        if in_hand().next().is_some() {
+            put(to, in_hand().count() as u64);
+        }
+        for (token, lease) in in_hand() {
+            put(to, token.slot().into());
+            put(to, 2 * u64::from(lease.charged) + u64::from(lease.page.keeps_tries()));
+        }
     }
 
     /// Loads what [`save`](Self::save) wrote.
@@ -493,6 +543,16 @@ impl LeaseTable {
             table.answers[place(finished)] = (finished, answer);
         }
         table.number = number;
+        let rest = fields.bytes();
+        let mut fields = Fields::of(rest);
+        let in_hand = if rest.is_empty() { 0 } else { fields.varint()? };
+        for _ in 0..in_hand {
+            let slot = u32::try_from(fields.varint()?).map_err(|_| "a lease that cannot be")?;
+            let answer = fields.varint()?;
+            let lease = table.slots.get(slot as usize).filter(|lease| lease.number > 0);
+            let token = token_of(lease.ok_or("a page in hand that is not out")?, slot);
+            table.answered(token, answer / 2, answer % 2 == 1);
+        }
         fields.end().map(|()| table)
     }
 }

@@ -39,6 +39,7 @@
 //! | `Forgotten` | a URL leaves the seen set |
 //! | `Host` | a host gets the status in it, and what is known of its robots.txt may change |
 //! | `Lent` | a lease is out under a token, until a record says that it is back |
+//! | `Answered` | its page is in hand, and its host gets the status in it |
 //! | `Extended` | it has another deadline |
 //! | `Returned` | it was given back, or taken back, and nothing else changes |
 //! | `Resumed` | nothing: the resume acts on it |
@@ -175,6 +176,7 @@ impl State {
                     self.leases.lend(lent, host);
                 }
             }
+            Record::Answered(answered) => self.answered(answered, change),
             Record::Extended { token, deadline } => {
                 if fresh.counts {
                     self.leases.extend(*token, *deadline);

@@ -237,6 +237,10 @@ impl Resume {
                 }
                 self.apply(at, record, None, None, fresh);
             }
+            Record::Answered(answered) => {
+                let host = self.host(answered.host, evicted)?;
+                self.apply(at, record, host, None, fresh);
+            }
             Record::Returned { token, .. } => {
                 let page = self.state.leases().get(*token).and_then(|lease| lease.page.position());
                 page.filter(|_| fresh.counts).map(|page| self.pages_out.remove(&page));

@@ -141,6 +141,13 @@
 //! kind 16, a front queue without URLs stands for another priority from now on:
 //!           0  front     u8, its number, which other records call the priority
 //!           1  priority  i64
+//!
+//! kind 17, the host of a page that is out under a token has answered, and the page is in hand:
+//!           0  flags     u8, bits 0 and 1 as kind 2, bit 2 the answer takes no try from the page
+//!           1  lease     number and slot, as kind 11
+//!              due       u64, failures u16 and illness, as kind 2
+//!              bytes     a varint, of the response
+//!              host      the rest, UTF-8, as above
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame from another place or another job that was left in a

@@ -21,6 +21,7 @@
 //! | 14, returned | 9 | for each lease with a token that is given back |
 //! | 15, due at a place | 1 or 2 more than kind 5 | as kind 5, if the last goes first |
 //! | 16, priority | 9 | for each priority that no front queue stands for |
+//! | 17, answered | about 21 and the host | for each page with a token whose host was said to be done |
 //!
 //! A host that is ill takes 5 bytes more, plus the failure's words.
 //!
@@ -36,13 +37,13 @@
 
 use super::JournalError;
 use super::record_parts::{
-    flag, flags_of, read_clock, read_host, read_yielded, write_clock, write_host, write_yielded,
+    HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, read_yielded, write_clock, write_host, write_yielded,
 };
 use crate::address::Fingerprint;
 use crate::bytes::{Fields, half_checksum, varint};
 use crate::frontier::{
-    Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, LeaseToken, LentRecord, Receipts, Record,
-    Settled, Timestamp,
+    AnsweredRecord, Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, LeaseToken, LentRecord, Receipts,
+    Record, Settled, Timestamp,
 };
 use crate::gate::{Position, Refusal};
 
@@ -53,6 +54,8 @@ const HAS_YIELDED: u8 = 1 << 4;
 const IS_PAGE: u8 = 1 << 5;
 const HAS_BYTES: u8 = 1 << 6;
 const IS_OVERDUE: u8 = 1 << 7;
+/// Flag of an answer, beside the host's flags.
+const KEEPS_TRIES: u8 = 1 << 2;
 /// The code in place of a reason for a URL that is not set aside.
 const NOWHERE: u8 = u8::MAX;
 /// Bytes of the length of a record that is inside another one.
@@ -88,6 +91,7 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Returned { .. } => 14,
         Record::Due(_) => 15,
         Record::Priority { .. } => 16,
+        Record::Answered(_) => 17,
     }
 }
 
@@ -115,6 +119,7 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
             write_token(*token, to);
             to.push(u8::from(*is_overdue));
         }
+        Record::Answered(answered) => write_answered(answered, to),
     }
 }
 
@@ -140,6 +145,7 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
             .and_then(|token| Ok(Record::Returned { token, is_overdue: fields.variant(&[false, true])? })),
         15 => read_due(&mut fields, true).map(Record::Due),
         16 => fields.u8().and_then(|front| Ok(Record::Priority { front, priority: fields.u64()?.cast_signed() })),
+        17 => read_answered(&mut fields).map(Record::Answered),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -247,6 +253,26 @@ fn read_token(fields: &mut Fields<'_>) -> Result<LeaseToken, &'static str> {
     let mut number = [0; 8];
     number[..NUMBER].copy_from_slice(&fields.take::<NUMBER>()?);
     LeaseToken::read(u64::from_le_bytes(number), fields.varint()?)
+}
+
+/// Appends that the host of a page has answered: kind 15.
+fn write_answered(answered: &AnsweredRecord<'_>, to: &mut Vec<u8>) {
+    let AnsweredRecord { host, status, token, bytes, keeps_tries } = answered;
+    to.push(flags_of(status) | flag(*keeps_tries, KEEPS_TRIES));
+    write_token(*token, to);
+    write_clock(status, to);
+    varint::put(to, *bytes);
+    to.extend_from_slice(host.as_bytes());
+}
+
+fn read_answered<'a>(fields: &mut Fields<'a>) -> Result<AnsweredRecord<'a>, &'static str> {
+    let flags = fields.u8()?;
+    if flags & !(HAS_ANSWERED | IS_ILL | KEEPS_TRIES) != 0 {
+        return Err("unknown flags");
+    }
+    let (token, status) = (read_token(fields)?, read_clock(flags, fields)?);
+    let (bytes, host) = (fields.varint()?, fields.rest()?);
+    Ok(AnsweredRecord { host, status, token, bytes, keeps_tries: flags & KEEPS_TRIES != 0 })
 }
 
 /// Appends where a URL is set aside, if anywhere.
@@ -482,6 +508,12 @@ mod tests {
             records.push(Record::Aside(AsideRecord { host, position: HERE, priority: 3, to: place, from }));
         }
         records.push(Record::Due(DueRecord { from: Some(place), after: Some(300), ..due }));
+        records.extend(leases());
+        records
+    }
+
+    fn leases() -> Vec<Record<'static>> {
+        let host = "http://a";
         let token = LeaseToken::read((1 << 55) + 1, 300).unwrap();
         let deadline = Timestamp::from_micros(((1 << 45) + 600_000) * 1000);
         let page = LentRecord {
@@ -495,9 +527,13 @@ mod tests {
         };
         let robots =
             LentRecord { page: None, host, for_other: "http://b", url: "http://a/robots.txt", attempt: 3, ..page };
-        records.extend([Record::Lent(page), Record::Lent(robots), Record::Extended { token, deadline }]);
+        let mut records = vec![Record::Lent(page), Record::Lent(robots), Record::Extended { token, deadline }];
         records.extend([false, true].map(|is_overdue| Record::Returned { token, is_overdue }));
         records.push(Record::Priority { front: 255, priority: -7 });
+        for (keeps_tries, bytes) in [(false, 0), (true, u64::MAX)] {
+            let status = HostStatus { due: deadline, failures: 7, has_answered: keeps_tries, ..HostStatus::default() };
+            records.push(Record::Answered(AnsweredRecord { host, status, token, bytes, keeps_tries }));
+        }
         records
     }
 
@@ -518,6 +554,7 @@ mod tests {
             Ok(_) => "none",
         };
         assert_eq!(reason(200, &[]), "kind");
+        assert_eq!(reason(17, &[8]), "unknown flags");
         for (at, fields) in [(0, 21), (3, 24 + 40), (6, 13 + 14 + 8 + 8 + 2 + 8), (15, 22), (16, 2 + 72 + 22)] {
             let mut payload = Vec::new();
             write(&records()[at], HERE, &mut payload);

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crawler_frontier::frontier::{
-    Failure, Frontier, FrontierError, FrontierOptions, Href, Lease, LeaseKind, LeaseToken, Next, Outcome, Reply,
-    Resolved, Timestamp,
+    Failure, Frontier, FrontierError, FrontierOptions, HostAnswer, Href, Lease, LeaseKind, LeaseToken, Next, Outcome,
+    Reply, Resolved, Timestamp,
 };
 use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
@@ -20,7 +20,7 @@ impl Both {
     pub(super) fn new(options: &FrontierOptions, now: Timestamp) -> Self {
         let (frontier, model) = (Frontier::new(options).unwrap(), Model::new(options));
         let (leases, deadlines, over, asked) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        Self { frontier, model, leases, deadlines, over, now, submitted: 0, asked }
+        Self { frontier, model, leases, in_hand: Vec::new(), deadlines, over, now, submitted: 0, asked }
     }
 
     /// The next page: its URL, and which it is.
@@ -115,6 +115,7 @@ impl Both {
         while let Some((_, token)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= self.now) {
             let at = self.leases.iter().position(|lease| lease.token() == Some(token)).expect("it is out");
             let lease = self.leases.remove(at);
+            self.in_hand.retain(|page| *page != page_of(&lease));
             self.ended(Some(token));
             self.model.expire(host_of(&lease), page_of(&lease), self.now);
             self.over.push(lease);
@@ -145,6 +146,8 @@ impl Both {
         assert!(is_over(frontier.complete_token(token, outcome(), now).map(drop)));
         assert!(is_over(frontier.answer_token(token, &Reply::from(200), now).map(drop)));
         assert!(is_over(frontier.extend_token(token, now).map(drop)));
+        assert!(is_over(frontier.answered_token(token, HostAnswer::new(503, now), now)));
+        assert!(is_over(frontier.answered(&mut lease, HostAnswer::new(503, now), now)));
         assert!(is_over(frontier.give_back_token(token, now)));
         assert!(is_over(frontier.redeem(token).map(drop)));
         assert!(is_over(frontier.resolved(&mut lease, &[], now).map(drop)));
@@ -198,7 +201,9 @@ impl Both {
 
     /// With this lease its host has no more out than it may.
     pub(super) fn check_is_polite(&self, lease: &Lease, most: usize) {
-        let beside: Vec<_> = self.leases.iter().filter(|other| other.origin() == lease.origin()).collect();
+        let is_in_hand = |other: &&Lease| self.in_hand.contains(&page_of(other));
+        let of_host = self.leases.iter().filter(|other| other.origin() == lease.origin());
+        let beside: Vec<_> = of_host.filter(|other| !is_in_hand(other)).collect();
         assert!(beside.len() < most, "{} beside {}", beside.len(), lease.url());
         assert!(beside.iter().all(|other| other.kind() == LeaseKind::Page), "robots.txt alone");
     }
@@ -224,9 +229,40 @@ impl Both {
         }
     }
 
+    pub(super) fn is_in_hand(&self, lease: usize) -> bool {
+        self.in_hand.contains(&page_of(&self.leases[lease]))
+    }
+
+    /// Its host is done; said twice, and sometimes by its token alone.
+    pub(super) fn answered(
+        &mut self,
+        lease: usize,
+        (status, retry_after): (u16, Option<u64>),
+        (took, bytes): (u64, u64),
+    ) {
+        let lease = &mut self.leases[lease];
+        if lease.kind() == LeaseKind::Robots || lease.trouble().is_some() || self.in_hand.contains(&page_of(lease)) {
+            return;
+        }
+        let mut answer = HostAnswer::new(status, self.now);
+        (answer.latency, answer.bytes) = (Duration::from_millis(took), bytes);
+        answer.retry_after = retry_after.map(Duration::from_secs);
+        for _ in 0..2 {
+            match lease.token().filter(|_| bytes > 0) {
+                Some(token) => self.frontier.answered_token(token, answer, self.now).unwrap(),
+                None => self.frontier.answered(lease, answer, self.now).unwrap(),
+            }
+        }
+        let page = page_of(lease);
+        self.model.answered((host_of(lease), page.unwrap()), (status, retry_after), (took, bytes), self.now);
+        self.in_hand.push(page);
+    }
+
     pub(super) fn complete(&mut self, lease: usize, end: End, (took, bytes): (Option<u64>, u64)) {
         let mut lease = self.leases.swap_remove(lease);
         let bytes = took.map_or(0, |_| bytes);
+        let was_in_hand = self.in_hand.contains(&page_of(&lease));
+        self.in_hand.retain(|page| *page != page_of(&lease));
         if let Some(took) = took {
             lease.answered(self.now, Duration::from_millis(took), bytes);
         }
@@ -252,7 +288,7 @@ impl Both {
                 outcome
             }
         };
-        if matches!(end, End::Released | End::GivenUp) {
+        if matches!(end, End::Released | End::GivenUp) && !was_in_hand {
             self.asked.remove(lease.origin());
         }
         let (url, page) = (lease.url().to_owned(), page_of(&lease));
@@ -294,6 +330,7 @@ impl Both {
         let judged_next = self.model.aside.iter().filter(|(round, ..)| *round != self.model.round).count();
         assert_eq!(statistics.scheduled, (self.model.scheduled.len() + judged_next) as u64);
         assert_eq!(statistics.leased, self.leases.len() as u64);
+        assert_eq!(statistics.in_hand, self.in_hand.len() as u64);
         assert_eq!(statistics.unreachable, self.model.parked.len() as u64);
         assert_eq!(statistics.completed, self.model.completed);
         let there = (self.model.urls.len() + self.model.scheduled.len()) as u64 + pages;

@@ -58,11 +58,16 @@ impl Model {
     /// Requests of a circle that may be out.
     pub(super) fn most_out(&self, circle: usize) -> usize {
         let group = &self.groups[circle];
-        group.connections.min(group.most.places(group.used))
+        let of_group = self.hosts.iter().filter(|host| host.group == Some(circle));
+        let in_hand: usize = of_group.map(|host| host.in_hand.len()).sum();
+        match group.most.places(group.used) {
+            usize::MAX => group.connections,
+            left => group.connections.min(left.saturating_sub(in_hand)),
+        }
     }
 
-    /// A page that is still out came back, and used this.
-    pub(super) fn spend(&mut self, host: usize, out: Out, used: Budget, now: Timestamp) {
+    /// A page came back, and used this. It is still out, if it was.
+    pub(super) fn spend(&mut self, host: usize, out: Option<Out>, used: Budget, now: Timestamp) {
         let was_spent = self.spent(host).is_some();
         let group = self.hosts[host].group;
         for all in [Some(&mut self.hosts[host].used), group.map(|group| &mut self.groups[group].used)] {
@@ -76,9 +81,12 @@ impl Model {
         // The others need not rest any more.
         let rests = |other: &usize| self.hosts[*other].group == group && self.hosts[*other].rests.is_some();
         let resting: Vec<_> = self.numbers.iter().copied().filter(rests).collect();
-        self.hosts[host].out.push(out);
+        let is_out = out.is_some();
+        self.hosts[host].out.extend(out);
         self.rest_no_more(&resting, now);
-        self.hosts[host].out.pop();
+        if is_out {
+            self.hosts[host].out.pop();
+        }
     }
 
     fn rest_no_more(&mut self, hosts: &[usize], now: Timestamp) {
@@ -125,7 +133,7 @@ impl Model {
         let url = Url { attempts: url.earlier, ..url };
         self.refuse(refusal, 1);
         self.aside.push((self.round, refusal, url));
-        if self.best(host).is_none() && self.hosts[host].out.is_empty() {
+        if self.best(host).is_none() && self.hosts[host].out.is_empty() && self.hosts[host].in_hand.is_empty() {
             self.mark_used(host);
         }
     }

@@ -22,12 +22,13 @@ impl Model {
         });
         for port in twin.into_iter().chain([host]) {
             if self.hosts[port].server.is_none() {
-                let Host { due, failures, ill, out, robots_are_out, .. } = &self.hosts[port];
+                let Host { due, failures, ill, out, in_hand, next, robots_are_out, .. } = &self.hosts[port];
                 let requests = out.iter().filter(|out| !out.is_given_up).count();
                 let (delay, backoff) = (self.delay(port), backoff(&self.options.politeness, *failures));
                 let zero = Timestamp::default();
                 let fails = *failures > 0 && ill.is_some_and(|ill| !ill.is_patient);
                 let rested = if fails { zero + due.since(zero + delay.max(backoff)) + delay } else { *due };
+                let rested = if in_hand.is_empty() { rested } else { rested.max(*next) };
                 let out = requests + usize::from(*robots_are_out);
                 self.groups[server].out += out;
                 self.rest_until(server, rested.min(now + delay));

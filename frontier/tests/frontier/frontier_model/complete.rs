@@ -5,7 +5,7 @@ use std::time::Duration;
 use crawler_frontier::frontier::{Completion, Failure, Politeness, Timestamp};
 use crawler_frontier::gate::Refusal;
 
-use super::{Blame, Budget, End, Failing, Host, Known, Model, News, Out, Page, Rest, RobotsFile, Setback, Url};
+use super::{Blame, Budget, End, Failing, Host, InHand, Known, Model, News, Out, Page, Rest, RobotsFile, Setback, Url};
 
 impl Model {
     /// The rest of a host grows with its latency, and shrinks only with a page.
@@ -45,10 +45,17 @@ impl Model {
         };
         let was_sent = !matches!(end, End::Released | End::GivenUp);
         self.news = was_sent.then_some(News { failures: self.hosts[host].failures, fails, asks });
-        if std::mem::take(&mut self.hosts[host].robots_are_out) {
+        if page.is_none() {
+            self.hosts[host].robots_are_out = false;
             let address = self.hosts[host].robots_address.take();
             self.give_back(host, address, end, now);
             return self.robots_ends(host, end, now);
+        }
+        let in_hand = &mut self.hosts[host].in_hand;
+        if let Some(place) = in_hand.iter().position(|in_hand| Some(in_hand.url.page) == page) {
+            self.news = None;
+            let in_hand = in_hand.remove(place);
+            return self.hand_ends(in_hand, end, now);
         }
         let out = &mut self.hosts[host].out;
         let place = out.iter().position(|out| Some(out.url.page) == page).expect("it was lent");
@@ -66,11 +73,21 @@ impl Model {
     pub(super) fn expire(&mut self, host: usize, page: Option<Page>, now: Timestamp) {
         let lost = End::Failed(Failure::Lost);
         self.news = None;
-        if std::mem::take(&mut self.hosts[host].robots_are_out) {
+        if page.is_none() {
+            self.hosts[host].robots_are_out = false;
             let address = self.hosts[host].robots_address.take();
             self.give_back(host, address, lost, now);
             self.hosts[host].due = self.hosts[host].due.max(now + self.delay(host));
             self.place(host, now);
+            return;
+        }
+        let in_hand = &mut self.hosts[host].in_hand;
+        if let Some(place) = in_hand.iter().position(|in_hand| Some(in_hand.url.page) == page) {
+            let in_hand = in_hand.remove(place);
+            self.mark_used(host);
+            self.keep_rest(host);
+            self.call(host, now);
+            self.come_back(in_hand.url, u8::from(self.options.counts_expired), now);
             return;
         }
         let out = &mut self.hosts[host].out;
@@ -85,6 +102,112 @@ impl Model {
         let over = if self.connections(host) == 1 { now + self.delay(host) } else { self.hosts[host].next };
         self.hosts[host].due = self.hosts[host].due.max(over);
         self.come_back(out.url, u8::from(self.options.counts_expired), now);
+    }
+
+    /// The host of a page is done.
+    pub(super) fn answered(
+        &mut self,
+        (host, page): (usize, Page),
+        (status, retry_after): (u16, Option<u64>),
+        (took, bytes): (u64, u64),
+        now: Timestamp,
+    ) {
+        let politeness = self.options.politeness.clone();
+        let end = End::Status { status, retry_after, crawl_delay: false };
+        let setback = answered(status, retry_after);
+        let asks = retry_after.filter(|_| matches!(status, 408 | 425 | 429 | 503));
+        self.news = Some(News { failures: self.hosts[host].failures, fails: setback.is_some(), asks });
+        let place = self.hosts[host].out.iter().position(|out| out.url.page == page).expect("it was lent");
+        let Out { url, address, wave, .. } = self.hosts[host].out.remove(place);
+        self.give_back(host, address, end, now);
+        self.adapt(host, end, Some(took));
+        let is_alone = self.connections(host) == 1;
+        let rest = self.rest(host, wave, now);
+        self.hosts[host].has_answered = true;
+        let mut keeps_tries = false;
+        if let Some(setback) = setback {
+            self.set_back(host, url.attempts + 1, setback, rest, now);
+            let is_half_way = self.hosts[host].failures == politeness.host_failures.div_ceil(2);
+            keeps_tries = setback.blame == Blame::Rate && (!is_half_way || rest.is_late || self.is_retired(host));
+        } else {
+            self.fine(host, rest);
+        }
+        let next =
+            if is_alone && self.hosts[host].in_hand.is_empty() { Timestamp::default() } else { self.hosts[host].next };
+        self.hosts[host].next = next.max(rest.over);
+        self.hosts[host].in_hand.push(InHand { url, bytes, keeps_tries });
+        self.take_seat(host, now);
+    }
+
+    /// A page in hand is complete.
+    fn hand_ends(&mut self, InHand { mut url, bytes, keeps_tries }: InHand, end: End, now: Timestamp) -> Completion {
+        let (host, attempt) = (url.host, url.attempts + 1);
+        self.keep_rest(host);
+        if matches!(end, End::GivenUp | End::Released) {
+            self.call(host, now);
+            return self.come_back(url, 0, now);
+        }
+        self.mark_used(host);
+        let spend = |model: &mut Self, pages| {
+            model.spend(host, None, Budget { pages, bytes }, now);
+            model.call(host, now);
+        };
+        let setback = match end {
+            End::GivenUp | End::Released => unreachable!("it came back"),
+            End::Moved if url.redirects >= self.options.traps.redirects => {
+                self.refuse(Refusal::TooManyRedirects, 1);
+                None
+            }
+            End::Moved => {
+                spend(self, 0);
+                url.redirects += 1;
+                (url.attempts, url.earlier) = (0, 0);
+                url.text = respelled(&url.text);
+                return self.come_back(url, 0, now);
+            }
+            End::Failed(failure) => Some(failed(failure)),
+            End::Status { status, retry_after, .. } => answered(status, retry_after),
+        };
+        let Some(setback) = setback else {
+            spend(self, 1);
+            return self.done(host, now);
+        };
+        let is_untried = setback.blame == Blame::Rate && keeps_tries;
+        let is_last = setback.failure == Failure::BadResponse || attempt >= self.options.politeness.attempts;
+        spend(self, u64::from(!is_untried && is_last));
+        let later = match setback.blame {
+            _ if is_untried => return self.come_back(url, 0, now),
+            _ if is_last => return self.done(host, now),
+            Blame::Fetcher | Blame::Host => return self.come_back(url, 1, now),
+            _ if self.is_retired(host) => return self.come_back(url, 1, now),
+            Blame::Load if setback.asked.is_some() => return self.come_back(url, 1, now),
+            Blame::Load | Blame::Rate => self.hosts[host].due,
+            Blame::Page => now + backoff(&self.options.politeness, attempt.into()),
+        };
+        self.schedule(Url { attempts: attempt, earlier: attempt, ..url }, later);
+        self.take_seat(host, now);
+        Completion::Retry(later)
+    }
+
+    /// The rest that its pages in hand knew of.
+    fn keep_rest(&mut self, host: usize) {
+        let Host { due, next, .. } = self.hosts[host];
+        self.hosts[host].due = due.max(next);
+    }
+
+    /// Until when it rests, with what its pages in hand know.
+    fn rested(&self, host: usize) -> Timestamp {
+        let Host { due, next, in_hand, .. } = &self.hosts[host];
+        if in_hand.is_empty() { *due } else { *due.max(next) }
+    }
+
+    fn rest(&self, host: usize, wave: u32, now: Timestamp) -> Rest {
+        let Host { due, next, .. } = self.hosts[host];
+        if self.connections(host) == 1 {
+            Rest { over: self.rested(host).max(now + self.delay(host)), is_late: false }
+        } else {
+            Rest { over: due.max(next), is_late: wave != self.hosts[host].wave }
+        }
     }
 
     fn ends(&mut self, out: Out, end: End, bytes: u64, now: Timestamp) -> Completion {
@@ -105,17 +228,12 @@ impl Model {
         let Out { mut url, wave, .. } = out.clone();
         let politeness = self.options.politeness.clone();
         let (host, attempt) = (url.host, url.attempts + 1);
-        let rest = if self.connections(host) == 1 {
-            Rest { over: self.hosts[host].due.max(now + self.delay(host)), is_late: false }
-        } else {
-            let Host { due, next, .. } = self.hosts[host];
-            Rest { over: due.max(next), is_late: wave != self.hosts[host].wave }
-        };
+        let rest = self.rest(host, wave, now);
         if matches!(end, End::GivenUp | End::Released) {
             return self.come_back(url, 0, now);
         }
         self.mark_used(host);
-        let spend = |model: &mut Self, pages| model.spend(host, out, Budget { pages, bytes }, now);
+        let spend = |model: &mut Self, pages| model.spend(host, Some(out), Budget { pages, bytes }, now);
         let setback = match end {
             End::GivenUp | End::Released => unreachable!("it came back"),
             End::Moved => {
@@ -179,7 +297,7 @@ impl Model {
         let file = match end {
             End::GivenUp | End::Released => {
                 self.place(host, now);
-                return Completion::Retry(self.hosts[host].due);
+                return Completion::Retry(self.rested(host));
             }
             End::Failed(failure) => Err(failed(failure)),
             End::Status { status, retry_after, crawl_delay } => match answered(status, retry_after) {
@@ -205,7 +323,7 @@ impl Model {
                 self.share(host, now);
                 self.place(host, now);
                 match file {
-                    RobotsFile::Moved { .. } => Completion::Retry(self.hosts[host].due),
+                    RobotsFile::Moved { .. } => Completion::Retry(self.rested(host)),
                     _ => Completion::Done,
                 }
             }
@@ -231,7 +349,7 @@ impl Model {
                 }
                 self.share(host, now);
                 self.place(host, now);
-                Completion::Retry(self.hosts[host].due)
+                Completion::Retry(self.rested(host))
             }
         }
     }
@@ -313,7 +431,7 @@ impl Model {
         url.attempts += attempts;
         self.urls.push(url);
         self.take_seat(host, now);
-        Completion::Retry(self.hosts[host].due)
+        Completion::Retry(self.rested(host))
     }
 
     pub(super) fn done(&mut self, host: usize, now: Timestamp) -> Completion {
@@ -325,12 +443,15 @@ impl Model {
     /// A page is back; its host may have a seat already.
     pub(super) fn take_seat(&mut self, host: usize, now: Timestamp) {
         self.share(host, now);
-        if self.hosts[host].out.is_empty() {
+        if self.hosts[host].out.is_empty() && self.hosts[host].in_hand.is_empty() {
             // A page that goes out only to be given up does not wait for it.
             self.hosts[host].next = Timestamp::default();
         }
         let Host { stands, rests, in_line, .. } = self.hosts[host];
         self.hosts[host].sleeps &= rests.is_some();
+        if self.hosts[host].robots_are_out {
+            return;
+        }
         if stands.is_none() && rests.is_none() && in_line.is_none() {
             self.place(host, now);
         } else if let Some(best) = self.best(host) {

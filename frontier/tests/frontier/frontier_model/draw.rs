@@ -11,6 +11,8 @@ use super::{Action, DROPS, End, HOSTS, Own, ROOM};
 
 const HOUR: u64 = 3_600_000;
 
+const STATUSES: [u16; 13] = [200, 200, 200, 200, 301, 404, 404, 408, 425, 429, 500, 502, 503];
+
 fn ends() -> impl Strategy<Value = End> {
     let failure = prop::sample::select(vec![
         Failure::Address,
@@ -24,7 +26,7 @@ fn ends() -> impl Strategy<Value = End> {
         Failure::Timeout,
         Failure::Tls,
     ]);
-    let status = prop::sample::select(vec![200, 200, 200, 200, 301, 404, 404, 408, 425, 429, 500, 502, 503]);
+    let status = prop::sample::select(STATUSES.to_vec());
     prop_oneof![
         12 => (status, prop::option::weighted(0.2, 0..100u64), any::<bool>())
             .prop_map(|(status, retry_after, crawl_delay)| End::Status { status, retry_after, crawl_delay }),
@@ -66,6 +68,16 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(lease, address)| Action::Resolve { lease, address }),
         5 => (any::<prop::sample::Index>(), ends(), took, prop::sample::select(vec![0, 1, 399, 1000]))
             .prop_map(|(lease, end, took, bytes)| Action::Complete { lease, end, took, bytes }),
+        3 => (
+            any::<prop::sample::Index>(),
+            prop::sample::select(STATUSES.to_vec()),
+            prop::option::weighted(0.2, 0..100u64),
+            prop::sample::select(vec![0, 30, 700, 9000]),
+            prop::sample::select(vec![0, 1, 399, 1000]),
+        )
+            .prop_map(|(lease, status, retry_after, took, bytes)| {
+                Action::Answered { lease, status, retry_after, took, bytes }
+            }),
         1 => any::<prop::sample::Index>().prop_map(|lease| Action::Extend { lease }),
         1 => any::<prop::sample::Index>().prop_map(|lease| Action::Late { lease }),
         2 => prop_oneof![
@@ -102,9 +114,11 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
     let rules = prop::collection::vec(prop::option::weighted(0.3, rule()), 2);
     let of_all = prop::option::weighted(0.5, (budgets(), hours()));
     let lease_ends = prop::option::weighted(0.5, (prop::sample::select(vec![1, 900, 5_500, 70_000]), any::<bool>()));
-    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends, order()).prop_map(
-        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends, order)| {
+    let in_hand = prop::sample::select(vec![1, 2, 4, 1024]);
+    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends, (order(), in_hand)).prop_map(
+        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends, (order, in_hand))| {
             options.order = order;
+            options.pages_in_hand = in_hand;
             if let Some((millis, counts)) = lease_ends {
                 options.lease_timeout = Some(Duration::from_millis(millis));
                 options.counts_expired = counts;

@@ -22,6 +22,7 @@ impl Model {
             robots_are_out: false,
             robots_number: 0,
             out: Vec::new(),
+            in_hand: Vec::new(),
             next: Timestamp::default(),
             wave: 0,
             learned: 0,
@@ -67,8 +68,10 @@ impl Model {
         self.clock
     }
 
+    /// Nothing of it is out or in hand.
     pub(super) fn is_home(&self, host: usize) -> bool {
-        !self.hosts[host].robots_are_out && self.hosts[host].out.is_empty()
+        let Host { robots_are_out, out, in_hand, .. } = &self.hosts[host];
+        !robots_are_out && out.is_empty() && in_hand.is_empty()
     }
 
     pub(super) fn is_retired(&self, host: usize) -> bool {
@@ -88,7 +91,8 @@ impl Model {
         }
         let order = self.order_of_next(host, priority);
         self.urls.push(Url { order, ..url });
-        let has_room = self.is_home(host) || (self.connections(host) > 1 && !self.hosts[host].robots_are_out);
+        let Host { robots_are_out, out, .. } = &self.hosts[host];
+        let has_room = !robots_are_out && (out.is_empty() || self.connections(host) > 1);
         if self.hosts[host].stands.is_some() {
             self.move_up(host, priority);
         } else if let Some((circle, worse, _)) = self.hosts[host].in_line {
@@ -108,9 +112,10 @@ impl Model {
         if order == QueueOrder::Fifo {
             return tick;
         }
-        let out = &mut self.hosts[host].out;
+        let Host { out, in_hand, .. } = &mut self.hosts[host];
+        let out = out.iter_mut().map(|out| &mut out.url).chain(in_hand.iter_mut().map(|in_hand| &mut in_hand.url));
         let urls = self.urls.iter_mut().filter(|url| url.host == host).map(|url| (url.attempts > url.earlier, url));
-        let mut equals: Vec<(bool, &mut Url)> = urls.chain(out.iter_mut().map(|out| (true, &mut out.url))).collect();
+        let mut equals: Vec<(bool, &mut Url)> = urls.chain(out.map(|url| (true, url))).collect();
         equals.retain(|(_, url)| url.priority == priority);
         let kept = equals.iter().filter(|(keeps_place, _)| *keeps_place).map(|(_, url)| url.order).max();
         let Some(kept) = kept else { return -tick };
@@ -180,16 +185,21 @@ impl Model {
     /// When it may be asked for a page; `None` where it may not, or has none.
     pub(super) fn turn(&self, host: usize, now: Timestamp) -> Option<Timestamp> {
         self.best(host)?;
-        let Host { due, out, next, failures, has_answered, .. } = &self.hosts[host];
+        let Host { due, out, in_hand, next, failures, has_answered, .. } = &self.hosts[host];
+        let has_room = in_hand.len() < 128 && out.len() + in_hand.len() < self.pages_left(host);
         if out.is_empty() {
-            return Some(if self.is_over(host) { now } else { *due });
+            return match in_hand.is_empty() {
+                _ if self.is_over(host) => Some(now),
+                true => Some(*due),
+                false => has_room.then(|| (*due).max(*next)),
+            };
         }
         let is_known = !self.minds_robots(host) || !self.wants_robots(host, now);
         let is_trusted = *failures == 0 && !self.is_retired(host);
         let first_contacts =
             if *has_answered { usize::MAX } else { self.options.politeness.first_contacts_per_host.into() };
-        let most = self.connections(host).min(self.pages_left(host)).min(first_contacts);
-        (is_known && is_trusted && out.len() < most).then(|| (*due).max(*next))
+        let most = self.connections(host).min(first_contacts);
+        (is_known && is_trusted && out.len() < most && has_room).then(|| (*due).max(*next))
     }
 
     /// Its pages break one after another.

@@ -57,6 +57,9 @@ impl Model {
         }
         self.bring_back(now);
         let Ok(patience) = self.check_patience(now) else { return self.ends.map_or(Answer::Busy, Answer::Wait) };
+        if self.hosts.iter().map(|host| host.in_hand.len()).sum::<usize>() >= self.options.pages_in_hand {
+            return self.ends.map_or(Answer::Busy, Answer::Wait);
+        }
         loop {
             let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
@@ -82,7 +85,7 @@ impl Model {
             if let Some(circle) = held.filter(|_| !self.is_over(host)) {
                 let order: i64 = self.tick().try_into().unwrap();
                 let (priority, _) = self.hosts[host].stands.take().unwrap();
-                let is_first = caller == Some(circle) || self.is_unused(host);
+                let is_first = caller == Some(circle) || (self.is_unused(host) && self.hosts[host].in_hand.is_empty());
                 let order = if is_first { -order } else { order };
                 self.hosts[host].in_line = Some((circle, priority, order));
                 self.call(host, now);
@@ -127,7 +130,8 @@ impl Model {
             }
             self.urls.remove(best);
             let mut is_disallowed = false;
-            let is_last = self.best(host).is_none() && self.hosts[host].out.is_empty();
+            let Host { out, in_hand, .. } = &self.hosts[host];
+            let is_last = self.best(host).is_none() && out.is_empty() && in_hand.is_empty();
             if let RobotsFile::Known(Known { is_used, is_strict, .. }) = &mut self.hosts[host].robots {
                 is_disallowed = *is_strict && url.text.contains("/no");
                 *is_used |= is_disallowed && is_last;

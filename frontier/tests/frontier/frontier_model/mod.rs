@@ -56,6 +56,14 @@ enum Action {
         lease: prop::sample::Index,
         address: u8,
     },
+    /// The host of a lease is done, and the page is in hand.
+    Answered {
+        lease: prop::sample::Index,
+        status: u16,
+        retry_after: Option<u64>,
+        took: u64,
+        bytes: u64,
+    },
     Complete {
         lease: prop::sample::Index,
         end: End,
@@ -164,6 +172,7 @@ struct Host {
     /// The number of the URL that they were asked for at last.
     robots_number: u8,
     out: Vec<Out>,
+    in_hand: Vec<InHand>,
     /// When the next request may start, by the start of the last.
     next: Timestamp,
     /// How often it has failed.
@@ -219,6 +228,14 @@ struct Out {
     is_given_up: bool,
     address: Option<usize>,
     wave: u32,
+}
+
+/// A page whose host has answered, with the bytes of that, and whether it lost no try by it.
+#[derive(Clone, Debug)]
+struct InHand {
+    url: Url,
+    bytes: u64,
+    keeps_tries: bool,
 }
 
 /// When a host may be asked again where nothing is wrong, and whether it has failed since.
@@ -305,6 +322,8 @@ struct Both {
     frontier: Frontier,
     model: Model,
     leases: Vec<Lease>,
+    /// The pages of those that are in hand.
+    in_hand: Vec<Option<Page>>,
     /// When each of them ends, if they end: the earliest first, and of equals the one that was said first.
     deadlines: Vec<(Timestamp, LeaseToken)>,
     /// Leases that were taken back.
@@ -333,7 +352,7 @@ proptest! {
                 }
                 Action::HostWasAsked { host, ago } => both.host_was_asked(host, ago),
                 Action::Resolve { lease, address } => {
-                    if !both.leases.is_empty() {
+                    if !both.leases.is_empty() && !both.is_in_hand(lease.index(both.leases.len())) {
                         both.resolve(lease.index(both.leases.len()), address);
                     }
                 }
@@ -341,6 +360,11 @@ proptest! {
                 Action::Complete { lease, end, took, bytes } => {
                     if !both.leases.is_empty() {
                         both.complete(lease.index(both.leases.len()), end, (took, bytes));
+                    }
+                }
+                Action::Answered { lease, status, retry_after, took, bytes } => {
+                    if !both.leases.is_empty() {
+                        both.answered(lease.index(both.leases.len()), (status, retry_after), (took, bytes));
                     }
                 }
                 Action::Extend { lease } => {

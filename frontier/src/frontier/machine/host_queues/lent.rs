@@ -13,6 +13,12 @@
 //! [`first_contacts_per_host`](crate::frontier::Politeness::first_contacts_per_host) until it has answered. The robots.txt goes out when all pages
 //! have come back, and no page goes out until it has come back.
 //!
+//! # Pages in hand
+//!
+//! A page whose host has [answered](crate::frontier::Frontier::answered) holds no place any more, but it is still in its queue. So it is
+//! noted as if it were one of several that are out, with the host's rest if nothing was journaled of that. A host has at most
+//! [`MOST_OF_HOST`] such pages before it waits for one of them: a lent page must be found near the front of its queue.
+//!
 //! ## One outage is one failure
 //!
 //! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
@@ -33,32 +39,40 @@ use crate::gate::Position;
 /// Leases that are out.
 #[derive(Debug, Default)]
 pub(super) struct Lent {
-    /// Leases of all kinds.
+    /// Leases of all kinds, without pages in hand.
     pub(super) all: u64,
-    /// Leases of pages.
+    /// Leases of pages, with those in hand.
     pub(super) pages: u64,
+    /// Pages in hand.
+    pub(super) in_hand: u64,
+    /// Of them, those of each group of hosts with a budget.
+    in_hand_of: AHashMap<u16, u64>,
     /// Leases that are first contacts with their hosts.
     pub(super) first_contacts: u64,
-    /// The outstanding pages of each host that may have several out. For other hosts the seat says everything, so this stays empty in a
-    /// crawl with one connection a host.
+    /// The outstanding pages of each host that may have several out, or has some in hand. For other hosts the seat says everything, so this
+    /// stays empty in a crawl with one connection a host.
     beside: AHashMap<HostId, InFlight>,
     /// How many of a host's outstanding pages are only to be given up: they are no requests.
     given_up: AHashMap<HostId, u8>,
 }
 
-/// The outstanding pages of one host that may have several out.
+/// The most pages of one host that are in hand before it waits for one of them. With as many requests out as there can be, all of them are
+/// within the reach of a queue.
+const MOST_OF_HOST: u8 = 128;
+
+/// The outstanding pages of one host that may have several out, or has some in hand.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
-    /// In the order in which they went out.
+    /// In the order in which they went out, with those in hand.
     pages: Vec<Position>,
-    /// When its next request may start: the start of the last, plus the delay.
+    /// When its next request may start: the start of the last, plus the delay; or the end of a rest that nothing was journaled of.
     next: Timestamp,
     /// How often it has failed since it last had no page out.
     failure_epoch: u32,
 }
 
 impl Lent {
-    /// The outstanding pages of a host that may have several out; `None` if it has none.
+    /// The outstanding pages of a host that may have several out, or has some in hand; `None` if it has none.
     fn beside(&self, host: HostId) -> Option<&InFlight> {
         self.beside.get(&host)
     }
@@ -124,9 +138,20 @@ impl Lent {
 }
 
 impl HostQueues {
-    /// The number of leases that are out.
+    /// The number of leases that are out, with pages in hand.
     pub(crate) fn leased(&self) -> u64 {
+        self.lent.all + self.lent.in_hand
+    }
+
+    /// The number of leases that hold their hosts: they are out, and not in hand.
+    pub(crate) fn hold_hosts(&self) -> u64 {
         self.lent.all
+    }
+
+    /// Whether as many pages are in hand as may be, so that nothing more is lent.
+    #[inline]
+    pub(crate) fn are_hands_full(&self) -> bool {
+        self.lent.in_hand >= self.most_in_hand
     }
 
     /// Whether several pages of this host may be out at once.
@@ -152,10 +177,41 @@ impl HostQueues {
     #[inline]
     pub(crate) fn first_free(&self, state: &State, id: HostId) -> Option<Queued> {
         let host = state.host(id);
-        match host.seat.out {
-            0 => host.queue.first(),
+        match (host.seat.out, host.in_hand) {
+            (0, 0) => host.queue.first(),
             _ => state.back().first_but(&host.queue, self.lent.pages_of(id)),
         }
+    }
+
+    /// When a host may be asked next, and at which priority; `None` if it has nothing to be asked for, or one of its pages must come back
+    /// first.
+    #[inline]
+    pub(super) fn turn(&self, state: &State, id: HostId, now: Timestamp) -> Option<(Timestamp, u8)> {
+        let host = state.host(id);
+        if host.seat.out > 0 {
+            return self.further(state, id, now).map(|(due, first)| (due, first.priority));
+        }
+        let best = self.best(state, id)?;
+        if self.is_over(state, id) {
+            // A host that is not asked need not rest.
+            return Some((now, best));
+        }
+        if host.in_hand == 0 {
+            return Some((host.status.due, best));
+        }
+        let has_room = has_hand_left(state, id) || self.errand_of(id).is_some();
+        has_room.then(|| (self.rested(host, id), best))
+    }
+
+    /// When a host's rest is over: the one in its status, or one that nothing was journaled of while its pages are in hand.
+    pub(crate) fn rested(&self, host: &Host, id: HostId) -> Timestamp {
+        self.unrecorded_rest(host, id).map_or(host.status.due, |unrecorded| unrecorded.max(host.status.due))
+    }
+
+    /// When a rest of a host is over that nothing was journaled of; `None` if none of its pages is in hand.
+    #[inline]
+    pub(super) fn unrecorded_rest(&self, host: &Host, id: HostId) -> Option<Timestamp> {
+        if host.in_hand == 0 { None } else { self.lent.beside(id).map(|beside| beside.next) }
     }
 
     /// When a host with pages out may be asked for a further one, and for which; `None` if one must come back first.
@@ -167,7 +223,7 @@ impl HostQueues {
         let is_known = !policy.robots || !host.wants_robots(now);
         let first_contacts = if host.status.has_answered { u8::MAX } else { self.politeness.first_contacts_per_host };
         let most = policy.connections.min(first_contacts);
-        let has_room = host.seat.out < most && u64::from(host.seat.out) < state.pages_left(id);
+        let has_room = host.seat.out < most && has_hand_left(state, id);
         let due = host.status.due.max(beside.next);
         let is_for_others = self.errand_of(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
@@ -180,17 +236,20 @@ impl HostQueues {
     #[inline]
     pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
         let host = state.host(id);
-        match host.seat.out {
-            0 => host.status.due > now && !self.is_over(state, id),
-            _ => self.further(state, id, now).is_none_or(|(due, _)| due > now),
+        match (host.seat.out, host.in_hand) {
+            (0, 0) => host.status.due > now && !self.is_over(state, id),
+            _ => self.turn(state, id, now).is_none_or(|(due, _)| due > now),
         }
     }
 
     /// The rest of a host whose lease comes back now. With one request at a time, the rest begins at the response; otherwise it began at
     /// the start of the last request. Rests that began meanwhile, by other leases or by what others asked, still hold.
     pub(crate) fn rest(&self, host: &Host, lease: &Lease, now: Timestamp) -> Rest {
-        match self.lent.beside(lease.host) {
-            None => Rest { over: host.status.due.max(now + host.delay(&self.politeness)), is_late: false },
+        let is_alone = self.politeness.policy(host.policy).connections == 1;
+        match self.lent.beside(lease.host).filter(|_| !is_alone) {
+            None => {
+                Rest { over: self.rested(host, lease.host).max(now + host.delay(&self.politeness)), is_late: false }
+            }
             Some(beside) => {
                 Rest { over: host.status.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
             }
@@ -220,13 +279,13 @@ impl HostQueues {
 
     /// Counts a lease that went out before this process, when its host has no seat yet: [`place_all`](Self::place_all) seats it.
     pub(crate) fn note_lent_before(&mut self, state: &mut State, lease: &mut Lease) {
-        let lends_concurrently = self.lends_concurrently(state, lease.host);
+        let notes_pages = self.lends_concurrently(state, lease.host) || state.host(lease.host).in_hand > 0;
         let seat = &mut state.seats()[lease.host];
         if let Some(page) = lease.position {
             seat.state = HostState::Leased(lease.priority);
             seat.out += 1;
             self.lent.pages += 1;
-            if lends_concurrently {
+            if notes_pages {
                 self.lent.add(lease, page);
             }
             if lease.trouble.is_some() {
@@ -255,29 +314,87 @@ impl HostQueues {
         self.give_places_back(state, lease, outcome, answered_at, now);
     }
 
+    /// A page's host has answered: its place is free, and it is in hand from now on. The host rests until `over`, if nothing else says so.
+    pub(crate) fn take_in_hand(&mut self, state: &mut State, id: HostId, page: Position, over: Timestamp) {
+        state.seats()[id].out -= 1;
+        self.note_in_hand(state, id, page);
+        let beside = self.lent.beside.entry(id).or_default();
+        beside.next = beside.next.max(over);
+    }
+
+    /// Counts a page that was in hand before this process, when its host has no seat yet.
+    pub(crate) fn note_in_hand_before(&mut self, state: &mut State, id: HostId, page: Position) {
+        self.lent.pages += 1;
+        self.note_in_hand(state, id, page);
+        self.count_left(state, id);
+    }
+
+    /// Counts a page in hand.
+    fn note_in_hand(&mut self, state: &mut State, id: HostId, page: Position) {
+        *state.seats().in_hand(id) += 1;
+        self.lent.in_hand += 1;
+        if let Some(group) = state.policy(id).group.filter(|_| self.politeness.has_budgets()) {
+            *self.lent.in_hand_of.entry(group).or_default() += 1;
+        }
+        let pages = &mut self.lent.beside.entry(id).or_default().pages;
+        if !pages.contains(&page) {
+            pages.push(page);
+        }
+    }
+
+    /// A page in hand is complete, or was taken back. It keeps its place in the host's queue until the host's [seat](Self::take_seat) is
+    /// looked at.
+    pub(crate) fn leaves_hand(&mut self, state: &State, id: HostId) {
+        self.lent.in_hand -= 1;
+        if let Some(group) = state.policy(id).group
+            && let Some(pages) = self.lent.in_hand_of.get_mut(&group)
+        {
+            *pages -= 1;
+        }
+    }
+
+    /// The pages in hand of a group of hosts that has a budget.
+    pub(super) fn in_hand_of(&self, group: u16) -> u64 {
+        self.lent.in_hand_of.get(&group).copied().unwrap_or_default()
+    }
+
     /// Seats the host of a returned lease. A host with several connections may already have a seat; a page that is to be tried again may
     /// then move it up.
     pub(crate) fn take_seat(&mut self, state: &mut State, lease: &Lease, now: Timestamp) {
-        let lends_concurrently = self.lends_concurrently(state, lease.host);
-        let seat = &mut state.seats()[lease.host];
-        let before = seat.state;
+        let mut seats = state.seats();
         if let Some(page) = lease.position {
-            seat.out -= 1;
-            self.lent.pages -= 1;
-            if lends_concurrently {
-                self.lent.remove(lease.host, page);
+            if lease.is_in_hand {
+                *seats.in_hand(lease.host) -= 1;
+            } else {
+                seats[lease.host].out -= 1;
             }
+            self.lent.pages -= 1;
+            self.lent.remove(lease.host, page);
             if lease.trouble.is_some() {
                 self.lent.take_given_up(lease.host);
             }
+        } else {
+            seats[lease.host].state = HostState::Leased(0);
         }
-        if matches!(before, HostState::Leased(_) | HostState::LeasedRobots) {
-            self.place(state, lease.host, now);
+        self.seat_again(state, lease.host, now);
+    }
+
+    /// Seats a host of which a page came back, or into hand. It may have a seat, or be out for a robots.txt.
+    pub(crate) fn seat_again(&mut self, state: &mut State, id: HostId, now: Timestamp) {
+        if matches!(state.host(id).seat.state, HostState::Leased(_)) {
+            self.place(state, id, now);
             return;
         }
-        self.count_outlook(state, lease.host);
-        if let Some(first) = self.first_free(state, lease.host) {
-            self.arrived(state, lease.host, first.priority, now);
+        self.count_outlook(state, id);
+        if let Some(first) = self.first_free(state, id) {
+            self.arrived(state, id, first.priority, now);
         }
     }
+}
+
+/// Whether one more page of a host may go out beside those that are out and in hand, by its budget and by how many may be in hand.
+fn has_hand_left(state: &State, id: HostId) -> bool {
+    let host = state.host(id);
+    let lent = u64::from(host.seat.out) + u64::from(host.in_hand);
+    host.in_hand < MOST_OF_HOST && lent < state.pages_left(id)
 }

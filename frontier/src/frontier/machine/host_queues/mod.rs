@@ -46,6 +46,8 @@ pub(crate) struct HostQueues {
     held: Front,
     /// The most first contacts that may be lent out at once.
     most_first_contacts: u64,
+    /// When this many pages are in hand, nothing more is lent.
+    most_in_hand: u64,
     /// Hosts that rest.
     agenda: Agenda,
     /// Hosts on the agenda whose hours have not begun.
@@ -111,8 +113,13 @@ enum Hindrance {
 
 impl HostQueues {
     /// No host is in a queue. Rate groups first rest from `since` on, if another process was there before.
-    pub(super) fn new(politeness: Arc<PolitenessTable>, domain_lead: u32, since: Option<Timestamp>) -> Self {
+    pub(super) fn new(
+        politeness: Arc<PolitenessTable>,
+        (domain_lead, pages_in_hand): (u32, usize),
+        since: Option<Timestamp>,
+    ) -> Self {
         Self {
+            most_in_hand: pages_in_hand as u64,
             rate_groups: RateGroups::new(&politeness, since),
             domains: Domains::new(domain_lead),
             lends_concurrently: politeness.lends_concurrently(),
@@ -234,7 +241,7 @@ impl HostQueues {
 
     /// If nothing is out and all remaining hosts sleep until their hours begin: when the first may be asked, and how many there are.
     pub(super) fn sleeps_until(&self) -> Option<(Timestamp, usize)> {
-        let all_sleep = self.asleep > 0 && self.asleep == self.active_hosts() && self.lent.all == 0;
+        let all_sleep = self.asleep > 0 && self.asleep == self.active_hosts() && self.leased() == 0;
         self.earliest().filter(|_| all_sleep).map(|until| (until, self.asleep))
     }
 
@@ -269,8 +276,9 @@ impl HostQueues {
     /// The numbers that follow from seats and leases; the others are 0. `is_limited` says whether the whole crawl has a rate.
     pub(super) fn statistics(&self, is_limited: bool) -> FrontierStatistics {
         FrontierStatistics {
-            leased: self.lent.all,
-            leased_robots: self.lent.all - self.lent.pages,
+            leased: self.leased(),
+            leased_robots: self.leased() - self.lent.pages,
+            in_hand: self.lent.in_hand,
             active_hosts: self.active_hosts() as u64,
             resting_hosts: self.agenda.len() as u64,
             sleeping_hosts: self.asleep as u64,
@@ -297,7 +305,7 @@ impl HostQueues {
             return Patience::Unasked;
         }
         let until = *self.failing.since.get_or_insert(now) + self.politeness.patience;
-        let may_come = self.lent.all > 0 || self.is_any_due() || self.earliest().is_some_and(|due| due <= until);
+        let may_come = self.leased() > 0 || self.is_any_due() || self.earliest().is_some_and(|due| due <= until);
         if self.failing.struggling > 0 && now < until && may_come { Patience::Until(until) } else { Patience::Over }
     }
 }

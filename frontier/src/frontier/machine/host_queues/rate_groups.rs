@@ -138,7 +138,7 @@ impl HostQueues {
         if self.is_over(state, id) {
             return false;
         }
-        let is_first = caller == Some(kind) || host.robots.is_unused();
+        let is_first = caller == Some(kind) || (host.robots.is_unused() && host.in_hand == 0);
         self.rate_groups.stand(rate_group, kind, &mut state.seats(), id, (priority, is_first));
         true
     }
@@ -151,7 +151,7 @@ impl HostQueues {
 
     /// Calls the next host of each of this host's rate groups that is free and has one waiting.
     #[inline]
-    pub(super) fn wake_groups(&mut self, state: &mut State, id: HostId, now: Timestamp) {
+    pub(crate) fn wake_groups(&mut self, state: &mut State, id: HostId, now: Timestamp) {
         for (rate_group, kind) in self.rate_groups_of(state, id).into_iter().flatten() {
             self.call(state, rate_group, kind, now);
         }
@@ -261,14 +261,16 @@ impl HostQueues {
         let host = state.host(id);
         let is_asked = host.seat.state == HostState::LeasedRobots;
         let out = host.seat.out - self.lent.given_up(id) + u8::from(is_asked);
-        let rested = self.rested(host).min(now + host.delay(&self.politeness));
+        let rested = self.rested_as_server(host);
+        let rested = self.unrecorded_rest(host, id).map_or(rested, |unrecorded| unrecorded.max(rested));
+        let rested = rested.min(now + host.delay(&self.politeness));
         self.rate_groups.join_server(rate_group, id, out);
         self.rate_groups.rest_until(rate_group, rested);
     }
 
     /// When the rest after a host's last answer is over, as far as its clock tells. If the host rests longer because it fails, that longer
     /// rest is not the server's.
-    fn rested(&self, host: &Host) -> Timestamp {
+    fn rested_as_server(&self, host: &Host) -> Timestamp {
         let delay = host.delay(&self.politeness);
         match &host.status.ill {
             Some(ill) if host.status.failures > 0 && !ill.is_patient => {
@@ -289,8 +291,15 @@ impl HostQueues {
     pub(crate) fn leave_pages(&mut self, state: &State) {
         for (number, group) in (0..).zip(self.politeness.groups()) {
             let left = group.budget.pages_left(state.group_usage(number));
-            self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
+            self.rate_groups.leave_pages(RateGroupId::of_group(number), left, 0);
         }
+    }
+
+    /// Tells the rate group of a host's group how many pages its budget leaves beside those in hand.
+    pub(crate) fn count_left(&mut self, state: &State, id: HostId) {
+        let Some(number) = state.policy(id).group.filter(|_| self.politeness.has_budgets()) else { return };
+        let left = self.politeness.groups()[usize::from(number)].budget.pages_left(state.group_usage(number));
+        self.rate_groups.leave_pages(RateGroupId::of_group(number), left, self.in_hand_of(number));
     }
 
     /// A lease of a host is back and counted; `was_spent` says whether its budget was spent before. Tells the rate group of its group how
@@ -298,8 +307,7 @@ impl HostQueues {
     /// of the crawl by its rest. That is O(hosts in memory), once for each group.
     pub(crate) fn note_spent(&mut self, state: &mut State, id: HostId, was_spent: bool, now: Timestamp) {
         let Some(number) = state.policy(id).group.filter(|_| self.politeness.has_budgets()) else { return };
-        let left = self.politeness.groups()[usize::from(number)].budget.pages_left(state.group_usage(number));
-        self.rate_groups.leave_pages(RateGroupId::of_group(number), left);
+        self.count_left(state, id);
         if was_spent || !state.spent(id).is_some_and(|spent| spent.is_of_group) {
             return;
         }

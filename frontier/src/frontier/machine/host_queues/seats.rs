@@ -76,7 +76,9 @@ impl HostQueues {
                 let is_new = seat == HostState::NewGivesWay(worse);
                 self.domains.promote(&mut state.seats(), host, (worse, priority), is_new);
             }
-            HostState::Leased(_) if state.policy(host).connections > 1 => self.place(state, host, now),
+            HostState::Leased(_) if state.host(host).seat.out == 0 || state.policy(host).connections > 1 => {
+                self.place(state, host, now);
+            }
             _ => {}
         }
     }
@@ -89,18 +91,14 @@ impl HostQueues {
             return;
         }
         let was_idle = host.seat.state == HostState::Idle;
-        let turn = match host.seat.out {
-            // A host that is not asked need not rest.
-            0 => self.best(state, id).map(|best| (if self.is_over(state, id) { now } else { host.status.due }, best)),
-            _ => self.further(state, id, now).map(|(due, first)| (due, first.priority)),
-        };
+        let turn = self.turn(state, id, now);
         let opens = |due| if self.is_over(state, id) { due } else { self.politeness.opens(host.policy, due, now) };
         let (was_asleep, rested) = (host.seat.state == HostState::Asleep, turn.map(|(due, _)| due));
         let turn = turn.map(|(due, best)| (opens(due), best));
         self.asleep -= usize::from(was_asleep);
         let competes = turn.map_or(host.seat.out > 0, |(due, _)| due <= now + RIVAL_REST);
         let seat = match turn {
-            None if host.seat.out > 0 => match host.seat.state {
+            None if host.seat.out > 0 || host.in_hand > 0 => match host.seat.state {
                 leased @ HostState::Leased(_) => leased,
                 _ => HostState::Leased(0),
             },
@@ -131,7 +129,7 @@ impl HostQueues {
 
     /// The priority of a host's next lease. If it is to be asked for the robots.txt of others, that goes first.
     #[inline]
-    fn best(&self, state: &State, id: HostId) -> Option<u8> {
+    pub(super) fn best(&self, state: &State, id: HostId) -> Option<u8> {
         self.errand_of(id).or_else(|| self.first_free(state, id).map(|first| first.priority))
     }
 

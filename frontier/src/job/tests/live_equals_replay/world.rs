@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use crate::address::{Fingerprint, FingerprintKey, host_of, path_and_query};
 use crate::frontier::{
-    Counts, Entry, Failure, Frontier, FrontierOptions, HostGroup, HostRule, Href, Journal, Lease, LeaseKind, Next,
-    Outcome, QueueOrder, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
+    Counts, Entry, Failure, Frontier, FrontierOptions, HostAnswer, HostGroup, HostRule, Href, Journal, Lease,
+    LeaseKind, Next, Outcome, QueueOrder, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::budget::PageEvidence;
 use crate::gate::{Content, DropRule, PageYield, Position, Refusal, ScopeKind};
@@ -122,11 +122,26 @@ impl Puppet {
                     self.leases.push(lease);
                 }
             }
-            Act::Complete { .. } | Act::Again { .. } | Act::Extend { .. } | Act::Resolve { .. }
+            Act::Answered { .. }
+            | Act::Complete { .. }
+            | Act::Again { .. }
+            | Act::Extend { .. }
+            | Act::Resolve { .. }
                 if self.leases.is_empty() => {}
             Act::Extend { which } => {
                 let token = self.leases[which.index(self.leases.len())].token();
                 token.map(|token| self.frontier.extend_token(token, self.now).unwrap());
+            }
+            Act::Answered { which, status } => {
+                let which = which.index(self.leases.len());
+                let lease = &mut self.leases[which];
+                let mut answer = HostAnswer::new(*status, self.now);
+                (answer.latency, answer.bytes) = (Duration::from_millis(300), lease.url().len() as u64 * 300);
+                answer.retry_after = lease.url().len().is_multiple_of(3).then_some(Duration::from_secs(7));
+                match lease.token().filter(|_| lease.url().len().is_multiple_of(2)) {
+                    Some(token) => self.frontier.answered_token(token, answer, self.now).unwrap(),
+                    None => self.frontier.answered(lease, answer, self.now).unwrap(),
+                }
             }
             Act::Complete { which, how, links } => {
                 let lease = self.leases.swap_remove(which.index(self.leases.len()));
@@ -345,6 +360,11 @@ pub(super) enum Act {
         how: How,
         links: Vec<(u8, u8)>,
     },
+    /// The host of a lease is done.
+    Answered {
+        which: prop::sample::Index,
+        status: u16,
+    },
     /// The host of a lease resolves to this address.
     Resolve {
         which: prop::sample::Index,
@@ -405,6 +425,8 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => (0..3u8, any::<bool>()).prop_map(|(digit, is_undone)| Act::DropPages { digit, is_undone }),
         6 => Just(Act::Lease),
         6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
+        4 => (any::<prop::sample::Index>(), prop::sample::select(vec![200, 200, 200, 404, 429, 500, 503]))
+            .prop_map(|(which, status)| Act::Answered { which, status }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),
         2 => (0..90u8).prop_map(|seconds| Act::Rest { seconds }),
         1 => (0..6u8).prop_map(|host| Act::HostWasAsked { host }),
