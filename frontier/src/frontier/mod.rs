@@ -56,7 +56,7 @@
 //!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever, unless leases have a
 //!   [timeout](FrontierOptions::lease_timeout): then they end, and come back by a [token](LeaseToken) from any process.
 //! - Addresses are reported: [`resolved`](Frontier::resolved), for politeness by IP address.
-//! - Questions: [`statistics`](Frontier::statistics), [`explain`](Frontier::explain). They change nothing.
+//! - Questions: [`statistics`](Frontier::statistics), [`queues`](Frontier::queues), [`explain`](Frontier::explain). They change nothing.
 //! - Storage is looked after: [`flush`](Frontier::flush) for the journal; for a job's checkpoints, calls that save chunks and counts and
 //!   evict hosts.
 //!
@@ -89,7 +89,9 @@ pub(crate) use explain::{History, Remembered};
 #[cfg(feature = "lending")]
 pub(crate) use hosts::HostTurn;
 pub(crate) use hosts::{FailureState, HostCost, HostStatus};
-pub use hosts::{HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, QueueOrder, Validators};
+pub use hosts::{
+    HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, QueueOrder, QueueStatistics, Validators,
+};
 pub use lease::{Completion, Failure, HostAnswer, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
 #[cfg(test)]
 pub(crate) use machine::Dropped;

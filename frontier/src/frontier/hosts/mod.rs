@@ -49,6 +49,6 @@ pub use robots_file::Validators;
 pub(crate) use robots_file::{RULES_HOLD, RobotsFile, RobotsRedirect, Rules};
 pub(crate) use slot::{GroupKind, HostId, HostSlot, HostState, ListLink, RateGroupId, ServerAddress};
 pub(crate) use statistics::Evicted;
-pub use statistics::HostStatistics;
+pub use statistics::{HostStatistics, QueueStatistics};
 pub(crate) use table::{HostSlots, Hosts, RulesCache};
 pub(crate) use usage::{HostBudget, HostCost, Usage};

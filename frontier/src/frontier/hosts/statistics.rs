@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::{Host, PolitenessTable, Usage};
+use super::{Host, HostState, PolitenessTable, Usage};
 use crate::address::HostKey;
 use crate::frontier::{Timestamp, Trouble};
 
@@ -78,6 +78,42 @@ impl HostStatistics {
     /// The order of a list by requests, most first; equals go by name.
     pub(crate) fn most_first(&self, other: &Self) -> Ordering {
         other.requests.cmp(&self.requests).then_with(|| self.host.cmp(&other.host))
+    }
+}
+
+/// What a queue waits for: the unit of politeness, a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueStatistics {
+    /// The time before which it is not asked, by its own clock and hours.
+    pub due: Timestamp,
+    /// URLs waiting.
+    pub waiting: u64,
+    /// Requests that are out, that for a robots.txt included.
+    pub lent: u32,
+    /// Failures in a row.
+    pub failures: u32,
+    /// It failed too often, and is not asked again in this run.
+    pub is_retired: bool,
+    /// Requests that came back, that for a robots.txt included.
+    pub requests: u64,
+    /// The rest in force.
+    pub delay: Duration,
+}
+
+impl QueueStatistics {
+    /// Of a host in memory.
+    pub(crate) fn of(host: &Host, politeness_table: &PolitenessTable, now: Timestamp) -> Self {
+        let is_asleep = host.seat.state == HostState::Asleep;
+        Self {
+            due: if is_asleep { politeness_table.opens(host.policy, host.status.due, now) } else { host.status.due },
+            waiting: host.waiting(),
+            lent: u32::from(host.seat.out) + u32::from(host.seat.state == HostState::LeasedRobots),
+            failures: host.status.failures.into(),
+            is_retired: host.status.is_retired(),
+            requests: host.status.requests.into(),
+            delay: host.delay(politeness_table),
+        }
     }
 }
 
