@@ -237,13 +237,22 @@ impl Model {
         }
     }
 
+    /// Whether a host whose turn has come has to rest after all. The only request of a port at a time waits for its server instead.
+    pub(super) fn must_wait(&self, host: usize, now: Timestamp) -> bool {
+        let Host { out, in_hand, server, .. } = &self.hosts[host];
+        let is_idle = out.is_empty() && in_hand.is_empty();
+        let goes_by_server = self.connections(host) == 1 && server.is_some() && is_idle;
+        !goes_by_server && self.turn(host, now).is_none_or(|due| due > now)
+    }
+
     /// Hosts whose rest is over leave their seats, the one that is due longest first.
     pub(super) fn wake(&mut self, now: Timestamp) {
         let rests = |host: usize| self.hosts[host].rests.filter(|(due, _)| *due <= now).map(|rests| (rests, host));
         let mut due: Vec<_> = (0..HOSTS).filter_map(rests).collect();
         due.sort();
         for (_, host) in due {
-            if self.hosts[host].due > now && self.hosts[host].out.is_empty() && !self.is_over(host) {
+            let Host { due, out, server, .. } = &self.hosts[host];
+            if *due > now && out.is_empty() && server.is_none() && !self.is_over(host) {
                 self.place(host, now);
             } else {
                 self.stand(host);

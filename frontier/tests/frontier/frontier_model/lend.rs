@@ -69,7 +69,7 @@ impl Model {
                 self.place(host, now);
                 continue;
             }
-            if self.turn(host, now).is_none_or(|due| due > now) {
+            if self.must_wait(host, now) {
                 self.call(host, now);
                 self.place(host, now);
                 continue;

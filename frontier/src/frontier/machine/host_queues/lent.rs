@@ -232,12 +232,16 @@ impl HostQueues {
     }
 
     /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there, or somebody else has
-    /// asked it.
+    /// asked it. The only request of a port at a time waits for its server, which rests as long: a failure of one port delays both, and the
+    /// port that waits in the server's line is asked before the one that failed.
     #[inline]
     pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
         let host = state.host(id);
         match (host.seat.out, host.in_hand) {
-            (0, 0) => host.status.due > now && !self.is_over(state, id),
+            (0, 0) if self.lends_concurrently(state, id) || self.server_of(id).is_none() => {
+                host.status.due > now && !self.is_over(state, id)
+            }
+            (0, 0) => false,
             _ => self.turn(state, id, now).is_none_or(|(due, _)| due > now),
         }
     }
