@@ -237,12 +237,19 @@ impl Model {
         }
     }
 
-    /// Whether a host whose turn has come has to rest after all. The only request of a port at a time waits for its server instead.
+    /// Whether a host whose turn has come has to wait after all.
     pub(super) fn must_wait(&self, host: usize, now: Timestamp) -> bool {
-        let Host { out, in_hand, server, .. } = &self.hosts[host];
-        let is_idle = out.is_empty() && in_hand.is_empty();
-        let goes_by_server = self.connections(host) == 1 && server.is_some() && is_idle;
-        !goes_by_server && self.turn(host, now).is_none_or(|due| due > now)
+        let Host { out, in_hand, .. } = &self.hosts[host];
+        if out.is_empty() && in_hand.is_empty() {
+            return self.rests_alone(host, now);
+        }
+        self.turn(host, now).is_none_or(|due| due > now)
+    }
+
+    /// Whether a host rests by its own clock, and not in the line of a server that rests as long.
+    fn rests_alone(&self, host: usize, now: Timestamp) -> bool {
+        let Host { due, server, .. } = self.hosts[host];
+        due > now && !self.is_over(host) && server.is_none_or(|server| self.groups[server].due < due)
     }
 
     /// Hosts whose rest is over leave their seats, the one that is due longest first.
@@ -251,8 +258,7 @@ impl Model {
         let mut due: Vec<_> = (0..HOSTS).filter_map(rests).collect();
         due.sort();
         for (_, host) in due {
-            let Host { due, out, server, .. } = &self.hosts[host];
-            if *due > now && out.is_empty() && server.is_none() && !self.is_over(host) {
+            if self.hosts[host].out.is_empty() && self.rests_alone(host, now) {
                 self.place(host, now);
             } else {
                 self.stand(host);

@@ -232,18 +232,23 @@ impl HostQueues {
     }
 
     /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there, or somebody else has
-    /// asked it. The only request of a port at a time waits for its server, which rests as long: a failure of one port delays both, and the
-    /// port that waits in the server's line is asked before the one that failed.
+    /// asked it.
     #[inline]
     pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
         let host = state.host(id);
         match (host.seat.out, host.in_hand) {
-            (0, 0) if self.lends_concurrently(state, id) || self.server_of(id).is_none() => {
-                host.status.due > now && !self.is_over(state, id)
-            }
-            (0, 0) => false,
+            (0, 0) => self.rests_alone(state, id, now),
             _ => self.turn(state, id, now).is_none_or(|(due, _)| due > now),
         }
+    }
+
+    /// Whether a host whose turn has come rests after all. If its server rests as long, because another port has failed, it waits in the
+    /// server's line instead: on the agenda it would be due together with the port that failed, and might come after it each time.
+    #[inline]
+    pub(super) fn rests_alone(&self, state: &State, id: HostId, now: Timestamp) -> bool {
+        let due = state.host(id).status.due;
+        let is_servers = || self.server_of(id).is_some_and(|server| self.rate_groups.due(server) >= due);
+        due > now && !self.is_over(state, id) && !is_servers()
     }
 
     /// The rest of a host whose lease comes back now. With one request at a time, the rest begins at the response; otherwise it began at

@@ -204,8 +204,8 @@ impl HostQueues {
     pub(crate) fn wake(&mut self, state: &mut State, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = state.host(id);
-            if host.status.due > now && host.seat.out == 0 && !self.is_over(state, id) && self.server_of(id).is_none() {
-                // It was asked by others meanwhile. A port waits for its server.
+            if host.seat.out == 0 && self.rests_alone(state, id, now) {
+                // It was asked by others meanwhile.
                 self.place(state, id, now);
                 continue;
             }
