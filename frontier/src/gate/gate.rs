@@ -146,12 +146,26 @@ impl Gate {
         self.judge(&self.scope.roots(), found).map(drop)
     }
 
-    /// The verdicts on a page's links, in their order. Each shard's lock is taken once for all of them, and not at all for links that this
+    /// The verdicts on many URLs, in their order. Seeds go first, wherever they are: they widen the scope for the others, and a link to a
+    /// seed's page is a link to a page that was seen. Each shard's lock is taken once for all of them, and not at all for links that this
     /// thread brought lately: the links of one site repeat from page to page.
     ///
     /// # Panics
     /// If the seen set does not answer each question.
     pub fn admit_batch(&self, found: Vec<Found>) -> Vec<Admission> {
+        let is_other = |found: &Found| !found.via.widens_scope(found.depth);
+        if found.is_sorted_by_key(is_other) {
+            return self.admit_in_order(found);
+        }
+        let mut seeds_first: Vec<_> = found.into_iter().enumerate().collect();
+        seeds_first.sort_by_key(|(_, found)| is_other(found));
+        let (places, found): (Vec<_>, Vec<_>) = seeds_first.into_iter().unzip();
+        let mut admissions: Vec<_> = places.into_iter().zip(self.admit_in_order(found)).collect();
+        admissions.sort_unstable_by_key(|(place, _)| *place);
+        admissions.into_iter().map(|(_, admission)| admission).collect()
+    }
+
+    fn admit_in_order(&self, found: Vec<Found>) -> Vec<Admission> {
         self.widen(&found);
         let verdicts: Vec<_> = {
             let roots = self.scope.roots();

@@ -131,6 +131,31 @@ fn what_was_out_of_scope_is_admitted_once_a_seed_widens_it() {
     assert!(admissions.iter().all(|admission| matches!(admission, Admission::Admitted(_))), "{admissions:?}");
 }
 
+/// Else the page would be the link's, and no seed, in each run after this one.
+#[test]
+fn a_seed_is_no_link_to_it_that_came_before_it_in_a_batch() {
+    let frontier = gate(&["https://a.example/"], |_| {});
+    let gate = frontier.gate();
+    let seed = |text| found(gate, text, Via::Seed, 0);
+    let batch = vec![
+        found(gate, "https://b.example/", Via::Link, 3),
+        seed("https://c.example/"),
+        found(gate, "https://b.example/x", Via::Link, 3),
+        seed("https://b.example/"),
+    ];
+    let answers = gate.admit_batch(batch).into_iter().map(|admission| match admission {
+        Admission::Admitted(admitted) => Ok((admitted.found().url.key().to_owned(), admitted.found().via)),
+        Admission::Refused(refusal) => Err(refusal),
+    });
+    let expected = [
+        Err(Refusal::Seen),
+        Ok(("https://c.example/".to_owned(), Via::Seed)),
+        Ok(("https://b.example/x".to_owned(), Via::Link)),
+        Ok(("https://b.example/".to_owned(), Via::Seed)),
+    ];
+    assert_eq!(answers.collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn a_batch_is_answered_in_order_and_counted_once() {
     let frontier = gate(&["https://a.example/"], |_| {});
