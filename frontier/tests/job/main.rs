@@ -1,5 +1,8 @@
 //! A job on disk: opened, written, killed or torn, and opened again.
 
+// The file of the example `workers`, which belongs to the other package and names this crate `crawler`.
+extern crate crawler_frontier as crawler;
+
 #[path = "../../../tests/random/mod.rs"]
 mod random;
 
@@ -10,3 +13,5 @@ mod open;
 mod payloads;
 mod recrawl_crash;
 mod tokens;
+#[cfg(unix)]
+mod workers_crash;
