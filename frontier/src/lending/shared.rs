@@ -21,7 +21,7 @@ use crate::frontier::{
 };
 use crate::frontier::{HostTurn, Next};
 use crate::gate::PageYield;
-use crate::gate::{Admitted, DropRule, Gate, Refusal};
+use crate::gate::{Admitted, DropRule, Found, Gate, Refusal};
 use crate::job::JobJournal;
 use crate::job::checkpoint::{CheckpointCost, CheckpointError};
 use crate::job::journal::Storage;
@@ -108,6 +108,14 @@ impl<J: Journal> SharedFrontier<J> {
             let now = clock.now();
             admitted.into_iter().try_for_each(|admitted| frontier.submit(admitted, now))
         })
+    }
+
+    /// As [`Frontier::admit_batch`], under one lock.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn admit_batch(&self, found: Vec<Found>) -> Result<Vec<Option<Refusal>>, FrontierError> {
+        self.lender.change(|frontier, clock| frontier.admit_batch(found, clock.now()))
     }
 
     /// From here on, [`lease`](Self::lease) keeps waiting when the frontier is drained: others may bring more URLs.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crawler_frontier::frontier::{Completion, Failure, Frontier, FrontierOptions, Href, LeaseKind, Outcome, Reply};
+use crawler_frontier::gate::{Found, Refusal};
 use crawler_frontier::lending::{Clock, SharedFrontier};
 
 fn options() -> FrontierOptions {
@@ -34,6 +35,21 @@ async fn a_lease_that_is_dropped_is_tried_again() {
     let outcome = Outcome::Failed(Failure::BadResponse.into());
     assert_eq!(lease.complete(outcome).unwrap(), Completion::Done);
     assert!(frontier.lease().await.unwrap().is_none(), "drained");
+}
+
+#[tokio::test]
+async fn what_comes_at_once_is_told_to_whoever_waits() {
+    let frontier = shared();
+    frontier.stay_open();
+    let waits = tokio::spawn({
+        let frontier = frontier.clone();
+        async move { frontier.lease().await.unwrap().unwrap().url().to_owned() }
+    });
+    tokio::task::yield_now().await;
+    let url = frontier.gate().canonicalizer().canonicalize("http://a.test/").unwrap();
+    let batch = vec![Found::seed(url.clone()), Found::seed(url)];
+    assert_eq!(frontier.admit_batch(batch).unwrap(), [None, Some(Refusal::Seen)]);
+    assert_eq!(waits.await.unwrap(), "http://a.test/");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 //! takes the record, then the state applies it. Hosts come into memory here, and leave it. The other modules are one task each:
 //!
 //! - `host_queues`: who may be asked now, who waits and for what, and what is lent out. It decides nothing that is journaled.
+//! - `batch`: many requests come in, or leases go out, in one call.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page. URLs that robots.txt disallows are dropped here.
 //! - `rate`: requests and bytes a second of the whole crawl.
 //! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host. Seeds and links are taken as texts.
@@ -33,6 +34,7 @@
 //! An evicted host cannot change. So its newest image is the host, and a crawl behaves the same whether hosts are evicted or not.
 
 mod asked;
+mod batch;
 mod complete;
 mod host_queues;
 mod in_hand;
@@ -56,7 +58,7 @@ use crate::address::{CanonicalUrl, HostKey};
 use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image};
 use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable, QueueOrder};
 use crate::frontier::state::{Change, PendingParts, State};
-use crate::frontier::{FrontQueue, Lease, LeaseToken, Next, Timestamp};
+use crate::frontier::{FrontQueue, LeaseToken, Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position, Via};
 use host_queues::{FrontTurn, HostQueues};
 use rate::Rate;
@@ -281,40 +283,6 @@ impl<J: Journal> Frontier<J> {
             None if self.queues.leased() > 0 => Next::Busy,
             None => Next::Drained,
         })
-    }
-
-    /// Appends up to `most` leases, each as [`next`](Self::next) lends it: one a host, unless the host may have more. Returns why there are
-    /// fewer; `None` if there are as many. A lease with a [trouble](crate::frontier::Lease::trouble) is to be given up.
-    ///
-    /// ```
-    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
-    ///
-    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
-    /// for seed in ["https://a.example/", "https://a.example/b", "https://c.example/"] {
-    ///     frontier.seed(seed, now)?;
-    /// }
-    /// let mut leases = Vec::new();
-    /// assert!(matches!(frontier.next_batch(10, &mut leases, now)?, Some(Next::Busy)));
-    /// let asked: Vec<&str> = leases.iter().map(|lease| lease.url()).collect();
-    /// assert_eq!(asked, ["https://a.example/robots.txt", "https://c.example/robots.txt"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`next`](Self::next); the leases before that were appended.
-    pub fn next_batch(
-        &mut self,
-        most: usize,
-        leases: &mut Vec<Lease>,
-        now: Timestamp,
-    ) -> Result<Option<Next>, FrontierError> {
-        for _ in 0..most {
-            match self.next(now)? {
-                Next::Fetch(lease) | Next::GiveUp(lease) => leases.push(lease),
-                none => return Ok(Some(none)),
-            }
-        }
-        Ok(None)
     }
 
     /// The earliest time, as far as is known now, at which another host may be lent out, or a lease is to be taken back; `None` if no host

@@ -12,8 +12,8 @@ use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
 use super::complete::respelled;
 use super::{
-    Answer, Both, Budget, DROPS, End, HOSTS, Model, Own, Page, ROOM, STRICT, STRICT_AND_SLOW, Url, host_of, origin,
-    page_of,
+    Answer, Both, Budget, DROPS, End, HOSTS, ManyOf, Model, Own, Page, ROOM, STRICT, STRICT_AND_SLOW, Url, host_of,
+    origin, page_of,
 };
 
 impl Both {
@@ -53,13 +53,41 @@ impl Both {
         self.submit_own(host, (depth, None), is_disallowed, Own::Nothing);
     }
 
-    pub(super) fn submit_own(
+    pub(super) fn submit_own(&mut self, host: usize, order: (u32, Option<i64>), is_disallowed: bool, own: Own) {
+        let (found, url) = self.found(host, order, is_disallowed, own);
+        let refused = self.model.refusal(&url, found.seen_test);
+        match self.frontier.gate().admit(found) {
+            Admission::Refused(refusal) => assert_eq!(refused, Some(refusal), "{}", url.text),
+            Admission::Admitted(admitted) => {
+                assert_eq!(refused, None, "{}", url.text);
+                self.frontier.submit(admitted, self.now).unwrap();
+                self.model.queue(url, self.now);
+            }
+        }
+    }
+
+    /// At once is as one by one.
+    pub(super) fn submit_many(&mut self, pages: &[ManyOf]) {
+        let (mut batch, mut refused) = (Vec::new(), Vec::new());
+        for &(host, order, is_disallowed, own) in pages {
+            let (found, url) = self.found(host, order, is_disallowed, own);
+            refused.push(self.model.refusal(&url, found.seen_test));
+            if refused.last() == Some(&None) {
+                self.model.queue(url, self.now);
+            }
+            batch.push(found);
+        }
+        assert_eq!(self.frontier.admit_batch(batch, self.now).unwrap(), refused);
+    }
+
+    /// The next page, as it is found.
+    fn found(
         &mut self,
         host: usize,
         (depth, priority): (u32, Option<i64>),
         is_disallowed: bool,
         own: Own,
-    ) {
+    ) -> (Found, Url) {
         let (text, page) = self.page(host, is_disallowed, own);
         let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
         let mut found = Found::seed(url).with_metadata(&page.number.to_le_bytes()).unwrap();
@@ -71,17 +99,7 @@ impl Both {
         if let Some(identity) = page.identity {
             found = found.with_identity(&[identity]).unwrap();
         }
-        let seen_test = found.seen_test;
-        let url = Url { host, page, priority, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
-        let refused = self.model.refusal(&url, seen_test);
-        match self.frontier.gate().admit(found) {
-            Admission::Refused(refusal) => assert_eq!(refused, Some(refusal), "{}", url.text),
-            Admission::Admitted(admitted) => {
-                assert_eq!(refused, None, "{}", url.text);
-                self.frontier.submit(admitted, self.now).unwrap();
-                self.model.queue(url, self.now);
-            }
-        }
+        (found, Url { host, page, priority, order: 0, text, attempts: 0, earlier: 0, redirects: 0 })
     }
 
     pub(super) fn drop(&mut self, rule: usize, is_undone: bool) {
@@ -156,9 +174,32 @@ impl Both {
     }
 
     pub(super) fn next(&mut self) -> Answer {
+        let next = self.frontier.next(self.now).unwrap();
         self.expire();
+        let answer = self.is_next(next);
+        assert_eq!(self.frontier.sleeps_until(), self.model.sleeps_until());
+        answer
+    }
+
+    /// Leases that go out at once are those that go out one by one.
+    pub(super) fn next_many(&mut self, most: usize) {
+        let mut leases = Vec::new();
+        let none = self.frontier.next_batch(most, &mut leases, self.now).unwrap();
+        assert!(leases.len() <= most && none.is_some() == (leases.len() < most));
+        if most > 0 {
+            self.expire();
+        }
+        for lease in leases {
+            self.is_next(if lease.trouble().is_some() { Next::GiveUp(lease) } else { Next::Fetch(lease) });
+        }
+        none.map(|none| self.is_next(none));
+        assert_eq!(self.frontier.sleeps_until(), self.model.sleeps_until());
+    }
+
+    /// This is what the model does next, too.
+    fn is_next(&mut self, next: Next) -> Answer {
         let mut lent = None;
-        let answer = match self.frontier.next(self.now).unwrap() {
+        let answer = match next {
             Next::Wait(until) => Answer::Wait(until),
             Next::Busy => Answer::Busy,
             Next::Drained => Answer::Drained,
@@ -192,7 +233,6 @@ impl Both {
             }
         };
         assert_eq!(answer, self.model.next(self.now));
-        assert_eq!(self.frontier.sleeps_until(), self.model.sleeps_until());
         if let Some(token) = lent {
             self.ends_later(token);
         }

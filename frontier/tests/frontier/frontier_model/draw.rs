@@ -53,6 +53,7 @@ fn priority() -> impl Strategy<Value = Option<i64>> {
 }
 
 pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let page = (0..HOSTS, (0..4u32, priority()), prop::bool::weighted(0.3), own());
     let took = prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000]));
     let action = prop_oneof![
         6 => (0..HOSTS, 0..4u32, priority(), prop::bool::weighted(0.3), own()).prop_map(
@@ -60,7 +61,9 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
         ),
         2 => (0..HOSTS, 0..20_000u64, prop::bool::weighted(0.3))
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
+        1 => prop::collection::vec(page, 0..8).prop_map(|pages| Action::SubmitMany { pages }),
         6 => Just(Action::Next),
+        2 => (0..8usize).prop_map(|most| Action::NextMany { most }),
         1 => Just(Action::AskAgain),
         1 => (0..HOSTS, prop::sample::select(vec![0, 0, 700, 9000]))
             .prop_map(|(host, ago)| Action::HostWasAsked { host, ago }),

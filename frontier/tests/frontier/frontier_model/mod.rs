@@ -40,12 +40,19 @@ enum Action {
         is_disallowed: bool,
         own: Own,
     },
+    /// Pages come in at once.
+    SubmitMany {
+        pages: Vec<ManyOf>,
+    },
     Schedule {
         host: usize,
         ahead: u64,
         is_disallowed: bool,
     },
     Next,
+    NextMany {
+        most: usize,
+    },
     /// Somebody else asked a host, this many milliseconds ago.
     HostWasAsked {
         host: usize,
@@ -83,6 +90,9 @@ enum Action {
         millis: u64,
     },
 }
+
+/// One of many pages: its host, its depth and priority, whether robots.txt disallows it, and what it has of its own.
+type ManyOf = (usize, (u32, Option<i64>), bool, Own);
 
 /// What a page has of its own. A page without an identity that may be asked again has one URL for each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,7 +356,9 @@ proptest! {
                     both.submit_own(host, (depth, priority), is_disallowed, own);
                 }
                 Action::Schedule { host, ahead, is_disallowed } => both.schedule(host, ahead, is_disallowed),
+                Action::SubmitMany { pages } => both.submit_many(&pages),
                 Action::Next => { both.next(); }
+                Action::NextMany { most } => both.next_many(most),
                 Action::AskAgain => {
                     prop_assert_eq!(both.frontier.ask_again(both.now).unwrap(), both.model.ask_again(both.now));
                 }

@@ -15,7 +15,7 @@ use crate::frontier::{
     LeaseKind, Next, Outcome, QueueOrder, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
 };
 use crate::gate::budget::PageEvidence;
-use crate::gate::{Content, DropRule, PageYield, Position, Refusal, ScopeKind};
+use crate::gate::{Content, DropRule, Found, PageYield, Position, Refusal, ScopeKind, Via};
 use crate::job::journal::{Disk, FileJournal, JournalOptions, SyncPolicy};
 use crate::seen::Layout;
 
@@ -109,6 +109,7 @@ impl Puppet {
     fn one_act(&mut self, act: &Act) {
         match act {
             Act::Seed { host, page } => self.seed(*host, *page),
+            Act::Batch(pages) => self.batch(pages),
             Act::Schedule { host, page, seconds } => {
                 let at = self.now + Duration::from_secs((*seconds).into());
                 self.frontier.schedule(href(&url(*host, *page), (*host, *page)), at).unwrap();
@@ -170,9 +171,30 @@ impl Puppet {
     fn seed(&mut self, host: u8, page: u8) {
         let url = &*url(host, page);
         if self.frontier.seed(href(url, (host, page)), self.now).unwrap() == Some(Refusal::Seen) {
-            let origin = url.strip_suffix(path_and_query(url)).unwrap();
-            self.seen_seeds.extend([origin, host_of(origin)].map(str::to_owned));
+            self.is_seen_seed(url);
         }
+    }
+
+    /// Every third is a seed, the others are links of a page that is out.
+    fn batch(&mut self, pages: &[(u8, u8)]) {
+        let referrer = self.leases.iter().find_map(|lease| lease.position);
+        let found = |&(host, page): &(u8, u8)| {
+            let text = url(host, page);
+            let seed = Found::seed(self.frontier.gate().canonicalizer().canonicalize(&text).unwrap());
+            let found = seed.said(&href(&text, (host, page)));
+            if page % 3 == 0 { found } else { Found { depth: page.into(), via: Via::Link, referrer, ..found } }
+        };
+        let refusals = self.frontier.admit_batch(pages.iter().map(found).collect(), self.now).unwrap();
+        for (&(host, page), refusal) in pages.iter().zip(refusals) {
+            if page % 3 == 0 && refusal == Some(Refusal::Seen) {
+                self.is_seen_seed(&url(host, page));
+            }
+        }
+    }
+
+    fn is_seen_seed(&mut self, url: &str) {
+        let origin = url.strip_suffix(path_and_query(url)).unwrap();
+        self.seen_seeds.extend([origin, host_of(origin)].map(str::to_owned));
     }
 
     fn drop(&mut self, rule: DropRule, is_undone: bool) {
@@ -343,6 +365,8 @@ pub(super) enum Act {
         host: u8,
         page: u8,
     },
+    /// Seeds and links come in at once.
+    Batch(Vec<(u8, u8)>),
     AskAgain,
     /// A host is dropped, or the drop is undone.
     Drop {
@@ -417,6 +441,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
     let links = prop::collection::vec((0..6u8, any::<u8>()), 0..6);
     let act = prop_oneof![
         2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Seed { host, page }),
+        1 => links.clone().prop_map(Act::Batch),
         2 => (0..6u8, any::<u8>(), prop_oneof![0..250u16, 0..9000u16])
             .prop_map(|(host, page, seconds)| Act::Schedule { host, page, seconds }),
         2 => (0..6u8, any::<u8>()).prop_map(|(host, page)| Act::Forget { host, page }),
