@@ -1,6 +1,7 @@
 //! Live equals replay: a frontier that is restored, from a checkpoint and the records after it or from all records, equals the live one bit
 //! for bit, whatever acts came before, and wherever among them the checkpoint was begun and continued.
 
+mod acts;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use self::acts::{Act, acts, given_up_and_asked_for};
 use self::world::{Checkpoint, Images, OnDisk, Puppet, WithEvicted, journal};
 use crate::address::{FingerprintKey, Identity, path_and_query};
 use crate::frontier::durable::image;
@@ -21,7 +23,7 @@ use crate::frontier::{
 use crate::gate::{DropRule, Gate, Position, Refusal};
 use crate::job::journal::FileJournal;
 use crate::seen::{Layout, SeenSet};
-use world::{Act, IDENTITIES, Rules, acts, given_up_and_asked_for, options, rules, url};
+use world::{IDENTITIES, Rules, options, rules, url};
 
 /// Everything that a frontier knows, as bytes: each host with its queue by its key, in memory or not; the schedule; the counts; the
 /// budgets.
