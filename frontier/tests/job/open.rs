@@ -478,10 +478,11 @@ fn other_options_judge_what_waits() {
     assert!(missing.iter().all(is_expected) && missing.len() < 60, "{missing:?}");
 }
 
+const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// A clock that was a day ahead is right again: a host rests for as long as it can have been told to, and no longer; and its robots.txt is
-/// good for no longer than one that was fetched just now.
+/// A clock that was a day ahead is right again: a host rests for as long as it can have been told to, and no longer; a page that is to be
+/// visited in an hour is visited in an hour; and a robots.txt is good for no longer than one that was fetched just now.
 #[test]
 fn a_clock_that_goes_back_holds_up_no_host() {
     for hosts_in_memory in [0, 10] {
@@ -512,6 +513,7 @@ fn a_clock_that_goes_back_holds_up_no_host() {
             frontier.complete(lease, outcome, at).unwrap();
             now = at;
         }
+        frontier.schedule("https://example.org/hourly", NOW + DAY + HOUR).unwrap();
         frontier.checkpoint().unwrap();
         assert_eq!(frontier.statistics().hosts_in_memory, hosts_in_memory.min(1));
         drop(frontier);
@@ -520,6 +522,10 @@ fn a_clock_that_goes_back_holds_up_no_host() {
         frontier.seed("https://example.org/2", NOW).unwrap();
         let (lease, at) = next(&mut frontier, NOW);
         assert_eq!((lease.kind(), at), (LeaseKind::Page, NOW + Duration::from_secs(2)), "{hosts_in_memory}");
+        let outcome = Outcome::response(&lease, 200, b"");
+        frontier.complete(lease, outcome, at).unwrap();
+        let (lease, at) = next(&mut frontier, at);
+        assert_eq!((lease.url(), at), ("https://example.org/hourly", NOW + HOUR));
         let outcome = Outcome::response(&lease, 200, b"");
         frontier.complete(lease, outcome, at).unwrap();
         frontier.seed("https://example.org/3", at).unwrap();
