@@ -289,6 +289,7 @@ mod tests {
             "open_ended",
             "counts_expired",
             "lease_timeout",
+            "pages_in_hand",
             "budget_identities",
             "metadata.bytes",
             "metadata.memory",
