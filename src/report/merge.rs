@@ -18,7 +18,8 @@ impl Report {
     /// summed.
     ///
     /// The order of merging does not matter, except for the settings and the three examples of each error, which come from the first parts.
-    /// The sums of names are always exact; beyond [`NameCounts::MOST`] names of one kind, the rare names are counted together.
+    /// The sums of names are always exact; beyond [`NameCounts::MOST`](crate::crawl::NameCounts::MOST) names of one kind, the rare names
+    /// are counted together.
     pub fn merge(&mut self, other: &Self) {
         let (began, others_began) = (began(&self.started), began(&other.started));
         let first = began.min(others_began);

@@ -84,7 +84,7 @@ pub struct Found {
 
 impl Found {
     /// The most bytes of [metadata](Self::with_metadata) that may travel with a URL, if
-    /// [`metadata.bytes`](MetadataLimits::bytes) allows as many.
+    /// [`metadata.bytes`](crate::gate::MetadataLimits::bytes) allows as many.
     pub const METADATA: usize = MOST_METADATA;
 
     /// A seed: depth 0, no referrer.

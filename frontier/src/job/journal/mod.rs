@@ -166,7 +166,7 @@
 //! A segment can be removed when a checkpoint was begun after it and none of its URLs waits. So segments may be missing before the position
 //! from which the journal is opened. No part that a checkpoint needs may be missing.
 //!
-//! If a few of its URLs wait, and most of it is metadata that nobody needs any more, it is [compacted](compacted): a file of the same name
+//! If a few of its URLs wait, and most of it is metadata that nobody needs any more, it is compacted: a file of the same name
 //! and another layout keeps what is needed, each record at its position.
 //!
 //! # Who reads it
