@@ -182,18 +182,6 @@ fn a_priority_of_ones_own_goes_before_depth() {
     assert_eq!(urls(&mut frontier), order);
 }
 
-#[test]
-fn metadata_is_bounded() {
-    let mut frontier = Frontier::new(&options()).unwrap();
-    let of = |bytes: usize| Href::from("https://a.example/").metadata(vec![0xff; bytes].leak());
-    let error = frontier.seed(of(4097).unwrap(), START).unwrap_err();
-    assert_eq!(error.to_string(), "4097 bytes of metadata: metadata.bytes leaves room for 4096");
-    frontier.seed(of(4096).unwrap(), START).unwrap();
-    assert_eq!(drain(&mut frontier), [("https://a.example/".to_owned(), vec![0xff; 4096])]);
-    let error = of(Found::METADATA + 1).unwrap_err();
-    assert_eq!(error.to_string(), "1048577 bytes of metadata: metadata.bytes leaves room for 1048576");
-}
-
 /// Through a real job, with a checkpoint and without: tries, a spelling, a schedule, a failed host and the end of the process.
 #[test]
 fn metadata_comes_back_whatever_happens_to_its_url() {

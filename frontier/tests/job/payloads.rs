@@ -154,6 +154,22 @@ fn in_memory_the_sum_is_bounded_and_what_is_done_makes_room() {
     }
 }
 
+/// The bound on memory is none of a job's, whose metadata is on disk.
+#[test]
+fn in_a_job_the_disk_alone_bounds_the_sum() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options();
+    options.metadata.memory = 1000;
+    let mut frontier = Frontier::open(directory.path(), &options, NOW).unwrap();
+    (0..3).for_each(|number| send(&mut frontier, number, 900, 0));
+    let lease = next(&mut frontier).unwrap();
+    let mut reply = Reply::from(200);
+    let body = body(9, 900);
+    reply.links = ["/a", "/b"].map(|link| Href::from(link).metadata(&body).unwrap()).to_vec();
+    frontier.answer(lease, &reply, NOW).unwrap();
+    assert_eq!(frontier.statistics().queued, 4);
+}
+
 #[test]
 fn a_body_of_a_mebibyte_is_read_with_its_lease() {
     let directory = tempfile::tempdir().unwrap();

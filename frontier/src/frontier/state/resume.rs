@@ -82,8 +82,10 @@ impl Resume {
     pub(crate) fn new(options: &FrontierOptions, seen: Option<SeenSet>) -> Result<Self, OptionError> {
         options.check()?;
         let politeness_table = Arc::new(PolitenessTable::new(&options.politeness, &options.rules)?);
+        let mut gate = options.gate();
+        gate.metadata.memory = u64::MAX; // It is on disk.
         Ok(Self {
-            state: State::new(Gate::new(options.gate(), seen, politeness_table.depths())?, politeness_table),
+            state: State::new(Gate::new(gate, seen, politeness_table.depths())?, politeness_table),
             canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
             options: options.clone(),
             pieces: SavedAt::default(),

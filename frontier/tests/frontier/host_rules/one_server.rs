@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crawler_frontier::frontier::{
-    Failure, Frontier, FrontierOptions, HostRule, Lease, LeaseKind, Next, Outcome, Timestamp,
+    Failure, Frontier, FrontierOptions, HostAnswer, HostRule, Lease, LeaseKind, Next, Outcome, Timestamp,
 };
 
 /// Crawls the pages of these origins by one fetcher that answers at once as it is told; when each was asked, in milliseconds.
@@ -125,5 +125,39 @@ fn a_port_that_is_closed_or_never_answers_does_not_end_the_other() {
             assert_eq!((answered.len(), frontier.statistics().unreachable), (6, 5), "{failure} {closed}: {asked:?}");
             assert!(answered.iter().all(|(at, _)| *at < most), "{failure} {closed}: {asked:?}");
         }
+    }
+}
+
+/// The pages of the port that answers are worked on for as long as the other port is asked.
+#[test]
+fn a_port_that_never_answers_does_not_end_one_with_pages_in_hand() {
+    for (silent, good) in [("http://x.example", "https://x.example"), ("https://x.example", "http://x.example")] {
+        let mut frontier = Frontier::new(&FrontierOptions::default()).unwrap();
+        for page in 0..10 {
+            let origin = if page % 2 == 0 { silent } else { good };
+            assert_eq!(frontier.seed(&format!("{origin}/{page}"), Timestamp::from_micros(0)).unwrap(), None);
+        }
+        let (mut now, mut in_hand, mut asked) = (Timestamp::from_micros(0), Vec::new(), Vec::new());
+        loop {
+            match frontier.next(now).unwrap() {
+                Next::Fetch(mut lease) if lease.origin() == good && lease.kind() == LeaseKind::Page => {
+                    asked.push((now, lease.url().to_owned()));
+                    frontier.answered(&mut lease, HostAnswer::new(200, now), now).unwrap();
+                    in_hand.push(lease);
+                }
+                Next::Fetch(lease) if lease.origin() == good => {
+                    let outcome = Outcome::response(&lease, 404, b"");
+                    frontier.complete(lease, outcome, now).unwrap();
+                }
+                Next::Fetch(lease) => {
+                    asked.push((now, lease.url().to_owned()));
+                    frontier.complete(lease, Outcome::Failed(Failure::Timeout.into()), now).unwrap();
+                }
+                Next::GiveUp(lease) => _ = frontier.complete(lease, Outcome::GivenUp, now).unwrap(),
+                Next::Wait(until) => now = until,
+                Next::Busy | Next::Drained => break,
+            }
+        }
+        assert_eq!(in_hand.len(), 5, "{silent}: {asked:?}");
     }
 }
