@@ -50,11 +50,12 @@
 //!
 //! # The methods of [`Frontier`]
 //!
-//! - URLs come in: [`submit`](Frontier::submit) takes those that a gate has admitted, [`admit_batch`](Frontier::admit_batch) many that one
-//!   has not, [`seed`](Frontier::seed) and [`links`](Frontier::links) take texts, [`schedule`](Frontier::schedule) takes a time too.
-//! - Leases go out with [`next`](Frontier::next), or many at once with [`next_batch`](Frontier::next_batch). They come back with [`answer`](Frontier::answer), which takes a whole reply, or with
-//!   [`complete`](Frontier::complete). A lease that never comes back holds its host for ever, unless leases have a
-//!   [timeout](FrontierOptions::lease_timeout): then they end, and come back by a [token](LeaseToken) from any process.
+//! - URLs come in: [`submit`](Frontier::submit) takes one that a gate has admitted, [`admit_batch`](Frontier::admit_batch) asks the gate for
+//!   many, [`seed`](Frontier::seed) and [`links`](Frontier::links) take texts, [`schedule`](Frontier::schedule) takes a time too.
+//! - Leases go out with [`next`](Frontier::next), or many at once with [`next_batch`](Frontier::next_batch). They come back with
+//!   [`answer`](Frontier::answer), which takes a whole reply, or with [`complete`](Frontier::complete). A lease that never comes back holds
+//!   its host for ever, unless leases have a [timeout](FrontierOptions::lease_timeout): then they end, and come back by a
+//!   [token](LeaseToken) from any process.
 //! - Addresses are reported: [`resolved`](Frontier::resolved), for politeness by IP address.
 //! - Questions: [`statistics`](Frontier::statistics), [`queues`](Frontier::queues), [`explain`](Frontier::explain). They change nothing.
 //! - Storage is looked after: [`flush`](Frontier::flush) for the journal; for a job's checkpoints, calls that save chunks and counts and

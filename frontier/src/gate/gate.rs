@@ -101,7 +101,7 @@ impl Gate {
         self.fits_beside(metadata, 0)
     }
 
-    /// The same, once so many bytes more are held.
+    /// The same, once `more` bytes are held.
     pub(crate) fn fits_beside(&self, metadata: &[u8], more: u64) -> Result<(), MetadataError> {
         if metadata.is_empty() {
             return Ok(());

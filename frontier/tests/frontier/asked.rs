@@ -7,7 +7,7 @@ use crawler_frontier::frontier::{
 };
 use crawler_frontier::gate::ScopeKind;
 
-fn millis(millis: u64) -> Timestamp {
+pub(crate) fn millis(millis: u64) -> Timestamp {
     Timestamp::from_micros(millis * 1000)
 }
 
@@ -18,14 +18,14 @@ fn options() -> FrontierOptions {
     options
 }
 
-fn lease(frontier: &mut Frontier, at: u64) -> Lease {
+pub(crate) fn lease(frontier: &mut Frontier, at: u64) -> Lease {
     match frontier.next(millis(at)).unwrap() {
         Next::Fetch(lease) => lease,
         other => panic!("{other:?}"),
     }
 }
 
-fn waits_until(frontier: &mut Frontier, at: u64) -> u64 {
+pub(crate) fn waits_until(frontier: &mut Frontier, at: u64) -> u64 {
     match frontier.next(millis(at)).unwrap() {
         Next::Wait(until) => until.as_micros() / 1000,
         other => panic!("{other:?}"),

@@ -8,7 +8,7 @@ use crawler_frontier::frontier::{
     Completion, Failure, Frontier, FrontierError, FrontierOptions, Href, Journal, Lease, LeaseKind, Next, Outcome,
     Reply, Timestamp,
 };
-use crawler_frontier::gate::{Found, Refusal, ScopeKind};
+use crawler_frontier::gate::{Refusal, ScopeKind};
 
 const START: Timestamp = Timestamp::from_micros(0);
 

@@ -6,6 +6,7 @@ mod robots_txt;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crawler_frontier::address::HostKey;
 use crawler_frontier::frontier::{
     Completion, Failure, Frontier, FrontierError, FrontierOptions, Lease, Next, Outcome, Timestamp,
 };
@@ -334,4 +335,25 @@ fn a_rest_counts_from_when_the_host_was_done() {
     assert!(matches!(next_after(Some(3), 13), Next::Fetch(_)));
     // A clock that runs ahead holds nobody up.
     assert!(matches!(next_after(Some(99), 4), Next::Wait(until) if until == secs(14)));
+}
+
+#[test]
+fn each_host_says_what_it_waits_for() {
+    let (mut options, now) = (plain(), secs(1000));
+    options.politeness.backoff = Duration::from_secs(9);
+    let mut frontier = Frontier::new(&options).unwrap();
+    let key = HostKey::of_origin("https://a.example");
+    assert_eq!(frontier.queue_statistics(&key, now).unwrap(), None);
+    for url in ["https://a.example/1", "https://a.example/2", "https://b.example/"] {
+        assert_eq!(frontier.seed(url, now).unwrap(), None);
+    }
+    let Next::Fetch(lease) = frontier.next(now).unwrap() else { panic!("a host is due") };
+    let there = frontier.queue_statistics(&key, now).unwrap().unwrap();
+    assert_eq!((there.waiting, there.lent, there.failures, there.requests), (1, 1, 0, 0));
+    frontier.complete(lease, Outcome::Failed(Failure::Connect.into()), now).unwrap();
+    let there = frontier.queue_statistics(&key, now).unwrap().unwrap();
+    assert_eq!((there.waiting, there.lent, there.failures, there.requests), (2, 0, 1, 1));
+    assert_eq!((there.due, there.is_retired), (now + Duration::from_secs(9), false));
+    let all: Vec<_> = frontier.queues(now).map(|(host, queue)| (host.host(), queue.waiting, queue.failures)).collect();
+    assert_eq!(all, [("a.example", 2, 1), ("b.example", 1, 0)]);
 }

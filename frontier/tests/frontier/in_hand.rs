@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use crawler_frontier::frontier::{
     Completion, Failure, Frontier, FrontierError, FrontierOptions, HostAnswer, HostGroup, Lease, LeaseKind, Next,
-    Outcome, Timestamp,
+    Outcome,
 };
 use crawler_frontier::gate::ScopeKind;
 
-fn millis(millis: u64) -> Timestamp {
-    Timestamp::from_micros(millis * 1000)
-}
+use crate::asked::{lease, millis, waits_until};
 
 /// No robots.txt, and a quarter of a second between two requests.
 fn options() -> FrontierOptions {
@@ -25,20 +23,6 @@ fn site(options: &FrontierOptions, pages: usize) -> Frontier {
     let mut frontier = Frontier::new(options).unwrap();
     (0..pages).for_each(|page| _ = frontier.seed(&format!("https://a.example/{page}"), millis(0)).unwrap());
     frontier
-}
-
-fn lease(frontier: &mut Frontier, at: u64) -> Lease {
-    match frontier.next(millis(at)).unwrap() {
-        Next::Fetch(lease) => lease,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn waits_until(frontier: &mut Frontier, at: u64) -> u64 {
-    match frontier.next(millis(at)).unwrap() {
-        Next::Wait(until) => until.as_micros() / 1000,
-        other => panic!("{other:?}"),
-    }
 }
 
 fn answered(frontier: &mut Frontier, lease: &mut Lease, status: u16, at: u64) {

@@ -29,7 +29,6 @@ mod identity;
 mod in_hand;
 #[cfg(feature = "lending")]
 mod lending;
-mod queue;
 mod rate;
 mod recrawl;
 mod robots;

@@ -118,7 +118,7 @@ pub trait Journal: OwnJournal {
         Ok(())
     }
 
-    /// The entry at this position is no longer needed for its metadata, of so many bytes: its URL is done, dropped, or has another entry.
+    /// The metadata of the entry at this position, of this length, is no longer needed: its URL is done, dropped, or has another entry.
     #[doc(hidden)]
     fn release(&mut self, position: Position, bytes: usize) {
         let _ = (position, bytes);

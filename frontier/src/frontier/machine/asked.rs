@@ -1,10 +1,10 @@
 //! Requests that did not come from here.
 //!
-//! A host, and whatever shares its clock, rests after each request, whoever sent it. Such a request is no lease: nothing of it comes back,
-//! and it counts neither for connections nor for the rate of the whole crawl.
+//! A host rests after each request, also after those of other software, and so do its group, server and address. Such a request is no
+//! lease: nothing of it comes back, and it counts neither for connections nor for the rate of the whole crawl.
 //!
-//! A host is where its old clock has put it. So a host that is taken from a queue is looked at once more: if it rests, it goes to the
-//! agenda.
+//! A host stays in the queue that its old clock has put it into. So its clock is read once more when it is taken from there: if it rests,
+//! it goes to the agenda.
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::Journal;
@@ -12,13 +12,12 @@ use crate::frontier::hosts::HostStatus;
 use crate::frontier::{Href, Timestamp};
 
 impl<J: Journal> Frontier<J> {
-    /// Notes that a host was asked at this time by somebody else: for an image by a browser, for a robots.txt by other software. The host
+    /// Notes that other software sent a request to a host at this time: a browser for an image, a downloader for a robots.txt. The host
     /// rests as after a request of this frontier, and so do its group, its server and its IP address. `at` is in the past or now; a time
-    /// that is earlier than what is known changes nothing.
+    /// before the host's last request changes nothing.
     ///
-    /// The host is that of any URL of it. It need not be known yet: then it rests before its first lease. The rest is journaled. A request
-    /// that is out, of the host or of its group, goes on; the rest of the whole crawl ([`request_rate`](super::FrontierOptions)) is not
-    /// concerned.
+    /// Any URL of the host names it. The host need not be known yet: then it rests before its first lease. The rest is journaled. A request
+    /// that is out, of the host or of its group, goes on, and the rate of the whole crawl ([`request_rate`](super::FrontierOptions)) stays.
     ///
     /// ```
     /// use std::time::Duration;

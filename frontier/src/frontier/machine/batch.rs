@@ -6,9 +6,9 @@ use crate::frontier::{Lease, Next, Timestamp};
 use crate::gate::{Admission, Found, Refusal};
 
 impl<J: Journal> Frontier<J> {
-    /// Shows requests from different places to the gate, and queues those that it admits. Returns why the others are refused, in the order
-    /// of the requests: `None` for each that is queued. Of two with one identity, the second is refused as seen; a seed goes first, and
-    /// widens the scope for the others.
+    /// Shows requests from different places to the gate, and queues the admitted ones. Returns an answer to each request, in their order:
+    /// `None` if it is queued, or the reason of its refusal. Of two with one identity, the second is refused as seen; a seed goes first,
+    /// and widens the scope for the others.
     ///
     /// Each lock of the seen set is taken once. The journal gets a record for each request, since a position names it, and writes them
     /// together: at the next [`flush`](Self::flush), or after 256 KiB. A crash before the flush may leave a first part of the batch.

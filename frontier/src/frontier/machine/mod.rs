@@ -211,8 +211,8 @@ impl<J: Journal> Frontier<J> {
     /// Queues an admitted URL. O(log hosts). A URL of a retired host is [given up](Next::GiveUp) when its turn comes.
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage), or [`Metadata`](FrontierError::Metadata) if nobody asked whether it [fits](Gate::fits); the URL
-    /// is then lost: the seen set has it, but no queue does.
+    /// [`Storage`](FrontierError::Storage), or [`Metadata`](FrontierError::Metadata) unless the caller asked [`Gate::fits`] before. The URL is
+    /// then lost: the seen set has it, but no queue does.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
         let Admitted { found, priority, .. } = admitted;
         if found.via != Via::Redirect {
@@ -233,7 +233,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// A URL with so many bytes of metadata is done, dropped, or has another entry.
+    /// A URL with metadata of this length is done, dropped, or has another entry.
     pub(crate) fn release_metadata(&mut self, position: Position, bytes: usize) {
         if bytes > 0 {
             self.journal.release(position, bytes);

@@ -99,8 +99,8 @@ impl Back {
         self.rejoin(queue, queued.priority, &before);
     }
 
-    /// How many URLs of a priority a new one is queued after if the last goes first: those that are `out` or were tried keep their places,
-    /// since they are [searched](REACH) at the front.
+    /// The place of a new URL within its priority, if the last goes first: after the pages that are `out` or were tried. These keep their
+    /// places, since they are [searched](REACH) at the front.
     pub(crate) fn first_place(&self, queue: &Queue, priority: u8, out: &[Position]) -> u16 {
         if out.is_empty() && self.tried.is_empty() {
             return 0;

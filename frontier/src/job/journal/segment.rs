@@ -128,7 +128,7 @@ struct Block {
 }
 
 impl Blocks {
-    /// The bytes from a position on: at least the frame that begins there after a prefix of so many bytes, or less if the segment ends
+    /// The bytes from a position on: at least the frame that begins there after a prefix of this length, or less if the segment ends
     /// earlier.
     pub(super) fn frame<S: Storage>(
         &mut self,
@@ -271,7 +271,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The bytes from a position on: at least the frame that begins there after a prefix of so many bytes, or less if the segment ends
+    /// The bytes from a position on: at least the frame that begins there after a prefix of this length, or less if the segment ends
     /// earlier. If they are not in the window, `ahead` bytes are read, or as many as the frame takes.
     pub(super) fn frame(
         &mut self,

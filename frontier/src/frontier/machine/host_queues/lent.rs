@@ -165,8 +165,8 @@ impl HostQueues {
         self.lent.pages_of(id)
     }
 
-    /// How many URLs of its priority a URL of this host is queued after, if the last goes first: those that are out or were tried keep
-    /// their places.
+    /// The place of a new URL of this host within its priority, if the last goes first: after the pages that are out or were tried, which
+    /// keep their places.
     pub(crate) fn first_place(&self, state: &State, id: HostId, priority: u8) -> u16 {
         let (host, pages) = (state.host(id), self.lent.pages_of(id));
         let is_alone = pages.is_empty() && host.seat.out > 0 && host.seat.state == HostState::Leased(priority);
@@ -231,8 +231,8 @@ impl HostQueues {
             .flatten()
     }
 
-    /// Whether a host taken from the front must wait after all, because a lease has come back since it was put there, or somebody else has
-    /// asked it.
+    /// Whether a host taken from the front must wait after all: since it was put there, one of its leases has come back, or other software
+    /// has asked it.
     #[inline]
     pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
         let host = state.host(id);
@@ -388,7 +388,7 @@ impl HostQueues {
         self.seat_again(state, lease.host, now);
     }
 
-    /// Seats a host of which a page came back, or into hand. It may have a seat, or be out for a robots.txt.
+    /// Seats a host after one of its pages came back, or was answered. The host may have a seat, or be out for a robots.txt.
     pub(crate) fn seat_again(&mut self, state: &mut State, id: HostId, now: Timestamp) {
         if matches!(state.host(id).seat.state, HostState::Leased(_)) {
             self.place(state, id, now);
@@ -401,7 +401,7 @@ impl HostQueues {
     }
 }
 
-/// Whether one more page of a host may go out beside those that are out and in hand, by its budget and by how many may be in hand.
+/// Whether one more page of a host may go out: its budget allows it, and fewer than [`MOST_OF_HOST`] pages are in hand.
 fn has_hand_left(state: &State, id: HostId) -> bool {
     let host = state.host(id);
     let lent = u64::from(host.seat.out) + u64::from(host.in_hand);
