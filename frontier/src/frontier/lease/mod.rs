@@ -15,8 +15,10 @@
 //! [`Next`] is the answer to "what now?". A loop that follows it needs nothing else: it fetches, gives up, sleeps until a time or a
 //! completion, or ends.
 //!
-//! Here is what goes out. `outcome` has replies and outcomes, `trouble` what went wrong and what is to blame.
+//! Here is what goes out. `href` has what comes in: a URL with what its finder says about it. `outcome` has replies and outcomes, `trouble`
+//! what went wrong and what is to blame.
 
+mod href;
 pub(crate) mod outcome;
 mod trouble;
 
@@ -24,14 +26,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::{CanonicalUrl, Identity, IdentityBuf, IdentityError};
+use crate::address::{CanonicalUrl, Identity, IdentityBuf};
 use crate::frontier::Validators;
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{CountsByAddress, HostId, RateGroupId, ServerAddress, Sharing};
 use crate::frontier::queues::Queued;
 use crate::frontier::{LeaseToken, Timestamp};
-use crate::gate::{Found, Links, MetadataError, PageYield, Position, SeenTest, Via};
+use crate::gate::{Found, Links, PageYield, Position, SeenTest, Via};
 
+pub use href::Href;
 pub use outcome::{Completion, HostAnswer, Outcome, Reply};
 pub(crate) use trouble::{Blame, Setback};
 pub use trouble::{Failure, Trouble};
@@ -404,12 +407,6 @@ impl Found {
         let seen_test = if identity.is_some() { SeenTest::Skipped } else { lease.seen_test };
         Self { depth, via, redirects, referrer, priority, metadata, identity, seen_test, ..Self::seed(url) }
     }
-
-    /// The same, with everything that its finder gave.
-    pub(crate) fn said(self, href: &Href<'_>) -> Self {
-        let Href { priority, metadata, identity, seen_test, .. } = *href;
-        Self { priority, metadata: metadata.into(), identity: identity.map(Identity::to_buf), seen_test, ..self }
-    }
 }
 
 /// The answer to "what now?". Any answer without a lease says when to ask again: at a time, when a lease comes back, or never.
@@ -442,120 +439,6 @@ pub struct Waited {
     pub rested: Option<Duration>,
     /// Its host, after that: for its group or address, for the rate limit of the crawl, for a free connection.
     pub due: Option<Duration>,
-}
-
-/// A URL as it is written, on a page or in a list of seeds, with what its finder says about it. A text converts to one: `"/a".into()`.
-///
-/// ```
-/// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, LeaseKind, Next, Outcome, Timestamp};
-///
-/// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
-/// let mut books = Href::from("https://example.org/books").metadata("shelf=7")?;
-/// books.priority = Some(3);
-/// frontier.seed(books, now)?;
-/// let Next::Fetch(robots) = frontier.next(now)? else { panic!("its host's robots.txt comes first") };
-/// let outcome = Outcome::response(&robots, 404, b"");
-/// frontier.complete(robots, outcome, now)?;
-/// let Next::Wait(later) = frontier.next(now)? else { panic!("the host rests for a second") };
-/// let Next::Fetch(lease) = frontier.next(later)? else { panic!("the page") };
-/// assert_eq!(lease.metadata(), b"shelf=7");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Href<'a> {
-    /// The link, as it is written.
-    pub text: &'a str,
-    /// It is not to be followed, and counts as refused.
-    pub nofollow: bool,
-    /// Its priority: the least goes first. `None` takes the depth.
-    pub priority: Option<i64>,
-    pub(crate) metadata: &'a [u8],
-    pub(crate) identity: Option<Identity<'a>>,
-    pub(crate) seen_test: SeenTest,
-}
-
-impl<'a> Href<'a> {
-    /// Your own bytes, which travel with the URL and come back in [its lease](Lease::metadata): at each try, after each restart, and
-    /// if another spelling of it is asked for. Links on its page do not inherit them. A URL that was seen before keeps the bytes that it
-    /// had.
-    ///
-    /// # Errors
-    /// If there are more than [`Found::METADATA`](crate::gate::Found::METADATA) bytes.
-    pub fn metadata(mut self, bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Result<Self, MetadataError> {
-        self.metadata = MetadataError::check(bytes.as_ref())?;
-        Ok(self)
-    }
-
-    /// What stands for this request in the seen test, in place of its URL's key: 1 to 64 bytes, such as a digest of its method and body,
-    /// Scrapy's request fingerprint or Crawlee's `uniqueKey`. Requests of one URL with two identities are two requests, and requests of two
-    /// URLs with one identity are one. An identity is never taken for a URL.
-    ///
-    /// Scope, traps, robots.txt and politeness go by the URL all the same. The budgets of `traps` leave the request out unless
-    /// [`budget_identities`](crate::gate::TrapLimits::budget_identities) is on. The identity is journaled, and comes back in [the
-    /// lease](Lease::identity).
-    ///
-    /// ```
-    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
-    /// use crawler_frontier::gate::Refusal;
-    ///
-    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
-    /// for (body, refusal) in [("q=red", None), ("q=blue", None), ("q=red", Some(Refusal::Seen))] {
-    ///     let search = Href::from("https://example.org/api/search").metadata(body)?.identity(body)?;
-    ///     assert_eq!(frontier.seed(search, now)?, refusal);
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there are no bytes, or more than 64.
-    pub fn identity(mut self, bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Result<Self, IdentityError> {
-        self.identity = Some(Identity::new(bytes)?);
-        Ok(self)
-    }
-
-    /// Queues it whatever the seen set says, which is neither asked nor told: Scrapy's `dont_filter`, Crawlee's `always_enqueue`. All other
-    /// rules apply. A page that is queued twice is fetched twice: each is an entry of its own, with a [position](Lease::position).
-    ///
-    /// ```
-    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
-    /// use crawler_frontier::gate::Refusal;
-    ///
-    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
-    /// let page = Href::from("https://example.org/account");
-    /// // To sign in, and after that the page itself.
-    /// assert_eq!(frontier.seed(page.unconditional(), now)?, None);
-    /// assert_eq!(frontier.seed(page, now)?, None);
-    /// assert_eq!(frontier.seed(page, now)?, Some(Refusal::Seen));
-    /// // Whatever the seen set says, and no link to it is new from then on.
-    /// assert_eq!(frontier.seed(Href::from("https://example.org/").unconditional().and_remembered(), now)?, None);
-    /// assert_eq!(frontier.seed("https://example.org/", now)?, Some(Refusal::Seen));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn unconditional(mut self) -> Self {
-        self.seen_test = SeenTest::Skipped;
-        self
-    }
-
-    /// Beside [`unconditional`](Self::unconditional): the seen set is told, though not asked.
-    #[must_use]
-    pub const fn and_remembered(mut self) -> Self {
-        self.seen_test = SeenTest::Told;
-        self
-    }
-}
-
-impl<'a> From<&'a str> for Href<'a> {
-    fn from(text: &'a str) -> Self {
-        Self { text, ..Self::default() }
-    }
-}
-
-impl<'a> From<&'a String> for Href<'a> {
-    fn from(text: &'a String) -> Self {
-        Self::from(text.as_str())
-    }
 }
 
 /// The answer to the addresses reported for a lease.
