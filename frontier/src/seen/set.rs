@@ -92,6 +92,16 @@ impl SeenSet {
         sighting
     }
 
+    /// As [`insert`](Self::insert), but it never waits: `None` if another thread has the shard's lock. Then nothing has changed.
+    ///
+    /// It is for a caller that holds another lock, and gives that up before it waits for this one.
+    pub fn try_insert(&self, fingerprint: Fingerprint) -> Option<Sighting> {
+        let mut shard = self.try_lock(shard(fingerprint, self.shard_bits))?;
+        let sighting = shard.insert(fingerprint);
+        self.note(&shard);
+        Some(sighting)
+    }
+
     /// As [`insert`](Self::insert), for any bytes: a URL's key, a user name, an address.
     pub fn insert_bytes(&self, bytes: &[u8]) -> Sighting {
         self.insert(self.options().key.fingerprint_bytes(bytes))
@@ -170,6 +180,14 @@ impl SeenSet {
         let contained = shard.contains(fingerprint);
         self.note(&shard);
         contained
+    }
+
+    /// As [`contains`](Self::contains), but it never waits, as [`try_insert`](Self::try_insert).
+    pub fn try_contains(&self, fingerprint: Fingerprint) -> Option<bool> {
+        let mut shard = self.try_lock(shard(fingerprint, self.shard_bits))?;
+        let contained = shard.contains(fingerprint);
+        self.note(&shard);
+        Some(contained)
     }
 
     /// Which shard a fingerprint belongs to, by number.
@@ -257,6 +275,19 @@ impl SeenSet {
         (0..self.shards.len()).map(|index| self.lock(index).counts.tests).sum()
     }
 
+    /// URLs that were answered `New` and not removed since. In a union of two Bloom filters it is an estimate from the fill.
+    ///
+    /// ```
+    /// # use crawler_frontier::seen::{SeenOptions, SeenSet};
+    /// let seen = SeenSet::new(&SeenOptions::default())?;
+    /// ["a", "b", "a"].map(|text| seen.insert_bytes(text.as_bytes()));
+    /// assert_eq!(seen.remembered(), 2);
+    /// # Ok::<(), crawler_frontier::seen::SeenError>(())
+    /// ```
+    pub fn remembered(&self) -> u64 {
+        (0..self.shards.len()).map(|index| self.lock(index).remembered()).sum()
+    }
+
     /// Memory allocated, in bytes: as in the [`statistics`](Self::statistics), without the rest.
     pub fn bytes(&self) -> u64 {
         (0..self.shards.len()).map(|index| self.lock(index).bytes()).sum()
@@ -295,7 +326,7 @@ impl SeenSet {
     }
 
     /// Updates the copies of the shard's flags.
-    fn note(&self, shard: &Shard) {
+    pub(super) fn note(&self, shard: &Shard) {
         if shard.is_full() {
             self.full.store(true, Ordering::Relaxed);
         }
@@ -398,6 +429,19 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn what_never_waits_changes_nothing_where_it_would() {
+        let seen = SeenSet::new(&SeenOptions { shards: 2, ..SeenOptions::default() }).unwrap();
+        let [first, second] = [0, u64::MAX].map(Fingerprint::from_bits);
+        assert_eq!([first, second].map(|fingerprint| seen.shard_of(fingerprint)), [0, 1]);
+        let held = seen.lock(0);
+        assert_eq!((seen.try_insert(first), seen.try_contains(first)), (None, None));
+        assert_eq!((seen.try_insert(second), seen.try_contains(second)), (Some(Sighting::New), Some(true)));
+        drop(held);
+        assert_eq!((seen.try_contains(first), seen.try_insert(first)), (Some(false), Some(Sighting::New)));
+        assert_eq!((seen.try_insert(first), seen.remembered()), (Some(Sighting::Seen), 2));
+    }
 
     #[test]
     fn who_waits_for_a_lock_is_counted() {

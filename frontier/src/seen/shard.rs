@@ -214,6 +214,12 @@ impl Shard {
         row
     }
 
+    /// URLs that were shown and are not forgotten, as far as the layers tell; the verified layout knows each.
+    pub(super) fn remembered(&self) -> u64 {
+        let layers = || self.layers.iter().map(|layer| layer.inserted).sum();
+        self.verified.as_ref().map_or_else(layers, Verified::len)
+    }
+
     /// Memory allocated, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let filters: usize = self.layers.iter().map(|layer| layer.filter.bytes()).sum();

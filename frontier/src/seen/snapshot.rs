@@ -69,6 +69,7 @@ const VERSION: u32 = 2;
 /// Bytes in the longest frame's payload.
 const LONGEST: u32 = 1 << 16;
 const NO_MEANING: &str = "a code without a meaning";
+const SIZES_DIFFER: &str = "a layer's sizes differ";
 /// A value's index in this list is its code in the file.
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];
 
@@ -189,15 +190,56 @@ impl SeenSet {
     /// assert!(["a", "b"].iter().all(|url| both.contains(options.key.fingerprint(url))));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn union(mut self, other: &Self) -> Result<Self, SnapshotError> {
-        fit(self.options(), other.options())?;
-        for (index, shard) in self.shards_mut().enumerate() {
-            let mut frames = FrameWriter::new(Vec::new(), 0);
-            save_shard(&mut frames, &other.lock(index)).map_err(|error| shard.disk_error(error))?;
-            absorb_shard(&mut FrameReader::new(&frames.to()[..], 0, LONGEST), shard, other.options())?;
-        }
-        self.note_full();
+    pub fn union(self, other: &Self) -> Result<Self, SnapshotError> {
+        self.absorb(other)?;
         Ok(self)
+    }
+
+    /// As [`union`](Self::union), in place: this set has then seen everything that either of the two has. Other threads may use both
+    /// meanwhile. No thread holds the locks of two shards: a shard of the other set is copied first.
+    ///
+    /// ```
+    /// # use crawler_frontier::seen::{SeenOptions, SeenSet};
+    /// let options = SeenOptions::default();
+    /// let [known, other] = [SeenSet::new(&options)?, SeenSet::new(&options)?];
+    /// other.insert_bytes(b"b");
+    /// known.absorb(&other)?;
+    /// assert!(known.contains(options.key.fingerprint("b")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As `union`. If the two differ, nothing has changed. If the memory or the disk gives out on the way, some shards are united and
+    /// others are not; doing it again unites the rest.
+    pub fn absorb(&self, other: &Self) -> Result<(), SnapshotError> {
+        fit(self.options(), other.options())?;
+        self.fit_layers(other)?;
+        for index in 0..self.options().shards {
+            let mut frames = FrameWriter::new(Vec::new(), 0);
+            let theirs = other.lock(index);
+            save_shard(&mut frames, &theirs).map_err(|error| theirs.disk_error(error))?;
+            drop(theirs);
+            let mut ours = self.lock(index);
+            let absorbed =
+                absorb_shard(&mut FrameReader::new(&frames.to()[..], 0, LONGEST), &mut ours, other.options());
+            self.note(&ours);
+            absorbed?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the filters of both have the same sizes, so that no shard is changed if those of another do not fit.
+    fn fit_layers(&self, other: &Self) -> Result<(), SnapshotError> {
+        for index in 0..self.options().shards {
+            let theirs: Vec<_> = other.lock(index).layers.iter().map(|layer| layer.plan.sizing).collect();
+            let ours = self.lock(index);
+            // Tables of any sizes are united.
+            let mut filters = ours.layers.iter().filter(|layer| layer.filter.lines().is_none()).zip(theirs);
+            if filters.any(|(layer, sizing)| layer.plan.sizing != sizing) {
+                return Err(SnapshotError::Geometry(SIZES_DIFFER));
+            }
+        }
+        Ok(())
     }
 
     /// Updates the set's flag that a shard is full, since no insertion has done so.
@@ -413,7 +455,7 @@ fn absorb_layer<R: Read>(
         return Ok(());
     }
     if layer.plan.sizing != sizing {
-        return Err(SnapshotError::Geometry("a layer's sizes differ"));
+        return Err(SnapshotError::Geometry(SIZES_DIFFER));
     }
     let count = layer.filter.words().len();
     if words != count as u64 {

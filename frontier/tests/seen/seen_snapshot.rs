@@ -258,6 +258,33 @@ fn sets_that_differ_are_not_merged() {
 }
 
 #[test]
+fn a_set_that_does_not_fit_leaves_the_other_as_it_is() {
+    for (layout, others) in [(Layout::Blocked, 2000), (Layout::Standard, 900), (Layout::Counting, 1000)] {
+        let (known, other) = (filled(&options(layout, 1000), 0..10), filled(&options(layout, others), 0..3000));
+        let before = known.statistics();
+        assert!(matches!(known.absorb(&other), Err(SnapshotError::Geometry(_))), "{layout}");
+        assert_eq!(known.statistics(), before, "{layout}");
+    }
+}
+
+#[test]
+fn a_set_remembers_what_it_was_told_and_not_what_it_has_forgotten() {
+    for layout in Layout::ALL {
+        let seen = filled(&options(layout, 1000), (0..500).chain(0..500));
+        let known = seen.statistics().merged.inserted;
+        assert_eq!(seen.remembered(), known, "{layout}");
+        assert_eq!(load(&saved(&seen)).unwrap().remembered(), known, "{layout}");
+        if layout.forgets() {
+            seen.remove(key(7)).unwrap();
+            assert_eq!(seen.remembered(), known - 1);
+        } else {
+            seen.absorb(&filled(&options(layout, 1000), 400..600)).unwrap();
+            assert!(seen.remembered().abs_diff(600) < 30, "{layout}: {}", seen.remembered());
+        }
+    }
+}
+
+#[test]
 fn a_union_has_counted_what_both_have() {
     for (layout, in_memory) in Layout::ALL.into_iter().flat_map(|layout| [(layout, true), (layout, false)]) {
         if layout == Layout::Counting {
