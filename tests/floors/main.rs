@@ -364,10 +364,21 @@ fn every_dependency_has_a_door() {
     assert_eq!(names, doors, "the manifests on the left, DOORS on the right");
 }
 
+/// The Python package is over the heart alone: no runtime, no HTTP client.
+#[test]
+fn the_python_package_has_two_dependencies() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = fs::read_to_string(root.join("python/Cargo.toml")).unwrap();
+    let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap();
+    let lines = dependencies.lines().take_while(|line| !line.starts_with('['));
+    let names: Vec<_> = lines.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    assert_eq!(names, ["crawler-frontier", "pyo3"]);
+}
+
 #[test]
 fn files_are_nouns_and_whole() {
     let mut offences = BTreeSet::new();
-    for source in Source::all() {
+    for source in Source::all().into_iter().chain(Source::below("python/src")) {
         let lines = source.text.lines().count();
         if lines > MAX_LINES {
             offences.insert(format!("{}: {lines} lines, at most {MAX_LINES}", source.path));
@@ -448,7 +459,7 @@ fn a_shared_name_is_seen_behind_any_visibility() {
 
 #[test]
 fn a_file_begins_with_what_it_is() {
-    let sources = ["frontier", "src", "tests", "benches", "examples"].map(Source::below);
+    let sources = ["frontier", "python/src", "src", "tests", "benches", "examples"].map(Source::below);
     let untitled = sources.iter().flatten().filter(|source| !source.text.starts_with("//! "));
     report(&untitled.map(|source| format!("{}: no `//!` line at its top", source.path)).collect());
 }

@@ -1,0 +1,31 @@
+"""The exceptions of this package, a small tree. Each has the words of the library below as its message."""
+
+from __future__ import annotations
+
+
+class CrawlerError(Exception):
+    """What all exceptions of this package are. File errors are Python's own ``OSError``."""
+
+
+class AddressError(CrawlerError, ValueError):
+    """A text is not the address of a page: malformed, too long, or neither http nor https."""
+
+
+class OptionError(CrawlerError, ValueError):
+    """An option is out of its range. The message names it."""
+
+
+class SeenError(CrawlerError):
+    """A seen set cannot do what was asked: no memory, a failing disk, or a layout that cannot."""
+
+
+class SnapshotError(CrawlerError, ValueError):
+    """A file is no seen set, is damaged, or cannot be united with this one."""
+
+
+class FrontierError(CrawlerError):
+    """A frontier refuses what was asked of it."""
+
+
+class JobError(FrontierError):
+    """A job's directory cannot be opened, read or written."""
