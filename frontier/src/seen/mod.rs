@@ -70,6 +70,7 @@ mod growth;
 mod layouts;
 mod options;
 mod probes;
+mod recent;
 mod reshard;
 mod set;
 mod shard;
