@@ -19,10 +19,10 @@ use super::source::{UrlSource, guess_sitemap, source_of};
 use super::stop::FinishReason;
 use super::visit::{Reader, Visit, leads_on, relays, send_away, yield_of};
 use crate::address::{BaseUrl, CanonicalUrl};
-use crate::driver::{HostTurn, Receipts};
+use crate::driver::{HostTurn, Receipts, Waited};
 use crate::driver::{host_of, path_and_query};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Resolved, Trouble};
-use crate::gate::{Admission, Refusal};
+use crate::gate::{Admission, Admitted, Links, Refusal};
 use crate::lending::HeldLease;
 
 /// How a task ended.
@@ -41,6 +41,16 @@ struct Settled<J: Journal> {
     is_recorded: bool,
     /// The next lease, with the page that was reserved for it.
     next: Option<(HeldLease<J>, Reservation)>,
+}
+
+/// What is counted of a lease, besides its record.
+struct Counted {
+    /// The URL was given up with its host.
+    is_given_up: bool,
+    has_record: bool,
+    /// It brought the sitemap of its host.
+    has_sitemap: bool,
+    waited: Waited,
 }
 
 /// What each task does with its lease. All tasks share one worker.
@@ -304,57 +314,21 @@ impl<J: Journal> Worker<J> {
         if let Some((at, latency)) = visit.answered {
             lease.answered(at, latency, visit.record.wire_bytes);
         }
-        let gate = shared.frontier.gate();
         if let Some(remote) = &shared.remote {
-            send_away(&**remote, gate, &mut visit);
+            send_away(&**remote, shared.frontier.gate(), &mut visit);
         }
-        let redirect = visit.redirect.take().map(|found| gate.admit(found));
-        let yielded = yield_of(gate, &lease, source, &visit, redirect.as_ref());
-        let may_relay = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_relay())
-            && !visit.links.lead_into(host_of(lease.origin()), lease.url());
-        let renews_id = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_renew_id())
-            && visit.links.renew_ids(host_of(lease.origin()), path_and_query(lease.url()));
-        let (mut admitted, mut refused) = gate.admit_links(visit.links);
-        match redirect {
-            Some(Admission::Admitted(proof)) => admitted.push(proof),
-            Some(Admission::Refused(refusal)) => {
-                refused.add(refusal, 1);
-                visit.skips.add(refusal, visit.record.redirect.as_deref().unwrap_or_default(), lease.depth());
-            }
-            None => {}
-        }
-        if let Some((mut yielded, first)) = yielded {
-            visit.record.duplicate = Duplicate::of(&yielded);
-            visit.record.duplicate_of = first.map(String::from);
-            if leads_on(&lease, &admitted) {
-                yielded.set_leads();
-            }
-            if renews_id {
-                yielded.set_renews_id();
-            }
-            yielded.relays = may_relay && relays(&lease, &admitted, &refused);
-            lease.yielded(yielded);
-        }
-        // An exact seen set must not silently become inexact.
-        gate.check_disk().map_err(io::Error::other)?;
-        shared.check_fill();
-        let links = &mut visit.record.links;
-        links.admitted = admitted.len() as u64;
-        links.seen = refused.of(Refusal::Seen);
-        links.refused = refused.total() - links.seen;
-        let links = admitted.len();
-        if visit.answered.is_some()
-            && let Some(sitemap) = guess_sitemap(gate, &lease, &shared.read)
-            && let Admission::Admitted(proof) = gate.admit(sitemap)
-        {
-            admitted.push(proof);
-        }
-        let sitemaps = (admitted.len() - links) as u64;
-        let (is_given_up, waited) = (lease.trouble().is_some(), lease.waited());
+        let mut admitted = self.admit(&mut lease, source, &mut visit)?;
+        let sitemap = visit.answered.and_then(|_| self.admit_sitemap(&lease));
+        let counted = Counted {
+            is_given_up: lease.trouble().is_some(),
+            has_record: additions.is_some(),
+            has_sitemap: sitemap.is_some(),
+            waited: lease.waited(),
+        };
+        admitted.extend(sitemap);
         // The next lease has its own page reserved while this one still holds its.
         let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
         let goes_on = page.is_some();
-        let has_record = additions.is_some();
         let (completion, turn, next) = match additions {
             None => lease.settle(admitted, visit.outcome, Receipts::default(), None, || {}, goes_on)?,
             Some(mut additions) => {
@@ -372,23 +346,85 @@ impl<J: Journal> Worker<J> {
             }
         };
         let is_done = completion == Completion::Done;
+        self.count(source, &visit.record, is_done, &counted, turn);
+        let is_recorded = is_done && source.is_page() && !counted.is_given_up;
+        Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
+    }
+
+    /// Passes a page's links and its redirect through the gate, and judges by them what the page yielded. The page's record gets the counts.
+    fn admit(&self, lease: &mut HeldLease<J>, source: &dyn UrlSource, visit: &mut Visit) -> io::Result<Vec<Admitted>> {
+        let gate = self.shared.frontier.gate();
+        let redirect = visit.redirect.take().map(|found| gate.admit(found));
+        let yielded = yield_of(gate, lease, source, visit, redirect.as_ref());
+        let links = std::mem::replace(&mut visit.links, Links::of(lease));
+        let may_relay = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_relay())
+            && !links.lead_into(host_of(lease.origin()), lease.url());
+        let renews_id = yielded.as_ref().is_some_and(|(yielded, _)| yielded.may_renew_id())
+            && links.renew_ids(host_of(lease.origin()), path_and_query(lease.url()));
+        let (mut admitted, mut refused) = gate.admit_links(links);
+        match redirect {
+            Some(Admission::Admitted(proof)) => admitted.push(proof),
+            Some(Admission::Refused(refusal)) => {
+                refused.add(refusal, 1);
+                visit.skips.add(refusal, visit.record.redirect.as_deref().unwrap_or_default(), lease.depth());
+            }
+            None => {}
+        }
+        if let Some((mut yielded, first)) = yielded {
+            visit.record.duplicate = Duplicate::of(&yielded);
+            visit.record.duplicate_of = first.map(String::from);
+            if leads_on(lease, &admitted) {
+                yielded.set_leads();
+            }
+            if renews_id {
+                yielded.set_renews_id();
+            }
+            yielded.relays = may_relay && relays(lease, &admitted, &refused);
+            lease.yielded(yielded);
+        }
+        // An exact seen set must not silently become inexact.
+        gate.check_disk().map_err(io::Error::other)?;
+        self.shared.check_fill();
+        let links = &mut visit.record.links;
+        links.admitted = admitted.len() as u64;
+        links.seen = refused.of(Refusal::Seen);
+        links.refused = refused.total() - links.seen;
+        Ok(admitted)
+    }
+
+    /// Admits the sitemap that a host may have at its usual place, with the host's first page.
+    fn admit_sitemap(&self, lease: &Lease) -> Option<Admitted> {
+        let gate = self.shared.frontier.gate();
+        match gate.admit(guess_sitemap(gate, lease, &self.shared.read)?) {
+            Admission::Admitted(proof) => Some(proof),
+            Admission::Refused(_) => None,
+        }
+    }
+
+    /// Counts a lease that was given back, and logs what is worth a line.
+    fn count(
+        &self,
+        source: &dyn UrlSource,
+        record: &PageRecord,
+        is_done: bool,
+        counted: &Counted,
+        turn: Option<HostTurn>,
+    ) {
         let is_first_failure = {
-            let mut tally = lock(&shared.tally);
-            source.count(&mut tally, is_done, has_record, &visit.record);
-            tally.sources.sitemaps += sitemaps;
-            tally.waits.record(waited);
-            tally.is_first_failure(&visit.record)
+            let mut tally = lock(&self.shared.tally);
+            source.count(&mut tally, is_done, counted.has_record, record);
+            tally.sources.sitemaps += u64::from(counted.has_sitemap);
+            tally.waits.record(counted.waited);
+            tally.is_first_failure(record)
         };
         if self.logs_all {
-            log_page(&visit.record, is_done);
+            log_page(record, is_done);
         }
         if let Some(turn) = turn {
-            log_turn(turn, &visit.record);
+            log_turn(turn, record);
         } else if is_first_failure && !self.logs_all {
-            log_failure(&visit.record, is_done);
+            log_failure(record, is_done);
         }
-        let is_recorded = is_done && source.is_page() && !is_given_up;
-        Ok((Settled { is_recorded, next: next.zip(page) }, visit.skips))
     }
 }
 
