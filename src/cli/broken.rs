@@ -23,7 +23,7 @@ use super::job_file::JobFile;
 use super::layers::refused;
 use super::output::{self, Safe, print};
 use super::record_table::{Column, CsvTable, RecordTable};
-use super::subcommands::BrokenForm;
+use super::request::BrokenForm;
 use crate::address::Canonicalizer;
 use crate::crawl::{LinkRecord, PageRecord, SkippedLink};
 use crate::driver::PAGES;

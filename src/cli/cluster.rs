@@ -13,8 +13,8 @@ mod without {
     use crate::cli::config::settings;
     use crate::cli::layers::Layers;
     use crate::cli::progress::Screen;
+    use crate::cli::request::{ClusterRequest, StatsForm};
     use crate::cli::seeds::SeedLists;
-    use crate::cli::subcommands::{ClusterRequest, StatsForm};
     use crate::gate::DropRule;
 
     fn refused(layers: &Layers) -> CommandError {
@@ -65,11 +65,11 @@ mod within {
     use crate::cli::layers::{Layers, refused, unfit};
     use crate::cli::output::{self, print};
     use crate::cli::progress::{Reporter, Screen};
+    use crate::cli::request::{ClusterRequest, StatsForm};
     use crate::cli::seeds::SeedLists;
     use crate::cli::settings::sinks;
     use crate::cli::signals::Signals;
     use crate::cli::simulate::world;
-    use crate::cli::subcommands::{ClusterRequest, StatsForm};
     use crate::cli::{config, drop_rules, log, stats};
     use crate::cluster::{ClusterAdmin, ClusterError, ClusterOptions, Member, PartitionBy, Servers, node_of};
     use crate::crawl::{CrawlOptions, FinishReason, look_through};

@@ -16,7 +16,6 @@ use super::job_file::JobFile;
 use super::layers::refused;
 use super::output::{self, print};
 use super::stats::report_of;
-use super::subcommands::DiffForm;
 use crate::crawl::{CrawlError, KnownPages, PageChange, PageRecord};
 use crate::job::Job;
 use crate::report::figures::{bytes, duration, thousands, whole};
@@ -40,8 +39,8 @@ struct Differences {
     numbers: BTreeMap<String, [Option<f64>; 2]>,
 }
 
-/// Prints how the second job differs from the first.
-pub(super) fn diff(line: &CommandLine, old: &Path, new: &Path, form: DiffForm) -> Result<(), CommandError> {
+/// Prints how the second job differs from the first: in counts and numbers, as JSON too; or page by page.
+pub(super) fn diff(line: &CommandLine, old: &Path, new: &Path, json: bool, pages: bool) -> Result<(), CommandError> {
     let open = |directory: &Path| Job::open_for_reading(directory).map_err(|error| refused(&error));
     let (old, new) = (open(old)?, open(new)?);
     let table = |job: &Job| {
@@ -49,10 +48,9 @@ pub(super) fn diff(line: &CommandLine, old: &Path, new: &Path, form: DiffForm) -
     };
     let (before, after) = (table(&old)?, table(&new)?);
     let mut counts = Counts::default();
-    let shows = form == DiffForm::Pages;
     print(|out| {
         let mut show = |name: &str, url: &str, what: &str| {
-            if shows { writeln!(out, "{name}\t{url}\t{what}") } else { Ok(()) }
+            if pages { writeln!(out, "{name}\t{url}\t{what}") } else { Ok(()) }
         };
         each_page(&new.pages_path(), |at, record| {
             let Some(page) = after.last_at(&record.key, at) else { return Ok(()) };
@@ -76,13 +74,13 @@ pub(super) fn diff(line: &CommandLine, old: &Path, new: &Path, form: DiffForm) -
             show("unmet", &record.url, "")
         })
     })?;
-    if shows {
+    if pages {
         return Ok(());
     }
     let numbers = moved(&report_of(line, &old)?, &report_of(line, &new)?);
     let Counts { new, changed, gone, unmet, unchanged } = counts;
     print(|out| {
-        if form == DiffForm::Json {
+        if json {
             let numbers = numbers.into_iter().map(|Moved { name, old, new }| (name, [old, new])).collect();
             return write_json(&Differences { pages: counts, numbers }, out);
         }

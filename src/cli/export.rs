@@ -11,6 +11,7 @@ use super::layers::{Layers, refused, unfit};
 use super::output::{self, print, warn};
 use super::record_file::{DamagedLine, RecordFile, RecordFilter, RecordFormat, field_names};
 use super::record_table::Column;
+use super::request::FileRequest;
 use super::settings::AllSettings;
 use crate::crawl::{CdxjIndex, CrawlError, archives_in};
 use crate::driver::PAGES;
@@ -150,22 +151,16 @@ pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
 }
 
 /// Prints a job's records, or writes them to a file.
-pub(super) fn export(
-    layers: &Layers,
-    directory: &Path,
-    of: &str,
-    to: Option<&Path>,
-    format: RecordFormat,
-) -> Result<(), CommandError> {
+pub(super) fn export(layers: &Layers, directory: &Path, of: &str, file: &FileRequest) -> Result<(), CommandError> {
     let job = Job::open_for_reading(directory).map_err(|error| refused(&error))?;
     let filter = filter(layers)?;
     check_for(&filter, of)?;
-    if let Some(to) = to.filter(|to| to.as_os_str() != "-") {
+    if let Some(to) = file.path() {
         check_place(to, directory)?;
-        return write(&layers.settings, &job, of, to, format, &filter);
+        return write(&layers.settings, &job, of, to, file.format, &filter);
     }
     let source = Source::open(&job, of)?;
-    let shape = RecordFile::of(Path::new(""), format).expect("it has no ending");
+    let shape = RecordFile::of(Path::new(""), file.format).expect("it has no ending");
     let mut damaged = None;
     print(|out| match source.write(&layers.settings, shape, &filter, out) {
         Err(error) if error.get_ref().is_some_and(|inner| inner.downcast_ref::<DamagedLine>().is_some()) => {

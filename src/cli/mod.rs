@@ -1,6 +1,6 @@
 //! The command `crawler`: its arguments and settings, its subcommands, and the rules for its output.
 //!
-//! A command line becomes a request (`arguments`, `subcommands`). Defaults, `crawler.toml`, the environment and flags become settings
+//! A command line becomes a request (`arguments`, `request`). Defaults, `crawler.toml`, the environment and flags become settings
 //! (`table`, `layers`, `settings`). [`main`] then calls the module of the request, which mostly has the name of the command: `crawl`,
 //! `stats`, `explain`. Each prints by `output`, and fails with the errors of `command_error`.
 
@@ -36,6 +36,7 @@ mod progress;
 mod record_file;
 mod record_table;
 mod repair;
+mod request;
 mod rules;
 mod seeds;
 mod seen;
@@ -43,7 +44,6 @@ mod settings;
 mod signals;
 mod simulate;
 mod stats;
-mod subcommands;
 mod suggest;
 mod table;
 mod toml_file;
@@ -52,10 +52,12 @@ mod value;
 
 use std::process::ExitCode;
 
-use arguments::{CommandLine, Request};
+use crate::gate::DropRule;
+use arguments::CommandLine;
 use command_error::{CommandError, Exit};
 use config::{of_job, of_job_kept, of_job_read, settings};
 use output::print;
+use request::Request;
 
 /// Runs the command with this process's arguments, environment and streams.
 #[must_use]
@@ -75,11 +77,11 @@ pub fn main() -> ExitCode {
 
 fn run(line: &CommandLine) -> Result<Exit, CommandError> {
     match &line.request {
-        Request::Broken { job, form, checks } => return broken::broken(line, job, *form, *checks),
+        Request::Broken { job, format, check } => return broken::broken(line, job, *format, *check),
         Request::Canonicalize { base } => lines::canonicalize(&settings(line)?.settings, base.as_deref())?,
         Request::Cdxj { of } => export::cdxj(of)?,
         Request::Cluster(request) => cluster::ask(&settings(line)?, request)?,
-        Request::Completions { script } => print(|out| out.write_all(script))?,
+        Request::Completions { shell } => print(|out| out.write_all(&arguments::completions(*shell)))?,
         Request::Config { defaults: true } => print(|out| out.write_all(config::defaults().as_bytes()))?,
         Request::Config { defaults: false } => {
             let layers = settings(line)?.checked()?;
@@ -87,22 +89,29 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             print(|out| out.write_all(config::effective(&layers).as_bytes()))?;
         }
         Request::Crawl => return crawl::crawl(&settings(line)?.checked()?, false),
-        Request::Dashboard { job, address, token } => dashboard::dashboard(line, job, *address, token.as_ref())?,
-        Request::Diff { old, new, form } => diff::diff(line, old, new, *form)?,
-        Request::Drop { of_cluster: true, rules, is_undone, .. } => cluster::drop_rules(line, rules, *is_undone)?,
-        Request::Drop { job, rules, is_undone, .. } => drop_rules::drop_rules(job, rules, *is_undone)?,
-        Request::Explain { urls, job, of_cluster: true, json } => cluster::explain(line, urls, job, *json)?,
-        Request::Explain { urls, job, json, .. } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
-        Request::Export { job, of, to, format } => {
-            export::export(&settings(line)?, job, of, to.as_deref(), *format)?;
+        Request::Dashboard { job, listen, token } => dashboard::dashboard(line, job, *listen, token.as_ref())?,
+        Request::Diff { old, new, json, pages } => diff::diff(line, old, new, *json, *pages)?,
+        Request::Drop { job, host, urls, undo } => {
+            let hosts = host.iter().cloned().map(DropRule::Host);
+            let rules: Vec<_> = hosts.chain(urls.iter().cloned().map(DropRule::Urls)).collect();
+            if line.is_of_cluster() {
+                cluster::drop_rules(line, &rules, *undo)?;
+            } else {
+                drop_rules::drop_rules(job, &rules, *undo)?;
+            }
         }
-        Request::Extract { from, rule } => document::extract(&settings(line)?.settings, from, rule.as_ref())?,
+        Request::Explain { urls, job, json } if line.is_of_cluster() => cluster::explain(line, urls, job, *json)?,
+        Request::Explain { urls, job, json } => explain::explain(&of_job_read(line, job)?.checked()?, urls, *json)?,
+        Request::Export { job, of, file } => export::export(&settings(line)?, job, of, file)?,
+        Request::Extract { from, selection } => {
+            document::extract(&settings(line)?.settings, from, selection.rule().as_ref())?;
+        }
         Request::Help { of } => help::help(arguments::command(), of)?,
-        Request::Man { of, to } => arguments::man(of.as_deref(), to.as_deref())?,
+        Request::Man { of, output } => arguments::man(of.as_deref(), output.as_deref())?,
         Request::Merge(request) => merge::merge(&settings(line)?, request)?,
         Request::Numbers { like } => stats::explain_numbers(like)?,
         Request::Repair { job, yes } => return repair::repair(&of_job(line, job)?.checked()?, *yes),
-        Request::Report { job, to, opens } => stats::report(line, job, to.as_deref(), *opens)?,
+        Request::Report { job, output, open } => stats::report(line, job, output.as_deref(), *open)?,
         Request::Resume { job } => return crawl::crawl(&of_job(line, job)?.checked()?, false),
         Request::Retry { job } => return crawl::crawl(&of_job(line, job)?.checked()?, true),
         Request::Robots { file, agent } => lines::robots(file, agent)?,
@@ -115,10 +124,10 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             seen::run(request, &layers.settings)?;
         }
         Request::Simulate(request) => return simulate::simulate(&settings(line)?.checked()?, request),
-        Request::Stats { jobs: crawls, of_cluster: true, form } => {
+        Request::Stats { job: crawls, form } if line.is_of_cluster() => {
             crawls.iter().try_for_each(|crawl| cluster::stats(line, &crawl.display().to_string(), form))?;
         }
-        Request::Stats { jobs, of_cluster: false, form } => stats::stats(line, jobs, form)?,
+        Request::Stats { job, form } => stats::stats(line, job, form)?,
         Request::Top { job } => return top::top(line, job),
         Request::Unmet { old, new } => diff::unmet(old, new)?,
     }

@@ -47,6 +47,12 @@ pub(super) enum RecordFormat {
     Parquet,
 }
 
+impl RecordFormat {
+    /// Each format with its name.
+    pub(super) const NAMED: [(&str, Self); 4] =
+        [("auto", Self::Auto), ("jsonl", Self::Jsonl), ("csv", Self::Csv), ("parquet", Self::Parquet)];
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     Gzip,

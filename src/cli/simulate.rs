@@ -1,14 +1,14 @@
 //! The simulated web, which judges its crawlers: `crawler simulate` serves it to other processes, and `--simulate` serves it to the crawl
 //! in this process.
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tokio::sync::oneshot;
 
 use super::command_error::{CommandError, Exit};
 use super::layers::Layers;
 use super::output::{note, print};
+use super::request::SimulateRequest;
 use super::signals;
 use crate::address::CanonicalUrl;
 use crate::crawl::{CrawlOptions, FinishReason, Finished, raise_open_files};
@@ -17,19 +17,6 @@ use crate::job::replace;
 use crate::report;
 use crate::report::figures::thousands;
 use crate::simulate::{Judgment, Server, TruthOptions, World};
-
-/// A request to serve a simulated web.
-#[derive(Debug)]
-pub(super) struct SimulateRequest {
-    /// Where the web is served. For port 0 the system chooses one.
-    pub(super) listen: SocketAddr,
-    /// A file for the address, in addition to the first line of standard output.
-    pub(super) address_file: Option<PathBuf>,
-    /// A file for the seed URLs of a crawl of it.
-    pub(super) seeds_file: Option<PathBuf>,
-    /// Print the judgment as JSON.
-    pub(super) json: bool,
-}
 
 /// Serves the web until the first Ctrl-C or SIGTERM, and prints the judgment.
 ///

@@ -8,7 +8,7 @@ use super::command_error::{CommandError, Exit};
 use super::config::of_job_read;
 use super::layers::{refused, unfit};
 use super::output::{self, print};
-use super::subcommands::StatsForm;
+use super::request::StatsForm;
 use crate::crawl::{Underway, look};
 use crate::job::{Job, replace};
 use crate::report::{self, Number, Report, ReportError, ReportPart, SchemaOf, metrics, numbers, write_json};

@@ -47,8 +47,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("schemars", &["src/", "frontier/src/"]),
     ("brotli", &["src/crawl/http/codec.rs", "src/crawl/http/decoder.rs"]),
     ("chardetng", &["src/crawl/html/charset.rs"]),
-    ("clap", &["src/cli/arguments.rs", "src/cli/help.rs", "src/cli/seen/mod.rs", "src/cli/subcommands.rs"]),
-    ("clap_complete", &["src/cli/arguments.rs"]),
+    ("clap", &["src/cli/arguments.rs", "src/cli/help.rs", "src/cli/request.rs"]),
+    ("clap_complete", &["src/cli/arguments.rs", "src/cli/request.rs"]),
     ("clap_mangen", &["src/cli/arguments.rs"]),
     // Pages; sitemaps, piece by piece.
     ("encoding_rs", &["src/crawl/html/charset.rs", "src/crawl/sitemap/text.rs"]),

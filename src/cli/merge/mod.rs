@@ -15,14 +15,15 @@ mod claim;
 mod kept;
 
 use std::io::{self, BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::command_error::{CommandError, Exit};
 use super::export::{LINK_COLUMNS, PAGE_COLUMNS, check_for, check_place, filter};
 use super::layers::Layers;
 use super::output::{note, print, warn};
-use super::record_file::{RecordFile, RecordFilter, RecordFormat, field_names};
+use super::record_file::{RecordFile, RecordFilter, field_names};
 use super::record_table::Column;
+use super::request::MergeRequest;
 use crate::address::FingerprintKey;
 use crate::crawl::sorter::Sorter;
 use crate::job::replace_with;
@@ -33,18 +34,6 @@ use kept::{Kept, KeptLines, KeptLinks, MergedJob};
 
 /// Maximum bytes of a line. A page record has a few thousand.
 const LONGEST: u64 = 16 << 20;
-
-/// A request to merge.
-#[derive(Debug)]
-pub(super) struct MergeRequest {
-    /// The job directories.
-    pub(super) jobs: Vec<PathBuf>,
-    /// Page records, or links.
-    pub(super) of: String,
-    /// The output file, which is replaced; `None` for standard output.
-    pub(super) to: Option<PathBuf>,
-    pub(super) format: RecordFormat,
-}
 
 /// Records that are left out.
 #[derive(Debug, Default)]
@@ -67,11 +56,11 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
     }
     let filter = filter(layers)?;
     check_for(&filter, &request.of)?;
-    let to = request.to.as_deref().filter(|to| to.as_os_str() != "-");
+    let to = request.file.path();
     if let Some(to) = to {
         jobs.iter().try_for_each(|job| check_place(to, job.directory()))?;
     }
-    let shape = RecordFile::of(to.unwrap_or(Path::new("")), request.format);
+    let shape = RecordFile::of(to.unwrap_or(Path::new("")), request.file.format);
     let shape = shape.map_err(|reason| CommandError::new(Exit::Usage, reason))?;
     let shape = shape.with_formulas(layers.settings.output.formulas);
 

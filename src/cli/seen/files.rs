@@ -11,6 +11,7 @@ use crate::cli::crew::Crew;
 use crate::cli::layers::refused;
 use crate::cli::line_block::LineBlock;
 use crate::cli::output::{Safe, note, print, warn};
+use crate::cli::request::UniqRequest;
 use crate::cli::signals;
 use crate::driver::own;
 use crate::driver::own::Replacement;
@@ -375,21 +376,6 @@ impl Refusals {
             }
         }
     }
-}
-
-/// A request to `crawler seen uniq`.
-#[derive(Debug)]
-pub(in crate::cli) struct UniqRequest {
-    /// The filter that remembers the lines.
-    pub(super) file: Option<PathBuf>,
-    /// Lines are any text, not URLs.
-    pub(super) raw: bool,
-    /// Print the count of each kind instead.
-    pub(super) count: bool,
-    /// Do not change the filter.
-    pub(super) dry_run: bool,
-    /// The expected number of new lines, to size the filter.
-    pub(super) expect_new: Option<u64>,
 }
 
 /// Prints the new lines, and remembers them.

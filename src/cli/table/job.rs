@@ -15,13 +15,6 @@ const SYNC: &[(&str, SyncPolicy)] = &[
     ("never", SyncPolicy::Never),
 ];
 
-const FORMATS: &[(&str, RecordFormat)] = &[
-    ("auto", RecordFormat::Auto),
-    ("csv", RecordFormat::Csv),
-    ("jsonl", RecordFormat::Jsonl),
-    ("parquet", RecordFormat::Parquet),
-];
-
 const WARC_COMPRESSIONS: &[(&str, WarcCompression)] =
     &[("gzip", WarcCompression::Gzip), ("zstd", WarcCompression::Zstd)];
 
@@ -62,7 +55,7 @@ pub(super) static ROWS: &[Setting] = &[
         "Where page records go: job (its pages.jsonl), or also, at the end, a file (.jsonl, .csv, .parquet; .gz, .zst) or - (standard output)", "job")
     .flags(&[value("output", "FILE").short('o').says("Write page records to this file, too (.jsonl, .csv, .parquet), or to -")]),
     setting!(Choice, "output.format" => output.format,
-        "How that file is written: auto (by its ending), jsonl, csv or parquet", FORMATS)
+        "How that file is written: auto (by its ending), jsonl, csv or parquet", &RecordFormat::NAMED)
     .flags(&[value("format", "FORMAT").rare()]),
     setting!(One, "output.formulas" => output.formulas,
         "In a table, leave texts that begin with =, +, -, @ as they are; otherwise a ' in front keeps them from being formulas")

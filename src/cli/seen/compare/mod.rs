@@ -12,32 +12,17 @@ mod sqlite;
 mod workload;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::address::Canonicalizer;
 use crate::cli::command_error::{CommandError, Exit};
 use crate::cli::output::{Safe, print};
+use crate::cli::request::CompareRequest;
 use crate::job::replace;
 use crate::report::figures::{bytes, chance, expected, short, thousands};
 use crate::report::write_json;
 use comparison::{AtRate, Comparison, Measured, PASSES, Row, Trial};
 use workload::{List, Source};
-
-/// What to compare, and how to show it.
-#[derive(Clone, Debug)]
-pub(in super::super) struct CompareRequest {
-    /// A list of URLs, one per line; best are the links of a crawl, with their repeats. Without a list, URLs are
-    /// generated.
-    pub(in super::super) urls: Option<PathBuf>,
-    /// How many are generated; above 0.
-    pub(in super::super) n: u64,
-    /// False-positive rates, each between 0 and 1.
-    pub(in super::super) rates: Vec<f64>,
-    /// Print JSON instead of a table.
-    pub(in super::super) json: bool,
-    /// Also draw a picture: `.svg`, or `.html` with the table.
-    pub(in super::super) plot: Option<PathBuf>,
-}
 
 /// How a picture is written.
 #[derive(Clone, Copy)]
