@@ -7,26 +7,133 @@ use super::field::{bytes, is_word, list, list_literal, one};
 use super::suggest::nearest;
 use super::toml_file::{EXTRACT, GROUPS, Given, GivenKind, HOSTS, quote};
 use super::value::{SIZE, Value};
-use crate::crawl::{AccessRules, CrawlOptions, FieldPart, FieldRule, HostAccess, SignIn};
+use crate::crawl::{AccessRules, CrawlOptions, FieldPart, FieldRule, HostAccess};
 use crate::frontier::{HostGroup, HostRule};
 
+/// Keys by name, each with its place in a rule.
+type Keys<R> = &'static [(&'static str, &'static dyn RuleKey<R>)];
+
 /// The keys of a host's rule; a group may have them too.
-const OF_HOST: [&str; 9] = [
-    "host_delay",
-    "connections_per_host",
-    "robots",
-    "one_server",
-    "max_depth",
-    "max_pages",
-    "max_bytes",
-    "hours",
-    "order",
+const HOST: Keys<HostRule> = &[
+    ("host_delay", &Own(|rule: &mut HostRule| &mut rule.host_delay)),
+    ("connections_per_host", &Own(|rule: &mut HostRule| &mut rule.connections_per_host)),
+    ("robots", &Own(|rule: &mut HostRule| &mut rule.robots)),
+    ("one_server", &Own(|rule: &mut HostRule| &mut rule.one_server)),
+    ("max_depth", &UpTo(|rule: &mut HostRule| &mut rule.max_depth, u32::MAX)),
+    ("max_pages", &UpTo(|rule: &mut HostRule| &mut rule.max_pages, u64::MAX)),
+    ("max_bytes", &UpToBytes(|rule: &mut HostRule| &mut rule.max_bytes)),
+    ("hours", &Own(|rule: &mut HostRule| &mut rule.hours)),
+    ("order", &Own(|rule: &mut HostRule| &mut rule.order)),
 ];
-/// The keys that only a group has.
-const OF_GROUP: [&str; 3] = ["hosts", "delay", "connections"];
+
+/// The keys that only a group has, and those that its hosts share.
+const GROUP: Keys<HostGroup> = &[
+    (
+        "hosts",
+        &Texts(|group: &mut HostGroup| &mut group.hosts, "a list of hosts, such as [\"a.example\", \"*.b.example\"]"),
+    ),
+    ("delay", &Own(|group: &mut HostGroup| &mut group.delay)),
+    ("connections", &Own(|group: &mut HostGroup| &mut group.connections)),
+    ("max_pages", &UpTo(|group: &mut HostGroup| &mut group.max_pages, u64::MAX)),
+    ("max_bytes", &UpToBytes(|group: &mut HostGroup| &mut group.max_bytes)),
+];
+
+/// The keys of a host's or a group's rule for access: headers, sign-in and certificates.
+const ACCESS: Keys<HostAccess> = &[
+    (
+        "headers",
+        &Texts(|access: &mut HostAccess| &mut access.headers, "a list of headers, such as [\"X-Team: search\"]"),
+    ),
+    ("sign_in", &Own(|access: &mut HostAccess| &mut access.sign_in)),
+    (
+        "sign_in_to",
+        &Texts(|access: &mut HostAccess| &mut access.sign_in_to, "a list of origins, such as [\"https://x.example\"]"),
+    ),
+    ("insecure", &Own(|access: &mut HostAccess| &mut access.insecure)),
+    ("client_certificate", &Own(|access: &mut HostAccess| &mut access.client_certificate)),
+    ("client_key", &Own(|access: &mut HostAccess| &mut access.client_key)),
+];
+
+/// A key's place in a rule, read and written without its type.
+trait RuleKey<R>: Sync {
+    /// Sets the given value.
+    fn set(&self, rule: &mut R, given: &Given) -> Result<(), Refused>;
+
+    /// The value as written in a TOML file; `None` if it is not set. Takes `&mut` as
+    /// [`SettingField::literal`](super::field::SettingField::literal) does.
+    fn literal(&self, rule: &mut R) -> Option<String>;
+
+    /// Makes a relative path start at this directory.
+    fn place(&self, _: &mut R, _directory: &Path) {}
+}
+
+/// A value.
+struct Own<R, T>(fn(&mut R) -> &mut Option<T>);
+/// A number, or the word for no bound, which is the greatest number.
+struct UpTo<R, T>(fn(&mut R) -> &mut Option<T>, T);
+/// The same for a number of bytes.
+struct UpToBytes<R>(fn(&mut R) -> &mut Option<u64>);
+/// A list of texts, and what was expected if it is refused.
+struct Texts<R>(fn(&mut R) -> &mut Vec<String>, &'static str);
 
 /// The word for no bound.
 const UNLIMITED: &str = "unlimited";
+
+impl<R, T: Value> RuleKey<R> for Own<R, T> {
+    fn set(&self, rule: &mut R, given: &Given) -> Result<(), Refused> {
+        *(self.0)(rule) = Some(value(given)?);
+        Ok(())
+    }
+
+    fn literal(&self, rule: &mut R) -> Option<String> {
+        (self.0)(rule).as_ref().map(T::literal)
+    }
+
+    fn place(&self, rule: &mut R, directory: &Path) {
+        if let Some(value) = (self.0)(rule) {
+            value.place(directory);
+        }
+    }
+}
+
+impl<R, T: Value + Copy + PartialEq + Sync> RuleKey<R> for UpTo<R, T> {
+    fn set(&self, rule: &mut R, given: &Given) -> Result<(), Refused> {
+        let number = if is_word(given, UNLIMITED) { Ok(self.1) } else { value(given) };
+        let number = number.map_err(|_| Refused::Value(format!("{}, or {UNLIMITED:?}", T::EXPECTED)))?;
+        *(self.0)(rule) = Some(number);
+        Ok(())
+    }
+
+    fn literal(&self, rule: &mut R) -> Option<String> {
+        (self.0)(rule).map(|most| if most == self.1 { quote(UNLIMITED) } else { most.literal() })
+    }
+}
+
+impl<R> RuleKey<R> for UpToBytes<R> {
+    fn set(&self, rule: &mut R, given: &Given) -> Result<(), Refused> {
+        let most = if is_word(given, UNLIMITED) { Some(u64::MAX) } else { bytes(given) };
+        let expected = || Refused::Value(format!("a size such as 500MB or 64KiB, or {UNLIMITED:?}"));
+        *(self.0)(rule) = Some(most.ok_or_else(expected)?);
+        Ok(())
+    }
+
+    fn literal(&self, rule: &mut R) -> Option<String> {
+        (self.0)(rule).map(|most| quote(&if most == u64::MAX { UNLIMITED.to_owned() } else { SIZE.spell(most) }))
+    }
+}
+
+impl<R> RuleKey<R> for Texts<R> {
+    fn set(&self, rule: &mut R, given: &Given) -> Result<(), Refused> {
+        let texts = list(given).filter(|_| given.kind == GivenKind::Array);
+        *(self.0)(rule) = texts.ok_or_else(|| Refused::Value(self.1.to_owned()))?;
+        Ok(())
+    }
+
+    fn literal(&self, rule: &mut R) -> Option<String> {
+        let texts = (self.0)(rule);
+        (!texts.is_empty()).then(|| list_literal(texts))
+    }
+}
 
 /// Sets a key of the rule with this name.
 pub(super) fn set(
@@ -42,75 +149,53 @@ pub(super) fn set(
     let (rules, accesses) = (&mut options.frontier.rules, &mut options.fetch.access);
     if section == HOSTS {
         let rule = rules.hosts.entry(name.to_owned()).or_default();
-        if ACCESS_KEYS.contains(&key) {
-            return set_access(accesses.hosts.entry(name.to_owned()).or_default(), key, given);
-        }
-        return set_host(rule, key, given, &[&OF_HOST[..], &ACCESS_KEYS].concat());
+        return match (find(HOST, key), find(ACCESS, key)) {
+            (Some(own), _) => own.set(rule, given),
+            (_, Some(of_access)) => of_access.set(accesses.hosts.entry(name.to_owned()).or_default(), given),
+            _ => Err(unknown(key, names(HOST).chain(names(ACCESS)))),
+        };
     }
     let group = rules.groups.entry(name.to_owned()).or_default();
-    if ACCESS_KEYS.contains(&key) {
-        return set_access(&mut accesses.groups.entry(name.to_owned()).or_default().each, key, given);
-    }
-    match key {
-        "hosts" => {
-            group.hosts = texts(given, "a list of hosts, such as [\"a.example\", \"*.b.example\"]")?;
-            accesses.groups.entry(name.to_owned()).or_default().hosts.clone_from(&group.hosts);
+    match (find(GROUP, key), find(HOST, key), find(ACCESS, key)) {
+        (Some(own), ..) => {
+            own.set(group, given)?;
+            if key == "hosts" {
+                accesses.groups.entry(name.to_owned()).or_default().hosts.clone_from(&group.hosts);
+            }
+            Ok(())
         }
-        "delay" => group.delay = Some(value(given)?),
-        "connections" => group.connections = Some(value(given)?),
-        // The hosts of a group share these.
-        "max_pages" => group.max_pages = Some(unlimited(given, u64::MAX)?),
-        "max_bytes" => group.max_bytes = Some(unlimited_bytes(given)?),
-        key => return set_host(&mut group.each, key, given, &[&OF_GROUP[..], &OF_HOST, &ACCESS_KEYS].concat()),
+        (_, Some(of_host), _) => of_host.set(&mut group.each, given),
+        (.., Some(of_access)) => of_access.set(&mut accesses.groups.entry(name.to_owned()).or_default().each, given),
+        _ => Err(unknown(key, names(GROUP).chain(names(HOST)).chain(names(ACCESS)))),
     }
-    Ok(())
 }
 
-fn set_host(rule: &mut HostRule, key: &str, given: &Given, keys: &[&'static str]) -> Result<(), Refused> {
-    match key {
-        "host_delay" => rule.host_delay = Some(value(given)?),
-        "connections_per_host" => rule.connections_per_host = Some(value(given)?),
-        "robots" => rule.robots = Some(value(given)?),
-        "one_server" => rule.one_server = Some(value(given)?),
-        "max_depth" => rule.max_depth = Some(unlimited(given, u32::MAX)?),
-        "max_pages" => rule.max_pages = Some(unlimited(given, u64::MAX)?),
-        "hours" => rule.hours = Some(value(given)?),
-        "order" => rule.order = Some(value(given)?),
-        "max_bytes" => rule.max_bytes = Some(unlimited_bytes(given)?),
-        key => {
-            // For a group, or for all hosts, these have other names.
-            let meant = match key {
-                "connections" => Some("connections_per_host"),
-                "delay" => Some("host_delay"),
-                "depth" => Some("max_depth"),
-                key => nearest(key, keys.iter().copied()),
-            };
-            return Err(Refused::Key(meant.and_then(|meant| keys.iter().copied().find(|known| *known == meant))));
-        }
-    }
-    Ok(())
+fn find<R>(keys: Keys<R>, key: &str) -> Option<&'static dyn RuleKey<R>> {
+    keys.iter().find(|(name, _)| *name == key).map(|(_, found)| *found)
 }
 
-/// A number, or the word for no limit: the greatest number.
-fn unlimited<T: Value>(given: &Given, none: T) -> Result<T, Refused> {
-    if is_word(given, UNLIMITED) {
-        return Ok(none);
-    }
-    value(given).map_err(|_| Refused::Value(format!("{}, or {UNLIMITED:?}", T::EXPECTED)))
+fn names<R>(keys: Keys<R>) -> impl Iterator<Item = &'static str> {
+    keys.iter().map(|(name, _)| *name)
 }
 
-fn unlimited_bytes(given: &Given) -> Result<u64, Refused> {
-    if is_word(given, UNLIMITED) {
-        return Ok(u64::MAX);
-    }
-    bytes(given).ok_or_else(|| Refused::Value(format!("a size such as 500MB or 64KiB, or {UNLIMITED:?}")))
+/// There is no such key; one of `keys` may have been meant.
+fn unknown(key: &str, mut keys: impl Iterator<Item = &'static str>) -> Refused {
+    Refused::Key(match key {
+        // For a group, or for all hosts, these have other names.
+        "connections" => keys.find(|known| *known == "connections_per_host"),
+        "delay" => keys.find(|known| *known == "host_delay"),
+        "depth" => keys.find(|known| *known == "max_depth"),
+        key => nearest(key, keys),
+    })
 }
 
 /// Makes relative paths in rules start at this directory.
 pub(super) fn place(options: &mut CrawlOptions, directory: &Path) {
     let AccessRules { hosts, groups, .. } = &mut options.fetch.access;
     for access in hosts.values_mut().chain(groups.values_mut().map(|group| &mut group.each)) {
-        place_access(access, directory);
+        for (_, key) in ACCESS {
+            key.place(access, directory);
+        }
     }
 }
 
@@ -118,31 +203,21 @@ pub(super) fn place(options: &mut CrawlOptions, directory: &Path) {
 pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -> String) -> String {
     let (rules, accesses) = (&options.frontier.rules, &options.fetch.access);
     let mut text = String::new();
-    let mut table = |section: &str, name: &str, lines: Vec<(&'static str, Option<String>)>| {
+    let mut table = |section: &str, name: &str, lines: Vec<(&str, String)>| {
         let _ = writeln!(text, "\n[{section}.{}]", quote_key(name));
         for (key, literal) in lines {
-            if let Some(literal) = literal {
-                let _ = writeln!(text, "{key} = {literal}{}", origin(section, name, key));
-            }
+            let _ = writeln!(text, "{key} = {literal}{}", origin(section, name, key));
         }
     };
     for (name, rule) in &rules.hosts {
-        let mut lines = of_host(rule);
-        lines.extend(accesses.hosts.get(name).into_iter().flat_map(access_lines));
-        table(HOSTS, name, lines);
+        let of_access = accesses.hosts.get(name).into_iter().flat_map(|access| lines(ACCESS, access));
+        table(HOSTS, name, lines(HOST, rule).chain(of_access).collect());
     }
-    for (name, HostGroup { hosts, delay, connections, max_pages, max_bytes, each }) in &rules.groups {
-        let mut lines = vec![
-            ("hosts", Some(list_literal(hosts))),
-            ("delay", delay.as_ref().map(Value::literal)),
-            ("connections", connections.as_ref().map(Value::literal)),
-            ("max_pages", max_pages.map(|most| literal(most, u64::MAX))),
-            ("max_bytes", max_bytes.map(bytes_literal)),
-        ];
+    for (name, group) in &rules.groups {
         // In a file, only the group itself has these keys.
-        lines.extend(of_host(&HostRule { max_pages: None, max_bytes: None, ..*each }));
-        lines.extend(accesses.groups.get(name).into_iter().flat_map(|group| access_lines(&group.each)));
-        table(GROUPS, name, lines);
+        let each = HostRule { max_pages: None, max_bytes: None, ..group.each };
+        let of_access = accesses.groups.get(name).into_iter().flat_map(|group| lines(ACCESS, &group.each));
+        table(GROUPS, name, lines(GROUP, group).chain(lines(HOST, &each)).chain(of_access).collect());
     }
     for (name, rule) in &options.extract {
         table(EXTRACT, name, field_lines(rule));
@@ -150,37 +225,10 @@ pub(super) fn render(options: &CrawlOptions, origin: impl Fn(&str, &str, &str) -
     text
 }
 
-fn of_host(rule: &HostRule) -> Vec<(&'static str, Option<String>)> {
-    let HostRule {
-        host_delay,
-        connections_per_host,
-        robots,
-        one_server,
-        max_depth,
-        max_pages,
-        max_bytes,
-        hours,
-        order,
-    } = rule;
-    vec![
-        ("host_delay", host_delay.as_ref().map(Value::literal)),
-        ("connections_per_host", connections_per_host.as_ref().map(Value::literal)),
-        ("robots", robots.as_ref().map(Value::literal)),
-        ("one_server", one_server.as_ref().map(Value::literal)),
-        ("max_depth", max_depth.map(|most| literal(most, u32::MAX))),
-        ("max_pages", max_pages.map(|most| literal(most, u64::MAX))),
-        ("max_bytes", max_bytes.map(bytes_literal)),
-        ("hours", hours.as_ref().map(Value::literal)),
-        ("order", order.as_ref().map(Value::literal)),
-    ]
-}
-
-fn literal<T: Value + Copy + PartialEq>(most: T, none: T) -> String {
-    if most == none { quote(UNLIMITED) } else { most.literal() }
-}
-
-fn bytes_literal(most: u64) -> String {
-    quote(&if most == u64::MAX { UNLIMITED.to_owned() } else { SIZE.spell(most) })
+/// The keys that are set, as lines of a file.
+fn lines<R: Clone + 'static>(keys: Keys<R>, rule: &R) -> impl Iterator<Item = (&'static str, String)> {
+    let mut rule = rule.clone();
+    keys.iter().filter_map(move |(name, key)| Some((*name, key.literal(&mut rule)?)))
 }
 
 /// A quoted key of a file.
@@ -240,57 +288,9 @@ pub(super) enum Refused {
 }
 
 /// The given value.
-pub(super) fn value<T: Value>(given: &Given) -> Result<T, Refused> {
-    one(given, T::KINDS).and_then(T::of).ok_or_else(|| Refused::Value(T::EXPECTED.to_owned()))
-}
-
-/// The keys of a host's or a group's rule for access: headers, sign-in and certificates.
-const ACCESS_KEYS: [&str; 6] = ["headers", "sign_in", "sign_in_to", "insecure", "client_certificate", "client_key"];
-
-/// Sets one of these keys.
-fn set_access(access: &mut HostAccess, key: &str, given: &Given) -> Result<(), Refused> {
-    match key {
-        "headers" => access.headers = texts(given, "a list of headers, such as [\"X-Team: search\"]")?,
-        "sign_in" => {
-            // A text that was meant as a file name may be the secret itself.
-            let sign_in: Result<SignIn, _> = value(given);
-            access.sign_in = Some(sign_in.map_err(|_| Refused::Secret(SignIn::EXPECTED.to_owned()))?);
-        }
-        "insecure" => access.insecure = Some(value(given)?),
-        "client_certificate" => access.client_certificate = Some(value(given)?),
-        "client_key" => access.client_key = Some(value(given)?),
-        _ => access.sign_in_to = texts(given, "a list of origins, such as [\"https://x.example\"]")?,
-    }
-    Ok(())
-}
-
-/// Makes relative paths start at this directory.
-fn place_access(access: &mut HostAccess, directory: &Path) {
-    let HostAccess { sign_in, client_certificate, client_key, .. } = access;
-    if let Some(sign_in) = sign_in {
-        sign_in.place(directory);
-    }
-    for path in client_certificate.iter_mut().chain(client_key) {
-        path.place(directory);
-    }
-}
-
-fn texts(given: &Given, expected: &str) -> Result<Vec<String>, Refused> {
-    list(given).filter(|_| given.kind == GivenKind::Array).ok_or_else(|| Refused::Value(expected.to_owned()))
-}
-
-/// The keys that are set, as lines of a file.
-fn access_lines(access: &HostAccess) -> Vec<(&'static str, Option<String>)> {
-    let HostAccess { headers, sign_in, sign_in_to, insecure, client_certificate, client_key } = access;
-    let list = |texts: &[String]| (!texts.is_empty()).then(|| list_literal(texts));
-    vec![
-        ("headers", list(headers)),
-        ("sign_in", sign_in.as_ref().map(Value::literal)),
-        ("sign_in_to", list(sign_in_to)),
-        ("insecure", insecure.as_ref().map(Value::literal)),
-        ("client_certificate", client_certificate.as_ref().map(Value::literal)),
-        ("client_key", client_key.as_ref().map(Value::literal)),
-    ]
+fn value<T: Value>(given: &Given) -> Result<T, Refused> {
+    let refused = if T::MAY_BE_SECRET { Refused::Secret } else { Refused::Value };
+    one(given, T::KINDS).and_then(T::of).ok_or_else(|| refused(T::EXPECTED.to_owned()))
 }
 
 /// The keys of a field.
@@ -305,10 +305,7 @@ fn set_field(rule: &mut FieldRule, key: &str, given: &Given) -> Result<(), Refus
         "attr" => Some(FieldPart::Attribute(value(given)?)),
         "html" => value::<bool>(given)?.then_some(FieldPart::Html),
         "text" => value::<bool>(given)?.then_some(FieldPart::Text),
-        key => {
-            let meant = nearest(key, FIELD_KEYS.iter().copied());
-            return Err(Refused::Key(meant.and_then(|meant| FIELD_KEYS.into_iter().find(|known| *known == meant))));
-        }
+        key => return Err(Refused::Key(nearest(key, FIELD_KEYS))),
     };
     match part {
         Some(part) if rule.part != FieldPart::default() && rule.part != part => {
@@ -323,18 +320,19 @@ fn set_field(rule: &mut FieldRule, key: &str, given: &Given) -> Result<(), Refus
 }
 
 /// The keys that are set, as lines of a file.
-fn field_lines(rule: &FieldRule) -> Vec<(&'static str, Option<String>)> {
+fn field_lines(rule: &FieldRule) -> Vec<(&'static str, String)> {
     let FieldRule { select, part, many, regex } = rule;
     let (attr, html) = match part {
         FieldPart::Attribute(name) => (Some(name), false),
         FieldPart::Html => (None, true),
         FieldPart::Text => (None, false),
     };
-    vec![
+    let lines = [
         ("select", Some(select.literal())),
         ("attr", attr.map(Value::literal)),
         ("html", html.then(|| html.literal())),
         ("many", many.then(|| many.literal())),
         ("regex", regex.as_ref().map(Value::literal)),
-    ]
+    ];
+    lines.into_iter().filter_map(|(key, literal)| Some((key, literal?))).collect()
 }

@@ -106,6 +106,8 @@ impl Value for Secret {
 
 impl Value for SignIn {
     const EXPECTED: &'static str = "basic, bearer or header NAME, followed by env:VARIABLE or file:PATH; or none";
+    // A text that was meant as a file name may be the secret itself.
+    const MAY_BE_SECRET: bool = true;
     const KINDS: &'static [GivenKind] = TEXT;
 
     fn parse(text: &str) -> Option<Self> {
