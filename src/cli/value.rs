@@ -35,12 +35,20 @@ pub(super) trait Value: Sized + 'static {
     fn place(&mut self, _directory: &Path) {}
 }
 
-/// For each type: the expected form, the TOML types, how to parse it, how to write it.
+/// For each type: the expected form, the TOML types, how to parse it, how to write it. After `secret`: how it is placed.
 macro_rules! values {
-    ($($type:ty: $expected:literal, $kinds:expr, $parse:expr, $literal:expr;)*) => {$(
+    ($($type:ty: $expected:literal, $kinds:expr, $parse:expr, $literal:expr $(, secret $place:expr)?;)*) => {$(
         impl Value for $type {
             const EXPECTED: &'static str = $expected;
             const KINDS: &'static [GivenKind] = $kinds;
+            $(
+                const MAY_BE_SECRET: bool = true;
+
+                fn place(&mut self, directory: &Path) {
+                    let place: fn(&mut Self, &Path) = $place;
+                    place(self, directory);
+                }
+            )?
 
             fn parse(text: &str) -> Option<Self> {
                 let parse: fn(&str) -> Option<Self> = $parse;
@@ -82,62 +90,16 @@ values! {
     u64: "a count such as 8, 10_000 or 1M", INTEGER, |text| COUNT.parse(text), |count| grouped(*count);
     usize: "a count such as 8, 10_000 or 1M", INTEGER,
         |text| COUNT.parse(text)?.try_into().ok(), |count| grouped(*count as u64);
-}
-
-impl Value for Secret {
-    const EXPECTED: &'static str = "env:VARIABLE or file:PATH";
-    const MAY_BE_SECRET: bool = true;
-    const KINDS: &'static [GivenKind] = TEXT;
-
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn literal(&self) -> String {
-        quote(&self.to_string())
-    }
-
-    fn place(&mut self, directory: &Path) {
-        if let Self::File(path) = self {
-            path.place(directory);
-        }
-    }
-}
-
-impl Value for SignIn {
-    const EXPECTED: &'static str = "basic, bearer or header NAME, followed by env:VARIABLE or file:PATH; or none";
+    Secret: "env:VARIABLE or file:PATH", TEXT, |text| text.parse().ok(), |secret| quote(&secret.to_string()),
+        secret |secret, directory| if let Secret::File(path) = secret { path.place(directory) };
     // A text that was meant as a file name may be the secret itself.
-    const MAY_BE_SECRET: bool = true;
-    const KINDS: &'static [GivenKind] = TEXT;
-
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn literal(&self) -> String {
-        quote(&self.to_string())
-    }
-
-    fn place(&mut self, directory: &Path) {
-        if let Self::Basic(secret) | Self::Bearer(secret) | Self::Header(_, secret) = self {
+    SignIn: "basic, bearer or header NAME, followed by env:VARIABLE or file:PATH; or none", TEXT,
+        |text| text.parse().ok(), |sign_in| quote(&sign_in.to_string()),
+        secret |sign_in, directory| if let SignIn::Basic(secret) | SignIn::Bearer(secret) | SignIn::Header(_, secret) = sign_in {
             secret.place(directory);
-        }
-    }
-}
-
-impl Value for ProxyChoice {
-    const EXPECTED: &'static str = "http://HOST:PORT, https://, socks5:// or socks5h://, \"env\" for those of the environment (user \
-                                    and password stand in fetch.proxy_sign_in)";
-    const MAY_BE_SECRET: bool = true;
-    const KINDS: &'static [GivenKind] = TEXT;
-
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn literal(&self) -> String {
-        quote(&self.to_string())
-    }
+        };
+    ProxyChoice: "http://HOST:PORT, https://, socks5:// or socks5h://, \"env\" for those of the environment (user and password stand in fetch.proxy_sign_in)", TEXT,
+        |text| text.parse().ok(), |proxy| quote(&proxy.to_string()), secret |_, _| {};
 }
 
 impl Value for PathBuf {
