@@ -68,14 +68,16 @@ impl CommandLine {
             }
         })?;
         let (name, own) = matches.subcommand().unwrap_or(("", &matches));
-        let mut flags = given(own, shared(name, None));
+        let file = |own: &ArgMatches| own.try_get_one("config").ok().flatten().cloned();
+        let (mut flags, mut config) = (given(own, shared(name, None)), file(own));
         if let Some((inner, own)) = own.subcommand() {
             flags.extend(given(own, shared(name, Some(inner))));
+            config = config.or_else(|| file(own));
         }
         if name == "simulate" {
             flags.extend(simulate());
         }
-        Ok(Self { request, config: own.try_get_one("config").ok().flatten().cloned(), flags })
+        Ok(Self { request, config, flags })
     }
 
     /// Whether the flags name the servers of a cluster, so that the request is for a crawl on many machines.
@@ -311,6 +313,14 @@ mod tests {
     #[test]
     fn clap_finds_no_fault_with_the_command() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn each_command_that_takes_a_file_of_settings_reads_it() {
+        for arguments in ["config -c x.toml", "cluster status -c x.toml", "seen -c x.toml info filter", "-c x.toml"] {
+            let line = CommandLine::parse(format!("crawler {arguments}").split(' ').map(OsString::from)).unwrap();
+            assert_eq!(line.config.as_deref(), Some(Path::new("x.toml")), "{arguments}");
+        }
     }
 
     #[test]
