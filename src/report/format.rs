@@ -32,7 +32,7 @@ pub struct Report {
     pub finished: String,
     /// Microseconds that all runs took together, by a clock that is never set.
     pub elapsed_us: u64,
-    /// Runs but the first: how often the job was resumed.
+    /// How often the job was resumed.
     #[serde(default)]
     pub resumes: u64,
     /// The settings that change how the numbers are to be read.
@@ -42,18 +42,18 @@ pub struct Report {
     pub seeds: SeedCounts,
     /// What became of the URLs.
     pub urls: Urls,
-    /// All requests for pages and sitemaps: tries after which a URL was done, tries after which it was asked for again, and guesses of
+    /// All requests for pages and sitemaps: tries after which a URL was done, tries after which it was tried again, and guesses of
     /// sitemaps.
     pub pages: Traffic,
-    /// Of these requests, the ones after which the URL was asked for again: a try that failed, or a redirect to another spelling of it.
+    /// Of these requests, the ones after which the URL was tried again: the try failed, or was redirected to another spelling of the URL.
     #[serde(default)]
     pub asked_again: AnswerCounts,
-    /// Of these requests, the ones for guessed sitemaps that were none. Such a URL has no record.
+    /// Of these requests, the ones for guessed sitemaps that do not exist. Such a URL has no record.
     #[serde(default)]
     pub guesses: AnswerCounts,
     /// Requests for robots.txt.
     pub robots: Traffic,
-    /// What came back for pages and sitemaps that are done, by depth and type.
+    /// Responses for pages and sitemaps that are done, by depth and type.
     #[serde(default)]
     pub breakdown: Breakdown,
     /// How long it took to reach servers.
@@ -65,10 +65,10 @@ pub struct Report {
     /// Sitemaps and feeds.
     #[serde(default)]
     pub sitemaps: SitemapCounts,
-    /// Pages that say what another one said.
+    /// Pages that repeat another page.
     #[serde(default)]
     pub duplicates: DuplicateFigures,
-    /// What has become of pages since their last visit. Left out where none was compared.
+    /// How pages have changed since their last visit. Left out if none was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recrawl: Option<RecrawlFigures>,
     /// The hosts.
@@ -77,23 +77,23 @@ pub struct Report {
     pub politeness: PolitenessFigures,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
-    /// What other sets of the same URLs would take in memory.
+    /// The memory that other sets of the same URLs would take.
     #[serde(default)]
     pub other_sets: OtherSets,
     /// The numbers over time.
     #[serde(default)]
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub timeline: Timeline,
-    /// What the job's outputs hold, by their names. Left out where the crawl was not kept.
+    /// The contents of the job's outputs, by name. Left out if the crawl was not kept.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub outputs: BTreeMap<String, OutputEnd>,
-    /// What the last run's checkpoints have cost; `null` where the crawl was not kept.
+    /// The cost of the last run's checkpoints; `null` if the crawl was not kept.
     #[serde(default)]
     pub checkpoints: Option<CheckpointCosts>,
     /// The time and memory that the last run took.
     pub cost: Cost,
-    /// What the simulated web knows of the crawl; `null` for the real web.
+    /// The simulated web's judgment of the crawl; `null` for the real web.
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub simulated: Option<Simulated>,
 }
@@ -104,32 +104,32 @@ impl Report {
 }
 
 counters! {
-    /// Pages that say what another one said, as the second seen set tells.
+    /// Pages that repeat another page, by the second seen set.
     #[derive(Copy)]
     #[non_exhaustive]
     pub struct DuplicateFigures {
         /// The pages.
         #[serde(flatten)]
         pub counts: DuplicateCounts,
-        /// Memory of the second seen set, of what pages say, in bytes.
+        /// Memory of the second seen set, of the contents of pages, in bytes.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub bytes: u64,
-        /// The share of what is new that the set takes for said before, now, 0 to 1.
+        /// The share of new contents that the set takes for seen, now, 0 to 1.
         pub false_positive_rate_estimated: f64 => greatest,
-        /// How many bodies and texts it took for said before, though they were new. An expectation, not a count.
+        /// How many new bodies and texts it took for seen. An expectation, not a count.
         pub expected_lost: f64,
     }
 }
 
 counters! {
-    /// What has become of pages since their last visit.
+    /// How pages have changed since their last visit.
     #[derive(Copy, Eq)]
     #[non_exhaustive]
     pub struct RecrawlFigures {
-        /// Pages that the job had that was crawled again; `null` where there is none.
+        /// Pages of the job that is crawled again; `null` if there is none.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub known: Option<u64>,
-        /// How many of these were not met: nothing leads to them any more, or the crawl ended before. `crawler unmet` lists them.
+        /// How many of these were not met: nothing links to them any more, or the crawl ended before. `crawler unmet` lists them.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub unmet: Option<u64>,
         /// The pages that were met.
@@ -150,29 +150,29 @@ pub struct Settings {
     /// The certificates of no host were checked.
     #[serde(default)]
     pub insecure: bool,
-    /// Names of the rules by whose hosts certificates were not checked: of hosts, and of groups. Left out where there are none.
+    /// Names of the hosts and groups by whose rules certificates were not checked. Left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub insecure_hosts: Vec<String>,
-    /// Files of authorities that were trusted beside the system's. Left out where there are none.
+    /// Files of certificates that were trusted in addition to the system's. Left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ca_files: Vec<String>,
     /// How far it went from the seeds: `page`, `prefix`, `host`, `domain` or `any`.
     pub scope: String,
-    /// Links from a seed at most; `null` is no limit.
+    /// Maximum number of links from a seed; `null` is no limit.
     pub max_depth: Option<u32>,
-    /// Page records at most; `null` is no limit.
+    /// Maximum number of page records; `null` is no limit.
     pub max_pages: Option<u64>,
-    /// Microseconds at most; `null` is no limit.
+    /// Maximum time of a run, in microseconds; `null` is no limit.
     pub max_duration_us: Option<u64>,
-    /// Fetches under way at once, at most.
+    /// Maximum number of fetches at once.
     pub workers: u64,
     /// Microseconds between two requests to a host, unless its robots.txt asks for a longer one.
     pub host_delay_us: u64,
-    /// Requests of one host that may be out at the same time.
+    /// Maximum number of requests to one host at once.
     pub connections_per_host: u8,
-    /// Microseconds between two requests to an IP address; `null` for 100 ms where hosts are not asked more quickly, and none on loopback.
+    /// Microseconds between two requests to an IP address; `null` is 100 ms, except for loopback and quicker hosts.
     pub address_delay_us: Option<u64>,
-    /// Requests to one IP address that may be out at the same time.
+    /// Maximum number of requests to one IP address at once.
     pub connections_per_address: u8,
     /// The layout of the seen filter: `blocked`, `exact`, and so on.
     pub seen_layout: String,
@@ -194,9 +194,9 @@ counters! {
         /// What became of those admitted.
         #[serde(flatten)]
         pub counts: UrlCounts,
-        /// What was `fetched`, by HTTP status: each URL once, and its last answer. Pages with 400 and more have failed: `crawler broken` lists them.
+        /// The URLs of `fetched`, by HTTP status: each once, by its last answer. Pages with 400 and more have failed: `crawler broken` lists them.
         pub statuses: BTreeMap<u16, u64>,
-        /// What has `failed`, by the kind of error: each URL once, and its last try.
+        /// The URLs of `failed`, by the kind of error: each once, by its last try.
         pub errors: NameCounts,
         /// The first pages that failed, by an error or a status of 400 or more, each with the page that links there. `crawler broken` lists all.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -207,13 +207,13 @@ counters! {
         /// Those of them that were in flight.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub in_flight: u64,
-        /// Those admitted, by where they were found first. robots.txt may have turned some of them away later.
+        /// The admitted URLs, by where they were found first. robots.txt may have refused some of them later.
         pub sources: Sources,
         /// Links with a user name or a password, which are not sent.
         #[serde(skip_serializing_if = "is_zero")]
         pub userinfo: u64,
-        /// URLs refused because a budget was spent, by what it was a budget of, with numbers and ids taken out: `a.example/calendar/#`. The ten
-        /// with most URLs. Where there are more than 64, a count may be too high.
+        /// URLs refused because a budget was spent, by the subject of the budget, with numbers and ids taken out: `a.example/calendar/#`. The ten
+        /// with most URLs. If there are more than 64 subjects, a count may be too high.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
         pub refused_shapes: BTreeMap<String, u64> => most,
@@ -248,7 +248,7 @@ counters! {
     pub struct Sources {
         /// Seeds, which the user gave.
         pub seeds: u64,
-        /// On pages, in sitemaps and feeds, and where responses point to.
+        /// On pages, in sitemaps and feeds, and in the headers of responses.
         #[serde(flatten)]
         pub found: SourceCounts,
     }
@@ -275,11 +275,11 @@ counters! {
 pub struct TooEarly {
     /// Scheme, host and port; or `group NAME`, or `address IP`.
     pub host: String,
-    /// Microseconds that the host rested.
+    /// Microseconds for which the host had rested.
     pub waited_us: u64,
-    /// Microseconds that it should have rested.
+    /// Microseconds for which it should have rested.
     pub delay_us: u64,
-    /// Connections of the host that were taken at once, where these were more than it may have.
+    /// Connections of the host that were open at once, if these were more than it may have.
     pub taken: u32,
 }
 
@@ -294,7 +294,7 @@ impl Counter for TooEarly {
 }
 
 counters! {
-    /// What a simulated web knows of the crawl.
+    /// A simulated web's judgment of the crawl.
     #[derive(Copy, Eq)]
     pub struct Simulated {
         /// Pages that can be reached from the seeds, and are allowed.
@@ -309,7 +309,7 @@ counters! {
         pub fetched_twice: u64,
         /// Requests that a robots.txt forbids.
         pub against_robots: u64,
-        /// Requests to sites without end, where there are some.
+        /// Requests to sites without end, if there are any.
         pub trapped: u64,
         /// Requests in all.
         pub requests: u64,
@@ -321,12 +321,12 @@ counters! {
 }
 
 counters! {
-    /// What other sets of the same URLs would take in memory. None of them could lose one.
+    /// The memory that other sets of the same URLs would take. None of them could lose one.
     #[derive(Copy, Eq)]
     #[non_exhaustive]
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
     pub struct OtherSets {
-        /// The URLs themselves, as long as those of the records are on the average, in a hash set of the standard library.
+        /// The URLs themselves, in a hash set of the standard library, if they are as long as those of the records on average.
         pub urls_bytes: u64,
         /// Their MD5 digests, in the same.
         pub md5_bytes: u64,

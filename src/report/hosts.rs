@@ -21,14 +21,14 @@ counters! {
         pub in_memory: u64,
         /// Hosts with URLs waiting when the crawl ended.
         pub active: u64,
-        /// Those of them whose rest was not over.
+        /// Those of them that still had to rest.
         pub resting: u64,
         /// Of the hosts that rest, the ones that failed and are to be tried again.
         pub failing: u64,
-        /// Hosts that could not be reached, and were not asked again. `crawler resume` asks them anew.
+        /// Hosts that could not be reached, and were given up. `crawler resume` tries them again.
         pub unreachable: u64,
-        /// Hosts that refuse us: most of their answers to requests for pages were 401, 403, 407, 429, 451 or a challenge. A crawl that is drained
-        /// has not all of what they have.
+        /// Hosts that refuse us: most of their answers to requests for pages were 401, 403, 407, 429, 451 or a challenge. A drained crawl
+        /// lacks some of their pages.
         pub refusing: u64,
         /// The hosts with most refusals.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,10 +36,10 @@ counters! {
         /// Hosts that fail or cannot be reached, with their reasons: the worst ten.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub in_trouble: Vec<HostRow> => worst,
-        /// How fairly hosts with URLs waiting were asked: Jain's index of their requests, 1 where all had as many, and 1/n where one of n had them
-        /// all. `null` where fewer than two wait.
+        /// How evenly requests went to hosts with waiting URLs: Jain's index, 1 if all had equally many, and 1/n if one of n had them
+        /// all. `null` if fewer than two wait.
         pub fairness: Option<f64> => least,
-        /// How long a host that might be asked had waited for its turn when the crawl ended, the longest of a sample; `null` where none was due.
+        /// How long a host that was due had waited for its turn when the crawl ended, the longest of a sample; `null` if none was due.
         pub longest_due_us: Option<u64> => greatest,
         /// The hosts with the most requests, most first.
         pub top: Vec<HostRow> => most_requests,
@@ -94,11 +94,11 @@ fn by_range(buckets: &mut Vec<HostBucket>, others: &[HostBucket]) {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HostBucket {
-    /// The least requests of a host in this row.
+    /// The fewest requests of a host in this row.
     pub from: u64,
     /// The most requests of a host in this row.
     pub to: u64,
-    /// Hosts that had so many.
+    /// The number of hosts in this range.
     pub hosts: u64,
 }
 
@@ -117,9 +117,9 @@ pub struct HostRow {
     pub failures: u32,
     /// Microseconds of the rest in force when the crawl ended.
     pub delay_us: u64,
-    /// It could not be reached, and was not asked again.
+    /// It could not be reached, and was given up.
     pub unreachable: bool,
-    /// Why it fails: the last failure. Left out where it does not.
+    /// Why it fails: the last failure. Left out if it does not fail.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

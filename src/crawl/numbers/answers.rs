@@ -138,24 +138,24 @@ counters! {
         pub ok: u64,
         /// 3xx: it is elsewhere, or has not changed.
         pub redirects: u64,
-        /// 4xx: there is none, or none for us.
+        /// 4xx: there is no such page, or not for us.
         pub client_errors: u64,
-        /// 5xx: the server could not.
+        /// 5xx: the server failed.
         pub server_errors: u64,
-        /// Other statuses, and none at all: no response, or not a whole one.
+        /// Other statuses, and requests without a whole response.
         pub failed: u64,
     }
 }
 
 counters! {
-    /// What came back for pages, by how deep they are and of what kind.
+    /// Responses for pages, by depth and kind.
     #[derive(Eq)]
     #[non_exhaustive]
     pub struct Breakdown {
-        /// Pages that are done, by the links from a seed; 16 stands for all that are deeper. Many errors at one depth are pages of one make that link to
-        /// what is not there.
+        /// Pages that are done, by the links from a seed; 16 stands for all that are deeper. Many errors at one depth come from one template that links to
+        /// missing pages.
         pub by_depth: BTreeMap<u32, StatusClasses>,
-        /// Pages that are done, by the kind of what came: `html`, `pdf`, `image` and so on; `other`, and `none` where no type was named.
+        /// Pages that are done, by the kind of their content: `html`, `pdf`, `image` and so on; `other`, and `none` if no type was named.
         pub by_type: BTreeMap<String, StatusClasses>,
     }
 }

@@ -19,7 +19,7 @@ counters! {
         pub failed: u64,
         /// Refused by type or size once their heads had come: `fetch.types` and `fetch.max_bytes`.
         pub unwanted: u64,
-        /// Given up because their hosts could not be reached, by the kind of error. A resume asks for them again.
+        /// Given up because their hosts could not be reached, by the kind of error. A resume fetches them.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub unreachable: NameCounts,
     }
@@ -89,9 +89,9 @@ counters! {
         pub listed: u64,
         /// Sitemaps and feeds with something wrong: they break off, are too long, or are no valid XML.
         pub faulty: u64,
-        /// Files that are none, though a robots.txt or a sitemap names them as sitemaps.
+        /// Files that a robots.txt or a sitemap names as sitemaps, and that are none.
         pub unknown: u64,
-        /// Hosts whose robots.txt names none, and that have none.
+        /// Hosts without a sitemap: their robots.txt names none, and there is none at the usual place.
         pub missing: u64,
     }
 }
@@ -128,7 +128,7 @@ counters! {
         pub unchanged: u64,
         /// Pages that are a 404 or 410 now.
         pub gone: u64,
-        /// Pages that were known, and of which nobody can tell.
+        /// Known pages whose visit did not tell: no whole response, or a status that says nothing of the page.
         pub failed: u64,
         /// Answers with a 304, which have no body.
         pub not_modified: u64,
@@ -160,9 +160,9 @@ counters! {
     #[derive(Copy, Eq)]
     #[non_exhaustive]
     pub struct DuplicateCounts {
-        /// Pages with the body of another one.
+        /// Pages with the same body as another page.
         pub same: u64,
-        /// Pages with the words of another one, numbers apart.
+        /// Pages with the same words as another page, apart from numbers.
         pub near: u64,
     }
 }
@@ -179,18 +179,18 @@ impl DuplicateCounts {
 }
 
 counters! {
-    /// What the user gave to start from.
+    /// The seeds that the user gave.
     #[derive(Copy, Eq)]
     pub struct SeedCounts {
         /// Seeds that were queued.
         pub taken: u64,
-        /// Lines that were no address, and addresses that were refused or given twice.
+        /// Lines that are not URLs, and URLs that were refused or given twice.
         pub refused: u64,
     }
 }
 
 counters! {
-    /// How long URLs and hosts waited before they were asked: a sample of them, where they are many. Waits across a restart are not included.
+    /// How long URLs and hosts waited before a request: of many, a sample. Waits across a restart are not included.
     #[non_exhaustive]
     pub struct WaitTimes {
         /// URLs in the queue, from their admission on, in one run.

@@ -14,9 +14,9 @@ use crate::crawl::records::PageRecord;
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Example {
-    /// What was asked for; a long URL is cut.
+    /// The requested URL; a long one is cut.
     pub url: String,
-    /// What the system or the server's words were, likewise.
+    /// The message of the system or the server, cut likewise.
     pub message: String,
 }
 
@@ -69,9 +69,9 @@ pub(super) fn cut(text: &str) -> String {
 pub struct FailedPage {
     /// Its wire URL; a long one is cut.
     pub url: String,
-    /// The HTTP status; `null` where no whole answer came.
+    /// The HTTP status; `null` if no whole answer came.
     pub status: Option<u16>,
-    /// The error; `null` where an answer came.
+    /// The error; `null` if an answer came.
     pub error: Option<String>,
     /// The wire URL of the page on which it was found first; `null` for a seed. A long one is cut.
     pub referrer: Option<String>,
@@ -154,7 +154,7 @@ pub struct RefusingHost {
     pub answers: u64,
     /// How many of them were refusals.
     pub refused: u64,
-    /// What the last refusal was: its HTTP status, or `challenge`.
+    /// The last refusal: its HTTP status, or `challenge`.
     pub by: String,
 }
 

@@ -57,13 +57,13 @@ pub struct PageRecord {
     /// not.
     #[serde(skip_serializing_if = "is_false")]
     pub noindex: bool,
-    /// In the place of the page came a challenge: a page by which people are to show that they are no robots. Known by the headers of
-    /// Cloudflare and AWS, and by the titles of the common ones. Left out where none came.
+    /// A challenge came instead of the page: a page that asks visitors to show that they are people. Recognized by the headers of
+    /// Cloudflare and AWS, and by the titles of common challenges. Left out if none came.
     #[serde(skip_serializing_if = "is_false")]
     pub challenge: bool,
     /// What became of its links.
     pub links: LinkCounts,
-    /// What was selected from it, by the names of the fields. Left out where no field is asked for, and of what is no HTML.
+    /// The values of the `[extract]` fields, by name. Left out if there are no fields, or the page is not HTML.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, FieldValue>,
     /// Tries in all.
@@ -73,12 +73,12 @@ pub struct PageRecord {
     pub fetched_at: String,
     /// Why there is no whole response, by the name of the [`Failure`](crate::frontier::Failure).
     pub error: Option<String>,
-    /// The error in words, at most 200 bytes: which clock ran out, which address was refused, what the system said. Of a redirect that leads
-    /// nowhere, and has no error, why: it has no Location, or one that cannot be asked for.
+    /// The error in words, at most 200 bytes: which limit was exceeded, which address was refused, the message of the system. For a redirect
+    /// that leads nowhere: it has no Location, or one that cannot be fetched.
     pub message: Option<String>,
-    /// It was not asked for, because its host had failed too often. A resume asks for it again, and it gets another record.
+    /// It was not requested, because its host had failed too often. A resume requests it, and then it gets another record.
     pub given_up: bool,
-    /// What it was asked for as. Left out for a page.
+    /// What the crawl took it for. Left out for a page.
     #[serde(skip_serializing_if = "RecordKind::is_page")]
     pub kind: RecordKind,
     /// What has become of it since its last visit. Left out where no page is compared with what it was, and where nothing was known of
@@ -88,27 +88,27 @@ pub struct PageRecord {
     /// What it lists. Left out where it is neither a sitemap nor a feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Listing>,
-    /// It says what another page said before it. Left out where it does not.
+    /// How it repeats an earlier page. Left out if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Duplicate>,
-    /// The wire URL of the page that said it first. Left out where that was in an earlier run, or so long ago that it is forgotten: the
-    /// last 65,000 pages or so are known.
+    /// The wire URL of the earlier page. Left out if that was fetched in an earlier run, or too long ago: the
+    /// last 65,000 pages or so are remembered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<String>,
     /// The digest of its body, decoded, under which it is kept: `sha256:` and the digest in hexadecimal. Left out where bodies are not
-    /// kept, and of a body that is empty, not whole, or not that of a page that is there (2xx).
+    /// kept, and if the body is empty or incomplete, or the status is not 2xx.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_digest: Option<String>,
-    /// The digest of its payload, as its WARC record has it. Left out where no archive is kept, and of a 304.
+    /// The digest of its payload, as its WARC record has it. Left out if no archive is kept, and for a 304.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_digest: Option<String>,
-    /// The response whose payload it has, byte by byte, and which stands for its own in the archive. Left out where the archive has its own.
+    /// The response with the same payload, byte by byte, to which the archive refers. Left out if the archive has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revisit_of: Option<RevisitOf>,
-    /// Where its bytes are in the job's other outputs, by their names. Left out where there are none.
+    /// Where its bytes are in the job's other outputs, by their names. Left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, OutputPlace>,
-    /// Where it stands in a crawl on many machines, by which their records become one list. Left out of a crawl on one.
+    /// Its place in a crawl on many machines, which merges their records. Left out for a crawl on one machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterPlace>,
 }
@@ -126,7 +126,7 @@ impl PageRecord {
     }
 }
 
-/// What a URL was asked for as.
+/// What the crawl took a URL for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -146,13 +146,13 @@ impl RecordKind {
     }
 }
 
-/// How a page is like one that was fetched before it.
+/// How a page repeats one that was fetched before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Duplicate {
-    /// Its words are the same, numbers apart.
+    /// Its words are the same, apart from numbers.
     Near,
     /// Its body is the same, byte by byte.
     Same,
@@ -185,28 +185,28 @@ pub struct RevisitOf {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Listing {
-    /// `urlset`, `index`, `text`, `rss` or `atom`; `unknown` where it was asked for as a sitemap and is none.
+    /// `urlset`, `index`, `text`, `rss` or `atom`; `unknown` if it was fetched as a sitemap and is none.
     pub format: String,
-    /// Pages that it lists, as many as are taken from one file.
+    /// Pages that it lists, up to the limit for one file.
     pub urls: u64,
     /// Sitemaps that it lists.
     pub sitemaps: u64,
-    /// Things that are wrong with it. What could be read was.
+    /// The number of problems in it. The rest was read.
     pub problems: u64,
-    /// The first of them.
+    /// The first problem.
     pub problem: Option<String>,
 }
 
-/// Where a record stands in a crawl on many machines. Of the records of one URL, that of the greatest epoch counts, and of these that of
-/// the greatest sequence: another one was written just before its owner was cut off, and the page was fetched again.
+/// The place of a record in a crawl on many machines. Of several records of one URL, the one with the greatest epoch counts, and of those
+/// the one with the greatest sequence: the others were written just before their owner was cut off, and the page was fetched again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct ClusterPlace {
     /// The partition of its host.
     pub partition: u32,
-    /// Which owner of the partition it is of, counted from 1.
+    /// The owner of the partition that wrote it, counted from 1.
     pub epoch: u64,
-    /// It grows with the records of a partition, over all its owners. Some numbers are left out.
+    /// It grows with each record of a partition, over all its owners, with gaps.
     pub sequence: u64,
 }
 
@@ -214,9 +214,9 @@ pub struct ClusterPlace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct OutputPlace {
-    /// Where they begin.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// How many they are.
+    /// The number of bytes.
     pub length: u32,
     /// As in a [`Receipt`].
     pub checksum: u32,
@@ -305,10 +305,10 @@ counters! {
         pub seen: u64,
         /// Refused for other reasons.
         pub refused: u64,
-        /// How many of all these had a user name or a password, which are never sent. Left out of a record where there are none.
+        /// How many of all these had a user name or a password, which are never sent. Left out of a record if none had.
         #[serde(skip_serializing_if = "is_zero")]
         pub userinfo: u64,
-        /// Sent to other partitions of a crawl on many machines, and judged there. Left out of a record where there are none.
+        /// Sent to other partitions of a crawl on many machines, and judged there. Left out of a record if none was.
         #[serde(skip_serializing_if = "is_zero")]
         pub sent: u64,
     }
@@ -330,7 +330,7 @@ pub(crate) fn is_zero(count: &u64) -> bool {
 pub struct Recrawled {
     /// How it compares.
     pub change: PageChange,
-    /// When the body was fetched that it was compared with. `null` for a page that is new.
+    /// When the body that it was compared with was fetched. `null` for a new page.
     #[cfg_attr(feature = "cli", schemars(extend("format" = "date-time")))]
     pub since: Option<String>,
 }
@@ -343,7 +343,7 @@ pub struct Recrawled {
 pub enum PageChange {
     /// It has another body, or redirects elsewhere.
     Changed,
-    /// It was there, and this time nobody can tell: no whole response, or a status that says nothing of the page.
+    /// It was known, and this visit did not tell: no whole response, or a status that says nothing of the page.
     Failed,
     /// It was there, and now is a 404 or 410.
     Gone,

@@ -31,18 +31,18 @@ const MAX_LINE: u64 = 64 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SkippedLink {
-    /// The wire URL, or the link's text where it is no URL; cut at 1,024 bytes. `null` for links that were too many or too long to
+    /// The wire URL, or the link's text if it is not a URL; cut at 1,024 bytes. `null` for links that were too many or too long to
     /// keep their texts.
     pub url: Option<String>,
     /// Why, by [`Refusal::name`].
     pub reason: String,
     /// The wire URL of the page that it was found on, cut at 1,024 bytes; `null` for a seed.
     pub referrer: Option<String>,
-    /// Links from a seed that it would have been.
+    /// Its depth, had it been admitted: links from a seed.
     pub depth: u32,
-    /// Links of that page that this line counts; 1 where there is a URL.
+    /// The number of links of that page that this line counts; 1 if there is a URL.
     pub links: u32,
-    /// The rate: one link in so many was listed then, drawn at random.
+    /// The rate at that point of the list: one link in `of` was listed, drawn at random.
     pub of: u64,
 }
 
