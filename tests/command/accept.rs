@@ -1,6 +1,6 @@
 //! What is refused by its URL's extension, its type or its size: never asked for, or not read.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -45,12 +45,7 @@ impl Site {
 }
 
 fn answer(mut stream: TcpStream, log: &Mutex<Asked>) {
-    let (mut request, mut byte) = (Vec::new(), [0]);
-    while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
-        request.push(byte[0]);
-    }
-    let request = String::from_utf8(request).unwrap();
-    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    let path = visitors::path(&visitors::request(&mut stream));
     log.lock().unwrap().paths.push(path.clone());
     let page = |head: &str, body: &str| {
         let length = body.len();

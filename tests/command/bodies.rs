@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -27,22 +27,10 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n";
 
 fn serve(site: Site) -> SocketAddr {
     visitors::serve(move |mut stream| {
-        let (head, body) = site(&path(&mut stream));
+        let (head, body) = site(&visitors::path(&visitors::request(&mut stream)));
         let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", &body].concat());
         let _ = stream.shutdown(Shutdown::Write);
     })
-}
-
-fn path(stream: &mut TcpStream) -> String {
-    let mut request = Vec::new();
-    while !request.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        if stream.read(&mut byte).unwrap_or_default() == 0 {
-            break;
-        }
-        request.push(byte[0]);
-    }
-    String::from_utf8_lossy(&request).split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
 /// A crawl of a site into `job`, with its bodies in `bodies`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
-use crate::outputs;
+use crate::outputs::{self, everything_in, has};
 use crate::ran::Ran;
 use crate::visitors;
 
@@ -123,29 +123,6 @@ fn place() -> TempDir {
         fs::write(place.path().join(name), text).unwrap();
     }
     place
-}
-
-/// All files below a directory; what is in gzip is undone too.
-fn everything_in(directory: &Path, found: &mut Vec<(String, Vec<u8>)>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            everything_in(&path, found);
-            continue;
-        }
-        let bytes = fs::read(&path).unwrap();
-        let name = path.display().to_string();
-        if path.extension().is_some_and(|end| end == "gz") {
-            let mut undone = Vec::new();
-            flate2::read::MultiGzDecoder::new(&*bytes).read_to_end(&mut undone).unwrap();
-            found.push((format!("{name}, undone"), undone));
-        }
-        found.push((name, bytes));
-    }
-}
-
-fn has(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 #[test]

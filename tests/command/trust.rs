@@ -1,7 +1,7 @@
 //! Whom the client trusts, and what it shows of itself: further authorities, client certificates, and certificates that nobody verifies.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -51,11 +51,7 @@ fn serve_as(name: &str, wants: Option<&str>) -> SocketAddr {
     let config = Arc::new(builder.with_single_cert(vec![certificate(&format!("{name}.pem"))], key).unwrap());
     visitors::serve(move |stream| {
         let mut tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
-        let mut head = Vec::new();
-        let mut byte = [0];
-        while !head.ends_with(b"\r\n\r\n") && matches!(tls.read(&mut byte), Ok(1)) {
-            head.push(byte[0]);
-        }
+        visitors::request(&mut tls);
         let shown = tls.conn.peer_certificates().map_or(0, <[_]>::len).to_string();
         let _ =
             write!(tls, "HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{shown}");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -179,22 +179,6 @@ fn indexed(job: &Path, line: &str) -> String {
     url.to_owned()
 }
 
-fn request(stream: &mut TcpStream) -> Vec<u8> {
-    let mut request = Vec::new();
-    while !request.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        if stream.read(&mut byte).unwrap_or_default() == 0 {
-            break;
-        }
-        request.push(byte[0]);
-    }
-    request
-}
-
-fn path_of(request: &[u8]) -> String {
-    String::from_utf8_lossy(request).split(' ').nth(1).unwrap_or_default().to_owned()
-}
-
 /// What a crawl has of a server whose answers are these, by path. Returns what the server was sent, by path, too.
 fn crawl_of(
     answers: &'static [(&str, &str, &[u8])],
@@ -203,8 +187,8 @@ fn crawl_of(
     let sent = Arc::new(Mutex::new(BTreeMap::new()));
     let seen = Arc::clone(&sent);
     let address = visitors::serve(move |mut stream| {
-        let request = request(&mut stream);
-        let path = path_of(&request);
+        let request = visitors::request(&mut stream);
+        let path = visitors::path(&request);
         let found = answers.iter().find(|(of, ..)| *of == path);
         let (_, head, body) = found.copied().unwrap_or(("", "HTTP/1.1 404 Not Here\r\nContent-Length: 4\r\n", b"none"));
         let _ = stream.write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", body].concat());
@@ -354,6 +338,16 @@ fn begun(child: &mut Child, job: &Path) -> PathBuf {
     }
 }
 
+/// The crawl is resumed, and has the pages of a crawl that nothing disturbed.
+fn goes_on_to_its_end(directory: &Path, web: &Server) {
+    let ran = run(directory, web);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let undisturbed = TempDir::new().unwrap();
+    run(undisturbed.path(), web);
+    let pages = judge(&undisturbed.path().join("job"));
+    assert!(judge(&directory.join("job")).keys().eq(pages.keys()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_removed_under_a_crawl_is_noticed_and_nothing_is_lost() {
     let (web, directory) = (web(100, 5).await, TempDir::new().unwrap());
@@ -366,18 +360,12 @@ async fn a_file_that_is_removed_under_a_crawl_is_noticed_and_nothing_is_lost() {
     assert_eq!(ran.code, Some(4), "{}", ran.err);
     assert!(ran.err.contains("pages-000000000000000.warc.gz.open was removed"), "{}", ran.err);
     judge(&job);
-    let ran = run(directory.path(), &web);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let undisturbed = TempDir::new().unwrap();
-    run(undisturbed.path(), &web);
-    let pages = judge(&undisturbed.path().join("job"));
-    assert!(judge(&job).keys().eq(pages.keys()));
+    goes_on_to_its_end(directory.path(), &web);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_takes_no_more_ends_the_crawl_and_a_resume_loses_nothing() {
     let (web, directory) = (web(100, 5).await, TempDir::new().unwrap());
-    let job = directory.path().join("job");
     let mut limited = Command::new("sh");
     let crawl = command(directory.path(), &web);
     limited.args(["-c", "ulimit -f 100; exec \"$0\" \"$@\""]).arg(crawl.get_program()).arg(SEED);
@@ -385,12 +373,7 @@ async fn a_disk_that_takes_no_more_ends_the_crawl_and_a_resume_loses_nothing() {
     let ran = Ran::from(limited.env("CRAWLER_OUTPUT_WARC_BYTES", "1GB").stdin(Stdio::null()).output().unwrap());
     assert_eq!(ran.code, Some(4), "{}", ran.err);
     assert!(ran.err.contains("File too large"), "{}", ran.err);
-    let ran = run(directory.path(), &web);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let undisturbed = TempDir::new().unwrap();
-    run(undisturbed.path(), &web);
-    let pages = judge(&undisturbed.path().join("job"));
-    assert!(judge(&job).keys().eq(pages.keys()));
+    goes_on_to_its_end(directory.path(), &web);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -429,7 +412,7 @@ async fn files_that_are_finished_can_be_moved_away_and_others_are_missed() {
 /// Serves 300 pages that have 30 bodies between them.
 fn mirrors() -> SocketAddr {
     visitors::serve(move |mut stream| {
-        let path = path_of(&request(&mut stream));
+        let path = visitors::path(&visitors::request(&mut stream));
         let body = match path.strip_prefix("/p/").and_then(|page| page.parse::<u32>().ok()) {
             Some(page) => format!("<p>body {}: one two three four five six seven eight nine ten</p>", page % 30),
             None => (0..300).map(|page| format!("<a href=/p/{page}>{page}</a>")).collect::<Vec<_>>().concat(),

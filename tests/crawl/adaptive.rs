@@ -1,6 +1,6 @@
 //! `politeness.adaptive_share`, over a real crawl.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,7 @@ async fn a_crawl_rests_by_the_latency_of_its_host() {
     let times = Arc::<Mutex<Vec<Instant>>>::default();
     let log = Arc::clone(&times);
     let address = visitors::serve(move |mut stream| {
-        let head = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
-        if head.count() > 0 {
+        if !visitors::request(&mut stream).is_empty() {
             log.lock().unwrap().push(Instant::now());
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
         }

@@ -43,11 +43,7 @@ const LIMIT: usize = 64 * 1024;
 /// Sends this to each visitor, and closes.
 fn serve(reply: Vec<u8>) -> SocketAddr {
     visitors::serve(move |mut stream| {
-        let mut request = Vec::new();
-        let mut byte = [0];
-        while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
-            request.push(byte[0]);
-        }
+        visitors::request(&mut stream);
         let _ = stream.write_all(&reply);
         let _ = stream.shutdown(Shutdown::Write);
         let _ = stream.read_to_end(&mut Vec::new());

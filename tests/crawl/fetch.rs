@@ -60,12 +60,7 @@ struct Visit(TcpStream);
 impl Visit {
     /// Waits for a request; empty where the client has gone.
     fn request(&mut self) -> String {
-        let mut request = Vec::new();
-        let mut byte = [0];
-        while !request.ends_with(b"\r\n\r\n") && matches!(self.0.read(&mut byte), Ok(1)) {
-            request.push(byte[0]);
-        }
-        String::from_utf8(request).unwrap()
+        String::from_utf8(visitors::request(&mut self.0)).unwrap()
     }
 
     /// False where the client has gone.

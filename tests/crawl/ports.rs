@@ -83,15 +83,13 @@ fn exchange(
     log: &Mutex<Vec<Asked>>,
     answer: &dyn Fn(&str, &str) -> String,
 ) -> io::Result<()> {
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
+    let head = visitors::request(&mut stream);
+    if !head.ends_with(b"\r\n\r\n") {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let path = head.split(' ').nth(1).unwrap_or_default();
-    log.lock().unwrap().push((Instant::now(), scheme, path.to_owned()));
-    stream.write_all(answer(scheme, path).as_bytes())?;
+    let path = visitors::path(&head);
+    log.lock().unwrap().push((Instant::now(), scheme, path.clone()));
+    stream.write_all(answer(scheme, &path).as_bytes())?;
     stream.flush()
 }
 

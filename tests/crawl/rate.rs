@@ -1,6 +1,6 @@
 //! The rate of the whole crawl: a real server sees it.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -21,8 +21,7 @@ async fn a_crawl_keeps_to_both_rates() {
         let times = Arc::<Mutex<Vec<Instant>>>::default();
         let log = Arc::clone(&times);
         let address = visitors::serve(move |mut stream| {
-            let head = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
-            if head.count() > 0 {
+            if !visitors::request(&mut stream).is_empty() {
                 log.lock().unwrap().push(Instant::now());
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\nConnection: close\r\n\r\n");
                 stream.write_all(&[head.as_bytes(), &[b' '; BODY]].concat()).unwrap();

@@ -1,5 +1,6 @@
-//! A listener on loopback that serves each of its visitors in a thread of its own.
+//! A listener on loopback that serves each of its visitors in a thread of its own; and what a visitor asks.
 
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -20,4 +21,18 @@ pub(crate) fn serve(visit: impl Fn(TcpStream) + Send + Sync + 'static) -> Socket
         }
     });
     address
+}
+
+/// The head of a request, with the empty line at its end. It is cut short if the visitor leaves before.
+pub(crate) fn request(stream: &mut impl Read) -> Vec<u8> {
+    let (mut request, mut byte) = (Vec::new(), [0]);
+    while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
+        request.push(byte[0]);
+    }
+    request
+}
+
+/// The path that a request asks for; empty if the visitor has left.
+pub(crate) fn path(request: &[u8]) -> String {
+    String::from_utf8_lossy(request).split(' ').nth(1).unwrap_or_default().to_owned()
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+#[cfg(unix)]
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
@@ -33,4 +35,30 @@ pub(crate) fn recorded(job: &Path) -> BTreeMap<String, u32> {
 
 pub(crate) fn report(job: &Path) -> Value {
     serde_json::from_slice(&fs::read(job.join("report.json")).unwrap()).unwrap()
+}
+
+/// All files below a directory; what is in gzip is undone too.
+#[cfg(unix)]
+pub(crate) fn everything_in(directory: &Path, found: &mut Vec<(String, Vec<u8>)>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            everything_in(&path, found);
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let name = path.display().to_string();
+        if path.extension().is_some_and(|end| end == "gz") {
+            let mut undone = Vec::new();
+            flate2::read::MultiGzDecoder::new(&*bytes).read_to_end(&mut undone).unwrap();
+            found.push((format!("{name}, undone"), undone));
+        }
+        found.push((name, bytes));
+    }
+}
+
+/// Whether a text is among these bytes.
+#[cfg(unix)]
+pub(crate) fn has(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }

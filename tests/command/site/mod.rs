@@ -1,13 +1,15 @@
 //! A small site whose pages can be changed while it is served, and that remembers what it was asked.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
+
+use crate::visitors;
 
 /// One page.
 #[derive(Clone, Debug)]
@@ -130,15 +132,10 @@ impl Site {
     }
 
     fn answer(&self, mut stream: TcpStream) {
-        let mut request = Vec::new();
-        while !request.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            if stream.read(&mut byte).unwrap_or_default() == 0 {
-                return;
-            }
-            request.push(byte[0]);
+        let request = String::from_utf8(visitors::request(&mut stream)).unwrap();
+        if !request.ends_with("\r\n\r\n") {
+            return;
         }
-        let request = String::from_utf8(request).unwrap();
         let header = |name: &str| {
             let line = request.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}: ")));
             line.map(|line| line[name.len() + 2..].to_owned())
