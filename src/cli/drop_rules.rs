@@ -1,8 +1,8 @@
 //! `crawler drop`: stops fetching a host or some URLs of a job that is running or stopped, or of a crawl on many
 //! machines.
 //!
-//! A running crawl is told through its socket, and fetches no more of these URLs from that moment. For a stopped job, the command writes
-//! the list that its next run reads. For a crawl on many machines the servers store the rules, and the nodes read them there.
+//! A running crawl receives the rules through its socket, and fetches no more of these URLs from that moment. For a stopped job, the
+//! command writes the list that its next run reads. For a crawl on many machines the servers store the rules, and the nodes read them there.
 
 use std::fs;
 use std::path::Path;

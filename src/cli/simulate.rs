@@ -79,7 +79,7 @@ fn keep(path: Option<&Path>, line: &str) -> Result<(), CommandError> {
     replace(path, format!("{line}\n").as_bytes()).map_err(CommandError::cannot(Exit::Failed, "write", path))
 }
 
-/// A served web, which knows what a crawl of it should fetch.
+/// A served web, which knows the pages that a crawl of it should fetch.
 pub(super) struct SimulatedWeb {
     server: Server,
 }

@@ -156,7 +156,7 @@ pub(crate) struct LinkBatchId {
 ///  1  token     u64
 ///  9  serial    u64
 /// 17  count     u16
-/// 19  URLs: way, bit 7 there is a priority, bit 6 a request of its own, u8; redirects, u8; priority, i64, only where there is one; of a
+/// 19  URLs: way, bit 7 there is a priority, bit 6 a request of its own, u8; redirects, u8; priority, i64, only if there is one; of a
 ///     request of its own the seen test (0 asked, 1 only told, 2 neither) and the length of its identity (0 if it has none), u8 each;
 ///     depth, length of the metadata, length of the wire URL, varints; identity; metadata; wire URL
 ///     checksum  u32, of all before; little-endian, as all numbers

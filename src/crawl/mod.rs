@@ -29,7 +29,7 @@
 //! 1. Before the gate: each [`Sink`] makes the bytes that the page adds to its output, and room for them is reserved in each writer's
 //!    queue. A page waits here if a writer cannot keep up. A panic up to this point is the page's failure; its lease goes back, and it is
 //!    tried again.
-//! 2. The gate is told the page's content, and admits its links: both are now in a seen set.
+//! 2. The gate recognizes the page's content and admits its links: both are now in a seen set.
 //! 3. Under the frontier's lock, the journal gets the links, then the page's outcome with a receipt for each output: the output's
 //!    name, where the page's bytes will end in it, their length and their checksum. Still under that lock, the bytes go to the
 //!    writers, so the outputs have the journal's order. All this is in memory: journal and outputs are written in groups, each

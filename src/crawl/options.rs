@@ -65,7 +65,7 @@ impl Default for CrawlOptions {
 pub struct SitemapOptions {
     /// Look for sitemaps in robots.txt, and at `/sitemap.xml` of hosts whose robots.txt names none.
     pub enabled: bool,
-    /// Also take pages in other languages or for other devices that an entry names beside its own URL.
+    /// Also take pages in other languages or for other devices that an entry names besides its own URL.
     pub alternates: bool,
     /// A sitemap may list URLs of any host. Otherwise, it may list those of its own host and of the host whose robots.txt names it.
     pub any_host: bool,
@@ -158,7 +158,7 @@ pub struct FetchOptions {
     /// At most this many connections to one proxy at once, including idle ones. Further requests wait, and no time limit of a host runs
     /// meanwhile.
     pub proxy_connections: usize,
-    /// PEM files of certificates that are trusted beside the system's.
+    /// PEM files of certificates that are trusted in addition to the system's.
     pub ca_files: Vec<PathBuf>,
     /// Accept every certificate of every host: anybody on the way can read and change what is sent.
     pub insecure: bool,

@@ -38,7 +38,7 @@ use crate::lending::{Clock, SharedFrontier};
 pub struct Crawl<J: Journal = Arena> {
     pub(super) shared: Arc<Shared<J>>,
     pub(super) checkpointer: Option<Checkpointer>,
-    /// The outputs to which each page adds bytes, beside the page records.
+    /// The outputs to which each page adds bytes, besides the page records.
     pub(super) sinks: Vec<SinkOutput>,
     pub(super) sink_threads: Vec<WriterThread>,
     /// The outputs that a partition shares with others.

@@ -1,4 +1,4 @@
-//! Renders a page as HTML: its links in all their markup, running text, and things that look like links and are none.
+//! Renders a page as HTML: its links in all their markup, running text, and things that look like links but are not.
 
 use std::fmt::Write;
 

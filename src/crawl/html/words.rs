@@ -89,7 +89,7 @@ pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -
         each(&letters, end, |word| words.add(window, word, known));
         words.read = behind.max(begin + end);
         left = left.saturating_sub(end.saturating_sub(long));
-        // An end that stands in a comment or a script is none.
+        // An end within a comment or a script does not count.
         if title == Some(words.read) {
             words.end_days();
             words.title = Title { hashes: words.hashes.len(), count: words.count, numbers: words.numbers };
@@ -506,7 +506,7 @@ mod tests {
             let text = [&head, &*body].concat();
             let (known, rest) = (KnownWords::of("host.test"), [7, 8]);
             let [mut split, mut all] = [true, false].map(|is_split| super::words(text.as_bytes(), &known, is_split));
-            // One that ends far down, or in a comment or a script, is none.
+            // One that ends far down, or in a comment or a script, does not count.
             let at = title_end(text.as_bytes()).filter(|_| split.title.count == read(head.as_bytes(), "host.test").count);
             let mut alone = super::words(&text.as_bytes()[at.unwrap_or_default()..], &known, false);
             for words in [&mut split, &mut all, &mut alone] {

@@ -18,7 +18,7 @@ use crate::driver::own;
 use crate::driver::{Fields, checksum};
 use crate::frontier::Timestamp;
 
-/// What one run of a job passes on to the next, beside the frontier. Each checkpoint contains it.
+/// What one run of a job passes on to the next, besides the frontier. Each checkpoint contains it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Carried {

@@ -50,7 +50,7 @@ struct Tail {
     held: Vec<u8>,
 }
 
-/// The parts of a page beside its record, each kept only if a sink wants it.
+/// The parts of a page besides its record, each kept only if a sink wants it.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct PageExtras {
     pub(in crate::crawl) exchange: Option<Box<Exchange>>,

@@ -1,4 +1,4 @@
-//! Sinks: outputs of a job beside `pages.jsonl`, to which each page that is done adds some bytes; and one of them, the list of links,
+//! Sinks: outputs of a job besides `pages.jsonl`, to which each page that is done adds some bytes; and one of them, the list of links,
 //! `links.jsonl`.
 
 use std::fmt::Debug;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::page_record::{PageRecord, add_line};
 use crate::crawl::http::Exchange;
 
-/// An output of a job beside `pages.jsonl`: a file, or a series of files, to which each page that is done adds some bytes.
+/// An output of a job besides `pages.jsonl`: a file, or a series of files, to which each page that is done adds some bytes.
 ///
 /// The crawl owns the files. It appends in the order in which pages are done, and says in each page's record [where its bytes
 /// are](PageRecord::outputs). After a crash it cuts off bytes that belong to no page that is done. A page is done only if its record and

@@ -75,7 +75,7 @@ impl Extract {
         }
     }
 
-    /// Fingerprints what a page says, for the budgets' second seen set. A page with few words has no fingerprint of words: many pages have
+    /// Fingerprints a page's content, for the budgets' second seen set. A page with few words has no fingerprint of words: many pages have
     /// the same few words. In a long page, everything after the words that are read counts byte by byte.
     pub(in crate::crawl) fn read_content(&mut self, page: Fingerprint, body: &[u8], known: &KnownWords, has_ids: bool) {
         const FEW: usize = 16;

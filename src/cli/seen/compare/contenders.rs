@@ -17,7 +17,7 @@ pub(super) trait Contender<K: ?Sized> {
     /// Whether a key was inserted, or is a false positive.
     fn contains(&self, key: &K) -> bool;
 
-    /// Memory in use, in bytes, with everything kept beside the keys.
+    /// Memory in use, in bytes, with everything that is kept besides the keys.
     fn bytes(&self) -> u64;
 
     /// By theory, the share of new keys taken for seen after `keys` distinct ones; 0 if keys are kept whole.

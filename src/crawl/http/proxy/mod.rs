@@ -35,7 +35,7 @@
 
 mod address;
 mod fault;
-#[expect(clippy::module_inception, reason = "the wing has its name from what stands in it")]
+#[expect(clippy::module_inception, reason = "the module is named after the type in it")]
 mod proxy;
 mod tunnel;
 
