@@ -80,17 +80,27 @@ impl Priorities {
     /// The same, for a priority that is not the number of its front queue. The free one with the greatest number is taken: the others may
     /// be needed for depths.
     fn search(&self, priority: i64, is_free: impl Fn(u8) -> bool) -> FrontQueue {
-        let place = match self.order.binary_search_by_key(&priority, |front| self.of(*front)) {
-            Ok(place) => return FrontQueue::Exact(self.order[place]),
-            Err(place) => place,
-        };
+        if let Some(exact) = self.exact(priority) {
+            return FrontQueue::Exact(exact);
+        }
         if let Some(free) = (0..=u8::MAX).rev().find(|front| is_free(*front)) {
             return FrontQueue::Free(free);
         }
+        FrontQueue::Closest(self.closest(priority))
+    }
+
+    /// The front queue that stands for a priority, if one does.
+    pub(crate) fn exact(&self, priority: i64) -> Option<u8> {
+        let front = self.closest(priority);
+        (self.of(front) == priority).then_some(front)
+    }
+
+    /// The front queue whose priority is this or closest to it, whether it has URLs or not.
+    pub(crate) fn closest(&self, priority: i64) -> u8 {
+        let place = self.order.partition_point(|front| self.of(*front) < priority);
         let [better, worse] = [place.checked_sub(1), Some(place)].map(|place| self.order.get(place?).copied());
         let away = |front: &u8| self.of(*front).abs_diff(priority);
-        let closest = better.into_iter().chain(worse).min_by_key(away);
-        FrontQueue::Closest(closest.expect("there are 256"))
+        better.into_iter().chain(worse).min_by_key(away).expect("there are 256")
     }
 
     /// Lets a front queue without URLs stand for a priority. O(front queues).

@@ -453,7 +453,9 @@ impl Trail {
             | Record::Extended { .. }
             | Record::Host(_)
             | Record::Lent(_)
+            | Record::Moved(_)
             | Record::Priority { .. }
+            | Record::Rescored(_)
             | Record::Returned { .. }
             | Record::Rules { .. } => {}
         }

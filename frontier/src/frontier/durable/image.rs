@@ -138,7 +138,7 @@ pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Resul
 
 /// As [`waiting`], and with the places of the robots rules of the hosts in the chunk.
 pub(crate) fn needed(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
-    if slice.first() == Some(&SCHEDULE) {
+    if slice.first().is_some_and(|mark| [SCHEDULE, PRIORITIES].contains(mark)) {
         return waiting(slice, each);
     }
     while !slice.is_empty() {

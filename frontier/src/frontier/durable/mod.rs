@@ -11,10 +11,11 @@
 //! one, since URLs that wait together were found together.
 //!
 //! Here is the journal, as a trait and in memory. `record` has records, receipts, rounds of rules and counts. `entry` is an admission and
-//! its bytes, `image` the bytes of a host.
+//! its bytes, `moves` URLs that get other priorities, `image` the bytes of a host.
 
 pub(crate) mod entry;
 pub(crate) mod image;
+pub(crate) mod moves;
 pub(crate) mod record;
 
 use std::collections::HashMap;
@@ -27,10 +28,11 @@ use crate::gate::{DropRule, Position};
 
 pub(crate) use entry::Entry;
 pub(crate) use image::{BadSlice, IdleHost, idle_hosts, needed, waiting};
+pub(crate) use moves::{Moves, MovesBuf, Scores, ScoresBuf};
 pub use record::Receipt;
 pub(crate) use record::{
-    AnsweredRecord, Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, HostRecord, LentRecord, Receipts,
-    ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled,
+    AnsweredRecord, Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, HostRecord, LentRecord, MovedRecord,
+    Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled,
 };
 
 /// Implemented for the journals of this crate alone.

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::Entry;
+use super::{Entry, Moves, Scores};
 use crate::address::Fingerprint;
 use crate::bytes::varint::walk;
 use crate::bytes::{Fields, half_checksum};
@@ -63,6 +63,10 @@ pub enum Record<'a> {
         /// The priority.
         priority: i64,
     },
+    /// URLs that wait at a host got other priorities.
+    Moved(MovedRecord<'a>),
+    /// URLs that are in no host's queue got other priorities.
+    Rescored(Scores<'a>),
     /// Something was learned of a host without a page.
     Host(HostRecord<'a>),
     /// A lease went out, under a token.
@@ -103,6 +107,15 @@ pub struct DueRecord<'a> {
     pub from: Option<Aside>,
     /// Its place in the queue, as in [`Entry::after`].
     pub after: Option<u16>,
+}
+
+/// URLs of a host that got other priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovedRecord<'a> {
+    /// The text of their host's [`HostKey`](crate::address::HostKey).
+    pub host: &'a str,
+    /// Which, and where they went.
+    pub moves: Moves<'a>,
 }
 
 /// A lease that went out under a token.

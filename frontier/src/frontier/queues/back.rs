@@ -389,5 +389,6 @@ impl Back {
     }
 }
 
+mod moves;
 #[cfg(test)]
 mod tests;

@@ -107,6 +107,11 @@ impl Schedule {
         reasons.flat_map(|(refusal, queue)| self.positions(queue).map(move |position| (position, refusal)))
     }
 
+    /// Each URL that waits for a time, is set aside or is parked.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Position> {
+        self.seconds.values().flat_map(|queue| self.positions(queue))
+    }
+
     /// Whether it is empty: no URL waits, is set aside or is parked.
     pub(crate) fn is_blank(&self) -> bool {
         self.seconds.is_empty()

@@ -2,7 +2,7 @@
 //!
 //! Only [`State::apply`] changes what a [`State`] knows. A [`Change`] is a record with what the state cannot look up by itself. `save`
 //! writes a state in chunks: [`SavedAt`](save::SavedAt) has the one rule on which records a chunk already has. `resume` rebuilds a state
-//! from chunks and records: [`Lost`](resume::Lost) has the one rule on pages whose records the output lost.
+//! from chunks and records: [`Lost`](restore::Lost) has the one rule on pages whose records the output lost.
 //!
 //! # The rule
 //!
@@ -36,6 +36,8 @@
 //! | `Aside` | a URL leaves its queue, or where an earlier round set it aside, and is set aside |
 //! | `Rules` | a new round of rules begins |
 //! | `Priority` | a front queue stands for another priority |
+//! | `Moved` | URLs go to other levels of their host's queue |
+//! | `Rescored` | URLs that are in no host's queue have other priorities |
 //! | `Forgotten` | a URL leaves the seen set |
 //! | `Host` | a host gets the status in it, and what is known of its robots.txt may change |
 //! | `Lent` | a lease is out under a token, until a record says that it is back |
@@ -46,12 +48,15 @@
 
 mod change;
 mod leases;
+mod rescored;
+mod restore;
 mod resume;
 mod save;
 
 use std::sync::Arc;
 
 use crate::address::{Fingerprint, host_of};
+use crate::frontier::Validators;
 use crate::frontier::durable::{Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled};
 use crate::frontier::hosts::{
     Evicted, GroupUsage, Host, HostCost, HostId, HostPolicy, HostSlots, HostStatistics, HostStatus, Hosts,
@@ -59,12 +64,12 @@ use crate::frontier::hosts::{
 };
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
-use crate::frontier::{Timestamp, Validators};
 use crate::gate::{Gate, Position, Refusal, SeenTest};
 use crate::seen::{Removal, SeenError};
 
 pub(crate) use change::{Change, Count, PendingParts};
 pub(crate) use leases::{LeaseAnswer, LeaseTable, OutLease};
+pub(crate) use rescored::Rescored;
 pub(crate) use resume::Resume;
 pub(crate) use save::StateChunk;
 
@@ -94,6 +99,8 @@ pub(crate) struct State {
     judged_by: RuleRound,
     /// The leases that are out under a token.
     leases: LeaseTable,
+    /// The priorities of URLs that are in no host's queue, if they are not those of their entries.
+    rescored: Rescored,
 }
 
 impl State {
@@ -110,6 +117,7 @@ impl State {
             count: Count::default(),
             judged_by: RuleRound::default(),
             leases: LeaseTable::default(),
+            rescored: Rescored::default(),
         }
     }
 
@@ -127,6 +135,7 @@ impl State {
             Record::Settled(settled) => self.settled(settled, None, change),
             Record::Again { settled, entry } => self.settled(settled, Some(entry), change),
             Record::Due(due) => {
+                self.rescored.remove(due.position);
                 if let Some(from) = due.from {
                     self.leaves_aside(from, host, fresh);
                 } else {
@@ -156,6 +165,13 @@ impl State {
                 }
             }
             Record::Priority { front, priority } => self.back.priorities_mut().set(*front, *priority),
+            Record::Moved(moved) => {
+                self.rescored.note_moved();
+                if let Some(host) = host {
+                    self.back.move_urls(&mut self.hosts[host].queue, moved.moves);
+                }
+            }
+            Record::Rescored(scores) => self.rescored.set(*scores),
             Record::Forgotten { fingerprint } => {
                 if fresh.seen {
                     // Layouts that cannot forget have no such records.
@@ -462,6 +478,12 @@ impl State {
         &mut self.leases
     }
 
+    /// The priorities of URLs that are in no host's queue, if they are not those of their entries.
+    #[inline]
+    pub(crate) fn rescored(&self) -> &Rescored {
+        &self.rescored
+    }
+
     /// Bytes of robots rules in memory.
     pub(crate) fn rules_memory(&self) -> usize {
         self.rules.memory()
@@ -474,7 +496,7 @@ impl State {
 
     /// Bytes of memory held by queues of URLs.
     pub(crate) fn queues_memory(&self) -> usize {
-        self.back.memory() + self.schedule.memory() + self.leases.memory()
+        self.back.memory() + self.schedule.memory() + self.rescored.memory() + self.leases.memory()
     }
 
     /// The host with this key, if it is in memory.
@@ -525,74 +547,5 @@ impl State {
     /// If the layout cannot forget.
     pub(crate) fn forget(&self, fingerprint: Fingerprint) -> Result<Removal, SeenError> {
         self.gate.seen().remove(fingerprint)
-    }
-}
-
-/// The parts of a checkpoint, which a resume loads besides records.
-impl State {
-    /// Loads a host of a checkpoint with its queue; `None` if `load` fails, or its key is already there.
-    fn load_host(&mut self, load: impl FnOnce(&mut Back) -> Option<(Host, Usage)>) -> Option<()> {
-        let (host, usage) = load(&mut self.back)?;
-        self.count.queued += u64::from(host.queue.len());
-        self.count.retired_hosts += u64::from(host.status.is_retired());
-        self.rules.came(&host);
-        let id = self.hosts.add(host)?;
-        *self.hosts.usage_mut(id) = usage;
-        let policy = self.hosts.politeness_table().policy(self.hosts[id].policy);
-        self.groups.get_mut(policy).into_iter().for_each(|group| group.join(usage));
-        Some(())
-    }
-
-    /// Counts a host that was evicted before the checkpoint.
-    fn load_evicted(&mut self, host: &Host, usage: Usage, politeness_table: &PolitenessTable) {
-        self.count.retired_hosts += u64::from(host.status.is_retired());
-        self.groups.get_mut(politeness_table.policy(host.policy)).into_iter().for_each(|group| group.join(usage));
-        self.evicted.add(HostStatistics::of(host, usage, politeness_table));
-    }
-
-    /// Takes back what a page whose record is lost used of its host's budget.
-    fn take_back(&mut self, id: HostId, cost: HostCost) {
-        self.hosts.usage_mut(id).take_back(cost);
-        let policy = self.hosts.politeness_table().policy(self.hosts[id].policy);
-        self.groups.get_mut(policy).into_iter().for_each(|usage| usage.take_back(cost));
-    }
-
-    /// The schedule, to load pieces of a checkpoint, and for pages whose records are lost.
-    fn schedule_mut(&mut self) -> &mut Schedule {
-        &mut self.schedule
-    }
-
-    /// The sums, to load those of a checkpoint, and for pages whose records are lost.
-    fn count_mut(&mut self) -> &mut Count {
-        &mut self.count
-    }
-
-    /// The round of rules, to load that of a checkpoint.
-    fn rules_mut(&mut self) -> &mut RuleRound {
-        &mut self.judged_by
-    }
-
-    /// The gate, while it is not shared.
-    fn gate_mut(&mut self) -> &mut Gate {
-        Arc::get_mut(&mut self.gate).expect("it is not shared before the frontier is finished")
-    }
-
-    /// Queues a page, with its used tries, before all others of its priority.
-    fn queue_first(&mut self, host: HostId, queued: Queued, tries: u8) {
-        self.back.push_front(&mut self.hosts[host].queue, queued);
-        self.back.set_tries(queued.position, tries);
-        self.count.queued += 1;
-    }
-
-    /// Limits the times of each host in memory, and notes how to limit those of evicted hosts when they come back. For a resume, which
-    /// knows the current time.
-    fn set_clocks(&mut self, since: Option<Timestamp>, was_ahead: bool, now: Timestamp) {
-        (self.evicted.since, self.evicted.was_ahead) = (since, was_ahead);
-        let politeness_table = Arc::clone(self.hosts.politeness_table());
-        for id in self.hosts.ids() {
-            let host = &mut self.hosts[id];
-            self.evicted.set_clock(host, &politeness_table, now);
-            host.status.due = host.status.due.max(now);
-        }
     }
 }

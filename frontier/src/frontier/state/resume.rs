@@ -25,13 +25,13 @@
 //! An earlier resume after an earlier crash did the same. So the replay queues those pages where that resume did: at the record that says
 //! that the journal was opened again.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ahash::AHashMap;
 
+use super::restore::{Again, Done, Lost, LostPage};
 use super::save::SavedAt;
 use super::{Change, LeaseTable, PendingParts, State};
 use crate::address::{CanonicalUrl, Canonicalizer, HostKey, IdentityBuf, host_of};
@@ -39,7 +39,7 @@ use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
-use crate::frontier::hosts::{Host, HostCost, HostId, PolitenessTable};
+use crate::frontier::hosts::{Host, HostId, PolitenessTable};
 use crate::frontier::queues::{self, Queued, SCHEDULE};
 use crate::frontier::{Frontier, FrontierOptions, LeaseToken, PRIORITIES, Priorities, Timestamp};
 use crate::gate::{Found, Gate, OptionError, Position, fingerprint};
@@ -105,6 +105,9 @@ impl Resume {
     /// # Errors
     /// If it is not valid.
     pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
+        if let Some(loaded) = self.state.rescored.load(slice) {
+            return loaded.map_err(|_| BadSlice);
+        }
         if slice.first() == Some(&PRIORITIES) {
             *self.state.back.priorities_mut() = Priorities::load(slice).ok_or(BadSlice)?;
             self.pieces.priorities = position;
@@ -193,6 +196,7 @@ impl Resume {
             Record::Settled(settled) => self.settled(at, record, settled, None, has, evicted)?,
             Record::Again { settled, entry } => self.settled(at, record, settled, Some(entry), has, evicted)?,
             Record::Due(due) => {
+                self.state.rescored.remove(due.position);
                 // If the URL is not there, the schedule was saved after the URL had left it, and the chunk of its host even later: both
                 // have the record.
                 let schedule = self.state.schedule();
@@ -217,7 +221,12 @@ impl Resume {
                 self.apply(at, record, host, None, fresh);
             }
             Record::Priority { .. } if at < self.pieces.priorities => {}
-            Record::Rules { .. } | Record::Extended { .. } | Record::Priority { .. } => {
+            Record::Moved(moved) => {
+                self.lost.queue_moved(moved.moves, &mut self.state);
+                let host = self.host(moved.host, evicted)?;
+                self.apply(at, record, host, None, fresh);
+            }
+            Record::Rules { .. } | Record::Extended { .. } | Record::Priority { .. } | Record::Rescored(_) => {
                 self.apply(at, record, None, None, fresh);
             }
             Record::Forgotten { fingerprint } => {
@@ -490,106 +499,5 @@ impl Resume {
     ) -> io::Result<HostId> {
         let known = self.host(key, evicted)?;
         Ok(known.unwrap_or_else(|| self.state.add_host(Host::new(HostKey::of_origin(key)))))
-    }
-}
-
-/// Pages whose records the outputs may not have: a crash may have lost the records, or a resume may have cut the output before their ends.
-#[derive(Debug, Default)]
-pub(super) struct Lost {
-    /// Pages whose records are lost. They are queued before all others, at the point of the replay where they were queued before: where the
-    /// journal was opened again, or else at the end of this resume.
-    pages: BTreeMap<Position, LostPage>,
-    /// Pages that are done, unless the output later proves to have been cut before their records.
-    done: Vec<Done>,
-}
-
-/// A page that is queued again if its record is lost.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LostPage {
-    /// Its host, which stays in memory: nothing is evicted during a resume.
-    pub(super) host: HostId,
-    /// Its position and priority in the queue.
-    pub(super) queued: Queued,
-    /// The tries that it had used before.
-    pub(super) tries: u8,
-    /// Where its record ends.
-    pub(super) end: u64,
-    /// What it used of its host's budget.
-    pub(super) cost: HostCost,
-}
-
-impl LostPage {
-    /// Queues it before all others of its priority.
-    fn queue(self, state: &mut State) {
-        state.queue_first(self.host, self.queued, self.tries);
-    }
-}
-
-/// A page that is done.
-#[derive(Debug)]
-pub(super) struct Done {
-    /// The page to queue if its record proves to be lost.
-    pub(super) page: LostPage,
-    /// The entry by which it is to be fetched again.
-    pub(super) again: Option<Again>,
-}
-
-/// How a page that is done is to be fetched again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Again {
-    /// The time that it waits for.
-    pub(super) at: Timestamp,
-    /// The entry by which it waits.
-    pub(super) position: Position,
-    /// Whether it was given up.
-    pub(super) is_parked: bool,
-}
-
-impl Lost {
-    /// Adds a page whose record is lost.
-    pub(super) fn add(&mut self, page: LostPage) {
-        self.pages.insert(page.queued.position, page);
-    }
-
-    /// Adds a page that is done and whose record is there.
-    pub(super) fn add_done(&mut self, done: Done) {
-        self.done.push(done);
-    }
-
-    /// If this page's record was lost, queues it: a later record is about it, so it was in its queue again.
-    pub(super) fn queue(&mut self, page: Position, state: &mut State) {
-        if let Some(page) = self.pages.remove(&page) {
-            page.queue(state);
-        }
-    }
-
-    /// The journal was opened again here, and the first output was cut to `output` bytes: pages whose records ended after that were queued
-    /// then. The bytes that are there now may be those of other pages.
-    pub(super) fn cut(&mut self, output: u64, state: &mut State) {
-        while let Some(Done { page, again }) = self.done.pop_if(|done| done.page.end > output) {
-            match again {
-                // It was given up, and has been asked for again since: it is queued already.
-                Some(Again { at, position, is_parked: true }) if !state.schedule_mut().remove(at, position) => continue,
-                Some(Again { at, position, is_parked: false }) if state.schedule_mut().remove(at, position) => {
-                    state.gate().retract(1);
-                }
-                _ => {}
-            }
-            state.take_back(page.host, page.cost);
-            self.add(page);
-            state.count_mut().completed -= 1;
-        }
-        let count = state.count_mut();
-        count.output = count.output.min(output);
-        let pages = std::mem::take(&mut self.pages).into_iter();
-        let (kept, queued) = pages.partition(|(_, page)| page.end <= output);
-        self.pages = queued;
-        self.queue_all(state);
-        self.pages = kept;
-    }
-
-    /// Queues all pages whose records are lost, in their order, before all others.
-    pub(super) fn queue_all(&mut self, state: &mut State) {
-        std::mem::take(&mut self.pages).into_values().rev().for_each(|page| page.queue(state));
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct StateChunk(Part);
 enum Part {
     /// The priorities of front queues.
     Priorities,
+    /// The priorities of URLs that are in no host's queue, from this position on.
+    Rescored(Position),
     /// The schedule, from this second on.
     Schedule(u64),
     /// Hosts, by the chunk's number.
@@ -40,15 +42,19 @@ impl Default for StateChunk {
 }
 
 impl State {
-    /// Appends a chunk; returns the next one. The priorities go first, so that a replay knows them for each host. Then the schedule: a URL that leaves it before its piece is saved is in its host's
-    /// chunk, which is saved later. An empty schedule has no piece, nor have priorities that are the numbers of
-    /// their front queues.
+    /// Appends a chunk; returns the next one. The priorities go first, so that a replay knows them for each host. Then the schedule: a URL
+    /// that leaves it before its piece is saved is in its host's chunk, which is saved later. An empty schedule has no piece, nor have
+    /// priorities that are the numbers of their front queues, or those of entries as long as no URL was moved.
     pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         let hosts = self.hosts();
         let number = match self.part(slice) {
             Part::Priorities => {
                 self.back().priorities().save(to);
-                return Some(StateChunk(Part::Schedule(0)));
+                return Some(StateChunk(Part::Rescored(Position::default())));
+            }
+            Part::Rescored(from) => {
+                let next = self.rescored().save(from, to);
+                return Some(StateChunk(next.map_or(Part::Schedule(0), Part::Rescored)));
             }
             Part::Schedule(from) => {
                 let next = self.schedule().save(from, to);
@@ -65,8 +71,12 @@ impl State {
     fn part(&self, slice: StateChunk) -> Part {
         match slice.0 {
             Part::Priorities if !self.back().priorities().is_plain() => Part::Priorities,
-            Part::Priorities | Part::Schedule(_) if self.schedule().is_blank() => Part::Hosts(0),
-            Part::Priorities => Part::Schedule(0),
+            Part::Priorities | Part::Rescored(_) if self.rescored().has_moved() => match slice.0 {
+                Part::Rescored(from) => Part::Rescored(from),
+                _ => Part::Rescored(Position::default()),
+            },
+            Part::Priorities | Part::Rescored(_) | Part::Schedule(_) if self.schedule().is_blank() => Part::Hosts(0),
+            Part::Priorities | Part::Rescored(_) => Part::Schedule(0),
             part => part,
         }
     }
@@ -75,7 +85,7 @@ impl State {
     pub(crate) fn hosts_of(&self, slice: StateChunk) -> impl Iterator<Item = &Host> {
         let hosts = match self.part(slice) {
             Part::Hosts(number) => Some(self.slice_of_hosts(number)),
-            Part::Priorities | Part::Schedule(_) => None,
+            Part::Priorities | Part::Rescored(_) | Part::Schedule(_) => None,
         };
         hosts.into_iter().flatten().map(|(host, _)| host)
     }
@@ -102,8 +112,8 @@ impl State {
 /// A checkpoint does not stop the crawl: its pieces are saved one after another while the crawl goes on, each at its own position. So there
 /// is one rule on resume: *a record is new to the pieces that were saved before it was written, and to no others.*
 ///
-/// The order is priorities, schedule, hosts, seen set, counts. A URL that left the schedule before its piece was saved is in its host's chunk, which
-/// was saved later.
+/// The order is priorities, schedule, hosts, seen set, counts. A URL that left the schedule before its piece was saved is in its host's
+/// chunk, which was saved later. The pieces of [`Rescored`](super::Rescored) need no position: what the last record said of a URL counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SavedAt {
     /// For each chunk of hosts, one more than its last host's number, and where it was saved; ascending.

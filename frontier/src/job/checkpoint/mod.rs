@@ -5,8 +5,8 @@
 //! the previous one serves, with a longer replay. No number is given out twice, so files of two attempts never meet.
 //!
 //! ```text
-//! hosts-N         header, then a frame for each slice: of the schedule if there is one, then of the hosts; then, if any are known,
-//!                 one frame with the addresses of these hosts, for commands that look at a job; then an empty frame
+//! hosts-N         header, then a frame for each slice: of priorities and of moved URLs if there are any, of the schedule if there is
+//!                 one, then of the hosts; then, if any are known, one frame with the addresses of these hosts, for commands that look at a job; then an empty frame
 //! seen-N          a snapshot of the seen set, as `crawler seen info` reads it; missing while nothing was seen
 //! contents-N      a snapshot of the contents of pages, likewise
 //! checkpoint-N    header, then one frame: the summary
@@ -53,7 +53,7 @@
 //! A seen set that can forget has a position for each shard. Admissions and removals before that position are already in the snapshot:
 //! repeating one could make a counting filter forget another URL.
 //!
-//! The order is schedule, hosts, seen set, contents, counts. A URL that left the schedule before the schedule was saved is in its host's
+//! The order is priorities, schedule, hosts, seen set, contents, counts. A URL that left the schedule before the schedule was saved is in its host's
 //! slice, which is saved later. While the counts are taken, no URL is between the gate and the frontier, and the journal is safe on disk up
 //! to this moment before the last file is written. So every URL that the seen set holds was submitted, and is in the journal. A URL that is
 //! only in the seen set would never be fetched.

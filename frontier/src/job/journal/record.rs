@@ -22,6 +22,8 @@
 //! | 15, due at a place | 1 or 2 more than kind 5 | as kind 5, if the last goes first |
 //! | 16, priority | 9 | for each priority that no front queue stands for |
 //! | 17, answered | about 21 and the host | for each page with a token whose host was said to be done |
+//! | 18, moved | about 4 for each URL, and the host | for URLs of a host that get other priorities |
+//! | 19, rescored | about 4 for each URL | for URLs that wait for a time, or are set aside, and get other priorities |
 //!
 //! A host that is ill takes 5 bytes more, plus the failure's words.
 //!
@@ -37,13 +39,14 @@
 
 use super::JournalError;
 use super::record_parts::{
-    HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, read_yielded, write_clock, write_host, write_yielded,
+    HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, read_moved, read_yielded, write_clock, write_host,
+    write_moved, write_yielded,
 };
 use crate::address::Fingerprint;
 use crate::bytes::{Fields, half_checksum, varint};
 use crate::frontier::{
     AnsweredRecord, Aside, AsideRecord, DisallowedRecord, DueRecord, Entry, HostCost, LeaseToken, LentRecord, Receipts,
-    Record, Settled, Timestamp,
+    Record, Scores, Settled, Timestamp,
 };
 use crate::gate::{Position, Refusal};
 
@@ -92,6 +95,8 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
         Record::Due(_) => 15,
         Record::Priority { .. } => 16,
         Record::Answered(_) => 17,
+        Record::Moved(_) => 18,
+        Record::Rescored(_) => 19,
     }
 }
 
@@ -120,6 +125,8 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
             to.push(u8::from(*is_overdue));
         }
         Record::Answered(answered) => write_answered(answered, to),
+        Record::Moved(moved) => write_moved(moved, to),
+        Record::Rescored(scores) => to.extend_from_slice(scores.to_bytes()),
     }
 }
 
@@ -146,6 +153,8 @@ pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>,
         15 => read_due(&mut fields, true).map(Record::Due),
         16 => fields.u8().and_then(|front| Ok(Record::Priority { front, priority: fields.u64()?.cast_signed() })),
         17 => read_answered(&mut fields).map(Record::Answered),
+        18 => read_moved(&mut fields).map(Record::Moved),
+        19 => Scores::read(fields.bytes()).map(Record::Rescored),
         _ => return Err(Unreadable::Kind(kind)),
     };
     record.and_then(|record| fields.end().map(|()| record)).map_err(Unreadable::Payload)
@@ -413,7 +422,9 @@ mod tests {
 
     use super::*;
     use crate::address::Identity;
-    use crate::frontier::{Failure, FailureState, HostRecord, HostStatus, RobotsRecord, Timestamp, Trouble};
+    use crate::frontier::{
+        Failure, FailureState, HostRecord, HostStatus, MovedRecord, Moves, RobotsRecord, Timestamp, Trouble,
+    };
     use crate::gate::{SeenTest, Via};
 
     const HERE: Position = Position::from_u64(0x0102_0304_0506);
@@ -530,6 +541,9 @@ mod tests {
         let mut records = vec![Record::Lent(page), Record::Lent(robots), Record::Extended { token, deadline }];
         records.extend([false, true].map(|is_overdue| Record::Returned { token, is_overdue }));
         records.push(Record::Priority { front: 255, priority: -7 });
+        let moves = Moves::read(&[1, 9, 0xac, 2, 3, 2, 8, 9, 1, 255]).unwrap();
+        records.push(Record::Moved(MovedRecord { host, moves }));
+        records.push(Record::Rescored(Scores::read(&[8, 3, 1, 0]).unwrap()));
         for (keeps_tries, bytes) in [(false, 0), (true, u64::MAX)] {
             let status = HostStatus { due: deadline, failures: 7, has_answered: keeps_tries, ..HostStatus::default() };
             records.push(Record::Answered(AnsweredRecord { host, status, token, bytes, keeps_tries }));

@@ -1,4 +1,4 @@
-//! Parts of records, as bytes: the status of a host, and the yield of a page.
+//! Parts of records, as bytes: the status of a host, the yield of a page, and URLs that move.
 //!
 //! Each record of a host has its whole clock and illness, not just the changes. So a replay needs only the last record of a host, and need
 //! not begin with the first.
@@ -29,8 +29,10 @@
 use std::time::Duration;
 
 use crate::address::Fingerprint;
-use crate::bytes::Fields;
-use crate::frontier::{Failure, FailureState, HostRecord, HostStatus, RobotsRecord, Timestamp, Trouble};
+use crate::bytes::{Fields, varint};
+use crate::frontier::{
+    Failure, FailureState, HostRecord, HostStatus, MovedRecord, Moves, RobotsRecord, Timestamp, Trouble,
+};
 use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 
 /// Flags of a host's status.
@@ -105,6 +107,18 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
     };
     let (was_asked, is_retry) = (flags & WAS_ASKED != 0, flags & IS_RETRY != 0);
     Ok(HostRecord { host, status, robots, was_asked, is_retry })
+}
+
+/// Appends URLs of a host that got other priorities: kind 18.
+pub(super) fn write_moved(MovedRecord { host, moves }: &MovedRecord<'_>, to: &mut Vec<u8>) {
+    varint::put(to, host.len() as u64);
+    to.extend_from_slice(host.as_bytes());
+    to.extend_from_slice(moves.to_bytes());
+}
+
+pub(super) fn read_moved<'a>(fields: &mut Fields<'a>) -> Result<MovedRecord<'a>, &'static str> {
+    let length = usize::try_from(fields.varint()?).map_err(|_| "a text that cannot be that long")?;
+    Ok(MovedRecord { host: fields.text(length)?, moves: Moves::read(fields.bytes())? })
 }
 
 /// The flags of a host's status, which share a byte with the record's own.

@@ -5,14 +5,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::frontier::durable::MovesBuf;
 
 #[derive(Clone, Debug)]
 enum Action {
-    Push { priority: u8, position: u64, is_front: bool },
-    Remove { priority: u8, place: usize, urls: u32 },
-    Replace { priority: u8, place: usize, position: u64 },
-    Try { priority: u8, place: usize, tries: u8 },
-    Miss { priority: u8, position: u64 },
+    Push {
+        priority: u8,
+        position: u64,
+        is_front: bool,
+    },
+    Remove {
+        priority: u8,
+        place: usize,
+        urls: u32,
+    },
+    Replace {
+        priority: u8,
+        place: usize,
+        position: u64,
+    },
+    Try {
+        priority: u8,
+        place: usize,
+        tries: u8,
+    },
+    Miss {
+        priority: u8,
+        position: u64,
+    },
+    /// Each of these goes to a priority, after this many, or after all.
+    Move {
+        urls: Vec<(u8, usize, u8)>,
+        after: Option<u16>,
+    },
 }
 
 fn actions() -> impl Strategy<Value = Vec<(usize, Action)>> {
@@ -27,6 +52,8 @@ fn actions() -> impl Strategy<Value = Vec<(usize, Action)>> {
             .prop_map(|(priority, place, position)| Action::Replace { priority, place, position }),
         2 => (0..4u8, place(), 0..3u8).prop_map(|(priority, place, tries)| Action::Try { priority, place, tries }),
         1 => (0..4u8, position()).prop_map(|(priority, position)| Action::Miss { priority, position }),
+        2 => (prop::collection::vec((0..4u8, 0..60usize, 0..5u8), 0..30), prop::option::of(0..4u16))
+            .prop_map(|(urls, after)| Action::Move { urls, after }),
     ];
     proptest::collection::vec((0..3usize, action), 0..600)
 }
@@ -90,6 +117,35 @@ proptest! {
                     if let Some(tried) = list.get_mut(place) {
                         back.set_tries(tried.0, tries);
                         tried.1 = tries;
+                    }
+                }
+                Action::Move { urls, after } => {
+                    let to: BTreeMap<(u8, usize), u8> =
+                        urls.into_iter().map(|(priority, place, to)| ((priority, place), to)).collect();
+                    let mut moves = MovesBuf::default();
+                    let places: Vec<_> = after.map(|after| (0..5).map(|front| (front, after)).collect()).unwrap_or_default();
+                    moves.begin();
+                    let mut moved = Vec::new();
+                    for (priority, list) in &mut *lists_of {
+                        moves.level(*priority);
+                        let mut place = 0;
+                        list.retain(|(position, tries)| {
+                            let to = to.get(&(*priority, place)).filter(|to| *to != priority && *tries == 0);
+                            place += 1;
+                            if let Some(to) = to {
+                                moves.url(*position, *to);
+                                moved.push((*to, *position));
+                            }
+                            to.is_none()
+                        });
+                    }
+                    moves.places(&places);
+                    prop_assert_eq!(back.move_urls(queue, moves.list()), moved.len());
+                    let before: BTreeMap<u8, usize> = lists_of.iter().map(|(front, list)| (*front, list.len())).collect();
+                    for (to, position) in moved {
+                        let list = lists_of.entry(to).or_default();
+                        let kept = before.get(&to).copied().unwrap_or_default();
+                        list.insert(after.map_or(list.len(), |after| kept.min(after.into())), (position, 0));
                     }
                 }
                 Action::Miss { priority, position } => {

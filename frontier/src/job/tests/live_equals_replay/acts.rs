@@ -63,6 +63,12 @@ pub(super) enum Act {
     Extend {
         which: prop::sample::Index,
     },
+    /// Pages get other priorities: one in so many positions of those that wait, and those of these URLs.
+    Reprioritize {
+        one_in: u8,
+        score: i64,
+        urls: Vec<(u8, u8)>,
+    },
     /// Some idle hosts are evicted, unless a checkpoint is under way.
     Evict {
         host: u8,
@@ -102,7 +108,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => (0..6u8, any::<bool>()).prop_map(|(host, is_undone)| Act::Drop { host, is_undone }),
         1 => (0..3u8, any::<bool>()).prop_map(|(digit, is_undone)| Act::DropPages { digit, is_undone }),
         6 => Just(Act::Lease),
-        6 => (any::<prop::sample::Index>(), how, links).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
+        6 => (any::<prop::sample::Index>(), how, links.clone()).prop_map(|(which, how, links)| Act::Complete { which, how, links }),
         4 => (any::<prop::sample::Index>(), prop::sample::select(vec![200, 200, 200, 404, 429, 500, 503]))
             .prop_map(|(which, status)| Act::Answered { which, status }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(which, address)| Act::Resolve { which, address }),
@@ -111,6 +117,9 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => (any::<prop::sample::Index>(), 0..250u16).prop_map(|(which, seconds)| Act::Again { which, seconds }),
         1 => (0..6u8).prop_map(|host| Act::Evict { host }),
         1 => any::<prop::sample::Index>().prop_map(|which| Act::Extend { which }),
+        2 => (1..9u8, prop_oneof![3 => 0..4i64, 1 => any::<i64>()], links).prop_map(|(one_in, score, urls)| {
+            Act::Reprioritize { one_in, score, urls }
+        }),
         3 => Just(Act::Save),
     ];
     prop::collection::vec(act, 0..120)

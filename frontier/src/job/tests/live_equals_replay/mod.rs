@@ -49,6 +49,11 @@ fn bytes(state: &State, images: &Images) -> Vec<u8> {
         format!("{:?} {:?} {} {:?}", state.count(), state.rules(), gate.admitted(), gate.budgets().slots()).as_bytes(),
     );
     state.leases().save(&mut bytes);
+    state.back().priorities().save(&mut bytes);
+    let mut rest = Some(Position::default());
+    while let Some(from) = rest {
+        rest = state.rescored().save(from, &mut bytes);
+    }
     bytes
 }
 

@@ -10,10 +10,11 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::acts::{Act, How};
-use crate::address::{Fingerprint, FingerprintKey, host_of, path_and_query};
+use crate::address::{Fingerprint, FingerprintKey, Identity, host_of, path_and_query};
 use crate::frontier::{
     Counts, Entry, Failure, Frontier, FrontierOptions, HostAnswer, HostGroup, HostRule, Href, Journal, Lease,
-    LeaseKind, Next, Outcome, QueueOrder, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, idle_hosts,
+    LeaseKind, Next, Outcome, QueueOrder, Receipt, Record, Resolved, StateChunk, Timestamp, Trouble, WaitingUrl,
+    idle_hosts,
 };
 use crate::gate::budget::PageEvidence;
 use crate::gate::{Content, DropRule, Found, PageYield, Position, Refusal, ScopeKind, Via};
@@ -163,6 +164,7 @@ impl Puppet {
                 let at = self.now + Duration::from_secs((*seconds).into());
                 self.frontier.schedule_again(&self.leases[which.index(self.leases.len())], at).unwrap();
             }
+            Act::Reprioritize { one_in, score, urls } => self.reprioritize(*one_in, *score, urls),
             Act::Evict { .. } if self.saved.as_ref().is_some_and(|saved| !saved.is_whole) => {}
             Act::Evict { host } => self.evict(*host),
             Act::Save => self.save(),
@@ -191,6 +193,25 @@ impl Puppet {
                 self.is_seen_seed(&url(host, page));
             }
         }
+    }
+
+    /// Pages that are out, or done, are named too. What is near in the journal gets near priorities.
+    fn reprioritize(&mut self, one_in: u8, score: i64, urls: &[(u8, u8)]) {
+        let mut named = Vec::new();
+        let (state, one_in) = (&self.frontier.state, u64::from(one_in));
+        let of_host = |queue| state.back().levels(queue).flat_map(|level| state.back().positions(level));
+        let queued = state.hosts().iter().flat_map(|host| of_host(&host.queue));
+        for position in queued.chain(state.schedule().iter()).filter(|at| at.to_u64().is_multiple_of(one_in)) {
+            let near = (position.to_u64() / 400 % 3).cast_signed();
+            named.push((WaitingUrl::from(position), score.wrapping_add(near)));
+        }
+        for &(host, page) in urls {
+            let url = self.frontier.gate().canonicalizer().canonicalize(&url(host, page)).unwrap();
+            named.push((url.fingerprint(FingerprintKey::from_u64(7)).into(), score));
+            let identity = Identity::new(IDENTITIES[usize::from(host)][usize::from(page) % 2]).unwrap();
+            named.push((identity.fingerprint(FingerprintKey::from_u64(7)).into(), score.wrapping_sub(1)));
+        }
+        self.frontier.reprioritize(named, self.now).unwrap();
     }
 
     fn is_seen_seed(&mut self, url: &str) {
