@@ -5,14 +5,15 @@
 //! on real pages, or all to any, the worst there is. Then again with the IP addresses told: each host has its own, or a hundred share
 //! one. `cargo bench --bench frontier -- --memory` counts bytes, at ten million URLs waiting; the journal's bytes, a gigabyte, are not
 //! among them. "tokens" are the same rows with leases that end: once with each lease completed itself, once by its token. In a job, each
-//! with and without them, it prints the time and the journal's bytes of 200,000 pages: `-- --journal`.
+//! with and without them, it prints the time and the journal's bytes of 200,000 pages: `-- --journal`. `-- --moves` gives ten million URLs
+//! that wait other priorities, all at once.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use crawler::frontier::{Frontier, FrontierOptions, Lease, Next, Outcome, Resolved, Timestamp};
-use crawler::gate::{Admission, Admitted, Found, Gate, ScopeKind, Via};
+use crawler::gate::{Admission, Admitted, Found, Gate, Position, ScopeKind, Via};
 use criterion::{Criterion, Throughput};
 
 fn main() {
@@ -21,6 +22,9 @@ fn main() {
     }
     if std::env::args().any(|argument| argument == "--journal") {
         return journal();
+    }
+    if std::env::args().any(|argument| argument == "--moves") {
+        return moves();
     }
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("submit+complete+next");
@@ -254,6 +258,46 @@ fn journal() {
             let (nanos, bytes) = (spent.as_nanos() as f64 / completed as f64, bytes as f64 / completed as f64);
             println!("leases end: {is_ending:5}  {completed} pages, {nanos:6.0} ns and {bytes:6.1} bytes each");
         }
+    }
+}
+
+/// All URLs get one of some priorities that are not theirs, in no order.
+fn moves() {
+    const URLS: u64 = 10_000_000;
+    println!("{URLS} URLs waiting: millions a second that get other priorities, by their positions");
+    for hosts in [1, 1_000, 1_000_000] {
+        let mut frontier = Frontier::new(&options(URLS, Duration::from_secs(1))).expect("options");
+        let mut random = Random(88_172_645_463_325_252);
+        let now = Timestamp::default();
+        let (mut queued, mut number, mut sample) = (0, 0, Vec::new());
+        while queued < URLS {
+            number += 1;
+            let depth = 1 + u32::try_from(random.below(3)).expect("small");
+            let Some(url) = admit(frontier.gate(), random.below(hosts), number, depth) else { continue };
+            if queued % 10_000 == 0 {
+                sample.push(url.fingerprint());
+            }
+            frontier.submit(url, now).expect("memory");
+            queued += 1;
+        }
+        let before = frontier.statistics();
+        let positions: Vec<Position> = frontier.positions().collect();
+        assert_eq!(positions.len() as u64, URLS);
+        for priorities in [8, 200] {
+            let mut score = || 1000 + i64::try_from(random.below(priorities)).expect("few");
+            let scores: Vec<(Position, i64)> = positions.iter().map(|position| (*position, score())).collect();
+            let start = Instant::now();
+            let done = frontier.reprioritize(scores, now).expect("memory");
+            let spent = start.elapsed().as_secs_f64();
+            assert_eq!(done.moved + done.unchanged, URLS);
+            let (moved, statistics) = (done.moved as f64 / 1e6 / spent, frontier.statistics());
+            let a_url = statistics.queue_memory as f64 / URLS as f64;
+            println!("{hosts:>9} hosts, {priorities:3} priorities: {moved:5.2} M/s, then {a_url:5.2} bytes a URL");
+            assert_eq!((statistics.queued, statistics.shared_priorities), (before.queued, 0));
+        }
+        let start = Instant::now();
+        let done = frontier.reprioritize(sample.into_iter().map(|name| (name, -1)), now).expect("memory");
+        println!("{hosts:>9} hosts: {} by fingerprint, {:.1} s", done.moved, start.elapsed().as_secs_f64());
     }
 }
 

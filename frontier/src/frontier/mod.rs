@@ -57,6 +57,7 @@
 //!   its host for ever, unless leases have a [timeout](FrontierOptions::lease_timeout): then they end, and come back by a
 //!   [token](LeaseToken) from any process.
 //! - Addresses are reported: [`resolved`](Frontier::resolved), for politeness by IP address.
+//! - [`reprioritize`](Frontier::reprioritize) gives URLs that wait other priorities.
 //! - Questions: [`statistics`](Frontier::statistics), [`queues`](Frontier::queues), [`explain`](Frontier::explain). They change nothing.
 //! - Storage is looked after: [`flush`](Frontier::flush) for the journal; for a job's checkpoints, calls that save chunks and counts and
 //!   evict hosts.
@@ -82,7 +83,8 @@ mod token;
 
 pub(crate) use durable::{
     AnsweredRecord, Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost,
-    LentRecord, Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled, idle_hosts, needed, waiting,
+    LentRecord, MovedRecord, Moves, Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Scores, Settled,
+    idle_hosts, needed, waiting,
 };
 pub use durable::{Arena, Journal, Receipt};
 pub use explain::{Explanation, Verdict};
@@ -96,7 +98,7 @@ pub use hosts::{
 pub use lease::{Completion, Failure, HostAnswer, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
 #[cfg(test)]
 pub(crate) use machine::Dropped;
-pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics};
+pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics, Reprioritized, WaitingUrl};
 pub(crate) use priorities::{FrontQueue, PRIORITIES, Priorities};
 pub use robots::{Robots, Ruling};
 pub(crate) use state::{Resume, StateChunk};

@@ -172,6 +172,7 @@ impl<J: Journal> Frontier<J> {
         let to = Aside { round, refusal };
         let record = AsideRecord { host: host.as_str(), position, priority, to, from: None };
         self.commit(&Record::Aside(record), Some(id), None)?;
+        self.keep_score(position, priority)?;
         self.queues.url_left(position);
         self.drops.note(&mut self.journal, position, refusal)
     }

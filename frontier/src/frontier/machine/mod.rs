@@ -12,6 +12,7 @@
 //! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
 //! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
 //!   of hosts. Hosts that fail are retired, and asked again.
+//! - `reprioritize`: URLs that wait get other priorities; `score_table` has these by name.
 //! - `asked`: requests that did not come from here.
 //! - `in_hand`: the two ends of a lease: its host has answered, and its page is complete.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
@@ -42,7 +43,9 @@ mod lend;
 mod options;
 mod rate;
 pub(crate) mod recrawl;
+mod reprioritize;
 mod robots;
+mod score_table;
 pub(crate) mod statistics;
 #[cfg(test)]
 mod tests;
@@ -66,6 +69,7 @@ use robots::RobotsCopies;
 use statistics::Drops;
 
 pub use options::{FrontierError, FrontierOptions, FrontierStatistics};
+pub use reprioritize::{Reprioritized, WaitingUrl};
 #[cfg(test)]
 pub(crate) use statistics::Dropped;
 

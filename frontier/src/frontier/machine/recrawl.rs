@@ -216,7 +216,7 @@ impl<J: Journal> Frontier<J> {
         from: Option<Aside>,
         now: Timestamp,
     ) -> io::Result<()> {
-        let priority = self.front_queue(score)?;
+        let priority = self.front_queue(self.state.rescored().get(position).unwrap_or(score))?;
         let after = self.place_in_queue(id, priority);
         self.commit(&Record::Due(DueRecord { host, position, priority, from, after }), Some(id), None)?;
         self.queues.arrived(&mut self.state, id, priority, now);

@@ -20,7 +20,8 @@ impl Both {
     pub(super) fn new(options: &FrontierOptions, now: Timestamp) -> Self {
         let (frontier, model) = (Frontier::new(options).unwrap(), Model::new(options));
         let (leases, deadlines, over, asked) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        Self { frontier, model, leases, in_hand: Vec::new(), deadlines, over, now, submitted: 0, asked }
+        let (in_hand, pages) = (Vec::new(), Vec::new());
+        Self { frontier, model, leases, in_hand, deadlines, over, now, submitted: 0, pages, asked }
     }
 
     /// The next page: its URL, and which it is.
@@ -33,7 +34,9 @@ impl Both {
             Own::Identity(identity, _) => (format!("{folder}/api"), Some(identity)),
             Own::Url(_) => (format!("{folder}/api"), None),
         };
-        (text, Page { number: self.submitted, identity })
+        let page = Page { number: self.submitted, identity };
+        self.pages.push((text.clone(), page));
+        (text, page)
     }
 
     pub(super) fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
@@ -233,6 +236,11 @@ impl Both {
             }
         };
         assert_eq!(answer, self.model.next(self.now));
+        let lease = self.leases.last().filter(|_| matches!(answer, Answer::Fetch { .. } | Answer::GiveUp { .. }));
+        if let Some((lease, page)) = lease.and_then(|lease| Some((lease, page_of(lease)?))) {
+            let out = self.model.hosts[host_of(lease)].out.iter().find(|out| out.url.page == page);
+            assert_eq!(lease.priority(), out.expect("it is out").url.priority);
+        }
         if let Some(token) = lent {
             self.ends_later(token);
         }

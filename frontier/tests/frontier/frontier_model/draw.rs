@@ -52,6 +52,11 @@ fn priority() -> impl Strategy<Value = Option<i64>> {
     prop::option::weighted(0.4, prop_oneof![far, -20..20i64, any::<i64>()])
 }
 
+/// Near that of other pages, or one of few.
+fn score() -> impl Strategy<Value = i64> {
+    prop_oneof![3 => 0..4i64, 1 => priority().prop_map(Option::unwrap_or_default)]
+}
+
 pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
     let page = (0..HOSTS, (0..4u32, priority()), prop::bool::weighted(0.3), own());
     let took = prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000]));
@@ -83,6 +88,8 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
             }),
         1 => any::<prop::sample::Index>().prop_map(|lease| Action::Extend { lease }),
         1 => any::<prop::sample::Index>().prop_map(|lease| Action::Late { lease }),
+        2 => prop::collection::vec((any::<prop::sample::Index>(), score(), any::<bool>()), 0..8)
+            .prop_map(Action::Reprioritize),
         2 => prop_oneof![
             5 => prop::sample::select(vec![1, 500, 1000, 7000, 60_000]),
             1 => prop::sample::select(vec![3 * HOUR, 11 * HOUR]),

@@ -106,7 +106,7 @@ impl Model {
     }
 
     /// Where the last goes first, it goes after those that are out or were tried: they keep their places.
-    fn order_of_next(&mut self, host: usize, priority: i64) -> i64 {
+    pub(super) fn order_of_next(&mut self, host: usize, priority: i64) -> i64 {
         let tick: i64 = self.tick().try_into().unwrap();
         let order = self.rule(host).order.or(self.each(host).order).unwrap_or(self.options.order);
         if order == QueueOrder::Fifo {

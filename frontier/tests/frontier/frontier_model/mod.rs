@@ -8,6 +8,7 @@ mod complete;
 mod draw;
 mod hosts;
 mod lend;
+mod moves;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -86,6 +87,7 @@ enum Action {
     Late {
         lease: prop::sample::Index,
     },
+    Reprioritize(moves::Scores),
     Pass {
         millis: u64,
     },
@@ -340,6 +342,8 @@ struct Both {
     over: Vec<Lease>,
     now: Timestamp,
     submitted: u64,
+    /// All pages that were ever found.
+    pages: Vec<(String, Page)>,
     /// When each host was last asked for a page.
     asked: BTreeMap<String, Timestamp>,
 }
@@ -389,6 +393,7 @@ proptest! {
                         both.late(lease.index(both.over.len()));
                     }
                 }
+                Action::Reprioritize(scores) => both.reprioritize(&scores),
                 Action::Pass { millis } => both.now = both.now + Duration::from_millis(millis),
             }
             both.check_counts();

@@ -168,9 +168,17 @@ impl HostQueues {
     /// The place of a new URL of this host within its priority, if the last goes first: after the pages that are out or were tried, which
     /// keep their places.
     pub(crate) fn first_place(&self, state: &State, id: HostId, priority: u8) -> u16 {
-        let (host, pages) = (state.host(id), self.lent.pages_of(id));
-        let is_alone = pages.is_empty() && host.seat.out > 0 && host.seat.state == HostState::Leased(priority);
-        state.back().first_place(&host.queue, priority, pages).max(is_alone.into())
+        let is_alone = self.alone_out(state, id) == Some(priority);
+        state.back().first_place(&state.host(id).queue, priority, self.lent.pages_of(id)).max(is_alone.into())
+    }
+
+    /// If a page of a host with one lease at a time is out: its priority. It is the first of it.
+    pub(crate) fn alone_out(&self, state: &State, id: HostId) -> Option<u8> {
+        let seat = state.host(id).seat;
+        match seat.state {
+            HostState::Leased(priority) if seat.out > 0 && self.lent.pages_of(id).is_empty() => Some(priority),
+            _ => None,
+        }
     }
 
     /// The host's next URL that is not out.

@@ -31,7 +31,7 @@ use std::time::Duration;
 use super::HostQueues;
 use crate::frontier::Timestamp;
 use crate::frontier::hosts::{HostId, HostState};
-use crate::frontier::queues::Agenda;
+use crate::frontier::queues::{Agenda, Queued};
 use crate::frontier::state::State;
 use crate::gate::domain;
 
@@ -43,9 +43,39 @@ impl HostQueues {
     /// further connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) in a wait queue.
     pub(crate) fn arrived(&mut self, state: &mut State, host: HostId, priority: u8, now: Timestamp) {
         let rank = state.back().priorities().rank(priority);
-        let is_better = |worse: u8| rank < state.back().priorities().rank(worse);
         match state.host(host).seat.state {
             HostState::Idle => self.place(state, host, now),
+            HostState::Leased(_) if state.host(host).seat.out == 0 || state.policy(host).connections > 1 => {
+                self.place(state, host, now);
+            }
+            _ => self
+                .change_seat(state, host, priority, now, |state, worse| rank < state.back().priorities().rank(worse)),
+        }
+    }
+
+    /// URLs of a host have other priorities. If its seat has one, that is the priority of its best URL from now on: the host goes after all
+    /// others of it. A host that is to be asked for the robots.txt of others goes up, but not down.
+    pub(crate) fn moved(&mut self, state: &mut State, host: HostId, now: Timestamp) {
+        let Some(Queued { priority, .. }) = self.first_free(state, host) else { return };
+        let rank = state.back().priorities().rank(priority);
+        let may_go_down = self.errand_of(host).is_none();
+        self.change_seat(state, host, priority, now, |state, before| {
+            before != priority && (may_go_down || rank < state.back().priorities().rank(before))
+        });
+    }
+
+    /// Gives a host that waits for its turn this priority, if it is to lose the one that it has.
+    #[inline]
+    fn change_seat(
+        &mut self,
+        state: &mut State,
+        host: HostId,
+        priority: u8,
+        now: Timestamp,
+        loses: impl Fn(&State, u8) -> bool,
+    ) {
+        let is_better = |worse: u8| loses(state, worse);
+        match state.host(host).seat.state {
             seat @ (HostState::Due(worse)
             | HostState::Called(worse)
             | HostState::CalledByAddress(worse)
@@ -75,9 +105,6 @@ impl HostQueues {
             seat @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if is_better(worse) => {
                 let is_new = seat == HostState::NewGivesWay(worse);
                 self.domains.promote(&mut state.seats(), host, (worse, priority), is_new);
-            }
-            HostState::Leased(_) if state.host(host).seat.out == 0 || state.policy(host).connections > 1 => {
-                self.place(state, host, now);
             }
             _ => {}
         }

@@ -1,0 +1,436 @@
+//! Priorities that move: URLs that wait get others, many at once.
+//!
+//! ```text
+//!   names ──▶ positions ──▶ one walk over what waits ──▶ front queues ──▶ a record for each host ──▶ its levels, rebuilt once
+//! ```
+//!
+//! A URL in a host's queue has the priority of its level there, and nothing else says where it is. So the queues are walked, and not the
+//! names: each URL that waits is looked up among the names, and a host's moves are made together. A URL that is in no host's queue, since it
+//! waits for a time, is set aside or was given up, keeps its place, and its new priority is [kept](crate::frontier::state::Rescored) until
+//! it is queued.
+//!
+//! - **A URL that is out stays where it is**, and so does one that was tried and goes next: a lent URL must be found near the front of its
+//!   level. They are reported.
+//! - **Moved URLs come as if they were found now**, in the order in which they stood: after all others of their new priority, or before them
+//!   if the last goes first.
+//! - **The journal has each move**, before it is made. A host's moves are in one record, or in several of a MiB.
+//! - **More than 256 priorities** are shared as those of single URLs are. If URLs leave front queues with this call, these are used again
+//!   for the priorities that had to share.
+
+use std::io;
+
+use super::score_table::ScoreTable;
+use super::{Frontier, FrontierError};
+use crate::address::Fingerprint;
+use crate::frontier::durable::{Entry, Journal, MovedRecord, MovesBuf, Record, ScoresBuf};
+use crate::frontier::hosts::{HostId, QueueOrder};
+use crate::frontier::{Href, Timestamp};
+use crate::gate::{Found, Position, fingerprint};
+
+/// What names a URL that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingUrl {
+    /// All URLs with this fingerprint, of their [identities](Href::identity) or else of their keys.
+    Fingerprint(Fingerprint),
+    /// The URL with this entry, as its [lease](crate::frontier::Lease::position) or [`positions_of`](Frontier::positions_of) has it.
+    Position(Position),
+}
+
+impl From<Fingerprint> for WaitingUrl {
+    fn from(fingerprint: Fingerprint) -> Self {
+        Self::Fingerprint(fingerprint)
+    }
+}
+
+impl From<Position> for WaitingUrl {
+    fn from(position: Position) -> Self {
+        Self::Position(position)
+    }
+}
+
+/// What became of new priorities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reprioritized {
+    /// URLs that have their new priority now.
+    pub moved: u64,
+    /// URLs that had it already.
+    pub unchanged: u64,
+    /// URLs that are lent out, or were tried and go next: they keep their priority and their place.
+    pub out: u64,
+    /// Names of no URL that waits: it is done, dropped, or was never admitted.
+    pub unknown: u64,
+}
+
+/// As many times as front queues that were left are used again.
+const PASSES: u32 = 4;
+/// A URL's entry is read to find its host, if there are so many times more that wait: a walk takes some 15 ns a URL, an entry a microsecond.
+const FEW: u64 = 64;
+
+/// As many URLs are looked up at once: what one lookup waits for is loaded while others wait too.
+const AT_ONCE: usize = 64;
+
+/// A walk over what waits, with memory that is used again for each host.
+#[derive(Debug)]
+struct Walk<'a> {
+    named: &'a ScoreTable,
+    done: Reprioritized,
+    /// URLs that share a front queue with others of the closest priority.
+    shared: u64,
+    /// The moves of a host.
+    lists: Vec<MovesBuf>,
+    /// The next URLs of a host, each with its front queue, and its place there.
+    next: Vec<(Position, u8, usize)>,
+    /// Where URLs left that were near the front of their levels, and where URLs went; only if the last goes first.
+    left: Vec<(u8, usize)>,
+    to: Vec<u8>,
+}
+
+impl<'a> Walk<'a> {
+    fn over(named: &'a ScoreTable) -> Self {
+        let (done, lists) = (Reprioritized::default(), vec![MovesBuf::default()]);
+        Self { named, done, shared: 0, lists, next: Vec::new(), left: Vec::new(), to: Vec::new() }
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Gives URLs that wait other priorities: the least goes first. They may be in the queues of their hosts, wait for a time, be set aside
+    /// or given up. A [fingerprint](crate::gate::Found::fingerprint) names all that have it, a position one. Of a URL that is named twice,
+    /// the last counts, and a position counts more than a fingerprint.
+    ///
+    /// A moved URL goes after all others of its new priority, or before them where the [last goes first](QueueOrder::Lifo); those that move
+    /// together keep their order. Each move is journaled. If more than 256 priorities are in use, URLs go to the closest
+    /// ([`shared_priorities`](super::FrontierStatistics::shared_priorities)).
+    ///
+    /// # Costs
+    ///
+    /// By position: a walk over all URLs that wait, some 15 ns each, and less than half a microsecond for each that moves. If at most one in
+    /// 64 is named, only over those of the hosts concerned. By fingerprint, the entry of each URL that waits is read as well, about a
+    /// microsecond each. While it runs it takes about 40 bytes a name. If memory or the time of one call matters, call it with some at a time.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
+    ///
+    /// let mut options = FrontierOptions::default();
+    /// options.politeness.robots = false;
+    /// let (mut frontier, now) = (Frontier::new(&options)?, Timestamp::from_micros(0));
+    /// for page in ["a", "b", "c"] {
+    ///     frontier.seed(&format!("https://example.org/{page}"), now)?;
+    /// }
+    /// let key = frontier.gate().fingerprint_key();
+    /// let canonicalizer = frontier.gate().canonicalizer().clone();
+    /// let score = |page: &str, score| {
+    ///     let url = canonicalizer.canonicalize(&format!("https://example.org/{page}"));
+    ///     url.map(|url| (url.fingerprint(key), score))
+    /// };
+    /// let done = frontier.reprioritize([score("c", -10)?, score("b", 0)?, score("never", 1)?], now)?;
+    /// assert_eq!((done.moved, done.unchanged, done.unknown), (1, 1, 1));
+    /// let Next::Fetch(lease) = frontier.next(now)? else { panic!("a host is due") };
+    /// assert_eq!((lease.url(), lease.priority()), ("https://example.org/c", -10));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage): URLs of some hosts may have moved by then. The same call may be tried again.
+    pub fn reprioritize<W: Into<WaitingUrl>>(
+        &mut self,
+        scores: impl IntoIterator<Item = (W, i64)>,
+        now: Timestamp,
+    ) -> Result<Reprioritized, FrontierError> {
+        let (mut by_position, mut by_fingerprint) = (Vec::new(), Vec::new());
+        for (name, score) in scores {
+            match name.into() {
+                WaitingUrl::Position(position) => by_position.push((position.to_u64(), score)),
+                WaitingUrl::Fingerprint(fingerprint) => by_fingerprint.push((fingerprint.bits(), score)),
+            }
+        }
+        let mut unknown = 0;
+        if !by_fingerprint.is_empty() {
+            let (mut found, missed) = self.with_fingerprints(by_fingerprint)?;
+            unknown = missed;
+            // The last counts.
+            found.append(&mut by_position);
+            by_position = found;
+        }
+        let mut done = self.move_all(&ScoreTable::new(by_position), now)?;
+        done.unknown += unknown;
+        Ok(done)
+    }
+
+    /// The positions of the requests at this URL that wait, in the order in which they were queued; with an [identity](Href::identity), of
+    /// those that have it. For whoever has only a URL, and must say which of several requests is meant.
+    ///
+    /// Reads the entry of each URL that waits at its host, and of each that waits for a time, is set aside or was given up: about a
+    /// microsecond each. No text is kept in memory for it.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// let api = "https://example.org/api";
+    /// frontier.seed(api, now)?;
+    /// frontier.seed(Href::from(api).unconditional(), now)?;
+    /// frontier.seed(Href::from(api).identity("another")?, now)?;
+    /// let [first, second] = frontier.positions_of(api)?[..] else { panic!("two wait") };
+    /// assert_eq!(frontier.reprioritize([(second, -1)], now)?.moved, 1);
+    /// assert_eq!(frontier.positions_of(Href::from(api).identity("another")?)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    pub fn positions_of<'a>(&mut self, href: impl Into<Href<'a>>) -> Result<Vec<Position>, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        let host = self.state.look_up(url.origin());
+        let wanted = Found::seed(url).said(&href).fingerprint(self.gate().fingerprint_key());
+        let mut positions = Vec::new();
+        self.read_waiting(host, |position, fingerprint| {
+            if fingerprint == wanted {
+                positions.push(position);
+            }
+        })?;
+        Ok(positions)
+    }
+
+    /// The positions of all URLs that wait or are lent out: host by host, the next one first, then those that wait for a time, are set aside
+    /// or were given up. Some 5 ns each.
+    pub fn positions(&self) -> impl Iterator<Item = Position> {
+        let (hosts, back) = (self.state.hosts().iter(), self.state.back());
+        let queued = hosts.flat_map(|host| back.levels(&host.queue)).flat_map(|level| back.positions(level));
+        queued.chain(self.state.schedule().iter())
+    }
+
+    /// The positions of the URLs that wait with these fingerprints, each with its priority; and how many fingerprints no URL has.
+    fn with_fingerprints(&mut self, named: Vec<(u64, i64)>) -> io::Result<(Vec<(u64, i64)>, u64)> {
+        let table = ScoreTable::new(named);
+        let (mut found, mut is_found) = (Vec::new(), vec![false; table.len()]);
+        self.read_waiting(self.state.hosts().ids(), |position, fingerprint| {
+            if let Some(place) = table.find(fingerprint.bits()) {
+                is_found[place] = true;
+                found.push((position.to_u64(), table.at(place)));
+            }
+        })?;
+        let missed = is_found.into_iter().filter(|is_found| !is_found).count();
+        Ok((found, missed as u64))
+    }
+
+    /// Reads the entries of the URLs that wait at these hosts, and of those in no host's queue, in their order.
+    fn read_waiting(
+        &mut self,
+        hosts: impl IntoIterator<Item = HostId>,
+        mut each: impl FnMut(Position, Fingerprint),
+    ) -> io::Result<()> {
+        let state = &self.state;
+        let of_host = |id| {
+            let (back, queue) = (state.back(), &state.host(id).queue);
+            back.levels(queue).flat_map(|level| back.positions(level))
+        };
+        let mut waiting: Vec<Position> = hosts.into_iter().flat_map(of_host).chain(state.schedule().iter()).collect();
+        waiting.sort_unstable();
+        // The limits may be lower now; an admitted URL stays admitted.
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
+        let key = self.gate().fingerprint_key();
+        for position in waiting {
+            let Entry { wire, identity, .. } = self.journal.read(position)?;
+            if let Ok(url) = canonicalizer.canonicalize(wire) {
+                each(position, fingerprint(&url, identity, key));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Under way.
+impl<J: Journal> Frontier<J> {
+    /// Gives the URLs at these positions other priorities.
+    fn move_all(&mut self, named: &ScoreTable, now: Timestamp) -> Result<Reprioritized, FrontierError> {
+        if named.len() == 0 {
+            return Ok(Reprioritized::default());
+        }
+        let hosts = self.hosts_of(named)?;
+        let mut done = None;
+        for pass in 1..=PASSES {
+            self.take_fronts(named.scores().collect())?;
+            let mut walk = Walk::over(named);
+            match &hosts {
+                Some(hosts) => hosts.iter().try_for_each(|id| self.move_host(*id, &mut walk, now))?,
+                None => self.state.hosts().ids().try_for_each(|id| self.move_host(id, &mut walk, now))?,
+            }
+            done.get_or_insert(walk.done);
+            if walk.shared == 0 || pass == PASSES || !self.has_free_front() {
+                self.shared_priorities += walk.shared;
+                break;
+            }
+        }
+        let mut done = done.unwrap_or_default();
+        let (moved, unchanged) = self.rescore(named)?;
+        (done.moved, done.unchanged) = (done.moved + moved, done.unchanged + unchanged);
+        done.unknown = named.len() as u64 - done.moved - done.unchanged - done.out;
+        Ok(done)
+    }
+
+    /// The hosts of URLs at these positions, in the order of their numbers; `None` for all, if so many are named that a walk over all URLs
+    /// takes no longer.
+    fn hosts_of(&mut self, named: &ScoreTable) -> io::Result<Option<Vec<HostId>>> {
+        if (named.len() as u64).saturating_mul(FEW) >= self.state.count().queued {
+            return Ok(None);
+        }
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
+        let mut hosts = Vec::new();
+        for name in named.names() {
+            let entry = match self.journal.read(Position::from_u64(name)) {
+                Ok(entry) => entry,
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => continue,
+                // It is no position, or its record is damaged: the queues say whether it waits.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let url = canonicalizer.canonicalize(entry.wire).ok();
+            hosts.extend(url.and_then(|url| self.state.look_up(url.origin())));
+        }
+        hosts.sort_unstable();
+        hosts.dedup();
+        Ok(Some(hosts))
+    }
+
+    /// Journals and makes the moves of a host.
+    fn move_host(&mut self, id: HostId, walk: &mut Walk<'_>, now: Timestamp) -> io::Result<()> {
+        if self.state.host(id).queue.len() == 0 {
+            return Ok(());
+        }
+        let lists = self.list_moves(id, walk);
+        if lists == 0 {
+            return Ok(());
+        }
+        let key = self.state.host(id).key.clone();
+        for list in &mut walk.lists[..lists] {
+            let moved = MovedRecord { host: key.as_str(), moves: list.list() };
+            self.commit(&Record::Moved(moved), Some(id), None)?;
+        }
+        self.queues.moved(&mut self.state, id, now);
+        Ok(())
+    }
+
+    /// Lists the moves of a host for its records; says how many lists there are. URLs that stay with the closest priority are left out.
+    fn list_moves(&self, id: HostId, walk: &mut Walk<'_>) -> usize {
+        let (state, back) = (&self.state, self.state.back());
+        let host = state.host(id);
+        let (out, alone) = (self.queues.pages_of(id), self.queues.alone_out(state, id));
+        let is_lifo = self.politeness.policy(host.policy).order.unwrap_or(self.order) == QueueOrder::Lifo;
+        let keeps_place = |position: Position, front, place| {
+            (place == 0 && alone == Some(front)) || out.contains(&position) || back.tries(position) > 0
+        };
+        let (mut used, mut is_any, mut level) = (0, false, None);
+        walk.lists[0].begin();
+        walk.left.clear();
+        walk.to.clear();
+        let each = back.levels(&host.queue).flat_map(|level| {
+            back.positions(level).enumerate().map(move |(place, position)| (position, level.priority, place))
+        });
+        let mut each = each.fuse();
+        loop {
+            walk.next.clear();
+            walk.next.extend(each.by_ref().take(AT_ONCE));
+            if walk.next.is_empty() {
+                break;
+            }
+            walk.named.prefetch(walk.next.iter().map(|(position, ..)| position.to_u64()));
+            for &(position, front, place) in &walk.next {
+                let Some(score) = walk.named.get(position.to_u64()) else { continue };
+                if keeps_place(position, front, place) {
+                    walk.done.out += 1;
+                    continue;
+                }
+                if score == back.priorities().of(front) {
+                    walk.done.unchanged += 1;
+                    continue;
+                }
+                walk.done.moved += 1;
+                let to = back.priorities().closest(score);
+                walk.shared += u64::from(back.priorities().of(to) != score);
+                if to == front {
+                    continue;
+                }
+                if walk.lists[used].is_full() {
+                    (used, level) = (used + 1, None);
+                    if walk.lists.len() == used {
+                        walk.lists.push(MovesBuf::default());
+                    }
+                    walk.lists[used].begin();
+                }
+                if level != Some(front) {
+                    walk.lists[used].level(front);
+                    level = Some(front);
+                }
+                walk.lists[used].url(position, to);
+                is_any = true;
+                if is_lifo {
+                    walk.left.push((front, place));
+                    walk.to.push(to);
+                }
+            }
+        }
+        if is_any && is_lifo {
+            self.give_places(id, walk, used + 1);
+        }
+        if is_any { used + 1 } else { 0 }
+    }
+
+    /// The last goes first at this host: says in the lists after how many URLs those go that come to each priority.
+    fn give_places(&self, id: HostId, walk: &mut Walk<'_>, lists: usize) {
+        walk.to.sort_unstable();
+        walk.to.dedup();
+        let place = |front: u8| {
+            let after = self.queues.first_place(&self.state, id, front);
+            // In several records, some leave after others have come.
+            let is_before = |(from, place): &&(u8, usize)| *from == front && *place < after.into() && lists == 1;
+            let leave = walk.left.iter().filter(is_before).count();
+            (front, after - u16::try_from(leave).unwrap_or(after))
+        };
+        let places: Vec<_> = walk.to.iter().map(|front| place(*front)).collect();
+        walk.lists[..lists].iter_mut().for_each(|list| list.places(&places));
+    }
+
+    /// Gives the URLs at these positions that are in no host's queue their priorities; says how many got others, and how many had theirs.
+    fn rescore(&mut self, named: &ScoreTable) -> io::Result<(u64, u64)> {
+        let scores = self.state.schedule().iter().filter_map(|at| Some((at, named.get(at.to_u64())?)));
+        let scores: Vec<(Position, i64)> = scores.collect();
+        let (mut moved, mut unchanged) = (0, 0);
+        let mut list = ScoresBuf::default();
+        for (position, score) in scores {
+            let known = self
+                .state
+                .rescored()
+                .get(position)
+                .map_or_else(|| self.journal.read(position).map(|entry| entry.score), Ok)?;
+            if known == score {
+                unchanged += 1;
+                continue;
+            }
+            moved += 1;
+            list.url(position, score);
+            if list.is_full() {
+                self.commit(&Record::Rescored(std::mem::take(&mut list).list()), None, None)?;
+            }
+        }
+        if !list.is_empty() {
+            self.commit(&Record::Rescored(list.list()), None, None)?;
+        }
+        Ok((moved, unchanged))
+    }
+
+    /// A URL of this priority was set aside. If it was moved before, its priority is kept: its entry has another.
+    pub(super) fn keep_score(&mut self, position: Position, front: u8) -> io::Result<()> {
+        if !self.state.rescored().has_moved() {
+            return Ok(());
+        }
+        let score = self.state.back().priorities().of(front);
+        if self.journal.read(position)?.score == score {
+            return Ok(());
+        }
+        let mut list = ScoresBuf::default();
+        list.url(position, score);
+        self.commit(&Record::Rescored(list.list()), None, None).map(drop)
+    }
+}
