@@ -29,6 +29,7 @@ mod identity;
 mod in_hand;
 #[cfg(feature = "lending")]
 mod lending;
+mod moves;
 mod rate;
 mod recrawl;
 mod robots;

@@ -5,7 +5,7 @@
 //! 1. Each page whose record stays, in the order of the records: it was admitted, and it is done. Its receipts give the positions of its
 //!    bytes in the new output.
 //! 2. Each page that only the old journal knows, in the old order: pages that are done without a record, and pages that wait. A scheduled
-//!    page stays scheduled. A page that was given up waits like any other.
+//!    page stays scheduled. A page that was given up waits like any other. Each has the priority that it had last.
 //! 3. Each page that only a removed record mentions. It waits, at the depth that the record gives.
 //!
 //! A page is written once: `placed` has the fingerprints of the pages that are there, each of its identity or its URL's key. Entries that
@@ -26,7 +26,9 @@ use super::findings::{Findings, Known, PageState, fingerprint};
 use super::outputs::{LineFormat, OtherOutputs, PageLine, PageLines};
 use crate::address::IdentityBuf;
 use crate::bytes::FileError;
-use crate::frontier::{Entry, HostCost, HostStatus, Receipt, Receipts, ReceiptsBuf, Record, Settled};
+use crate::frontier::{
+    Entry, FrontQueue, HostCost, HostStatus, Priorities, Receipt, Receipts, ReceiptsBuf, Record, Settled,
+};
 use crate::gate::{Position, SeenTest, Via};
 use crate::job::checkpoint::CheckpointError;
 use crate::job::journal::{Disk, FileJournal, JournalOptions, Piece, salvage};
@@ -47,6 +49,34 @@ pub struct KeptFiles {
 
 /// The position of each page's entry in the new journal, by the page's fingerprint.
 type Placed = HashMap<u64, Position>;
+
+/// The front queues of the new journal, and those that pages wait in.
+struct FrontQueues {
+    priorities: Priorities,
+    is_used: [bool; 256],
+}
+
+impl Default for FrontQueues {
+    fn default() -> Self {
+        Self { priorities: Priorities::default(), is_used: [false; 256] }
+    }
+}
+
+impl FrontQueues {
+    /// The front queue for a page of this priority that waits. If none stands for it, the journal says that one does from now on.
+    fn take(&mut self, journal: &mut FileJournal, priority: i64) -> Result<u8, CheckpointError> {
+        let front = match self.priorities.find(priority, |front| !self.is_used[usize::from(front)]) {
+            FrontQueue::Exact(front) | FrontQueue::Closest(front) => front,
+            FrontQueue::Free(front) => {
+                journal.record(&Record::Priority { front, priority })?;
+                self.priorities.set(front, priority);
+                front
+            }
+        };
+        self.is_used[usize::from(front)] = true;
+        Ok(front)
+    }
+}
 
 impl Findings {
     /// Carries the repair out. This process must hold the job. `format` must be the one that [`look`](super::look) was given.
@@ -72,9 +102,11 @@ impl Findings {
             self.others = others;
             done.map_err(|error| CheckpointError::of_io(error, new_pages.clone()))?;
         }
-        self.write_known(job, &old, &mut journal, &mut placed)?;
+        let mut fronts = FrontQueues::default();
+        self.write_known(job, &old, (&mut journal, &mut fronts), &mut placed)?;
         for line in &self.queue {
-            journal.record(&Record::Admitted(entry(line)))?;
+            let priority = fronts.take(&mut journal, line.depth.into())?;
+            journal.record(&Record::Admitted(Entry { priority, ..entry(line) }))?;
         }
         journal.sync()?;
         drop(journal);
@@ -176,7 +208,7 @@ impl Findings {
         &self,
         job: &Job,
         from: &Path,
-        journal: &mut FileJournal,
+        (journal, fronts): (&mut FileJournal, &mut FrontQueues),
         placed: &mut Placed,
     ) -> Result<(), CheckpointError> {
         let mut from = Disk::for_reading(from);
@@ -194,8 +226,8 @@ impl Findings {
                 let at = known.binary_search_by_key(&referrer.to_u64(), |known| known.position).ok()?;
                 placed.get(&known[at].fingerprint).copied()
             });
-            // The new journal has not said that a front queue stands for another number than its own.
-            let entry = Entry { referrer, replaces: None, priority: Entry::own_front(found.score), ..found };
+            let score = self.survey.scores.get(&position.to_u64()).copied().unwrap_or(found.score);
+            let entry = Entry { referrer, replaces: None, priority: Entry::own_front(score), score, ..found };
             match state {
                 PageState::Silent if !placed.contains_key(&fingerprint) => {
                     let cost = HostCost { is_page: entry.via != Via::Sitemap, bytes: 0 };
@@ -204,13 +236,15 @@ impl Findings {
                 }
                 // The page was given up. The next run asks for it again.
                 PageState::Waits if entry.not_before == Some(Entry::NEVER) => {
-                    let again = Entry { not_before: None, attempts: 0, ..entry };
+                    let priority = fronts.take(journal, score)?;
+                    let again = Entry { not_before: None, attempts: 0, priority, ..entry };
                     placed.insert(fingerprint, journal.record(&Record::Admitted(again))?);
                 }
                 // The page is scheduled, for the first time or again.
                 PageState::Waits if entry.not_before.is_some() => drop(journal.record(&Record::Admitted(entry))?),
                 PageState::Waits | PageState::Lost if !placed.contains_key(&fingerprint) => {
-                    let position = journal.record(&Record::Admitted(Entry { not_before: None, ..entry }))?;
+                    let priority = fronts.take(journal, score)?;
+                    let position = journal.record(&Record::Admitted(Entry { not_before: None, priority, ..entry }))?;
                     placed.insert(fingerprint, position);
                 }
                 _ => {}

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use super::outputs::{Damage, LineFormat, OtherOutputs, PageLine, PageLines};
 use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, Identity, IdentityBuf};
 use crate::bytes::FileError;
-use crate::frontier::{Entry, FrontierOptions, Record, Settled};
+use crate::frontier::{Entry, FrontierOptions, Priorities, Record, Settled};
 use crate::gate::{self, Position, SeenTest};
 use crate::job::checkpoint::{CheckpointError, Checkpoints};
 use crate::job::journal::{Disk, Piece, Storage, salvage, segment_name};
@@ -293,6 +293,8 @@ pub(super) struct Survey {
     pub(super) known: Vec<Known>,
     /// Entries whose page is not known by its URL's key alone, by their positions.
     pub(super) own: BTreeMap<u64, Own>,
+    /// The last priorities of entries that were given others.
+    pub(super) scores: BTreeMap<u64, i64>,
     /// The ends of the records that match their receipts, ascending, each with the position of its page's entry.
     pub(super) ends: Vec<(u64, u64)>,
     /// Whether the journal has any receipt.
@@ -332,8 +334,16 @@ impl Survey {
     ) -> Result<Self, CheckpointError> {
         let directory = disk.path("");
         let survey = Self::default();
-        let mut surveying =
-            Surveying { survey, directory, canonicalizer, output, read, links: BTreeMap::new(), near: 0 };
+        let mut surveying = Surveying {
+            survey,
+            directory,
+            canonicalizer,
+            output,
+            read,
+            links: BTreeMap::new(),
+            near: 0,
+            priorities: Priorities::default(),
+        };
         salvage(disk, job, |piece| {
             surveying.piece(&piece);
             Ok::<_, CheckpointError>(())
@@ -355,6 +365,8 @@ struct Surveying<'a> {
     links: BTreeMap<u64, u32>,
     /// Pages that settle before this position may have had links in a lost part.
     near: u64,
+    /// The priority that each front queue stands for.
+    priorities: Priorities,
 }
 
 impl Surveying<'_> {
@@ -376,6 +388,18 @@ impl Surveying<'_> {
                     Record::Again { settled, entry } => {
                         self.settled(at, settled);
                         self.admitted(at, entry);
+                    }
+                    Record::Priority { front, priority } => self.priorities.set(*front, *priority),
+                    Record::Moved(moved) => {
+                        let (_, mut levels) = moved.moves.parts();
+                        while levels.begin().is_some() {
+                            while let Some((page, to)) = levels.next() {
+                                self.survey.scores.insert(page.to_u64(), self.priorities.of(to));
+                            }
+                        }
+                    }
+                    Record::Rescored(scores) => {
+                        self.survey.scores.extend(scores.iter().map(|(page, score)| (page.to_u64(), score)));
                     }
                     _ => {}
                 }
