@@ -252,13 +252,13 @@ fn robots(answer: &RobotsAnswer) -> Value {
 
 fn journal(history: &History) -> Value {
     let History::Admitted(remembered) = history else { return Value::Null };
-    let (place, ahead) = match remembered.place {
-        Place::Done => ("done", None),
-        Place::Aside { .. } => ("aside", None),
-        Place::Dropped => ("dropped", None),
-        Place::GivenUp => ("given_up", None),
-        Place::Queued { ahead, .. } => ("queued", Some(ahead)),
-        Place::Scheduled { .. } => ("scheduled", None),
+    let (place, ahead, priority) = match remembered.place {
+        Place::Done => ("done", None, None),
+        Place::Aside { .. } => ("aside", None, None),
+        Place::Dropped => ("dropped", None, None),
+        Place::GivenUp => ("given_up", None, None),
+        Place::Queued { ahead, priority } => ("queued", Some(ahead), Some(priority)),
+        Place::Scheduled { .. } => ("scheduled", None, None),
     };
     json!({
         "position": remembered.position.to_u64(),
@@ -270,5 +270,6 @@ fn journal(history: &History) -> Value {
         "attempts": remembered.attempts,
         "place": place,
         "ahead": ahead,
+        "priority": priority,
     })
 }
