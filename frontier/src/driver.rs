@@ -45,8 +45,9 @@ pub use crate::seen::firsts::Firsts;
 
 /// A job's own files. A file gets its name once it is whole, and is never opened through a link.
 pub mod own {
+    pub use crate::bytes::nameless;
     pub use crate::job::own::{
-        Inode, Named, Replacement, create, find, nameless, open, open_or_create, open_or_create_in_place, parent, read,
-        remove, sync_names, with_end,
+        Inode, Named, Replacement, create, find, open, open_or_create, open_or_create_in_place, parent, read, remove,
+        sync_names, with_end,
     };
 }

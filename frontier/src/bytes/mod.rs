@@ -12,6 +12,7 @@
 //!   hash function for its fingerprints. If fingerprints are one day made in another way, these
 //!   files stay readable.
 //! * [`FileError`]: what can be wrong with any file, including its path.
+//! * [`nameless`]: a file that only this process can reach.
 //!
 //! # Damage
 //!
@@ -28,6 +29,7 @@
 
 mod file;
 pub(crate) mod frames;
+mod nameless;
 pub mod varint;
 
 pub use file::FileError;
@@ -36,3 +38,5 @@ pub(crate) use frames::{
     Fields, FrameError, FrameReader, FrameWriter, HEAD_OF_FRAME, RunningChecksum, checksum, half_checksum, open_frame,
     size_of_frame,
 };
+pub(crate) use nameless::is_leftover;
+pub use nameless::nameless;

@@ -94,26 +94,6 @@ pub fn find(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// A file that only this process can reach: it has no name, so its space is freed however the process ends.
-///
-/// # Errors
-/// If the file system fails.
-pub fn nameless(directory: &Path) -> io::Result<File> {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("crawler-{}-{number}.run", std::process::id()));
-        match File::options().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => return fs::remove_file(&path).map(|()| file),
-            // A process with the same id left the file when it died.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 /// Removes a file, if it is there.
 ///
 /// # Errors

@@ -80,7 +80,6 @@ mod statistics;
 
 pub(crate) use firsts::Firsts;
 pub use growth::{PlanRow, plan};
-pub(crate) use layouts::run::is_leftover;
 pub use layouts::window::{Removal, Sighting};
 pub use options::{Layout, OnFull, SeenError, SeenOptions, SnapshotError};
 pub use set::SeenSet;

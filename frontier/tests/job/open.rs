@@ -356,11 +356,11 @@ fn what_a_killed_process_left_goes_when_it_is_opened_again() {
     let root = tempfile::tempdir().unwrap();
     drop(open(root.path()));
     let at = |name: &str| root.path().join("frontier").join(name);
-    for name in ["seen-4676-1.run", "checkpoint-000009.new", "seen-000009", "mine.run"] {
+    for name in ["crawler-4676-1.run", "checkpoint-000009.new", "seen-000009", "mine.run"] {
         fs::write(at(name), "").unwrap();
     }
     drop(open(root.path()));
-    let left = ["seen-4676-1.run", "checkpoint-000009.new", "seen-000009", "mine.run"].map(|name| at(name).exists());
+    let left = ["crawler-4676-1.run", "checkpoint-000009.new", "seen-000009", "mine.run"].map(|name| at(name).exists());
     assert_eq!(left, [false, false, false, true]);
 }
 
@@ -542,7 +542,7 @@ fn half_files_go_when_a_job_is_opened_and_others_stay() {
     frontier.checkpoint().unwrap();
     drop(frontier);
     let at = |name: &str| root.path().join("frontier").join(name);
-    let half = ["checkpoint-000007.new", "hosts-000007", "seen-000007", "seen-123-0.run"];
+    let half = ["checkpoint-000007.new", "hosts-000007", "seen-000007", "crawler-123-0.run"];
     let others = ["mine.new", "checkpoint-mine.new", "mine.run"];
     half.iter().chain(&others).for_each(|name| fs::write(at(name), "half").unwrap());
     drop(open(root.path()));

@@ -29,10 +29,9 @@ use super::CheckpointError;
 use super::evicted::EvictedHosts;
 use super::files::{FILES, RUN, name, number_of, numbers_of};
 use super::summary::Summary;
-use crate::bytes::FileError;
+use crate::bytes::{FileError, is_leftover};
 use crate::gate::Position;
 use crate::job::journal::{Disk, Needs, Storage, segment_name, segment_start};
-use crate::seen::is_leftover;
 
 /// The number of checkpoints that are kept.
 const KEPT: usize = 2;

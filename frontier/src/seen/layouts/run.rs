@@ -1,14 +1,13 @@
-//! Runs of the verified layout: sorted fingerprints in a file. No other file of `seen` opens a file, and this one needs only the standard
-//! library.
+//! Runs of the verified layout: sorted fingerprints in a file. No other file of `seen` opens a file.
 //!
-//! A run's file has no name: it is created in the directory, and its name is removed at once, while the file stays open. So two sets may
-//! share a directory, and the space is free again when the run is dropped. However a process dies, it leaves nothing, except an empty file
-//! if it dies between creation and removal. The file needs no format and no checksum, since only this process ever reads it.
+//! A run's file has [no name](nameless). So two sets may share a directory, and the space is free again when the run is dropped. The file
+//! needs no format and no checksum, since only this process ever reads it.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::bytes::nameless;
 
 /// Fingerprints in a page: 4 KiB, the least that a disk reads at once.
 const PAGE: usize = 512;
@@ -79,9 +78,7 @@ pub(in crate::seen) struct RunWriter {
 impl RunWriter {
     /// Begins a run in this directory, which is created if it is missing.
     pub(in crate::seen) fn new(directory: &Path) -> io::Result<Self> {
-        /// How many files were named.
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let file = nameless(directory, &COUNT)?;
+        let file = nameless(directory)?;
         Ok(Self { to: BufWriter::with_capacity(PIECE * WIDTH, file), len: 0, firsts: Vec::new(), last: None })
     }
 
@@ -166,35 +163,10 @@ impl Merge<'_> {
     }
 }
 
-/// The beginning and end of a file's name, before the name is removed.
-const NAME: (&str, &str) = ("seen-", ".run");
-
-/// Whether a file of this name was left by a process that died before it could remove the name.
-pub(crate) fn is_leftover(name: &str) -> bool {
-    name.starts_with(NAME.0) && name.ends_with(NAME.1)
-}
-
-/// The name of a file of this process, before it is removed.
-fn name(number: u64) -> String {
-    format!("{}{}-{number}{}", NAME.0, std::process::id(), NAME.1)
-}
-
-/// A file without a name, which only this process can read. `count` numbers the names before they are removed.
-fn nameless(directory: &Path, count: &AtomicU64) -> io::Result<File> {
-    loop {
-        let path = directory.join(name(count.fetch_add(1, Ordering::Relaxed)));
-        match File::options().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => return fs::remove_file(&path).map(|()| file),
-            // It was left by a process that had the same id, and died.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) if error.kind() == ErrorKind::NotFound && !directory.exists() => fs::create_dir_all(directory)?,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn run(directory: &Path, fingerprints: impl IntoIterator<Item = u64>) -> Run {
@@ -216,21 +188,6 @@ mod tests {
             assert!(!held(u64::MAX));
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "a file has kept its name");
-    }
-
-    #[test]
-    fn a_name_that_a_dead_process_left_is_passed_over() {
-        let directory = tempfile::tempdir().unwrap();
-        for number in [0, 1, 3] {
-            fs::write(directory.path().join(name(number)), "").unwrap();
-        }
-        let count = AtomicU64::new(0);
-        for next in [3, 5] {
-            nameless(directory.path(), &count).unwrap();
-            assert_eq!(count.load(Ordering::Relaxed), next);
-        }
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "and stays");
-        assert!(is_leftover(&name(0)) && !is_leftover("seen-set") && !is_leftover("old.run"));
     }
 
     #[test]
