@@ -245,3 +245,20 @@ fn the_disk_has_at_most_three_times_what_waits() {
     let left = on_disk(directory.path());
     assert!(left < 50_000, "{left}");
 }
+
+#[test]
+fn what_is_done_leaves_the_disk_whatever_the_priorities() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut frontier = open(directory.path(), 8 << 10);
+    send(&mut frontier, 0, 100, 9);
+    for number in 1..=30 {
+        send(&mut frontier, number, 4000, -i64::try_from(number).unwrap());
+        let lease = next(&mut frontier).unwrap();
+        done(&mut frontier, lease);
+        frontier.checkpoint().unwrap();
+    }
+    assert!(on_disk(directory.path()) < 40_000, "{} bytes", on_disk(directory.path()));
+    drop(frontier);
+    let mut frontier = open(directory.path(), 8 << 10);
+    assert_eq!(number(&next(&mut frontier).unwrap()), 0);
+}
