@@ -15,6 +15,7 @@
 
 mod address;
 mod errors;
+mod frontier;
 mod items;
 mod robots;
 mod scope;
@@ -29,6 +30,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     address::add_to(module)?;
+    frontier::add_to(module)?;
     robots::add_to(module)?;
     scope::add_to(module)?;
     seen_set::add_to(module)?;

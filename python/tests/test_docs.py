@@ -15,7 +15,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # They exist for type checkers alone.
 TYPES = {
     "AuditStatistics",
+    "FrontierOptions",
     "GenerationStatistics",
+    "HostGroup",
+    "HostRule",
+    "JobOptions",
     "PlanRow",
     "SeenStatistics",
     "ShardStatistics",

@@ -29,3 +29,19 @@ class FrontierError(CrawlerError):
 
 class JobError(FrontierError):
     """A job's directory cannot be opened, read or written."""
+
+
+class JobLockedError(JobError):
+    """Another process has the job's directory."""
+
+
+class ForeignLeaseError(FrontierError):
+    """Another frontier lent the lease. Nothing has changed."""
+
+
+class LeaseOverError(FrontierError):
+    """A lease was completed, given back, or taken back after its deadline. Nothing has changed."""
+
+
+class MetadataError(FrontierError, ValueError):
+    """More bytes are to travel with a URL than can be kept. Nothing was queued."""

@@ -1,9 +1,14 @@
 """What is written in Rust, as type checkers see it. The classes' own docstrings say what each does."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from os import PathLike
 from types import TracebackType
 from typing import Literal, TypeAlias, TypedDict, final, overload, type_check_only
+
+from typing_extensions import Unpack
+
+from ._types import Failure, Refusal
 
 _Path: TypeAlias = str | PathLike[str]
 _Item: TypeAlias = str | bytes | Url
@@ -13,13 +18,27 @@ _Kind: TypeAlias = Literal["host", "domain", "prefix", "page", "any"]
 _Errors: TypeAlias = Literal["strict", "skip"]
 
 __all__ = [
+    "Busy",
     "Canonicalizer",
+    "CheckpointCost",
+    "Drained",
+    "Explanation",
+    "Fetch",
+    "Frontier",
+    "FrontierStatistics",
+    "GiveUp",
     "Key",
+    "Lease",
+    "Leases",
+    "Link",
+    "Opening",
+    "QueueStatistics",
     "Robots",
     "Ruling",
     "Scope",
     "SeenSet",
     "Url",
+    "Wait",
     "__version__",
     "canonicalize",
     "canonicalize_many",
@@ -309,3 +328,473 @@ class SeenSet:
         _traceback: TracebackType | None,
         /,
     ) -> bool: ...
+
+_Duration: TypeAlias = float | str | timedelta
+_Size: TypeAlias = int | str
+_Order: TypeAlias = Literal["fifo", "lifo"]
+
+@type_check_only
+class HostRule(TypedDict, total=False):
+    host_delay: _Duration
+    connections_per_host: int
+    robots: bool
+    one_server: bool
+    max_depth: int
+    max_pages: int
+    max_bytes: _Size
+    hours: str
+    order: _Order
+
+@type_check_only
+class HostGroup(HostRule, total=False):
+    hosts: Sequence[str]
+    delay: _Duration
+    connections: int
+
+@type_check_only
+class FrontierOptions(TypedDict, total=False):
+    agent: str
+    robots: bool
+    host_delay: _Duration
+    connections_per_host: int
+    first_contacts_per_host: int
+    address_delay: _Duration | None
+    connections_per_address: int
+    host_pages: int | None
+    host_bytes: _Size | None
+    hours: str | None
+    adaptive_share: float | None
+    max_adaptive_delay: _Duration
+    max_crawl_delay: _Duration
+    max_retry_after: _Duration
+    attempts: int
+    backoff: _Duration
+    max_backoff: _Duration
+    host_failures: int
+    patience: _Duration
+    robots_ttl: _Duration
+    robots_memory: _Size
+    hosts: Mapping[str, HostRule]
+    groups: Mapping[str, HostGroup]
+    order: _Order
+    request_rate: float | None
+    byte_rate: _Size | None
+    lease_timeout: _Duration | None
+    pages_in_hand: int
+    counts_expired: bool
+    fingerprint_key: int | None
+    metadata_bytes: _Size
+    metadata_memory: _Size
+    scope: _Kind
+    include: Iterable[str]
+    exclude: Iterable[str]
+    blocklists: Sequence[_Path]
+    dropped: Iterable[str]
+    reject_extensions: Iterable[str]
+    max_depth: int | None
+    url_bytes: _Size
+    path_segments: int
+    segment_repeats: int
+    redirects: int
+    parameters: int
+    parameter_sets: int
+    shape_budget: int
+    section_budget: int
+    host_budget: int
+    domain_budget: int
+    domain_lead: int
+    session_budget: int
+    mirror_budget: int
+    copies: int
+    budget_growth: int
+    budget_identities: bool
+    normalize_escapes: bool
+    unescape_brackets: bool
+    collapse_slashes: bool
+    sort_query: bool
+    drop_empty_query: bool
+    drop_tracking: bool
+    drop_sessions: bool
+    drop_parameters: Iterable[str]
+    layout: _Layout
+    capacity: int
+    open_ended: bool
+    false_positive_rate: float
+    shards: int
+    on_full: _OnFull
+    audit: int
+    bits_per_url: float | None
+    probes: int | None
+    identity_bits: int
+
+@type_check_only
+class JobOptions(FrontierOptions, total=False):
+    autoflush: bool
+    sync: _Duration | Literal["always", "never"]
+    keep_journal: bool
+    segment_bytes: _Size
+    hosts_in_memory: int
+
+@type_check_only
+class Answer(TypedDict, total=False):
+    links: Iterable[str | Link] | None
+    body: bytes | None
+    location: str | None
+    retry_after: _Duration | None
+    base_href: str | None
+    nofollow: bool
+    etag: str | None
+    last_modified: str | None
+    latency: float | None
+    received: int | None
+
+@type_check_only
+class Completion(TypedDict, total=False):
+    retry_after: _Duration | None
+    body: bytes | None
+
+@type_check_only
+class HostAnswer(TypedDict, total=False):
+    latency: float
+    received: int
+    retry_after: _Duration | None
+    at: float | None
+
+@final
+class Link:
+    def __new__(
+        cls,
+        url: str,
+        *,
+        priority: int | None = None,
+        metadata: bytes | None = None,
+        identity: bytes | None = None,
+        unconditional: bool = False,
+        remembered: bool = False,
+        nofollow: bool = False,
+        depth: int = 0,
+    ) -> Link: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def priority(self) -> int | None: ...
+    @property
+    def metadata(self) -> bytes: ...
+    @property
+    def identity(self) -> bytes | None: ...
+    @property
+    def unconditional(self) -> bool: ...
+    @property
+    def remembered(self) -> bool: ...
+    @property
+    def nofollow(self) -> bool: ...
+    @property
+    def depth(self) -> int: ...
+
+@final
+class Lease:
+    @property
+    def url(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def kind(self) -> Literal["page", "robots", "sitemap"]: ...
+    @property
+    def referrer(self) -> str | None: ...
+    @property
+    def metadata(self) -> bytes: ...
+    @property
+    def identity(self) -> bytes | None: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def is_last_try(self) -> bool: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def position(self) -> int | None: ...
+    @property
+    def token(self) -> str | None: ...
+    @property
+    def trouble(self) -> tuple[str, str] | None: ...
+    @property
+    def lent_at(self) -> float: ...
+    @property
+    def delay(self) -> float: ...
+    @property
+    def is_first_contact(self) -> bool: ...
+    @property
+    def etag(self) -> str | None: ...
+    @property
+    def last_modified(self) -> str | None: ...
+    @property
+    def is_over(self) -> bool: ...
+    def __enter__(self) -> Lease: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+@final
+class Fetch:
+    __match_args__: tuple[Literal["lease"]]
+    @property
+    def lease(self) -> Lease: ...
+
+@final
+class GiveUp:
+    __match_args__: tuple[Literal["lease"]]
+    @property
+    def lease(self) -> Lease: ...
+
+@final
+class Wait:
+    __match_args__: tuple[Literal["until"]]
+    @property
+    def until(self) -> float: ...
+
+@final
+class Busy: ...
+
+@final
+class Drained: ...
+
+@final
+class CheckpointCost:
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def longest_pause(self) -> float: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class Opening:
+    @property
+    def is_new(self) -> bool: ...
+    @property
+    def checkpoint(self) -> int | None: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def rules_changed(self) -> bool: ...
+    @property
+    def damaged(self) -> list[str]: ...
+
+@final
+class Explanation:
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def kind(
+        self,
+    ) -> Literal[
+        "fetched", "no_record", "not_found", "refused", "scheduled", "seen", "unreachable", "waiting"
+    ]: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+
+@final
+class QueueStatistics:
+    @property
+    def due(self) -> float: ...
+    @property
+    def waiting(self) -> int: ...
+    @property
+    def lent(self) -> int: ...
+    @property
+    def failures(self) -> int: ...
+    @property
+    def is_retired(self) -> bool: ...
+    @property
+    def requests(self) -> int: ...
+    @property
+    def delay(self) -> float: ...
+
+@final
+class FrontierStatistics:
+    @property
+    def queued(self) -> int: ...
+    @property
+    def scheduled(self) -> int: ...
+    @property
+    def leased(self) -> int: ...
+    @property
+    def leased_robots(self) -> int: ...
+    @property
+    def in_hand(self) -> int: ...
+    @property
+    def completed(self) -> int: ...
+    @property
+    def retries(self) -> int: ...
+    @property
+    def hosts(self) -> int: ...
+    @property
+    def hosts_in_memory(self) -> int: ...
+    @property
+    def active_hosts(self) -> int: ...
+    @property
+    def resting_hosts(self) -> int: ...
+    @property
+    def sleeping_hosts(self) -> int: ...
+    @property
+    def next_due(self) -> float | None: ...
+    @property
+    def hosts_in_line(self) -> int: ...
+    @property
+    def hosts_giving_way(self) -> int: ...
+    @property
+    def held_by_rate(self) -> int: ...
+    @property
+    def addresses(self) -> int: ...
+    @property
+    def failing_hosts(self) -> int: ...
+    @property
+    def retired_hosts(self) -> int: ...
+    @property
+    def expired(self) -> int: ...
+    @property
+    def shared_priorities(self) -> int: ...
+    @property
+    def unreachable(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def queue_memory(self) -> int: ...
+    @property
+    def journal_memory(self) -> int: ...
+    @property
+    def robots_memory(self) -> int: ...
+
+@final
+class Leases:
+    def __iter__(self) -> Leases: ...
+    def __next__(self) -> Lease: ...
+
+@final
+class Frontier:
+    def __new__(cls, **options: Unpack[FrontierOptions]) -> Frontier: ...
+    @classmethod
+    def open(cls, path: _Path, **options: Unpack[JobOptions]) -> Frontier: ...
+    @property
+    def opening(self) -> Opening | None: ...
+    def now(self) -> float: ...
+    def seed(self, url: str | Link, *, now: float | None = None) -> Refusal | None: ...
+    def admit(self, urls: Iterable[str | Link], *, now: float | None = None) -> list[Refusal | None]: ...
+    def links(self, lease: Lease, links: Iterable[str | Link], *, now: float | None = None) -> int: ...
+    def schedule(self, url: str | Link, at: float) -> Refusal | None: ...
+    def schedule_again(self, lease: Lease, at: float, *, now: float | None = None) -> Refusal | None: ...
+    def forget(self, url: str | Link) -> bool: ...
+    def has_seen(self, url: str | Link) -> bool: ...
+    def next(self, *, now: float | None = None) -> Fetch | GiveUp | Wait | Busy | Drained: ...
+    def next_batch(
+        self, most: int, *, now: float | None = None
+    ) -> tuple[list[Lease], Wait | Busy | Drained | None]: ...
+    def lease(self, timeout: float | None = None, *, give_ups: bool = False) -> Lease | None: ...
+    def leases(self, *, give_ups: bool = False) -> Leases: ...
+    def answer(
+        self,
+        lease: Lease,
+        status: int,
+        *,
+        links: Iterable[str | Link] | None = None,
+        body: bytes | None = None,
+        location: str | None = None,
+        retry_after: _Duration | None = None,
+        base_href: str | None = None,
+        nofollow: bool = False,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        latency: float | None = None,
+        received: int | None = None,
+        now: float | None = None,
+    ) -> float | None: ...
+    def complete(
+        self,
+        lease: Lease,
+        status: int = 200,
+        *,
+        retry_after: _Duration | None = None,
+        body: bytes | None = None,
+        now: float | None = None,
+    ) -> float | None: ...
+    def fail(
+        self, lease: Lease, failure: Failure, words: str = "", *, now: float | None = None
+    ) -> float | None: ...
+    def release(self, lease: Lease, *, now: float | None = None) -> None: ...
+    def give_up(self, lease: Lease, *, now: float | None = None) -> None: ...
+    def answered(
+        self,
+        lease: Lease,
+        status: int,
+        *,
+        latency: float = 0.0,
+        received: int = 0,
+        retry_after: _Duration | None = None,
+        at: float | None = None,
+        now: float | None = None,
+    ) -> None: ...
+    def answer_token(
+        self,
+        token: str,
+        status: int,
+        *,
+        links: Iterable[str | Link] | None = None,
+        body: bytes | None = None,
+        location: str | None = None,
+        retry_after: _Duration | None = None,
+        base_href: str | None = None,
+        nofollow: bool = False,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        now: float | None = None,
+    ) -> float | None: ...
+    def complete_token(
+        self,
+        token: str,
+        status: int = 200,
+        *,
+        retry_after: _Duration | None = None,
+        body: bytes | None = None,
+        now: float | None = None,
+    ) -> float | None: ...
+    def fail_token(
+        self, token: str, failure: Failure, words: str = "", *, now: float | None = None
+    ) -> float | None: ...
+    def answered_token(
+        self,
+        token: str,
+        status: int,
+        *,
+        latency: float = 0.0,
+        received: int = 0,
+        retry_after: _Duration | None = None,
+        at: float | None = None,
+        now: float | None = None,
+    ) -> None: ...
+    def extend_token(self, token: str, *, now: float | None = None) -> float: ...
+    def give_back_token(self, token: str, *, now: float | None = None) -> None: ...
+    def redeem(self, token: str) -> Lease: ...
+    def expire(self, *, now: float | None = None) -> int: ...
+    def host_was_asked(self, url: str, at: float | None = None) -> None: ...
+    def ask_again(self, *, now: float | None = None) -> int: ...
+    def due(self, *, now: float | None = None) -> float | None: ...
+    def statistics(self) -> FrontierStatistics: ...
+    def refusals(self) -> dict[Refusal, int]: ...
+    def queue_statistics(self, url: str, *, now: float | None = None) -> QueueStatistics | None: ...
+    def queues(self, *, now: float | None = None) -> list[tuple[str, QueueStatistics]]: ...
+    def explain(
+        self, url: str, *, identity: bytes | None = None, now: float | None = None
+    ) -> Explanation: ...
+    def flush(self) -> None: ...
+    def checkpoint(self) -> CheckpointCost | None: ...
+    def close(self) -> None: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> Literal[True]: ...
+    def __enter__(self) -> Frontier: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
