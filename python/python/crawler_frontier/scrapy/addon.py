@@ -1,0 +1,48 @@
+"""The add-on: what of Scrapy's settings changes, so that one line is enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import NotSupported
+
+from .middlewares import GivenUpMiddleware, OutcomeMiddleware, PageMiddleware
+from .scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+#: Closer to the engine than any other middleware, and closer to the downloader.
+FIRST, LAST = -10_000, 1_000_000
+
+
+class Addon:
+    """Puts the frontier in the place of Scrapy's scheduler and duplicates filter: ``ADDONS = {"crawler_frontier.scrapy.Addon": 100}``.
+
+    Raises:
+        NotSupported: With ``AUTOTHROTTLE_ENABLED``, which moves a clock that is not Scrapy's any more.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Called by Scrapy."""
+        if settings.getbool("AUTOTHROTTLE_ENABLED"):
+            raise NotSupported(
+                "AUTOTHROTTLE_ENABLED moves the delays of Scrapy's own slots, and the frontier has the clock of each host: "
+                "set FRONTIER_OPTIONS = {'adaptive_share': 0.5} instead, by which a host rests for as long as it took to answer"
+            )
+        settings.set("SCHEDULER", Scheduler, "addon")
+        _put(settings, "SPIDER_MIDDLEWARES", PageMiddleware, FIRST)
+        _put(settings, "DOWNLOADER_MIDDLEWARES", GivenUpMiddleware, FIRST)
+        _put(settings, "DOWNLOADER_MIDDLEWARES", OutcomeMiddleware, LAST)
+        # The frontier keeps the delays. Scrapy's slots keep them too, for requests that never come by a scheduler (robots.txt, images):
+        # a slot that drew its own delay for each request would be a second clock.
+        if settings.getpriority("DOWNLOAD_DELAY_JITTER") is None:
+            settings.set("RANDOMIZE_DOWNLOAD_DELAY", False, "cmdline")
+        else:
+            settings.set("DOWNLOAD_DELAY_JITTER", 0.0, "cmdline")
+
+
+def _put(settings: BaseSettings, name: str, component: Any, order: int) -> None:
+    components = settings.getdict(name)
+    components[component] = order
+    settings.set(name, components, max(settings.getpriority(name) or 0, 15))

@@ -1,0 +1,598 @@
+"""Scrapy's scheduler over a frontier.
+
+A request becomes a URL of the frontier, with the request itself as the bytes that travel with it; ``next_request`` is a lease. A lease has
+two ends:
+
+- Its host has answered when the downloader is done with the request. Then the slot's clock goes on.
+- It is complete when the engine takes the request out of its own slot: after the callback, all requests that it yielded, and all pipelines
+  of its items. There is no signal for that, so ``open`` wraps ``remove_request`` of the engine's slot. A lease that was not completed when
+  the process ended is lent again.
+
+So whatever a page's callback yielded is on disk before the page counts as done.
+
+**Requests that cannot be written** (a lambda as a callback) stay in memory. They hold the lease of the page that they are from: after a kill
+the page is asked for again, and yields them again. A page has no more than some dozens of such leases at a time; beyond that they are as
+lost by a kill as they are with Scrapy's own scheduler, and counted.
+
+**Start requests** have ``dont_filter``, so that a start URL may be asked for whatever was seen. In a job that goes on, each would come once
+more at each start. So the n-th start request of a fingerprint is one request, in all runs together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import scrapy
+from scrapy import Request, signals
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.exceptions import NotSupported
+from scrapy.utils.request import referer_str
+
+from .._native import Fetch, Frontier, GiveUp, Link, Wait
+from .downloads import retry_after, timer_of_loop
+from .keeping import Cookies, Keeper
+from .options import options_of
+from .payload import Unserializable, dump, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+    from .._native import Lease
+
+logger = logging.getLogger(__name__)
+
+#: The first byte of what travels with a URL: a request, or the number of one in this process's memory.
+_PICKLED, _IN_MEMORY = b"P", b"M"
+#: Leases of one host, and of all, that requests in memory may hold. The frontier lends 128 of one host, and 1,024 at once.
+_HELD_OF_HOST, _HELD = 64, 512
+#: Leases in a row that cannot be read before the engine gets its turn.
+_UNREADABLE = 100
+#: What the frontier allows at most: bytes that travel with a URL, and the ends of the priorities.
+_MOST_BYTES, _MOST_PRIORITY = 1 << 20, (1 << 63) - 1
+
+
+class _Page:
+    """A request that the engine works on."""
+
+    __slots__ = ("answered", "given_up", "host", "lease", "open", "parent")
+
+    def __init__(self, lease: Lease | None, parent: _Page | None) -> None:
+        self.lease = lease
+        #: The page whose lease this request in memory holds.
+        self.parent = parent
+        #: Itself, and the requests in memory that are from it.
+        self.open = 1
+        self.host = lease.origin if lease is not None else ""
+        self.answered = False
+        self.given_up: str | None = None
+
+
+class Scheduler(BaseScheduler):
+    """A scheduler and its duplicates filter, for ``crawler_frontier.scrapy.Addon``.
+
+    Settings:
+        JOBDIR: The frontier is in its directory ``frontier``; ``crawler stats`` and ``crawler explain`` read that.
+        FRONTIER_ORDER: ``"lifo"``, as Scrapy's own queues, or ``"fifo"``.
+        FRONTIER_COOKIES: Whether cookies are kept with each checkpoint, and are there again in the next run. Off by default.
+        FRONTIER_CHECKPOINT_INTERVAL: Seconds between two checkpoints, 60 by default.
+        FRONTIER_OPTIONS: Further options of ``crawler_frontier.Frontier``.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.settings = crawler.settings
+        assert crawler.stats is not None
+        self.stats = crawler.stats
+        self._fingerprinter = crawler.request_fingerprinter
+        self._jobdir: Path | None = Path(self.settings["JOBDIR"]) if self.settings["JOBDIR"] else None
+        self._frontier: Frontier | None = None
+        #: What the engine works on.
+        self._out: dict[Request, _Page] = {}
+        #: Requests that were found and not scheduled yet: the request whose page they are from, `None` from the spider's start.
+        self._found: WeakKeyDictionary[Request, Request | None] = WeakKeyDictionary()
+        #: How often each start request came in this run.
+        self._starts: dict[bytes, int] = {}
+        #: Requests in memory, by their numbers: with the page that each holds.
+        self._memory: dict[bytes, tuple[Request, _Page | None]] = {}
+        self._run = os.urandom(8)
+        self._numbers = 0
+        self._memory_seen: set[bytes] = set()
+        #: Requests that no host's clock is for: `data:`, `file:`.
+        self._hostless: list[tuple[int, int, Request, _Page | None]] = []
+        self._held = 0
+        self._held_of: dict[str, int] = {}
+        #: Requests that the downloader gave a slot to.
+        self._unslotted: WeakSet[Request] = WeakSet()
+        self._timer: Any = None
+        self._timer_at = 0.0
+        self._keeper: Keeper | None = None
+        self._cookies: Cookies | None = None
+        self._is_failed = False
+        #: Requests were scheduled that were not flushed.
+        self._is_dirty = False
+        self._logs = {"duplicate", "unserializable", "unheld"}
+        self._order = self.settings.get("FRONTIER_ORDER", "lifo")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Scheduler:
+        """Called by Scrapy."""
+        return cls(crawler)
+
+    # The life of a scheduler.
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        """Called by Scrapy, before the first request.
+
+        Raises:
+            NotSupported: If this version of Scrapy lacks a name that is needed here.
+            JobError, OptionError: As ``crawler_frontier.Frontier.open``.
+        """
+        self.spider = spider
+        engine: Any = self.crawler.engine
+        slot = self._needed(engine, "_slot")
+        self._remove_request: Callable[[Request], None] = self._needed(slot, "remove_request")
+        self._wake_engine: Callable[[], None] = self._needed(self._needed(slot, "nextcall"), "schedule")
+        self._handle: Callable[..., Any] = self._needed(engine, "_handle_downloader_output")
+        self._downloader = self._needed(engine, "downloader")
+        self._get_slot_key: Callable[[Request], str] = self._needed(self._downloader, "get_slot_key")
+        self._call_later = timer_of_loop()
+        self._frontier = self._open_frontier(options_of(self.settings, spider))
+        # All names are there, and the frontier is open: only now is anything wrapped.
+        slot.remove_request = self._removed
+        engine._handle_downloader_output = self._handled
+        connect = self.crawler.signals.connect
+        connect(self._response_downloaded, signals.response_downloaded)
+        connect(self._request_reached_downloader, signals.request_reached_downloader)
+        connect(self._request_left_downloader, signals.request_left_downloader)
+        if self._jobdir is not None:
+            if self.settings.getbool("FRONTIER_COOKIES"):
+                self._cookies = Cookies(self._downloader, self._jobdir / "frontier.cookies")
+                self._cookies.load()
+            self._keeper = Keeper(self._frontier, self.settings.getfloat("FRONTIER_CHECKPOINT_INTERVAL", 60.0))
+        return None
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        """Called by Scrapy, once all leases are back."""
+        frontier, self._frontier = self._frontier, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if frontier is None:
+            return None
+        if self._keeper is not None:
+            self._keeper.end()
+            if self._cookies is not None:
+                self._cookies.save()
+        self.stats.set_value("frontier/waiting", len(frontier))
+        frontier.close()
+        return None
+
+    def _needed(self, owner: Any, name: str) -> Any:
+        """Something of Scrapy's that is not documented, or was not always there."""
+        found = getattr(owner, name, None)
+        if found is None:
+            raise NotSupported(
+                f"Scrapy {scrapy.__version__} has no {type(owner).__name__}.{name}, by which the frontier knows when a page is done. "
+                "Scrapy 2.13 to 2.19 have it"
+            )
+        return found
+
+    def _open_frontier(self, options: dict[str, Any]) -> Frontier:
+        if self._jobdir is None:
+            return Frontier(**options)
+        # Whatever is done is flushed once for each page.
+        options = {"autoflush": False, "keep_journal": False, **options}
+        path = self._jobdir / "frontier"
+        self._jobdir.mkdir(parents=True, exist_ok=True)
+        frontier = Frontier.open(path, **options)
+        again, opening = frontier.ask_again(), frontier.opening
+        assert opening is not None
+        for words in opening.damaged:
+            logger.warning("A checkpoint could not be used: %s", words)
+        waiting = len(frontier)
+        if waiting:
+            logger.info("Resuming crawl (%d requests scheduled)", waiting, extra={"spider": self.spider})
+            if again:
+                logger.info("%d of them were given up with their hosts, which are asked again", again)
+        elif not opening.is_new:
+            logger.info(
+                "The crawl in %s is finished: requests that it has seen are filtered, start requests included. "
+                "To begin anew, remove the directory or name another JOBDIR",
+                path,
+                extra={"spider": self.spider},
+            )
+        return frontier
+
+    # Requests come in.
+
+    def note_found(self, request: Request, page: Request | None) -> None:
+        """Called by the spider middleware: a request was found on the page of another one, or at the spider's start."""
+        self._found[request] = page
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Called by Scrapy. Returns whether the request was scheduled; if not, it was seen before."""
+        frontier = self._frontier
+        assert frontier is not None
+        is_start = False
+        parent: _Page | None = None
+        if request in self._found:
+            page = self._found.pop(request)
+            is_start = page is None
+            parent = self._out.get(page) if page is not None else None
+        identity = self._identity(request, is_start)
+        if self._jobdir is None:
+            return self._enqueue_in_memory(request, identity, is_start)
+        try:
+            payload = _PICKLED + dump(request, self.spider)
+        except Unserializable as error:
+            self._say(
+                "unserializable", "A request cannot be written to disk, and stays in memory: %s: %s", request, error
+            )
+            self.stats.inc_value("scheduler/unserializable")
+            payload = b""
+        if identity is not None and identity in self._memory_seen:
+            return self._filtered(request, is_start)
+        refusal: str | None = "unserializable"
+        if 0 < len(payload) <= _MOST_BYTES:
+            refusal = self._admit(request, payload, identity)
+        if refusal == "seen":
+            return self._filtered(request, is_start)
+        if refusal is None:
+            return self._enqueued("disk")
+        # It is too long to be written, or its URL is none that a host's clock is for.
+        if identity is not None:
+            # The frontier must not remember it: after a kill it is to be found again.
+            if self._has_seen(identity):
+                return self._filtered(request, is_start)
+            self._memory_seen.add(identity)
+        parent = self._hold(parent)
+        if refusal != "unserializable" or self._admit(request, self._remember(request, parent), None) is not None:
+            self._enqueue_hostless(request, parent)
+        return self._enqueued("memory")
+
+    def _enqueue_in_memory(self, request: Request, identity: bytes | None, is_start: bool) -> bool:
+        """All that there is to do without a directory."""
+        number = self._remember(request, None)
+        refusal = self._admit(request, number, identity)
+        if refusal is not None:
+            del self._memory[number]
+            if refusal == "seen":
+                return self._filtered(request, is_start)
+            if identity is not None:
+                if identity in self._memory_seen:
+                    return self._filtered(request, is_start)
+                self._memory_seen.add(identity)
+            self._enqueue_hostless(request, None)
+        return self._enqueued("memory")
+
+    def _enqueue_hostless(self, request: Request, parent: _Page | None) -> None:
+        self._numbers += 1
+        newest_first = -self._numbers if self._order == "lifo" else self._numbers
+        heapq.heappush(self._hostless, (-request.priority, newest_first, request, parent))
+
+    def _remember(self, request: Request, parent: _Page | None) -> bytes:
+        """Keeps a request in memory. Its number travels with its URL."""
+        self._numbers += 1
+        number = _IN_MEMORY + self._run + self._numbers.to_bytes(8, "big")
+        self._memory[number] = (request, parent)
+        return number
+
+    def _enqueued(self, where: str) -> bool:
+        self._is_dirty = True
+        self.stats.inc_value(f"scheduler/enqueued/{where}")
+        self.stats.inc_value("scheduler/enqueued")
+        return True
+
+    def _admit(self, request: Request, payload: bytes, identity: bytes | None) -> str | None:
+        """Asks the frontier, which says why it refuses. If its disk fails, the page that this is from must not be done."""
+        assert self._frontier is not None
+        if not request.url.startswith("http"):
+            return "unsupported_scheme"
+        depth = request.meta.get("depth", 0)
+        link = Link(
+            request.url,
+            priority=max(-_MOST_PRIORITY, min(_MOST_PRIORITY, -request.priority)),
+            metadata=payload,
+            identity=identity,
+            unconditional=identity is None,
+            # The spider's own start is no seed here: what is one is not judged as others are.
+            depth=depth + 1 if isinstance(depth, int) and 0 <= depth < 1 << 31 else 1,
+        )
+        try:
+            return self._frontier.admit([link])[0]
+        except OSError as error:
+            self._fail(error)
+            raise
+
+    def _identity(self, request: Request, is_start: bool) -> bytes | None:
+        """What stands for a request in the seen test; `None` if that is not asked."""
+        if request.dont_filter and not is_start:
+            return None
+        assert self._fingerprinter is not None
+        fingerprint = self._fingerprinter.fingerprint(request)
+        if not 0 < len(fingerprint) <= 64:
+            fingerprint = hashlib.blake2b(fingerprint, digest_size=32).digest()
+        if not request.dont_filter:
+            return fingerprint
+        number = self._starts.get(fingerprint, 0)
+        self._starts[fingerprint] = number + 1
+        return hashlib.blake2b(fingerprint + number.to_bytes(8, "big"), digest_size=24, person=b"start").digest()
+
+    def _filtered(self, request: Request, is_start: bool) -> bool:
+        if is_start and request.dont_filter:
+            self.stats.inc_value("frontier/start_requests_done")
+        self.stats.inc_value("dupefilter/filtered")
+        if self.settings.getbool("DUPEFILTER_DEBUG"):
+            logger.debug(
+                "Filtered duplicate request: %s (referer: %s)",
+                request,
+                referer_str(request),
+                extra={"spider": self.spider},
+            )
+        else:
+            self._say(
+                "duplicate",
+                "Filtered duplicate request: %s - no more duplicates will be shown (see DUPEFILTER_DEBUG to show all duplicates)",
+                request,
+                level=logging.DEBUG,
+            )
+        return False
+
+    def _has_seen(self, identity: bytes) -> bool:
+        assert self._frontier is not None
+        # Any URL does: the identity stands for the request.
+        return self._frontier.has_seen(Link("http://identity.invalid/", identity=identity))
+
+    def _hold(self, page: _Page | None) -> _Page | None:
+        """A request in memory holds the lease of its page, if not too many do."""
+        if page is None or (page.lease is None and page.parent is None):
+            return None
+        if page.open == 1:
+            if self._held >= _HELD or self._held_of.get(page.host, 0) >= _HELD_OF_HOST:
+                self.stats.inc_value("frontier/unheld")
+                self._say(
+                    "unheld", "Too many requests in memory hold the leases of their pages: a kill would lose some"
+                )
+                return None
+            self._held += 1
+            self._held_of[page.host] = self._held_of.get(page.host, 0) + 1
+        page.open += 1
+        return page
+
+    # Requests go out.
+
+    def has_pending_requests(self) -> bool:
+        """Called by Scrapy: whether any request waits, for its turn or for its host's rest."""
+        return bool(self._hostless) or (self._frontier is not None and len(self._frontier) > 0)
+
+    def __len__(self) -> int:
+        return len(self._hostless) + (len(self._frontier) if self._frontier is not None else 0)
+
+    def next_request(self) -> Request | None:
+        """Called by Scrapy. It never raises: what cannot be read is logged, counted and done."""
+        try:
+            request = self._next()
+        except Exception as error:
+            self._fail(error)
+            return None
+        if request is not None:
+            self.stats.inc_value("scheduler/dequeued")
+        return request
+
+    def _next(self) -> Request | None:
+        frontier = self._frontier
+        if frontier is None or self._is_failed:
+            return None
+        if self._keeper is not None:
+            self._keeper.check(self._cookies)
+        if self._is_dirty:
+            # Those of a page are flushed with its end. These may be from anywhere.
+            self._is_dirty = False
+            frontier.flush()
+        if self._hostless:
+            _, _, request, parent = heapq.heappop(self._hostless)
+            self._out[request] = _Page(None, parent)
+            self.stats.inc_value("scheduler/dequeued/memory")
+            return request
+        for _ in range(_UNREADABLE):
+            found = frontier.next()
+            if isinstance(found, (Fetch, GiveUp)):
+                lease = found.lease
+                loaded = self._load(lease)
+                if loaded is None:
+                    self._complete(lease, False)
+                    continue
+                request, parent = loaded
+                page = self._out[request] = _Page(lease, parent)
+                if isinstance(found, GiveUp):
+                    failure, words = lease.trouble or ("unreachable", "")
+                    page.given_up = f"{lease.origin} is given up for now: {words or failure}"
+                return request
+            if isinstance(found, Wait):
+                self._wake_at(found.until)
+            return None
+        self._wake_at(frontier.now())
+        return None
+
+    def _load(self, lease: Lease) -> tuple[Request, _Page | None] | None:
+        """The request that travels with a URL; `None` if it cannot be had."""
+        payload = lease.metadata
+        if payload[:1] == _IN_MEMORY:
+            kept = self._memory.pop(payload, None)
+            if kept is None:
+                # It was in the memory of a process that ended. Its page will yield it again.
+                self.stats.inc_value("frontier/gone")
+            else:
+                self.stats.inc_value("scheduler/dequeued/memory")
+            return kept
+        try:
+            request = load(payload[1:], self.spider)
+        except Exception as error:
+            self.stats.inc_value("frontier/unreadable")
+            logger.error(
+                "The request to %s cannot be read any more, and is left out: %s",
+                lease.url,
+                error,
+                extra={"spider": self.spider},
+            )
+            return None
+        self.stats.inc_value("scheduler/dequeued/disk")
+        return request, None
+
+    def _wake_at(self, until: float) -> None:
+        """Wakes the engine at this time, by one timer."""
+        assert self._frontier is not None
+        if self._timer is not None:
+            if self._timer_at <= until:
+                return
+            self._timer.cancel()
+        self._timer_at = until
+        # A timer that fires a little early would only be set again.
+        self._timer = self._call_later(max(0.0, until - self._frontier.now()) + 0.0005, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        if self._frontier is not None:
+            self._wake_engine()
+
+    # Requests come back.
+
+    def why_given_up(self, request: Request) -> str | None:
+        """Called by a downloader middleware: why a request is not to be downloaded, if it is not."""
+        page = self._out.get(request)
+        return page.given_up if page is not None else None
+
+    def note_leaving(self, request: Request) -> None:
+        """Called by a downloader middleware: a request is about to be downloaded."""
+        if "download_slot" not in request.meta:
+            self._unslotted.add(request)
+
+    def note_failed(self, request: Request, error: Exception) -> None:
+        """Called by a downloader middleware: a download ended without a response."""
+        page = self._out.get(request)
+        if page is not None and not page.answered and page.given_up is None:
+            self.stats.inc_value(f"frontier/failed/{type(error).__name__}")
+            self._answered(page, 503)
+
+    def _response_downloaded(self, response: Response, request: Request) -> None:
+        page = self._out.get(request)
+        if page is not None and not page.answered:
+            latency = request.meta.get("download_latency", 0.0)
+            self._answered(page, response.status, latency, len(response.body), retry_after(response))
+
+    def _request_reached_downloader(self, request: Request) -> None:
+        if request not in self._out:
+            self._note_asked(request)
+
+    def _request_left_downloader(self, request: Request) -> None:
+        if request in self._unslotted:
+            # The downloader has written its slot's name here. A redirect copies it, and would go by the clock of the wrong host.
+            self._unslotted.discard(request)
+            request.meta.pop("download_slot", None)
+        if request not in self._out:
+            self._note_asked(request)
+
+    def _note_asked(self, request: Request) -> None:
+        """A request that no scheduler has seen (robots.txt, an image) counts for its host's clock."""
+        if self._frontier is not None and request.url.startswith("http"):
+            try:
+                self._frontier.host_was_asked(request.url)
+            except Exception as error:
+                self._fail(error)
+
+    def _answered(
+        self,
+        page: _Page,
+        status: int,
+        latency: float = 0.0,
+        received: int = 0,
+        retry_after: float | None = None,
+        at: float | None = None,
+    ) -> None:
+        """The host of a page is done."""
+        page.answered = True
+        if page.lease is None or self._frontier is None:
+            return
+        try:
+            self._frontier.answered(
+                page.lease, status, latency=max(0.0, latency), received=received, retry_after=retry_after, at=at
+            )
+        except Exception as error:
+            self._fail(error)
+
+    def _handled(self, result: Any, request: Request) -> Any:
+        """In the place of the engine's own: a request that a downloader middleware returns goes on for the one that was downloaded."""
+        if isinstance(result, Request):
+            self._found[result] = request
+        return self._handle(result, request)
+
+    def _removed(self, request: Request) -> None:
+        """In the place of the engine slot's own: the engine has done all that there is to do for a request."""
+        page = self._out.pop(request, None)
+        if page is not None:
+            try:
+                self._end(page)
+            except Exception as error:
+                self._fail(error)
+        self._remove_request(request)
+
+    def _end(self, page: _Page) -> None:
+        """One of those that hold a page is done."""
+        page.open -= 1
+        if page.open == 1:
+            self._held -= 1
+            left = self._held_of[page.host] = self._held_of[page.host] - 1
+            if not left:
+                del self._held_of[page.host]
+        if page.open > 0:
+            return
+        if page.lease is not None:
+            self._complete(page.lease, page.answered, page.given_up is not None)
+        if page.parent is not None:
+            self._end(page.parent)
+
+    def _complete(self, lease: Lease, is_answered: bool, is_given_up: bool = False) -> None:
+        frontier = self._frontier
+        if frontier is None or self._is_failed:
+            # The lease stays out, and its page is asked for in the next run.
+            return
+        if is_given_up:
+            frontier.give_up(lease)
+        else:
+            if not is_answered:
+                # Its host was not asked: a page from the cache, or one that robots.txt forbids. It need not rest.
+                frontier.answered(lease, 200, at=0.0)
+            frontier.complete(lease)
+        self._is_dirty = False
+        frontier.flush()
+
+    def _fail(self, error: BaseException) -> None:
+        """The frontier's disk fails: nothing counts as done from here on, and the spider is closed."""
+        if self._is_failed:
+            return
+        self._is_failed = True
+        logger.critical("The frontier failed, and the spider is closed", exc_info=error, extra={"spider": self.spider})
+        engine: Any = self.crawler.engine
+        if hasattr(engine, "close_spider_async"):
+            from scrapy.utils.defer import deferred_from_coro
+
+            deferred_from_coro(engine.close_spider_async(reason="frontier_failed"))
+        else:
+            engine.close_spider(self.spider, "frontier_failed")
+
+    def _say(self, what: str, words: str, *values: object, level: int = logging.WARNING) -> None:
+        """Says this once."""
+        if what in self._logs:
+            self._logs.discard(what)
+            logger.log(level, words, *values, extra={"spider": self.spider})

@@ -1,0 +1,375 @@
+"""Scrapy on the frontier: real processes, on a small web on loopback, killed at random. Needs Scrapy; ``pip install scrapy``."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+scrapy: Any = pytest.importorskip("scrapy", reason="Scrapy is not installed")
+
+from scrapy.http import FormRequest, JsonRequest, Request
+
+from crawler_frontier import Frontier
+from crawler_frontier.scrapy.payload import Unserializable, dump, load
+from simulated_web import Reply, Web, tree
+
+HERE = pathlib.Path(__file__).parent
+VERSION = tuple(int(part) for part in scrapy.__version__.split(".")[:2])
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its hosts are addresses of loopback")
+
+
+class Crawl:
+    """A spider and its files."""
+
+    def __init__(self, directory: pathlib.Path, web: Web, **settings: Any) -> None:
+        self.job, self._done = directory / "job", directory / "done"
+        self.settings = {"JOBDIR": str(self.job), "DONE": str(self._done), "PORT": web.port, **settings}
+        self.log = ""
+
+    def start(self, spider: str, **settings: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(HERE / "scrapy_spiders.py"), spider, json.dumps({**self.settings, **settings})],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, spider: str, **settings: Any) -> dict[str, Any]:
+        """Runs it to its end, and returns its statistics."""
+        output, self.log = self.start(spider, **settings).communicate(timeout=60)
+        assert output, self.log
+        assert "CRITICAL" not in self.log and "crawler_frontier/scrapy/" not in self.log, self.log
+        return dict(json.loads(output))
+
+    def run_with_kills(self, spider: str, kills: int, seed: int, how: signal.Signals = signal.SIGKILL) -> int:
+        """Runs it, and kills it up to so many times; returns how often it was killed."""
+        dice, done = random.Random(seed), 0
+        while True:
+            process = self.start(spider)
+            try:
+                # The first second is Python's and Scrapy's own start.
+                output, self.log = process.communicate(timeout=60 if done >= kills else dice.uniform(0.7, 1.6))
+                assert output, self.log
+                return done
+            except subprocess.TimeoutExpired:
+                process.send_signal(how)
+                process.communicate()
+                done += 1
+
+    def done(self) -> list[str]:
+        """The callbacks that have run to their ends, by the last parts of their URLs."""
+        if not self._done.exists():
+            return []
+        return [line.rsplit("/", 1)[1] if "/" in line else line for line in self._done.read_text().splitlines()]
+
+    def failed(self) -> list[str]:
+        return [line for line in self._done.read_text().splitlines() if line.startswith("failed")]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Web]]:
+    """Serves a web until the test's end."""
+    running: list[AbstractContextManager[Web]] = []
+
+    def begin(pages: Callable[[str, str], Reply], hosts: int = 3, **options: Any) -> Web:
+        web = Web(hosts, pages, **options)
+        context = web.running()
+        running.append(context)
+        return context.__enter__()
+
+    yield begin
+    for context in running:
+        context.__exit__(None, None, None)
+
+
+def answers(replies: dict[str, Reply]) -> Callable[[str, str], Reply]:
+    return lambda host, path: replies.get(path, (404, {}, b""))
+
+
+OK: Reply = (200, {}, b"")
+
+
+def all_ok(host: str, path: str) -> Reply:
+    return OK
+
+
+def test_a_crawl_ends_and_a_finished_job_does_nothing(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(tree(60, 3))
+    crawl = Crawl(tmp_path, web, DOWNLOAD_DELAY=0.02)
+    stats = crawl.run("Tree")
+    assert sorted(crawl.done(), key=int) == [str(page) for page in range(60)]
+    assert (stats["finish_reason"], stats["scheduler/enqueued/disk"], stats["item_scraped_count"]) == (
+        "finished",
+        60,
+        60,
+    )
+    assert min(web.gaps()) >= 0.02
+    stats = crawl.run("Tree")
+    assert stats["finish_reason"] == "finished" and "downloader/request_count" not in stats
+    assert stats["frontier/start_requests_done"] == 1
+    assert "is finished" in crawl.log and "To begin anew, remove the directory or name another JOBDIR" in crawl.log
+    with Frontier.open(crawl.job / "frontier", keep_journal=False, scope="any", robots=False) as frontier:
+        assert frontier.statistics().completed == 60 and len(frontier) == 0
+
+
+REACTORS: dict[str, dict[str, Any]] = {
+    "asyncio": {},
+    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+    "none": {"TWISTED_REACTOR_ENABLED": False},
+}
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+@pytest.mark.parametrize("spider", ["Tree", "Mixed"])
+def test_kill_9_loses_no_page(spider: str, reactor: str, serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    if reactor == "none" and VERSION < (2, 15):
+        pytest.skip("Scrapy before 2.15 needs a reactor")
+    pages = 400
+    web = serve(tree(pages, 10), 10, latency=0.005)
+    crawl = Crawl(tmp_path, web, DOWNLOAD_DELAY=0.03, CONCURRENT_REQUESTS=8, **REACTORS[reactor])
+    kills = crawl.run_with_kills(spider, 5, seed=len(spider + reactor))
+    assert kills > 0
+    assert "finished" in crawl.log, crawl.log
+    visits = Counter(crawl.done())
+    assert set(visits) == {str(page) for page in range(pages)}
+    # A request in memory keeps its page out, so that page and what it has done since may come again; else only what was in flight.
+    again = sum(visits.values()) - pages
+    assert again <= kills * (8 if spider == "Tree" else 80)
+    assert min(web.gaps()) >= 0.03, "no host is asked sooner than its rest"
+
+
+def test_ctrl_c_loses_nothing_and_repeats_nothing(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(tree(300, 10), 10, latency=0.005)
+    crawl = Crawl(tmp_path, web, DOWNLOAD_DELAY=0.03)
+    stops = crawl.run_with_kills("Tree", 3, 7, how=signal.SIGINT)
+    assert stops > 0
+    assert sorted(crawl.done(), key=int) == [str(page) for page in range(300)]
+
+
+def test_requests_in_memory_hold_their_pages(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(tree(100, 5), 5, latency=0.01)
+    crawl = Crawl(tmp_path, web, DOWNLOAD_DELAY=0.02, CONCURRENT_REQUESTS=4)
+    assert crawl.run_with_kills("Lambdas", 2, 3) > 0
+    assert set(crawl.done()) == {str(page) for page in range(100)}
+    assert "stays in memory" in crawl.log
+
+
+def test_without_a_directory_it_is_in_memory(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(tree(60, 3))
+    stats = Crawl(tmp_path, web, JOBDIR=None, DOWNLOAD_DELAY=0.02).run("Mixed")
+    assert stats["item_scraped_count"] == 60 and stats["dupefilter/filtered"] == 59
+    assert "scheduler/enqueued/disk" not in stats and "scheduler/unserializable" not in stats
+    assert min(web.gaps()) >= 0.02
+
+
+def test_a_redirect_goes_by_the_clock_of_its_host(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    def pages(host: str, path: str) -> Reply:
+        number = int(path.rsplit("/", 1)[1])
+        if host == "127.0.1.1" and number > 0:
+            return 302, {"Location": f"http://127.0.1.2:{web.port}/p/{number + 100}"}, b""
+        return 200, {}, b"0:1 0:2 0:3 1:4 1:5 1:6" if number == 0 else b""
+
+    web = serve(pages, 2)
+    crawl = Crawl(tmp_path, web, DOWNLOAD_DELAY=0.1)
+    crawl.run("Tree")
+    assert set(crawl.done()) == {"0", "4", "5", "6", "101", "102", "103"}
+    assert min(web.gaps()) >= 0.1
+
+
+def test_slots_and_several_connections(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    def pages(host: str, path: str) -> Reply:
+        return 200, {}, b"0:1 0:2 0:3 0:4 1:5 1:6 1:7 1:8" if path == "/p/0" else b""
+
+    web = serve(pages, 2, latency=0.2)
+    crawl = Crawl(
+        tmp_path,
+        web,
+        CONCURRENT_REQUESTS_PER_DOMAIN=4,
+        DOWNLOAD_SLOTS={"127.0.1.2": {"concurrency": 1, "delay": 0.1}},
+    )
+    crawl.run("Tree")
+    assert len(crawl.done()) == 9
+    first, second = ([at for at, _ in web.log[host]] for host in ("127.0.1.1", "127.0.1.2"))
+    assert first[4] - first[1] < 0.15, "four at once"
+    assert min(later - earlier for earlier, later in zip(second, second[1:], strict=False)) >= 0.3
+
+
+def test_robots_txt_counts_for_the_clock(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(
+        answers(
+            {"/robots.txt": (200, {}, b"User-agent: *\nDisallow: /p/2"), "/p/0": (200, {}, b"0:1 0:2"), "/p/1": OK}
+        ),
+        1,
+    )
+    crawl = Crawl(tmp_path, web, ROBOTSTXT_OBEY=True, DOWNLOAD_DELAY=0.1)
+    stats = crawl.run("Tree")
+    assert web.paths(0) == ["/robots.txt", "/p/0", "/p/1"]
+    assert stats["robotstxt/forbidden"] == 1
+    # From start to start, as Scrapy counts; the first one is later at the server by its connection.
+    assert web.gaps()[0] >= 0.05 and web.gaps()[1] >= 0.1
+
+
+def test_retry_after_rests_the_host_and_the_page_is_retried(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    asked: Counter[str] = Counter()
+
+    def pages(host: str, path: str) -> Reply:
+        asked[path] += 1
+        if path == "/p/1" and asked[path] == 1:
+            return 429, {"Retry-After": "1"}, b""
+        return 200, {}, b"0:1 0:2" if path == "/p/0" else b""
+
+    web = serve(pages, 1)
+    crawl = Crawl(tmp_path, web, FRONTIER_ORDER="fifo")
+    stats = crawl.run("Tree")
+    assert sorted(crawl.done()) == ["0", "1", "2"] and stats["retry/count"] == 1
+    assert web.gaps()[1] >= 1.0
+
+
+def test_a_host_that_is_not_to_be_had_is_given_up_and_asked_in_the_next_run(
+    serve: Callable[..., Web], tmp_path: pathlib.Path
+) -> None:
+    is_down = True
+
+    def pages(host: str, path: str) -> Reply:
+        if host == "127.0.1.2" and is_down:
+            return 0, {}, b""
+        return 200, {}, b"1:1 1:2 1:3 1:4" if path == "/p/0" else b""
+
+    web = serve(pages, 2)
+    options = {"host_failures": 2, "backoff": "20ms", "patience": "1s"}
+    crawl = Crawl(tmp_path, web, RETRY_TIMES=1, FRONTIER_OPTIONS=options)
+    stats = crawl.run("Tree")
+    assert crawl.done()[0] == "0" and stats["finish_reason"] == "finished"
+    assert any("HostGivenUp" in line for line in crawl.failed()), crawl.failed()
+    is_down = False
+    crawl.run("Tree")
+    given_up = {line.rsplit("/", 1)[1] for line in crawl.failed() if "HostGivenUp" in line}
+    assert "given up with their hosts" in crawl.log
+    assert given_up <= set(crawl.done()[-len(given_up) :])
+
+
+def test_dont_filter_is_as_scrapy_means_it(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(all_ok, 1)
+    crawl = Crawl(tmp_path, web)
+    crawl.run("Twice")
+    # Twice from the start; from each of these once more unfiltered, and once in all filtered.
+    assert crawl.done() == ["0"] * 5
+    stats = crawl.run("Twice")
+    assert crawl.done() == ["0"] * 5 and stats["frontier/start_requests_done"] == 2
+
+
+@pytest.mark.parametrize(("order", "expected"), [("lifo", "053214"), ("fifo", "035124")])
+def test_priorities_and_orders(order: str, expected: str, serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(all_ok, 1)
+    crawl = Crawl(tmp_path, web, FRONTIER_ORDER=order, CONCURRENT_REQUESTS=1)
+    crawl.run("Ordered")
+    assert "".join(crawl.done()) == expected
+
+
+def test_a_callback_that_is_gone_is_counted_and_the_crawl_goes_on(
+    serve: Callable[..., Web], tmp_path: pathlib.Path
+) -> None:
+    web = serve(all_ok, 1)
+    crawl = Crawl(tmp_path, web)
+    assert crawl.run("Old")["finish_reason"] == "enough"
+    stats = crawl.run("Renamed")
+    assert (
+        stats["frontier/unreadable"] == 1
+        and "cannot be read any more, and is left out: Method 'first' not found" in crawl.log
+    )
+    assert crawl.done() == ["2"] and stats["finish_reason"] == "finished"
+
+
+def test_urls_without_a_host(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    crawl = Crawl(tmp_path, serve(all_ok, 1))
+    crawl.run("Data")
+    assert sorted(crawl.done()) == ["one", "two"]
+
+
+def test_cookies_are_kept_if_asked(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(answers({"/in": (200, {"Set-Cookie": "who=me"}, b"welcome"), "/page": OK}), 1)
+    crawl = Crawl(tmp_path, web, FRONTIER_COOKIES=True)
+    crawl.run("Cookies", SEEDS=["/in"])
+    stats = crawl.run("Cookies", SEEDS=["/page"])
+    assert (crawl.job / "frontier.cookies").exists() and stats["downloader/request_count"] == 1
+    assert crawl.done() == ["in welcome", "page "]
+
+
+def test_what_cannot_work_is_refused_by_name(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    crawl = Crawl(tmp_path, serve(all_ok, 1), AUTOTHROTTLE_ENABLED=True)
+    process = crawl.start("Tree")
+    _, log = process.communicate(timeout=60)
+    assert "AUTOTHROTTLE_ENABLED moves the delays of Scrapy's own slots" in log and crawl.done() == []
+
+
+def test_a_request_goes_to_disk_and_back() -> None:
+    class Spider(scrapy.Spider):  # type: ignore[misc]
+        name = "s"
+
+        def parse(self, response: Any) -> None: ...
+
+        def other(self, failure: Any) -> None: ...
+
+        alias = other
+
+    spider = Spider()
+    requests = [
+        Request("http://a.example/"),
+        Request("http://a.example/?b=é", callback=spider.parse, errback=spider.other, priority=-7, dont_filter=True),
+        Request(
+            "http://a.example/",
+            method="put",
+            headers={"X": ["1", "2"]},
+            body=b"\xff",
+            cookies={"a": "b"},
+            meta={"depth": 3},
+            encoding="latin-1",
+            flags=["f"],
+            cb_kwargs={"a": [1]},
+        ),
+        Request("http://a.example/", callback=spider.alias),
+        JsonRequest("http://a.example/", data={"a": 1}),
+        FormRequest("http://a.example/", formdata={"a": "1"}),
+    ]
+    for request in requests:
+        back = load(dump(request, spider), spider)
+        assert type(back) is type(request)
+        assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
+    assert len(dump(Request("http://a.example/page", callback=spider.parse, meta={"depth": 3}), spider)) < 130
+
+    def function(response: Any) -> None: ...
+
+    others: list[Any] = [function, Spider().parse, print]
+    for callback in others:
+        with pytest.raises(Unserializable, match="is no method of"):
+            dump(Request("http://a.example/", callback=callback), spider)
+    with pytest.raises(Unserializable):
+        dump(Request("http://a.example/", meta={"lock": threading.Lock()}), spider)
+    with pytest.raises(ValueError, match="not found"):
+        load(dump(requests[1], spider), scrapy.Spider("another"))
+
+
+def test_a_killed_job_is_read_by_this_package(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(tree(200, 2), 2)
+    crawl = Crawl(tmp_path, web, DOWNLOAD_DELAY=0.05)
+    process = crawl.start("Tree")
+    while len(crawl.done()) < 10:
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    with Frontier.open(crawl.job / "frontier", keep_journal=False, scope="any", robots=False) as frontier:
+        statistics = frontier.statistics()
+        assert statistics.completed >= 9 and statistics.queued > 0
